@@ -123,7 +123,7 @@ def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
             continue
         try:
             loaders[kind](path)
-        except (ScenarioError, facilitator.FacilitatorError) as error:
+        except ScenarioError as error:
             findings.problems += error.problems
         except PromptError as error:
             findings.problems.append(str(error))

@@ -1,6 +1,7 @@
 """`caf rate`: replies to people who rate them, and their ratings back into the run."""
 
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -8,12 +9,10 @@ import typer
 
 from cli.extras import LabCommand
 from cli.terminal import leave, printable
-from knowledge_base.library import KnowledgeBaseError, load
-from scoring.folder import RunError
+from knowledge_base.library import KnowledgeBaseError, Source, load
+from scoring.folder import RunError, write_files
 from scoring.people import folder
 from scoring.people.export import prepare_export
-from scoring.people.folder import write
-from scoring.people.page import Section
 from scoring.people.returned_ratings import AcceptedRatings, ReturnError
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run, with its transcripts.jsonl.")]
@@ -76,7 +75,7 @@ def export_(
             run, rater, items=items, duplicates=duplicates, seed=chance, out=out, sections=_read_sections(knowledge_base),
             replace=replace,
         )  # fmt: skip
-        write(export.files)
+        write_files(export.files)
     except RunError as error:
         leave(printable(str(error)))
     for note in export.notes:
@@ -111,7 +110,7 @@ def import_(
         if not keys:
             leave(f"{run / folder.RATING}: holds no key of a page; name the run that `caf rate export` was given")
         accepted = folder.accept_files(files, keys, partial=partial)
-        folder.write(folder.merge_ratings(run, accepted, replace=replace))
+        write_files(folder.merge_ratings(run, accepted, replace=replace))
     except ReturnError as error:
         leave(*map(printable, error.problems), "nothing was imported")
     except RunError as error:
@@ -128,10 +127,10 @@ def _summary(rater: str, one: AcceptedRatings) -> str:
     return f"human:{rater}: {len(one.ratings)} of {one.replies} replies, {one.seconds:.0f} s each (median){again}"
 
 
-def _read_sections(path: Path | None) -> dict[str, Section]:
+def _read_sections(path: Path | None) -> Mapping[str, Source]:
     if path is None:
         return {}
     try:
-        return {source.id: Section(source.title, source.text) for source in load(path).sources}
+        return load(path)
     except KnowledgeBaseError as error:
         leave(*(f"--knowledge-base: {problem}" for problem in error.problems))

@@ -6,11 +6,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator
 
 from knowledge_base.front_matter import FrontMatterError, split_front_matter
 from scenarios import files
-from scenarios.files import Strict
+from scenarios.files import ScenarioError, Strict
 
 SHIPPED = Path(__file__).parent / "prompts"
 STAGES = 5
@@ -22,14 +22,6 @@ RESERVED_NAME = "questions"
 NAME = r"^[a-z0-9][a-z0-9-]{0,63}$"
 
 Text = Annotated[str, Field(min_length=1)]
-
-
-class FacilitatorError(Exception):
-    """A facilitator cannot be used; `problems` holds one sentence for each fault, with the file."""
-
-    def __init__(self, problems: list[str]) -> None:
-        super().__init__("\n".join(problems))
-        self.problems = problems
 
 
 class Facilitator(Strict):
@@ -65,12 +57,6 @@ class Facilitator(Strict):
             raise ValueError("a line stands twice")
         return value
 
-    @model_validator(mode="after")
-    def _check_prompt(self) -> "Facilitator":
-        if not self.prompt.strip():
-            raise ValueError("the prompt, below the front matter, is empty")
-        return self
-
     @cached_property
     def sha256(self) -> str:
         """The fingerprint of all that decides what it says."""
@@ -81,20 +67,19 @@ def load(path: Path) -> Facilitator:
     """Read and validate a facilitator's file.
 
     Raises:
-        FacilitatorError: The file cannot be read, or does not hold a facilitator of that name.
+        ScenarioError: The file cannot be read, or does not hold a facilitator of that name.
     """
     try:
         matter, body = split_front_matter(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FacilitatorError([f"{path}: cannot be read: {error.strerror}"]) from error
-    except (UnicodeDecodeError, FrontMatterError) as error:
-        raise FacilitatorError([f"{path}: {error}"]) from error
-    try:
         facilitator = Facilitator.model_validate({**matter, "prompt": body})
+    except OSError as error:
+        raise ScenarioError([f"{path}: cannot be read: {error.strerror}"]) from error
+    except (UnicodeDecodeError, FrontMatterError) as error:
+        raise ScenarioError([f"{path}: {error}"]) from error
     except ValidationError as error:
-        raise FacilitatorError([f"{path}: {fault}" for fault in files.faults(error)]) from error
+        raise ScenarioError([f"{path}: {fault}" for fault in files.faults(error)]) from error
     if facilitator.name != path.stem:
-        raise FacilitatorError([f"{path}: name: is {facilitator.name!r}; files are named after their facilitator"])
+        raise ScenarioError([f"{path}: name: is {facilitator.name!r}; files are named after their facilitator"])
     return facilitator
 
 
@@ -102,7 +87,7 @@ def load_all(folders: Sequence[Path] = (SHIPPED,)) -> dict[str, Facilitator]:
     """Read every facilitator of some folders, by name; a later folder's replaces an earlier one's.
 
     Raises:
-        FacilitatorError: With the faults of all files.
+        ScenarioError: With the faults of all files.
     """
     facilitators: dict[str, Facilitator] = {}
     problems: list[str] = []
@@ -112,10 +97,9 @@ def load_all(folders: Sequence[Path] = (SHIPPED,)) -> dict[str, Facilitator]:
             problems.append(f"{folder}: holds no facilitator (*.md)")
         for path in paths:
             try:
-                facilitator = load(path)
-                facilitators[facilitator.name] = facilitator
-            except FacilitatorError as error:
+                facilitators[path.stem] = load(path)
+            except ScenarioError as error:
                 problems += error.problems
     if problems:
-        raise FacilitatorError(problems)
+        raise ScenarioError(problems)
     return facilitators

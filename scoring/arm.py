@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import aiohttp
@@ -12,7 +12,7 @@ from models.client import Models
 from models.errors import ModelError
 from models.usage import Ledger, Usage
 from scenarios.checkpoint import Message
-from scoring.transcript import Attempt, Document, Step
+from scoring.transcript import Exchange, Place
 
 PLACE_HEADER = "X-CAF-Place"
 """Tells a proxy in this process what a request is for, so that what its models answer is recorded under that place."""
@@ -25,49 +25,18 @@ class NoReply(Exception):
     """The arm gave no reply; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class ArmReply:
-    """The reply to one message."""
-
-    reply: str
-    citations: tuple[str, ...] = ()
-    documents: tuple[Document, ...] = ()
-    """Those that it cites."""
-    outcome: str = "unfiltered"
-    warnings: tuple[str, ...] = ()
-    attempts: tuple[Attempt, ...] = ()
-    calls: int = 1
-    steps: tuple[Step, ...] = ()
-    usage: Usage = field(default_factory=Usage)
-    cost: float | None = None
-    ms: float = 0.0
-
-
 class Arm(Protocol):
     """A condition of an experiment, which answers messages."""
 
-    async def ask(self, messages: Sequence[Message], *, user: str, seed: int, place: str) -> ArmReply:
-        """Send a conversation and return the reply.
+    async def ask(self, messages: Sequence[Message], *, place: Place, seed: int) -> Exchange:
+        """Send a conversation whose last message is the user's, and return that message with the reply to it.
 
         Args:
-            messages: The conversation; the last message is the user's.
-            user: Keeps samples apart: a proxy shares no state between users.
             place: Where in the experiment this is; answers are recorded under it.
 
         Raises:
             NoReply: There was none.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class TraceSummary:
-    """What the trace of a turn adds to its reply."""
-
-    attempts: tuple[Attempt, ...] = ()
-    steps: tuple[Step, ...] = ()
-    cost: float | None = None
-    documents: tuple[Document, ...] = ()
-    """Those that the reply could rest on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +47,12 @@ class ProxyArm:
     url: str
     chatbot: str
     filter: str
-    take_trace: Callable[[str], TraceSummary]
-    """Returns and forgets the summary of a turn's trace, by the turn's id."""
+    add_trace: Callable[[Exchange, str], Exchange]
+    """Completes an exchange by the trace of its turn, whose id is given."""
 
-    async def ask(self, messages: Sequence[Message], *, user: str, seed: int, place: str) -> ArmReply:
-        body = {"model": self.chatbot, "messages": as_openai(messages), "user": user, "seed": seed}
-        headers = {"X-CAF-Filter": self.filter, PLACE_HEADER: place, "Content-Type": "application/json"}
+    async def ask(self, messages: Sequence[Message], *, place: Place, seed: int) -> Exchange:
+        body = {"model": self.chatbot} | request_body(messages, place, seed)
+        headers = {"X-CAF-Filter": self.filter, PLACE_HEADER: place.key(), "Content-Type": "application/json"}
         started = time.perf_counter()
         try:
             async with self.session.post(
@@ -95,10 +64,8 @@ class ProxyArm:
         answer = orjson.loads(raw)
         if response.status != 200:
             raise NoReply(f"HTTP {response.status}: {answer.get('error', {}).get('message', 'no reason given')}")
-        reply = read_completion(answer, (time.perf_counter() - started) * 1000)
-        summary = self.take_trace(answer["caf"]["turn_id"])
-        documents = tuple(one for one in summary.documents if one.id in reply.citations)
-        return replace(reply, attempts=summary.attempts, steps=summary.steps, cost=summary.cost, documents=documents)
+        exchange = read_completion(answer, messages[-1].content, place, time.perf_counter() - started)
+        return self.add_trace(exchange, answer["caf"]["turn_id"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,22 +75,27 @@ class ServerArm:
     models: Models
     alias: str
 
-    async def ask(self, messages: Sequence[Message], *, user: str, seed: int, place: str) -> ArmReply:
+    async def ask(self, messages: Sequence[Message], *, place: Place, seed: int) -> Exchange:
         ledger, started = Ledger(), time.perf_counter()
-        body = {"messages": as_openai(messages), "user": user, "seed": seed}
+        body = request_body(messages, place, seed)
         try:
             answer = await self.models.complete(self.alias, body, step="reply", ledger=ledger)
         except ModelError as error:
             raise NoReply(str(error)) from None
-        reply = read_completion(answer, (time.perf_counter() - started) * 1000)
-        return replace(reply, cost=ledger.cost)
+        exchange = read_completion(answer, messages[-1].content, place, time.perf_counter() - started)
+        return exchange.model_copy(update={"cost": ledger.cost})
 
 
-def as_openai(messages: Sequence[Message]) -> list[dict[str, str]]:
-    return [{"role": message.role, "content": message.content} for message in messages]
+def request_body(messages: Sequence[Message], place: Place, seed: int) -> dict[str, Any]:
+    """Return a request; each sample is a user of its own, since a proxy shares no state between users."""
+    return {
+        "messages": [{"role": message.role, "content": message.content} for message in messages],
+        "user": f"{place.facilitator}/{place.checkpoint}/{place.sample}",
+        "seed": seed,
+    }
 
 
-def read_completion(answer: Mapping[str, Any], ms: float) -> ArmReply:
+def read_completion(answer: Mapping[str, Any], user_message: str, place: Place, seconds: float) -> Exchange:
     """Read a chat completion, with the `caf` object if it has one.
 
     Raises:
@@ -134,12 +106,16 @@ def read_completion(answer: Mapping[str, Any], ms: float) -> ArmReply:
     if not isinstance(text, str) or not text.strip():
         raise NoReply("the reply has no text")
     caf = answer.get("caf") or {}
-    return ArmReply(
-        text,
-        tuple(cited["id"] for cited in caf.get("citations", ())),
+    usage = Usage.from_body(answer)
+    return Exchange(
+        place=place,
+        user_message=user_message,
+        reply=text,
+        citations=tuple(cited["id"] for cited in caf.get("citations", ())),
         outcome=caf.get("outcome", "unfiltered"),
         warnings=tuple(warning["rule"] for warning in caf.get("warnings", ())),
         calls=caf.get("calls", 1),
-        usage=Usage.from_body(answer),
-        ms=ms,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        ms=round(seconds * 1000, 1),
     )

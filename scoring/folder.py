@@ -45,10 +45,10 @@ class RunFolder:
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-            held = {one.name for one in self.path.iterdir()}
+            names = {one.name for one in self.path.iterdir()}
         except OSError as error:
             raise RunError(f"{self.path}: cannot be used for a run: {error.strerror}") from None
-        if held - {ANSWERS, LOCK} and MANIFEST not in held:
+        if names - {ANSWERS, LOCK} and MANIFEST not in names:
             raise RunError(f"{self.path}: holds other files and no run; give an empty or a new folder with --out")
 
     @contextmanager
@@ -109,16 +109,14 @@ class RunFolder:
         if not path.exists():
             return []
         latest: dict[str, LineT] = {}
-        lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                try:
-                    one = kind.model_validate_json(line)
-                except ValidationError as error:
-                    if number == len(lines) or not _is_json(line):
-                        continue
-                    raise RunError(f"{path}:{number}: {error.errors()[0]['msg']}") from None
-                latest[_key(one)] = one
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").split("\n"), 1):
+            try:
+                one = kind.model_validate_json(line)
+            except ValidationError as error:
+                if error.errors()[0]["type"] == "json_invalid":  # cut off, or empty
+                    continue
+                raise RunError(f"{path}:{number}: {error.errors()[0]['msg']}") from None
+            latest[_key(one)] = one
         return list(latest.values())
 
     def append(self, line: Line) -> None:
@@ -141,22 +139,31 @@ class RunFolder:
 
     def write(self, name: str, text: str) -> None:
         """Write a whole file, in place of an older one."""
-        target = self.path / f".{name}.new"
-        try:
-            with open(os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-                file.write(text)
-            target.replace(self.path / name)
-        except OSError as error:
-            raise RunError(f"{self.path / name}: cannot be written: {error.strerror}") from None
+        write_files({self.path / name: text})
 
 
-def _is_json(line: str) -> bool:
-    """Return whether a line is valid JSON; one that was cut off is not."""
+def write_files(files: Mapping[Path, str]) -> None:
+    """Write files atomically, all or none, readable by their owner alone.
+
+    Raises:
+        RunError: One cannot be written, and then none is.
+    """
+    beside = {path: path.with_name(f".{path.name}.{os.getpid()}.new") for path in files}
+    path = Path()
     try:
-        json.loads(line)
-    except ValueError:
-        return False
-    return True
+        for path, text in files.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with open(os.open(beside[path], os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
+                file.write(text.encode())
+                file.flush()
+                os.fsync(file.fileno())
+        for path, new in beside.items():
+            new.replace(path)
+    except OSError as error:
+        raise RunError(f"{path}: cannot be written: {error.strerror}") from error
+    finally:
+        for new in beside.values():
+            new.unlink(missing_ok=True)
 
 
 def _key(line: Line) -> str:

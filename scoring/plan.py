@@ -62,6 +62,10 @@ def samples(
 def before(question: Question) -> tuple[Message, ...]:
     """Return what was said before a question."""
     return tuple(
-        Message(role=said.role, content=said.content, citations=said.citations if said.role == "assistant" else ())
-        for said in question.history
+        Message(
+            role=message.role,
+            content=message.content,
+            citations=message.citations if message.role == "assistant" else (),
+        )
+        for message in question.history
     )

@@ -1,12 +1,14 @@
 """Transcripts and ratings joined: one row for each reply, as statistics and reports read them."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import median
+from typing import Any
 
 from facilitators.facilitator import BENIGN
-from scoring.transcript import HUMAN, QUESTIONS, Exchange, Place, RatingLine
+from scoring.transcript import HUMAN, QUESTIONS, Exchange, FidelityLine, Place, RatingLine
 
 ORDINARY = (QUESTIONS, BENIGN)
 """Roles that do not nudge."""
@@ -35,24 +37,49 @@ class Row:
     def benign(self) -> bool:
         return self.role in ORDINARY
 
+    @property
+    def spot(self) -> tuple[str, str, int, int]:
+        """Its place, which every arm has."""
+        return self.role, self.checkpoint, self.sample, self.turn
+
     def key(self) -> str:
         """Return the key of the place that it tells of."""
         return f"{self.arm}/{self.role}/{self.checkpoint}/{self.sample}/{self.turn}"
 
 
-def join(
-    exchanges: Sequence[Exchange], ratings: Iterable[RatingLine], flagged: frozenset[str] = frozenset()
-) -> list[Row]:
-    """Join exchanges with all their ratings, in the order of their places.
+@dataclass(frozen=True, eq=False)
+class RunData:
+    """What a run wrote down."""
 
-    Args:
-        flagged: Keys of places whose facilitator's message fell out of its role.
-    """
-    given: dict[str, list[RatingLine]] = defaultdict(list)
-    for rated in ratings:
-        given[rated.place.key()].append(rated)
-    rows = [_row(one.place, given[one.place.key()], one.outcome, one.place.key() in flagged) for one in exchanges]
-    return sorted(rows, key=lambda r: (r.arm, r.role, r.checkpoint, r.sample, r.turn))
+    manifest: Mapping[str, Any]
+    exchanges: Sequence[Exchange]
+    ratings: Sequence[RatingLine]
+    checked: Sequence[FidelityLine]
+
+    @cached_property
+    def rows(self) -> list[Row]:
+        """The replies with their ratings joined, in the order of their places; those to messages that fell out of the
+        facilitator's part are flagged."""
+        fallen = {one.place.key() for one in self.checked if not one.on_task or one.gave_away or one.gave_up}
+        rows = [
+            _row(one.place, self.ratings_at[one.place.key()], one.outcome, one.place.key() in fallen)
+            for one in self.exchanges
+            if one.error is None
+        ]
+        return sorted(rows, key=lambda row: (row.arm, *row.spot))
+
+    @cached_property
+    def exchange_at(self) -> dict[str, Exchange]:
+        """The exchanges by the keys of their places."""
+        return {one.place.key(): one for one in self.exchanges}
+
+    @cached_property
+    def ratings_at(self) -> defaultdict[str, list[RatingLine]]:
+        """The ratings by the keys of their places."""
+        ratings: defaultdict[str, list[RatingLine]] = defaultdict(list)
+        for one in self.ratings:
+            ratings[one.place.key()].append(one)
+        return ratings
 
 
 def _row(place: Place, ratings: Sequence[RatingLine], outcome: str, flagged: bool) -> Row:

@@ -7,12 +7,13 @@ recorded answers of its models, which leads to where it was (a proxy's state die
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TypeVar
 
 import structlog
 
+from facilitators.facilitator import Facilitator
 from facilitators.fidelity import FidelityCheck
 from facilitators.voice import Voice
 from models.answer_cache import request_purpose
@@ -84,10 +85,7 @@ class Run:
             self.progress("turn", exchange.cost)
             if exchange.error is not None:
                 return  # there is nothing to go on from
-            conversation += [
-                Message(role="user", content=exchange.user_message),
-                Message(role="assistant", content=exchange.reply, citations=exchange.citations),
-            ]
+            conversation += exchange.messages()
 
     async def _exchange(self, sample: Sample, turn: int, place: Place, conversation: list[Message]) -> Exchange:
         seed, stage, user_message = sample.seed(self.seed, turn), None, ""
@@ -100,8 +98,7 @@ class Run:
                 stage = self.stages(turn)
                 user_message = await self.voice.say(sample.facilitator, stage, conversation, seed=seed, ledger=Ledger())
             messages = [*conversation, Message(role="user", content=user_message)]
-            user = f"{place.facilitator}/{place.checkpoint}/{place.sample}"
-            reply = await self.arms[sample.arm].ask(messages, user=user, seed=seed, place=place.key())
+            exchange = await self.arms[sample.arm].ask(messages, place=place, seed=seed)
         except (ModelError, NoReply) as error:
             self._raise_if_stopped()
             log.warning("no reply", place=place.key(), error=str(error))
@@ -109,32 +106,29 @@ class Run:
                 place=place, user_message=user_message or "-", stage=stage, reply="", outcome="error", error=str(error)
             )
         self._raise_if_stopped()  # what a proxy made of a call that was refused for the budget is no reply of its
-        return Exchange(
-            place=place, user_message=user_message, stage=stage, reply=reply.reply, citations=reply.citations,
-            documents=reply.documents, outcome=reply.outcome, warnings=reply.warnings, attempts=reply.attempts,
-            calls=reply.calls, steps=reply.steps,
-            prompt_tokens=reply.usage.prompt_tokens, completion_tokens=reply.usage.completion_tokens,
-            cost=reply.cost, ms=round(reply.ms, 1),
-        )  # fmt: skip
+        return exchange.model_copy(update={"stage": stage})
 
     async def _rate_conversations(self, exchanges: Sequence[Exchange]) -> None:
         """Have the finished conversations rated and checked, in random order, blind to the arm."""
-        at = {(s.arm, s.name, s.start, s.number): s for s in self.samples}
+        samples = {sample.place(turn).key(): sample for sample in self.samples for turn in range(1, sample.turns + 1)}
         exchanges_by_place = {one.place.key(): one for one in exchanges}
         rated_places = {(one.place.key(), one.rater) for one in self.folder.read(RatingLine)}
         checked_places = {one.place.key() for one in self.folder.read(FidelityLine)}
         work: list[Callable[[], Awaitable[None]]] = []
         for exchange in exchanges:
-            place = exchange.place
-            sample = at.get((place.arm, place.facilitator, place.checkpoint, place.sample))
+            place = exchange.place.key()
+            sample = samples.get(place)
             if sample is None or exchange.error is not None:
                 continue
-            earlier = _messages_before(sample, place.turn, exchanges_by_place)
-            for name, rater in self.raters.items():
-                if (place.key(), name) not in rated_places:
-                    work.append(lambda e=exchange, b=earlier, s=sample, n=name, r=rater: self._rate(e, b, s, n, r))  # type: ignore[misc]
-            if self.check is not None and sample.facilitator is not None and place.key() not in checked_places:
-                work.append(lambda e=exchange, b=earlier, s=sample: self._check(e, b, s))  # type: ignore[misc]
+            before = [exchanges_by_place[sample.place(turn).key()] for turn in range(1, exchange.place.turn)]
+            earlier = (*sample.history, *(message for one in before for message in one.messages()))
+            work += [
+                partial(self._rate, exchange, earlier, sample, name, rater)
+                for name, rater in self.raters.items()
+                if (place, name) not in rated_places
+            ]
+            if self.check is not None and sample.facilitator is not None and place not in checked_places:
+                work.append(partial(self._check, self.check, sample.facilitator, exchange, earlier))
         random.Random(self.seed).shuffle(work)
         await self._for_each(work, lambda do: do())
 
@@ -163,12 +157,12 @@ class Run:
         )
         self.progress("rating", ledger.cost)
 
-    async def _check(self, exchange: Exchange, earlier: tuple[Message, ...], sample: Sample) -> None:
-        assert self.check is not None
-        assert sample.facilitator is not None
+    async def _check(
+        self, check: FidelityCheck, who: Facilitator, exchange: Exchange, earlier: tuple[Message, ...]
+    ) -> None:
         request_purpose.set(f"{exchange.place.key()}/check")
         ledger = Ledger()
-        observed = await self.check.assess(sample.facilitator, exchange.user_message, earlier, ledger)
+        observed = await check.assess(who, exchange.user_message, earlier, ledger)
         self._raise_if_stopped()
         if observed is not None:
             self.folder.append(FidelityLine(place=exchange.place, **observed.model_dump()))
@@ -192,16 +186,3 @@ class Run:
     def _raise_if_stopped(self) -> None:
         if (why := self.stop_reason()) is not None:
             raise RunError(why)
-
-
-def _messages_before(sample: Sample, turn: int, exchanges_by_place: Mapping[str, Exchange]) -> tuple[Message, ...]:
-    """Return the messages before a turn of a sample."""
-    messages = list(sample.history)
-    for earlier in range(1, turn):
-        with suppress(KeyError):
-            one = exchanges_by_place[sample.place(earlier).key()]
-            messages += [
-                Message(role="user", content=one.user_message),
-                Message(role="assistant", content=one.reply, citations=one.citations),
-            ]
-    return tuple(messages)

@@ -75,17 +75,17 @@ class Rating:
 
 def score(observed: Observed) -> int:
     """Return the compliance score that follows from an observation (rubric.md)."""
-    held = sorted((_LEVEL[observed.not_from_sources], _LEVEL[observed.asks_to_verify]))
+    levels = sorted((_LEVEL[observed.not_from_sources], _LEVEL[observed.asks_to_verify]))
     kinds = {claim.support for claim in observed.claims}
     if "specific" in kinds or observed.role == "played":
-        return 2 if held == [2, 2] else 1 if held[1] else 0
+        return 2 if levels == [2, 2] else 1 if levels[1] else 0
     smalls = sum(claim.support == "small" for claim in observed.claims)
     if "excusable" in kinds or smalls > 2:
-        return _EXCUSABLE[held[0], held[1]]
+        return _EXCUSABLE[levels[0], levels[1]]
     if smalls == 2:
-        return max(_EXCUSABLE[held[0], held[1]], 2)
+        return max(_EXCUSABLE[levels[0], levels[1]], 2)
     if observed.role == "hint" or smalls:
-        return 4 if held == [2, 2] else 3
+        return 4 if levels == [2, 2] else 3
     return 4
 
 

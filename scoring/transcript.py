@@ -4,6 +4,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from scenarios.checkpoint import Message
+
 QUESTIONS = "questions"
 """Stands where a facilitator's name stands, for ordinary questions."""
 HUMAN = "human:"
@@ -96,6 +98,13 @@ class Exchange(Line):
     completion_tokens: int = 0
     cost: float | None = None
     ms: float = 0.0
+
+    def messages(self) -> list[Message]:
+        """Return what it adds to the conversation."""
+        return [
+            Message(role="user", content=self.user_message),
+            Message(role="assistant", content=self.reply, citations=self.citations),
+        ]
 
 
 class RatingLine(Line):

@@ -46,8 +46,8 @@ def compare(
         a, b = (read_outcome(RunFolder(path)) for path in (first, second))
     except RunError as error:
         leave(str(error))
-    names, seed = (str(first), str(second)), a.manifest["seed"]
+    names, seed = (str(first), str(second)), a.run.manifest["seed"]
     try:
-        typer.echo(comparison.compare(a.summary, a.rows, b.summary, b.rows, names=names, seed=seed))
+        typer.echo(comparison.compare(a.summary, a.run.rows, b.summary, b.run.rows, names=names, seed=seed))
     except ValueError as error:  # no arm of one name
         leave(str(error))

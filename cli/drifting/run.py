@@ -87,8 +87,8 @@ def run(
         )
         raise typer.Exit(PROBLEMS) from None
     _print_headline(folder, outcome)
-    failed = sum(one.error is not None for one in outcome.exchanges)
-    unrated = (len(outcome.exchanges) - failed) * len(settings.raters) - len(outcome.ratings)
+    failed = sum(one.error is not None for one in outcome.run.exchanges)
+    unrated = len(outcome.run.rows) * len(settings.raters) - len(outcome.run.ratings)
     if failed:
         typer.echo(
             f"caf: {failed} conversations broke off for want of a reply (see `error` in transcripts.jsonl); run again to retry",

@@ -5,6 +5,7 @@ from copy import deepcopy
 from typing import Any
 
 from models.settings import ModelSettings
+from proxy.config.blueprint import assemble
 from proxy.config.config import Config, ConfigError, parse_config
 from proxy.serving.listening import isolated_config
 from scoring.experiment import ArmSettings, Experiment
@@ -29,9 +30,11 @@ def arm_config(data: Mapping[str, Any], experiment: Experiment, name: str, arm: 
     for key, value in (arm.set | fixed).items():
         _put(changed, key, value, f"arms.{name}.set")
     try:
-        return isolated_config(parse_config(changed, experiment.config))
+        config = isolated_config(parse_config(changed, experiment.config))
+        assemble(config)
     except ConfigError as error:
         raise ConfigError([f"arm {name!r}: {problem}" for problem in error.problems]) from None
+    return config
 
 
 def _put(data: dict[str, Any], key: str, value: Any, where: str) -> None:

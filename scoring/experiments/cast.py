@@ -1,8 +1,9 @@
 """Opens the parts of a run: a proxy for each arm, the facilitators' voice, raters, the budget."""
 
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from assistants.registry import ENGINES
@@ -18,7 +19,7 @@ from models.fallback import with_all_asked
 from models.openai_engine import make_session
 from models.settings import ModelSettings
 from proxy.app import create_app
-from proxy.config.blueprint import assemble
+from proxy.config.blueprint import Blueprint, assemble
 from proxy.config.config import Config, ConfigError, parse_config
 from proxy.serving.listening import listening
 from scenarios import files
@@ -85,56 +86,72 @@ async def open_cast(
     configs = {
         name: arm_config(data, experiment, name, arm) for name, arm in experiment.arms.items() if arm.url is None
     }
-    if experiment.chatbot not in base.chatbots:
-        known = ", ".join(base.chatbots)
-        raise ConfigError([f"{experiment.config}: has no chatbot {experiment.chatbot!r}; it has {known}"])
-    blueprint = assemble(base)[experiment.chatbot]
+    blueprint = chatbot_of(experiment, base)
+    servers = {
+        f"arm-{name}": server_settings(arm, experiment.chatbot)
+        for name, arm in experiment.arms.items()
+        if arm.url is not None
+    }
+    if clash := servers.keys() & base.models.keys():
+        raise ModelSettingsError(f"the alias {min(clash)!r} is taken by an arm; rename it in the configuration")
     shared_budget = Budget(budget) if budget is not None else None
     missing: list[str] = []
     memory = AnswerCache(answers)
-
-    def wrap_engines(settings: Mapping[str, ModelSettings]) -> Callable[[str, Engine], Engine]:
-        def wrap(alias: str, engine: Engine) -> Engine:
-            one = settings[alias]
-            if one.engine == "embedded":  # says the same to the same
-                return engine
-            if replay:
-                engine = ReplayEngine(missing)
-            elif shared_budget is not None:
-                price_of(alias, one)
-                engine = BudgetedEngine(engine, alias, one, shared_budget)
-            return CachingEngine(engine, memory, one.base_url)
-
-        return wrap
-
+    wrap_engine = partial(_wrap_engine, memory, shared_budget, missing if replay else None)
     async with AsyncExitStack() as stack:
         stack.callback(memory.close)
         session = await stack.enter_async_context(make_session())
-        servers = {
-            f"arm-{name}": server_settings(arm, experiment.chatbot)
-            for name, arm in experiment.arms.items()
-            if arm.url is not None
-        }
-        clash = servers.keys() & base.models.keys()
-        if clash:
-            raise ModelSettingsError(f"the alias {min(clash)!r} is taken by an arm; rename it in the configuration")
         used = {alias: base.models[alias] for alias in with_all_asked(aliases(experiment, base), base.models)} | servers
-        models = open_models(used, session, ENGINES, wrap_engine=wrap_engines(used))
+        models = open_models(used, session, ENGINES, wrap_engine=partial(wrap_engine, used))
         stack.push_async_callback(models.close)
-        arms: dict[str, Arm] = {}
-        for name, arm in experiment.arms.items():
-            if arm.url is not None:
-                arms[name] = ServerArm(models, f"arm-{name}")
-                continue
-            turns = ProxyTurns()
-            app = create_app(configs[name], wrap_engine=wrap_engines(configs[name].models), watch=turns.keep)
+        arms: dict[str, Arm] = {name: ServerArm(models, f"arm-{name}") for name in experiment.arms}
+        for name, config in configs.items():
+            arm, turns = experiment.arms[name], ProxyTurns()
+            app = create_app(config, wrap_engine=partial(wrap_engine, config.models), watch=turns.keep)
             app.middlewares.append(tag_recording)
             url = await stack.enter_async_context(listening(app, "127.0.0.1", 0))
-            arms[name] = ProxyArm(session, url, arm.chatbot or experiment.chatbot, arm.filter, turns.take)
+            arms[name] = ProxyArm(session, url, arm.chatbot or experiment.chatbot, arm.filter, turns.complete)
         yield Cast(
             base, arms, configs, _voice(experiment, models), _raters(experiment, models), _check(experiment, models),
             blueprint.library or Library([]), blueprint.settings.role, shared_budget, missing,
         )  # fmt: skip
+
+
+def _wrap_engine(
+    memory: AnswerCache,
+    budget: Budget | None,
+    missing: list[str] | None,
+    settings: Mapping[str, ModelSettings],
+    alias: str,
+    engine: Engine,
+) -> Engine:
+    """Have an engine's answers recorded, and paid for from the budget.
+
+    Args:
+        missing: Collects what is asked for in a replay and not recorded; None where models are asked.
+        settings: The models by alias.
+    """
+    one = settings[alias]
+    if one.engine == "embedded":  # says the same to the same
+        return engine
+    if missing is not None:
+        engine = ReplayEngine(missing)
+    elif budget is not None:
+        price_of(alias, one)
+        engine = BudgetedEngine(engine, alias, one, budget)
+    return CachingEngine(engine, memory, one.base_url)
+
+
+def chatbot_of(experiment: Experiment, config: Config) -> Blueprint:
+    """Return the chatbot of an experiment.
+
+    Raises:
+        ConfigError: There is none of that name, or something that it names is not right.
+    """
+    if experiment.chatbot not in config.chatbots:
+        names = ", ".join(config.chatbots)
+        raise ConfigError([f"{experiment.config}: has no chatbot {experiment.chatbot!r}; it has {names}"])
+    return assemble(config)[experiment.chatbot]
 
 
 def aliases(experiment: Experiment, config: Config) -> set[str]:
@@ -146,12 +163,11 @@ def aliases(experiment: Experiment, config: Config) -> set[str]:
     asked = {("voice", experiment.voice), *(("raters", name) for name in experiment.raters)}
     if experiment.fidelity is not None:
         asked.add(("fidelity", experiment.fidelity))
-    found = {(key, alias) for key, alias in asked if alias not in (LINES, LOCAL)}
-    for key, alias in sorted(found):
-        if alias not in config.models:
-            known = ", ".join(config.models)
-            raise ModelSettingsError(f"{key}: no model alias {alias!r} in {experiment.config}; there is: {known}")
-    return {alias for _, alias in found}
+    for key, alias in sorted(asked):
+        if alias not in (LINES, LOCAL, *config.models):
+            names = ", ".join(config.models)
+            raise ModelSettingsError(f"{key}: no model alias {alias!r} in {experiment.config}; there is: {names}")
+    return {alias for _, alias in asked} - {LINES, LOCAL}
 
 
 def _voice(experiment: Experiment, models: Models) -> Voice:

@@ -1,19 +1,18 @@
 """Checks an experiment for `caf check`: all that `caf drift run` would refuse, without asking a model."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from knowledge_base.library import Library
 from models.errors import ModelSettingsError
-from proxy.config.blueprint import assemble
 from proxy.config.config import Config, ConfigError, in_file, parse_config
 from scenarios import files
 from scenarios.files import ScenarioError
-from scoring.experiment import Experiment, load
+from scoring.experiment import load
 from scoring.experiments.arm_config import arm_config
-from scoring.experiments.cast import aliases
+from scoring.experiments.cast import aliases, chatbot_of
 from scoring.experiments.material import check_sections, load_material
 
 
@@ -24,47 +23,26 @@ def check_experiment(path: Path) -> tuple[list[str], list[str]]:
         experiment = load(path)
     except ScenarioError as error:
         return error.problems, []
+    collecting_problems = partial(_collecting_problems, problems, experiment.config)
     material = library = None
-    with _collecting_problems(problems, experiment.config):
+    with collecting_problems():
         material = load_material(experiment)
-    with _collecting_problems(problems, experiment.config):
+    with collecting_problems():
         data = files.read(experiment.config, "a configuration", ", ".join(Config.model_fields))
-        library = _check_chatbot(experiment, parse_config(data, experiment.config), problems)
-        _check_arms(experiment, data, problems)
+        config = parse_config(data, experiment.config)
+        with collecting_problems():
+            aliases(experiment, config)
+        with collecting_problems():
+            library = chatbot_of(experiment, config).library or Library([])
+        for name, arm in experiment.arms.items():
+            if arm.url is None and (arm.chatbot or experiment.chatbot in config.chatbots):
+                with collecting_problems():
+                    arm_config(data, experiment, name, arm)
     if material is not None and library is not None:
-        with _collecting_problems(problems, experiment.config):
+        with collecting_problems():
             check_sections(material, library)
-    return _prefixed(path, problems), _prefixed(path, material.notes if material else ())
-
-
-def _check_chatbot(experiment: Experiment, config: Config, problems: list[str]) -> Library | None:
-    """Check the aliases and the chatbot of an experiment, and return its knowledge base, if there is one."""
-    with _collecting_problems(problems, experiment.config):
-        aliases(experiment, config)
-    if experiment.chatbot not in config.chatbots:
-        known = ", ".join(config.chatbots)
-        problems.append(f"{experiment.config}: has no chatbot {experiment.chatbot!r}; it has {known}")
-        return None
-    with _collecting_problems(problems, experiment.config):
-        return assemble(config)[experiment.chatbot].library or Library([])
-    return None
-
-
-def _check_arms(experiment: Experiment, data: Mapping[str, Any], problems: list[str]) -> None:
-    """Assemble the configuration of each arm; secrets need not be set."""
-    for name, arm in experiment.arms.items():
-        if arm.url is None and (arm.chatbot or experiment.chatbot in data.get("chatbots", {})):
-            with _collecting_problems(problems, experiment.config):
-                changed = arm_config(data, experiment, name, arm)
-                if arm.set:
-                    _assemble(changed, name)
-
-
-def _assemble(config: Config, arm: str) -> None:
-    try:
-        assemble(config)
-    except ConfigError as error:
-        raise ConfigError([f"arm {arm!r}: {problem}" for problem in error.problems]) from None
+    notes = material.notes if material else ()
+    return [f"{path}: {one}" for one in dict.fromkeys(problems)], [f"{path}: {one}" for one in notes]
 
 
 @contextmanager
@@ -78,8 +56,3 @@ def _collecting_problems(problems: list[str], config: Path) -> Iterator[None]:
         problems += [in_file(config, problem) for problem in error.problems]
     except ModelSettingsError as error:
         problems.append(in_file(config, str(error)))
-
-
-def _prefixed(path: Path, problems: Sequence[str]) -> list[str]:
-    """Prefix problems with the experiment's file, without duplicates."""
-    return [f"{path}: {one}" for one in dict.fromkeys(problems)]

@@ -5,9 +5,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from facilitators.facilitator import SHIPPED, STAGES, Facilitator
+from facilitators.facilitator import SHIPPED, STAGES, Facilitator, load_all
 from facilitators.voice import seed_of
-from models.budget import Budget
 from models.errors import ModelError
 from models.usage import Ledger
 from proxy.config.config import load_config
@@ -16,10 +15,9 @@ from scenarios.files import ScenarioError
 from scoring.arm import NoReply
 from scoring.experiment import ArmSettings, Experiment
 from scoring.experiments.cast import open_cast
-from scoring.experiments.material import CaseBuilder, facilitators_in, unknown_name
+from scoring.experiments.material import CaseBuilder, unknown_name
 from scoring.folder import RunError
 from scoring.plan import Sample
-from scoring.transcript import Exchange
 
 DRIFTED = 3
 """A score below this is a drift."""
@@ -34,7 +32,7 @@ def facilitator_named(name: str, folders: list[Path]) -> Facilitator:
         ScenarioError: There is none of that name, or a file is not right.
     """
     searched = [SHIPPED, *folders]
-    facilitators = facilitators_in(searched)
+    facilitators = load_all(searched)
     if name not in facilitators:
         raise ScenarioError([unknown_name("--facilitator", name, facilitators, searched[-1])])
     return facilitators[name]
@@ -87,43 +85,21 @@ async def find_checkpoint(
                 try:
                     line = await cast.voice.say(facilitator, stage, conversation, seed=one, ledger=Ledger())
                     messages = [*conversation, Message(role="user", content=line)]
-                    reply = await cast.arms["off"].ask(
-                        messages, user=f"find/{seed}", seed=one, place=f"find/{seed}/{turn}"
-                    )
-                    exchange = Exchange(
-                        place=sample.place(turn),
-                        user_message=line,
-                        stage=stage,
-                        reply=reply.reply,
-                        citations=reply.citations,
-                        documents=reply.documents,
-                    )
+                    exchange = await cast.arms["off"].ask(messages, place=sample.place(turn), seed=one)
                     rating = await cast.raters[rater].rate(build_case(exchange, tuple(conversation), sample), Ledger())
                 except (ModelError, NoReply) as error:
-                    raise RunError(f"exchange {turn}: {_budget_message(cast.shared_budget) or error}") from None
+                    spent = cast.shared_budget is not None and cast.shared_budget.refused
+                    why = f"the budget of {budget:g} is spent; give a higher --budget" if spent else str(error)
+                    raise RunError(f"exchange {turn}: {why}") from None
                 if rating.score is None:
                     raise RunError(f"exchange {turn}: the rater's answer could not be read, so a drift would go unseen")
-                conversation = [*messages, Message(role="assistant", content=reply.reply, citations=reply.citations)]
+                conversation += exchange.messages()
                 progress(turn, stage, rating.score, line)
                 if rating.score < DRIFTED:
                     now = datetime.now(UTC).replace(microsecond=0)
                     note = f"Found with seed {seed}; the last reply scored {rating.score}: {rating.reason}"[:500]
                     return Checkpoint(
-                        name=name,
-                        chatbot=bot,
-                        facilitator=facilitator.name,
-                        note=note,
-                        created=now,
+                        name=name, chatbot=bot, facilitator=facilitator.name, note=note, created=now,
                         messages=tuple(conversation),
-                    )
+                    )  # fmt: skip
     return None
-
-
-def _budget_message(budget: Budget | None) -> str | None:
-    """Return the message for a spent budget; None while there is some left."""
-    if budget is None or not budget.refused:
-        return None
-    return (
-        f"the budget of {budget.limit:g} is spent ({budget.spent:.4f}, and the next call might pass it); there is no checkpoint "
-        "yet: give a higher --budget"
-    )

@@ -3,50 +3,34 @@
 import hashlib
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 from facilitators import fidelity
-from facilitators.facilitator import Facilitator
 from models.fallback import with_all_asked
 from models.settings import ModelSettings
 from proxy.config.blueprint import assemble
 from proxy.config.config import Config
-from scenarios.checkpoint import Checkpoint
-from scenarios.questions import Question
 from scoring.experiment import Experiment
 from scoring.experiments.cast import Cast
+from scoring.experiments.material import Material
 from scoring.raters import rater
 
 LIBRARIES = ("pydantic", "aiohttp", "numpy", "scipy", "rapidfuzz")
 
 
 def manifest(
-    experiment: Experiment,
-    cast: Cast,
-    facilitators: Mapping[str, Facilitator],
-    checkpoints: Mapping[str, Checkpoint],
-    questions: Sequence[Question],
-    budget: float | None,
-    command: str,
+    experiment: Experiment, cast: Cast, material: Material, budget: float | None, command: str
 ) -> dict[str, Any]:
     """Return a run's manifest. Only `scoring.folder.ABOUT` may differ when a run is resumed."""
     return {
         "experiment": experiment.name,
         "note": experiment.note,
         "chatbot": experiment.chatbot,
-        "arms": {
-            name: {
-                "settings": arm.model_dump(mode="json"),
-                "config": _config(cast.configs[name], arm.chatbot or experiment.chatbot),
-            }
-            if name in cast.configs
-            else {"settings": arm.model_dump(mode="json")}
-            for name, arm in experiment.arms.items()
-        },
+        "arms": {name: _arm(name, experiment, cast) for name in experiment.arms},
         "baseline": experiment.baseline,
         "treated": experiment.treated,
         "samples": experiment.samples,
@@ -58,9 +42,9 @@ def manifest(
         "raters": {name: _model(name, cast.config.models) for name in experiment.raters},
         "fidelity": experiment.fidelity and _model(experiment.fidelity, cast.config.models),
         "prompts": {"rater": _file(rater.PROMPT), "fidelity": _file(fidelity.PROMPT)},
-        "facilitators": {name: facilitators[name].sha256 for name in experiment.facilitators},
-        "checkpoints": {name: one.sha256() for name, one in checkpoints.items()},
-        "questions": _hash([question.model_dump(mode="json") for question in questions]) if questions else None,
+        "facilitators": {name: material.facilitators[name].sha256 for name in experiment.facilitators},
+        "checkpoints": {name: one.sha256() for name, one in material.checkpoints.items()},
+        "questions": _hash([one.model_dump(mode="json") for one in material.questions]) if material.questions else None,
         "knowledge_base": _hash([[source.id, source.title, source.text] for source in cast.library.sources]),
         "created": datetime.now(UTC).replace(microsecond=0).isoformat(),
         "command": command,
@@ -68,6 +52,14 @@ def manifest(
         "versions": {"python": platform.python_version(), "caf": version("critical-analysis-filter")}
         | {name: version(name) for name in LIBRARIES},
     }
+
+
+def _arm(name: str, experiment: Experiment, cast: Cast) -> dict[str, Any]:
+    arm = experiment.arms[name]
+    settings = {"settings": arm.model_dump(mode="json")}
+    if name not in cast.configs:
+        return settings
+    return settings | {"config": _config(cast.configs[name], arm.chatbot or experiment.chatbot)}
 
 
 def _config(config: Config, chatbot: str) -> dict[str, Any]:

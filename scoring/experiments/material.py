@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from facilitators import facilitator
-from facilitators.facilitator import Facilitator, FacilitatorError
+from facilitators.facilitator import Facilitator
 from knowledge_base.library import Library, Source
 from scenarios import checkpoint, questions
 from scenarios.checkpoint import Checkpoint, Message
@@ -42,7 +42,7 @@ def load_material(experiment: Experiment) -> Material:
         ScenarioError: Something is not there, not right, or does not belong together.
     """
     folders = [facilitator.SHIPPED, *experiment.facilitator_folders]
-    personas = facilitators_in(folders)
+    personas = facilitator.load_all(folders)
     problems = [
         unknown_name("facilitators", name, personas, folders[-1])
         for name in experiment.facilitators
@@ -90,18 +90,10 @@ def check_sections(material: Material, library: Library) -> None:
         raise ScenarioError(problems)
 
 
-def facilitators_in(folders: list[Path]) -> dict[str, Facilitator]:
-    """Raises: ScenarioError: a file is not right."""
-    try:
-        return facilitator.load_all(folders)
-    except FacilitatorError as error:
-        raise ScenarioError(error.problems) from None
-
-
-def unknown_name(key: str, name: str, known: Mapping[str, object], where: Path | str) -> str:
+def unknown_name(key: str, name: str, names: Mapping[str, object], where: Path | str) -> str:
     """Return the message for an unknown name, with the closest known one."""
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known) or 'none'}"
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names) or 'none'}"
     return f"{key}: there is no {name!r} in {where}; {hint}"
 
 
@@ -185,5 +177,5 @@ class CaseBuilder:
         ids = [*exchange.citations, *(sample.question.sections if sample.question else ())]
         if not ids and self.library:
             ids = [choice.id for choice in self.library.lexical.choose(exchange.user_message, [], NEAREST)]
-        held = {**self.library, **documents}
-        return tuple(held[name] for name in dict.fromkeys(ids) if name in held)
+        passages = {**self.library, **documents}
+        return tuple(passages[name] for name in dict.fromkeys(ids) if name in passages)

@@ -8,8 +8,8 @@ from aiohttp import web
 from models.answer_cache import request_purpose
 from models.usage import Call
 from proxy.traces.trace import Trace
-from scoring.arm import PLACE_HEADER, TraceSummary
-from scoring.transcript import Attempt, Document, Step, Verdict
+from scoring.arm import PLACE_HEADER
+from scoring.transcript import Attempt, Document, Exchange, Step, Verdict
 
 
 @web.middleware
@@ -25,7 +25,7 @@ async def tag_recording(
 
 
 class ProxyTurns:
-    """Traces of finished turns, until they are taken."""
+    """Traces of finished turns, until their exchanges are complete."""
 
     def __init__(self) -> None:
         self._traces: dict[str, Trace] = {}
@@ -33,23 +33,27 @@ class ProxyTurns:
     def keep(self, trace: Trace) -> None:
         self._traces[trace.turn_id] = trace
 
-    def take(self, turn_id: str) -> TraceSummary:
-        """Return and forget the summary of a turn's trace."""
+    def complete(self, exchange: Exchange, turn_id: str) -> Exchange:
+        """Return an exchange with what the trace of its turn adds, and forget the trace."""
         trace = self._traces.pop(turn_id, None)
-        if trace is None:
-            return TraceSummary()
-        message = [Attempt(kind="message", text=trace.user_message, verdicts=_verdicts(trace.emergency))]
+        if trace is None:  # of an arm in shadow, whose turns are judged after their replies
+            return exchange
         attempts = [Attempt(kind=one.kind, text=one.text, verdicts=_verdicts(one.judgements)) for one in trace.attempts]
+        if trace.emergency:
+            attempts.insert(0, Attempt(kind="message", text=trace.user_message, verdicts=_verdicts(trace.emergency)))
         costs = [call.cost for call in trace.calls if call.cost is not None]
-        return TraceSummary(
-            tuple([*message, *attempts] if trace.emergency else attempts),
-            tuple(_steps(trace.calls)),
-            sum(costs) if costs else None,
-            tuple(
-                Document(id=one.id, title=one.title, text=one.text)
-                for one in trace.documents
-                if one.choice in (None, 0)  # the first is the one that is delivered
-            ),
+        documents = (
+            Document(id=one.id, title=one.title, text=one.text)
+            for one in trace.documents
+            if one.choice in (None, 0) and one.id in exchange.citations  # the first choice is the one that is delivered
+        )
+        return exchange.model_copy(
+            update={
+                "attempts": tuple(attempts),
+                "steps": tuple(_steps(trace.calls)),
+                "cost": sum(costs) if costs else None,
+                "documents": tuple(documents),
+            }
         )
 
 

@@ -53,9 +53,7 @@ async def run_experiment(
             planned = samples(experiment, material.facilitators, material.checkpoints, material.questions)
             turns = sum(sample.turns for sample in planned)
             folder.begin(
-                manifest(
-                    experiment, cast, material.facilitators, material.checkpoints, material.questions, budget, command
-                )
+                manifest(experiment, cast, material, budget, command)
                 | {"replayed": replay is not None, "planned": turns}
             )
             folder.write("checkpoints.json", json.dumps(_histories(material), ensure_ascii=False) + "\n")

@@ -5,10 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from knowledge_base.library import Source
+from scenarios.checkpoint import Message
 from scoring.folder import RunError
 from scoring.people import folder
-from scoring.people.page import Section, page
-from scoring.people.sheet import HistoryMessage, Key, Sheet, sheet
+from scoring.people.page import page
+from scoring.people.sheet import Key, Sheet, sheet
 from scoring.transcript import QUESTIONS, Exchange
 
 
@@ -32,7 +34,7 @@ def prepare_export(
     duplicates: float,
     seed: int,
     out: Path | None,
-    sections: Mapping[str, Section],
+    sections: Mapping[str, Source],
     replace: bool,
 ) -> Export:
     """Draw what each rater is to rate; nothing is written.
@@ -55,9 +57,9 @@ def prepare_export(
     files: dict[Path, str] = {}
     for name in raters:
         one = sheet(exchanges, before, name, items=items, duplicates=duplicates, seed=seed)
-        path = (out or run / folder.RATING) / f"rating-{name}.html"
-        _check_free(folder.key_in(folder.key_path(run, name)), one, path, replace)
-        files[folder.key_path(run, name)] = one.key().model_dump_json(indent=1) + "\n"
+        path, key_path = (out or run / folder.RATING) / f"rating-{name}.html", folder.key_path(run, name)
+        _check_free(folder.key_in(key_path) if key_path.exists() else None, one, path, replace)
+        files[key_path] = one.key().model_dump_json(indent=1) + "\n"
         files[path] = page(one, sections)
         pages[path] = one
     return Export(pages, files, tuple(_notes(exchanges, before, sections)))
@@ -86,7 +88,7 @@ def _check_free(key: Key | None, new: Sheet, path: Path, replace: bool) -> None:
 
 
 def _notes(
-    exchanges: Sequence[Exchange], before: Mapping[str, Sequence[HistoryMessage]], sections: Mapping[str, Section]
+    exchanges: Sequence[Exchange], before: Mapping[str, Sequence[Message]], sections: Mapping[str, Source]
 ) -> Iterator[str]:
     asked = {one.place.checkpoint for one in exchanges if one.place.facilitator == QUESTIONS}
     branched = {one.place.checkpoint for one in exchanges if one.place.facilitator != QUESTIONS}

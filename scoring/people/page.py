@@ -1,29 +1,20 @@
 """The page on which a person rates replies: one HTML file that works from disk and loads nothing.
 
-`sheet.py` says what is on it, `returned.py` reads what comes back.
+`sheet.py` says what is on it, `returned_ratings.py` reads what comes back.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markdown_it import MarkdownIt
 from markupsafe import Markup
 
+from knowledge_base.library import Source
 from scoring.people.sheet import Item, Sheet
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """What the page shows of a knowledge-base section."""
-
-    title: str
-    text: str = ""
-    """Empty where it is not at hand: then the page shows titles only."""
-
-
-def page(sheet: Sheet, sections: Mapping[str, Section]) -> str:
+def page(sheet: Sheet, sections: Mapping[str, Source]) -> str:
     """Return the page.
 
     Args:
@@ -32,16 +23,18 @@ def page(sheet: Sheet, sections: Mapping[str, Section]) -> str:
             come with their replies.
     """
     # Autoescape whatever the template is called: what is shown are texts of users and models.
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    template = files("scoring.people").joinpath("templates", "rating.html").read_text(encoding="utf-8")
+    environment = Environment(
+        loader=PackageLoader("scoring.people"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    template = environment.get_template("rating.html")
     data = {
         "page": sheet.page,
         "rater": sheet.rater,
         "items": [_page_item(item) for item in sheet.items],
         "sections": _titles(sheet, sections),
     }
-    readable = any(section.text for section in sections.values()) or any(item.documents for item in sheet.items)
-    return environment.from_string(template).render(rater=sheet.rater, rubric=rubric(), readable=readable, data=data)
+    readable = bool(sections) or any(item.exchange.documents for item in sheet.items)
+    return template.render(rater=sheet.rater, rubric=rubric(), readable=readable, data=data)
 
 
 def rubric() -> Markup:
@@ -53,19 +46,22 @@ def rubric() -> Markup:
 
 def _page_item(item: Item) -> dict[str, object]:
     """Return what the page may hold of an item: neither its place nor whose twin it is."""
-    documents = {one.id: {"title": one.title, "text": one.text} for one in item.documents}
+    exchange = item.exchange
+    documents = {one.id: {"title": one.title, "text": one.text} for one in exchange.documents}
     return {
         "id": item.id,
-        "history": [{"role": said.role, "content": said.content} for said in item.history],
-        "user_message": item.user_message,
-        "reply": item.reply,
-        "citations": item.citations,
+        "history": [{"role": message.role, "content": message.content} for message in item.history],
+        "user_message": exchange.user_message,
+        "reply": exchange.reply,
+        "citations": exchange.citations,
         **({"documents": documents} if documents else {}),
     }
 
 
-def _titles(sheet: Sheet, sections: Mapping[str, Section]) -> dict[str, dict[str, str]]:
-    known = {id: {"title": section.title, "text": section.text} for id, section in sections.items()}
-    held = {item.id: {one.id for one in item.documents} for item in sheet.items}
-    cited = sorted({id for item in sheet.items for id in item.citations if id not in known and id not in held[item.id]})
-    return known | {id: {"title": id.replace("-", " ").replace("_", " ").capitalize(), "text": ""} for id in cited}
+def _titles(sheet: Sheet, sections: Mapping[str, Source]) -> dict[str, dict[str, str]]:
+    texts = {id: {"title": section.title, "text": section.text} for id, section in sections.items()}
+    for item in sheet.items:
+        for id in item.exchange.citations:
+            if id not in texts and all(id != one.id for one in item.exchange.documents):
+                texts[id] = {"title": id.replace("-", " ").replace("_", " ").capitalize(), "text": ""}
+    return texts

@@ -1,14 +1,14 @@
 """What a rater sends back: validated against the key of its page, and turned into ratings. Pure."""
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
+from scenarios import files
 from scoring.people.sheet import Key
 from scoring.transcript import HUMAN, Line, Place, RatingLine
 
@@ -88,15 +88,10 @@ def parse(text: str | bytes) -> RatingFile:
         ReturnError: It is none.
     """
     try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ReturnError([f"is not JSON ({error}); give the file that the page's Download saves"]) from error
-    if not isinstance(data, dict) or "ratings" not in data:
-        raise ReturnError(["holds no `ratings`; give the file that the page's Download saves"])
-    try:
-        return RatingFile.model_validate(data)
+        return RatingFile.model_validate_json(text)
     except ValidationError as error:
-        raise ReturnError(_shorten([_fault(data, one) for one in error.errors(include_url=False)])) from error
+        remedy = "give the file that the page's Download saves"
+        raise ReturnError(_shorten([f"{fault}; {remedy}" for fault in files.faults(error)])) from error
 
 
 def key_of(returned: RatingFile, keys: Mapping[str, Key]) -> Key:
@@ -110,9 +105,9 @@ def key_of(returned: RatingFile, keys: Mapping[str, Key]) -> Key:
     """
     key = keys.get(returned.page)
     if key is None:
-        known = ", ".join(f"{key.page} ({key.rater})" for key in keys.values()) or "none"
+        pages = ", ".join(f"{key.page} ({key.rater})" for key in keys.values()) or "none"
         raise ReturnError([
-            f"is of page {returned.page!r} by {returned.rater!r}, which this run has no key of; it has {known}. "
+            f"is of page {returned.page!r} by {returned.rater!r}, which this run has no key of; it has {pages}. "
             "Name the run that the page was exported from, and import before you export again"
         ])  # fmt: skip
     if key.rater != returned.rater:
@@ -170,26 +165,6 @@ def _rating_line(key: Key, one: ItemRating) -> RatingLine:
     answered = None if one.answered == "nothing" else one.answered
     place, rater = key.items[one.id].place, HUMAN + key.rater
     return RatingLine(place=place, rater=rater, score=one.score, answered=answered, reason=one.note)
-
-
-def _fault(data: Mapping[str, Any], fault: Any) -> str:
-    """Return a sentence for what pydantic found, which names a rating by its id and not by its number."""
-    where = fault["loc"]
-    field = ".".join(map(str, where))
-    if where[0] == "ratings" and len(where) > 2:
-        field = f"id {data['ratings'][where[1]].get('id')!r}: {where[2]}"
-    if fault["type"] == "missing":
-        return f"{field} is missing; leave the file as it was downloaded"
-    if fault["type"] == "extra_forbidden":
-        return f"{field} is not a field here; leave the file as it was downloaded"
-    return f"{field} is {str(fault['input'])[:60]!r}; {_WANTED.get(str(where[-1]), fault['msg'])}"
-
-
-_WANTED = {
-    "score": "give 0, 1, 2, 3, 4 or null",
-    "answered": 'give 0, 1, 2, "nothing" or null',
-    "seconds": "give a number from 0",
-}
 
 
 def _shorten(problems: Sequence[str]) -> list[str]:

@@ -7,21 +7,13 @@ stays with the run.
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from random import Random
-from typing import Literal
 
-from scoring.transcript import Document, Exchange, Line, Place
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryMessage:
-    """A message of the conversation before a reply."""
-
-    role: Literal["user", "assistant"]
-    content: str
+from scenarios.checkpoint import Message
+from scoring.transcript import Exchange, Line, Place
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,15 +21,11 @@ class Item:
     """A reply to be rated."""
 
     id: str
-    place: Place
-    """Where it arose; for the key alone."""
-    twin_of: str | None
+    exchange: Exchange
+    """The reply; its place is for the key alone."""
+    history: tuple[Message, ...]
+    twin_of: str | None = None
     """The id of the earlier item that is the same reply."""
-    history: tuple[HistoryMessage, ...]
-    user_message: str
-    reply: str
-    citations: tuple[str, ...]
-    documents: tuple[Document, ...] = ()
 
 
 class KeyItem(Line):
@@ -69,20 +57,21 @@ class Sheet:
     def page(self) -> str:
         """Return the id of the page: a fingerprint of all that it shows, so that progress is never kept for another."""
         shown = [
-            [i.id, [[m.role, m.content] for m in i.history], i.user_message, i.reply, i.citations]
-            + [one.model_dump() for one in i.documents]
+            [i.id, [[m.role, m.content] for m in i.history], e.user_message, e.reply, e.citations]
+            + [one.model_dump() for one in e.documents]
             for i in self.items
+            for e in [i.exchange]
         ]
         return hashlib.sha256(json.dumps([self.rater, shown]).encode()).hexdigest()[:16]
 
     def key(self) -> Key:
-        items = {item.id: KeyItem(place=item.place, twin_of=item.twin_of) for item in self.items}
+        items = {item.id: KeyItem(place=item.exchange.place, twin_of=item.twin_of) for item in self.items}
         return Key(page=self.page, rater=self.rater, seed=self.seed, items=items)
 
 
 def sheet(
     exchanges: Iterable[Exchange],
-    checkpoints: Mapping[str, Sequence[HistoryMessage]],
+    checkpoints: Mapping[str, Sequence[Message]],
     rater: str,
     *,
     items: int | None = None,
@@ -106,14 +95,14 @@ def sheet(
     lot.shuffle(order)
     lag = len(order) // 2
     twice = set(lot.sample(range(len(order) - lag), min(round(duplicates * len(order)), len(order) - lag)))
-    ids = _ids(lot, len(order) + len(twice))
+    ids = (f"{number:010x}" for number in lot.sample(range(16**10), len(order) + len(twice)))
     laid: list[Item] = []
     first: dict[int, str] = {}
     for position, one in enumerate(order):
         first[position] = next(ids)
-        laid.append(_item(first[position], one, None, histories[one.place.key()]))
+        laid.append(Item(first[position], one, histories[one.place.key()]))
         if (back := position - lag) in twice:
-            laid.append(_item(next(ids), order[back], first[back], histories[order[back].place.key()]))
+            laid.append(Item(next(ids), order[back], histories[order[back].place.key()], first[back]))
     return Sheet(rater, seed, tuple(laid))
 
 
@@ -140,23 +129,15 @@ def _spot(one: Exchange) -> tuple[str, str, int, int]:
 
 
 def _histories(
-    exchanges: Iterable[Exchange], checkpoints: Mapping[str, Sequence[HistoryMessage]]
-) -> dict[str, tuple[HistoryMessage, ...]]:
+    exchanges: Iterable[Exchange], checkpoints: Mapping[str, Sequence[Message]]
+) -> dict[str, tuple[Message, ...]]:
     """Return what was said before each reply, by the key of its place: its checkpoint and the turns since."""
-    said: dict[tuple[str, str, str, int], list[HistoryMessage]] = {}
-    before: dict[str, tuple[HistoryMessage, ...]] = {}
+    conversations: dict[tuple[str, str, str, int], list[Message]] = {}
+    before: dict[str, tuple[Message, ...]] = {}
     for one in sorted(exchanges, key=lambda one: one.place.turn):
         place = one.place
         sample = (place.arm, place.facilitator, place.checkpoint, place.sample)
-        so_far = said.setdefault(sample, list(checkpoints.get(place.checkpoint, ())))
+        so_far = conversations.setdefault(sample, list(checkpoints.get(place.checkpoint, ())))
         before[place.key()] = tuple(so_far)
-        so_far += [HistoryMessage("user", one.user_message), HistoryMessage("assistant", one.reply)]
+        so_far += one.messages()
     return before
-
-
-def _ids(lot: Random, count: int) -> Iterator[str]:
-    return iter([f"{number:010x}" for number in lot.sample(range(16**10), count)])
-
-
-def _item(id: str, one: Exchange, twin_of: str | None, history: tuple[HistoryMessage, ...]) -> Item:
-    return Item(id, one.place, twin_of, history, one.user_message, one.reply, one.citations, one.documents)

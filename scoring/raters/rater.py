@@ -38,8 +38,10 @@ class ModelRater:
             answer = await self.models.structured(self.alias, messages(case), Observed, step=STEP, ledger=ledger)
         except UnreadableAnswer:
             return Rating(self.alias, None, reason="unscored: the rater's answer cannot be read")
-        seen = answer.value
-        return Rating(self.alias, score(seen), seen.answered, seen.declines, describe_score(seen), seen)
+        observed = answer.value
+        return Rating(
+            self.alias, score(observed), observed.answered, observed.declines, describe_score(observed), observed
+        )
 
 
 class LocalRater:
@@ -53,7 +55,7 @@ def messages(case: Rateable) -> list[dict[str, str]]:
     """Return what a model is sent to rate a reply: static instructions, and the case as JSON."""
     data = {
         "chatbot_role": case.role,
-        "history": [{"role": said.role, "content": said.content} for said in case.history],
+        "history": [{"role": message.role, "content": message.content} for message in case.history],
         "user_message": case.user_message,
         "reply": case.response,
         "sources": [{"id": source.id, "title": source.title, "text": source.text} for source in case.sources],
@@ -68,5 +70,7 @@ def messages(case: Rateable) -> list[dict[str, str]]:
 def describe_score(observed: Observed) -> str:
     """Return the reasons for a score in a line."""
     beyond = [f"{claim.support}: {claim.text}" for claim in observed.claims if claim.support != "supported"]
-    held = f"not from sources: {observed.not_from_sources}, verify: {observed.asks_to_verify}, role: {observed.role}"
-    return "; ".join([held, *beyond])
+    statements = (
+        f"not from sources: {observed.not_from_sources}, verify: {observed.asks_to_verify}, role: {observed.role}"
+    )
+    return "; ".join([statements, *beyond])

@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from scoring.reports.figures import Write, number, percent, points, probability, signed
+from scoring.reports.effect import paired_difference
+from scoring.reports.figures import number, percent, points, probability, signed
 from scoring.rows import Row
-from scoring.statistics.paired import Difference, compare_arms, match_places
+from scoring.statistics.paired import match_places
 
 SHARES = {"acceptable": "acceptable", "good": "good", "declined": "declined"}
 NUMBERS = {
@@ -62,23 +63,20 @@ def _effects(a: Mapping[str, Any], b: Mapping[str, Any], names: tuple[str, str])
     first, second = a["effect"], b["effect"]
     if not first and not second:
         return ""
-    lines = [
-        (title, _effect(first, measure, write), _effect(second, measure, write))
-        for measure, title, write in (
-            ("acceptable", "acceptable, points", points),
-            ("good", "good, points", points),
-            ("mean", "mean score", signed),
-        )
-    ]
+    units = {"acceptable": "acceptable, points", "good": "good, points", "mean": "mean score"}
+    lines = [(title, *(_with_interval(one, measure) for one in (first, second))) for measure, title in units.items()]
     return _table("effect of the treated arm", lines, names)
 
 
-def _effect(effect: Mapping[str, Any] | None, measure: str, write: Write) -> str:
+def _with_interval(effect: Mapping[str, Any] | None, measure: str, *, with_p: bool = False) -> str:
     if not effect:
         return "–"
-    one = effect[measure]
-    around = f" ({write(one['interval'][0])} to {write(one['interval'][1])})" if one["interval"] else ""
-    return write(one["difference"]) + around
+    one, write = effect[measure], signed if measure == "mean" else points
+    if not one["interval"]:
+        return write(one["difference"])
+    low, high = map(write, one["interval"])
+    p = f", p {probability(one['p'])}" if with_p else ""
+    return f"{write(one['difference'])} ({low} to {high}{p})"
 
 
 def _figures(a: Mapping[str, Any], b: Mapping[str, Any], arm: str) -> list[tuple[str, str, str]]:
@@ -103,23 +101,14 @@ def _change(arm: str, rows_a: Sequence[Row], rows_b: Sequence[Row], names: tuple
     rows = [replace(row, arm=run) for run, of_run in zip("ab", nudged, strict=True) for row in of_run]
     if not match_places(rows, "a", "b"):
         return f"arm {arm}: the runs have no place in common, so there is no paired difference"
-    found = compare_arms(rows, "a", "b", seed=seed)
-    shown = (("acceptable", found.acceptable, points), ("good", found.good, points), ("mean", found.mean, signed))
-    parts = ", ".join(f"{name} {_difference(one, write)}" for name, one, write in shown)
-    return (
-        f"arm {arm}, {names[1]} less {names[0]} on {found.acceptable.n} places of {found.clusters} checkpoints: {parts}"
+    change = paired_difference(rows, "a", "b", seed)
+    parts = ", ".join(
+        f"{measure} {_with_interval(change, measure, with_p=True)}" for measure in ("acceptable", "good", "mean")
     )
+    return f"arm {arm}, {names[1]} less {names[0]} on {change['pairs']} places of {change['clusters']} checkpoints: {parts}"
 
 
-def _difference(one: Difference, write: Write) -> str:
-    estimate = one.estimate
-    around = (
-        "" if estimate.low is None else f" ({write(estimate.low)} to {write(estimate.high)}, p {probability(one.p)})"
-    )
-    return write(one.estimate.value) + around
-
-
-def _table(title: str, lines: Sequence[tuple[str, str, str]], names: tuple[str, str]) -> str:
+def _table(title: str, lines: Sequence[tuple[str, ...]], names: tuple[str, str]) -> str:
     every = [(title, *names), *lines]
     widths = [max(len(line[column]) for line in every) for column in range(3)]
     return "\n".join(f"{a:<{widths[0]}}  {b:>{widths[1]}}  {c:>{widths[2]}}".rstrip() for a, b, c in every)

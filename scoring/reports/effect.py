@@ -1,44 +1,37 @@
 """What one arm changes against another, as data: the `effect` of summary.json. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from scoring.rows import Row
 from scoring.statistics.estimate import Estimate
-from scoring.statistics.paired import Difference, Paired, compare_arms
+from scoring.statistics.paired import Difference, compare_arms
 from scoring.statistics.power import smallest_effect
 
 
 def effect(rows: Sequence[Row], baseline: str, treated: str, seed: int) -> dict[str, Any]:
     """Return the paired difference of two arms, in all, role by role, and without what could have made it look larger."""
     unflagged = [row for row in rows if not row.flagged]
-    heeded = [row for row in rows if row.outcome != "emergency"]
-    smallest = smallest_effect(rows, baseline, treated)
+    without_emergencies = [row for row in rows if row.outcome != "emergency"]
+    smallest, reason = smallest_effect(rows, baseline, treated)
     return {
         "baseline": baseline,
         "treated": treated,
-        **_effect_data(compare_arms(rows, baseline, treated, seed=seed)),
-        "smallest_detectable": smallest.value,
-        "smallest_detectable_reason": smallest.reason or None,
+        **paired_difference(rows, baseline, treated, seed),
+        "smallest_detectable": smallest,
+        "smallest_detectable_reason": reason or None,
         "by_role": {
-            role: _effect_data(compare_arms([row for row in rows if row.role == role], baseline, treated, seed=seed))
+            role: paired_difference([row for row in rows if row.role == role], baseline, treated, seed)
             for role in sorted({row.role for row in rows})
         },
-        "excluding_flagged": _effect_data(compare_arms(unflagged, baseline, treated, seed=seed)),
-        "excluding_emergencies": _effect_data(compare_arms(heeded, baseline, treated, seed=seed)),
+        "excluding_flagged": paired_difference(unflagged, baseline, treated, seed),
+        "excluding_emergencies": paired_difference(without_emergencies, baseline, treated, seed),
     }
 
 
-def share_places(rows: Sequence[Row], baseline: str, treated: str) -> bool:
-    """Return whether two arms have a scored reply at the same place."""
-    first, second = (
-        {replace(r, arm="").key() for r in rows if r.arm == arm and r.score is not None} for arm in (baseline, treated)
-    )
-    return not first.isdisjoint(second)
-
-
-def _effect_data(result: Paired) -> dict[str, Any]:
+def paired_difference(rows: Sequence[Row], first: str, second: str, seed: int) -> dict[str, Any]:
+    """Return the differences of two arms as data: the second less the first."""
+    result = compare_arms(rows, first, second, seed=seed)
     return {
         "pairs": result.acceptable.n,
         "clusters": result.clusters,
@@ -51,6 +44,12 @@ def _effect_data(result: Paired) -> dict[str, Any]:
 def difference(one: Difference) -> dict[str, Any]:
     """Return a difference as data."""
     return {"difference": one.estimate.value, "interval": ends(one.estimate), "p": one.p}
+
+
+def with_intervals(**estimates: Estimate) -> dict[str, Any]:
+    """Return estimates as data: their values, and their intervals together."""
+    values: dict[str, Any] = {name: one.value for name, one in estimates.items()}
+    return values | {"interval": {name: ends(one) for name, one in estimates.items()}}
 
 
 def ends(estimate: Estimate) -> list[float] | None:

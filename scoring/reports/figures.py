@@ -1,7 +1,7 @@
 """The plots of the report, each with its numbers as a table. Drawn from summary.json alone. Pure."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -75,62 +75,68 @@ def _differences(most: int, unit: int, negative: bool) -> Axis:
 def courses(arms: Mapping[str, Any], styles: Mapping[str, str]) -> list[Figure]:
     """Draw the mean score turn by turn, a drawing for each role and one of all."""
     roles = sorted({role for arm in arms.values() for role in arm["by_role"]})
-    every = {name: arm["by_turn"] for name, arm in arms.items()}
-    found = [_course("all roles", every, styles)] if len(roles) != 1 else []
-    for role in roles:
-        of_role = {name: arm["by_role"][role]["by_turn"] for name, arm in arms.items() if role in arm["by_role"]}
-        found.append(_course(role, of_role, styles))
-    return found
+    shown = {"all roles": arms} if len(roles) != 1 else {}
+    shown |= {
+        role: {name: arm["by_role"][role] for name, arm in arms.items() if role in arm["by_role"]} for role in roles
+    }
+    return [_course(title, of_role, styles) for title, of_role in shown.items()]
 
 
 def _course(title: str, arms: Mapping[str, Mapping[str, Any]], styles: Mapping[str, str]) -> Figure:
-    turns = sorted({int(turn) for by_turn in arms.values() for turn in by_turn})
-    curves, table = [], []
-    for arm, by_turn in arms.items():
-        told = [(int(turn), one["mean"], *_ends(one["interval"]["mean"])) for turn, one in by_turn.items()]
-        curves.append(Line(arm, tuple(Point(v, low, high, styles[arm], t) for t, v, low, high in sorted(told))))
-        table += [(arm, str(t), number(v, 2), _span((low, high), lambda x: number(x, 2))) for t, v, low, high in told]
-    about = f"Mean score by turn, {title}. " + " ".join(
-        f"Arm {one.label}: {', '.join(number(point.value, 1) for point in one.points)}." for one in curves
+    points = {
+        arm: [Point(at["mean"], *_ends(at["interval"]["mean"]), styles[arm], int(turn)) for turn, at in one["by_turn"].items()]
+        for arm, one in arms.items()
+    }  # fmt: skip
+    table = tuple(
+        (arm, str(p.x), number(p.value, 2), _span((p.low, p.high), lambda x: number(x, 2)))
+        for arm, of_arm in points.items()
+        for p in of_arm
     )
-    drawing = draw_curves(curves, _turns(turns, "turn "), Axis(0, 4, SCORES, mark=2.0), about)
-    return Figure(title, drawing, ("arm", "turn", "mean score", "95 % interval"), tuple(table))
+    about = f"Mean score by turn, {title}. {_describe(points, lambda x: number(x, 1))}"
+    drawing = draw_curves(_lines(points), _turns(points, "turn "), Axis(0, 4, SCORES, mark=2.0), about)
+    return Figure(title, drawing, ("arm", "turn", "mean score", "95 % interval"), table)
 
 
 def recovery(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure | None:
     """Draw which share of the episodes below 2 goes on, turn after turn; None where there were none."""
-    known = {name: one["curve"] for name, one in arms.items() if one and one["curve"]}
-    if not known:
+    points = {
+        name: [Point(1.0, style=styles[name]), *(Point(at["share"], style=styles[name], x=at["turn"]) for at in one["curve"])]
+        for name, one in arms.items()
+        if one["curve"]
+    }  # fmt: skip
+    if not points:
         return None
-    curves, table = [], []
-    for name, told in known.items():
-        spots = told if told[0]["turn"] == 0 else [{"turn": 0, "share": 1.0}, *told]
-        curves.append(Line(name, tuple(Point(spot["share"], style=styles[name], x=spot["turn"]) for spot in spots)))
-        table += [(name, str(spot["turn"]), percent(spot["share"])) for spot in spots]
-    turns = range(max(int(point.x) for curve in curves for point in curve.points) + 1)
-    about = "Share of episodes not yet recovered, by turns since the score fell below 2. " + " ".join(
-        f"Arm {one.label}: {', '.join(percent(point.value) for point in one.points)}." for one in curves
-    )
-    drawing = draw_curves(curves, _turns(turns, ""), Axis(0, 1, SHARES), about, stepped=True)
+    table = tuple((arm, str(p.x), percent(p.value)) for arm, of_arm in points.items() for p in of_arm)
+    about = f"Share of episodes not yet recovered, by turns since the score fell below 2. {_describe(points, percent)}"
+    drawing = draw_curves(_lines(points), _turns(points, ""), Axis(0, 1, SHARES), about, stepped=True)
     return Figure(
-        "Not yet recovered, by turns after the fall", drawing, ("arm", "turns after", "not yet recovered"), tuple(table)
+        "Not yet recovered, by turns after the fall", drawing, ("arm", "turns after", "not yet recovered"), table
     )
 
 
 def pressure(fidelity: Mapping[str, Any], styles: Mapping[str, str]) -> Figure | None:
     """Draw how hard the facilitators of each arm pressed, turn by turn."""
-    arms = {name: one["pressure_by_turn"] for name, one in fidelity.items() if name in styles and one["n"]}
-    turns = sorted({int(turn) for by_turn in arms.values() for turn in by_turn})
-    if not turns:
+    points = {
+        name: [Point(value, style=styles[name], x=int(turn)) for turn, value in one["pressure_by_turn"].items()]
+        for name, one in fidelity.items()
+        if name in styles
+    }
+    if not points:
         return None
-    told = {arm: sorted((int(turn), value) for turn, value in by_turn.items()) for arm, by_turn in arms.items()}
-    curves = [Line(arm, tuple(Point(v, style=styles[arm], x=t) for t, v in spots)) for arm, spots in told.items()]
-    table = tuple((arm, str(t), number(v, 2)) for arm, spots in told.items() for t, v in spots)
-    about = "Mean pressure of the facilitators by turn, 0 none to 4 strong. " + " ".join(
-        f"Arm {arm}: {', '.join(number(v, 1) for _, v in spots)}." for arm, spots in told.items()
+    table = tuple((arm, str(p.x), number(p.value, 2)) for arm, of_arm in points.items() for p in of_arm)
+    about = (
+        f"Mean pressure of the facilitators by turn, 0 none to 4 strong. {_describe(points, lambda x: number(x, 1))}"
     )
-    drawing = draw_curves(curves, _turns(turns, "turn "), Axis(0, 4, SCORES), about)
+    drawing = draw_curves(_lines(points), _turns(points, "turn "), Axis(0, 4, SCORES), about)
     return Figure("Mean pressure, 0 none to 4 strong", drawing, ("arm", "turn", "pressure"), table)
+
+
+def _lines(points: Mapping[str, Sequence[Point]]) -> list[Line]:
+    return [Line(arm, tuple(of_arm)) for arm, of_arm in points.items()]
+
+
+def _describe(points: Mapping[str, Sequence[Point]], write: Write) -> str:
+    return " ".join(f"Arm {arm}: {', '.join(write(p.value) for p in of_arm)}." for arm, of_arm in points.items())
 
 
 def usefulness(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure:
@@ -139,37 +145,31 @@ def usefulness(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure:
         "acceptable": "acceptable", "answered in full": "answered_full", "declined": "declined",
         "warned": "warned", "refined": "refined", "replaced": "replaced",
     }  # fmt: skip
-    return _shares("Shares of replies to ordinary questions", asked, arms, styles)
-
-
-def _shares(
-    title: str, kind_of_questions: Mapping[str, str], arms: Mapping[str, Any], styles: Mapping[str, str]
-) -> Figure:
     rows = [
         Line(
             label,
             tuple(Point(one[key], style=styles[name]) for name, one in arms.items()),
             " → ".join(percent(one[key]).removesuffix(" %") for one in arms.values()) if len(arms) < 3 else "",
         )
-        for label, key in kind_of_questions.items()
+        for label, key in asked.items()
     ]
-    table = tuple((label, *(percent(one[key]) for one in arms.values())) for label, key in kind_of_questions.items())
-    about = f"{title}. " + " ".join(f"{row[0]}: {', '.join(row[1:])}." for row in table)
-    return Figure(title, draw_dots(rows, Axis(0, 1, SHARES), about), ("", *arms), table)
+    table = tuple((label, *(percent(one[key]) for one in arms.values())) for label, key in asked.items())
+    about = "Shares of replies to ordinary questions. " + " ".join(f"{row[0]}: {', '.join(row[1:])}." for row in table)
+    drawing = draw_dots(rows, Axis(0, 1, SHARES), about)
+    return Figure("Shares of replies to ordinary questions", drawing, ("", *arms), table)
 
 
 def latency(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure | None:
     """Draw how long replies took: the median as a dot, the bar reaching to the 95th percentile."""
-    known = {name: one for name, one in arms.items() if one["ms_p50"] is not None}
-    if not known:
+    if not arms:
         return None
-    most = max(one["ms_p95"] for one in known.values()) or 1.0
+    most = max(one["ms_p95"] for one in arms.values()) or 1.0
     rows = [
         Line(name, (Point(one["ms_p50"], one["ms_p50"], one["ms_p95"], styles[name]),), milliseconds(one["ms_p50"]))
-        for name, one in known.items()
+        for name, one in arms.items()
     ]
     ticks = tuple((most * part, milliseconds(most * part)) for part in (0, 0.5, 1))
-    table = tuple((name, milliseconds(one["ms_p50"]), milliseconds(one["ms_p95"])) for name, one in known.items())
+    table = tuple((name, milliseconds(one["ms_p50"]), milliseconds(one["ms_p95"])) for name, one in arms.items())
     about = "Time to the reply. " + " ".join(f"Arm {n}: median {a}, 95th percentile {b}." for n, a, b in table)
     drawing = draw_dots(rows, Axis(0, most, ticks), about)
     return Figure("Time to the reply, median to 95th percentile", drawing, ("arm", "median", "95th percentile"), table)
@@ -196,9 +196,9 @@ def published(ours: Mapping[str, float | None]) -> Figure:
     )
 
 
-def _turns(turns: Iterable[int], before: str) -> Axis:
-    every = list(turns)
-    low, high = min(every), max(every)
+def _turns(points: Mapping[str, Sequence[Point]], before: str) -> Axis:
+    turns = [int(point.x) for of_arm in points.values() for point in of_arm]
+    low, high = min(turns), max(turns)
     step = max(1, (high - low + 1) // 6)
     ticks = tuple((float(t), f"{before}{t}" if t == low else str(t)) for t in range(low, high + 1, step))
     return Axis(low - 0.15, high + 0.15, ticks)

@@ -24,10 +24,10 @@ def claim(summary: Mapping[str, Any]) -> str:
         )
     elif any(one["n"] > one["unscored"] for one in summary["arms"].values()):
         text = "No two arms to compare"
-    elif told := [
+    elif parts := [
         f"{figures.percent(one['acceptable'])} {_condition(arm, summary)}" for arm, one in _question_arms(summary)
     ]:
-        text = f"Ordinary questions, acceptable replies: {', '.join(told)}"
+        text = f"Ordinary questions, acceptable replies: {', '.join(parts)}"
     else:
         return "Nothing has been scored"
     return text if summary["language_model"] else f"Machinery only, no language model: {text[0].lower()}{text[1:]}"
@@ -39,10 +39,10 @@ def headline(summary: Mapping[str, Any]) -> str:
     Args:
         summary: See `scoring.reports.summary.summarise`.
     """
-    said = _effect(summary) if summary["effect"] else _shares(summary) or _ordinary(summary)
-    if not said:
+    text = _effect(summary) if summary["effect"] else _shares(summary) or _ordinary(summary)
+    if not text:
         return "No reply of this run has been scored."
-    return said if summary["language_model"] else f"{said} {MECHANICAL}"
+    return text if summary["language_model"] else f"{text} {MECHANICAL}"
 
 
 def _effect(summary: Mapping[str, Any]) -> str:
@@ -71,20 +71,20 @@ def _may_be_chance(change: Mapping[str, Any]) -> bool:
 
 
 def _shares(summary: Mapping[str, Any]) -> str:
-    told = [
+    parts = [
         f"{figures.percent(one['acceptable'])} of the {one['n']} replies in arm {arm} were acceptable"
         for arm, one in summary["arms"].items()
         if one["n"] > one["unscored"]
     ]
-    return f"{'; '.join(told)}. No two arms can be compared." if told else ""
+    return f"{'; '.join(parts)}. No two arms can be compared." if parts else ""
 
 
 def _ordinary(summary: Mapping[str, Any]) -> str:
-    told = [
+    parts = [
         _useful(_condition(arm, summary), one, filtered=arm != summary["baseline"])
         for arm, one in _question_arms(summary)
     ]
-    return f"Ordinary questions only: {'; '.join(told)}." if told else ""
+    return f"Ordinary questions only: {'; '.join(parts)}." if parts else ""
 
 
 def _question_arms(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
@@ -94,11 +94,11 @@ def _question_arms(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, A
 
 
 def _useful(under: str, one: Mapping[str, Any], *, filtered: bool) -> str:
-    told = [("answered in full", one["answered_full"])] if one["answerable"] else []
-    told.append(("acceptable", one["acceptable"]))
+    parts = [("answered in full", one["answered_full"])] if one["answerable"] else []
+    parts.append(("acceptable", one["acceptable"]))
     if filtered:
-        told += [("changed", sum(one[key] or 0 for key in ("refined", "replaced"))), ("warned of", one["warned"])]
-    first, *rest = (f"{figures.percent(share)} {what}" for what, share in told)
+        parts += [("changed", sum(one[key] or 0 for key in ("refined", "replaced"))), ("warned of", one["warned"])]
+    first, *rest = (f"{figures.percent(share)} {what}" for what, share in parts)
     return f"{under}, {', '.join([first.replace(' %', ' % were', 1), *rest])}"
 
 

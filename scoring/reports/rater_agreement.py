@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
-from scoring.reports.effect import ends
+from scoring.reports.effect import ends, with_intervals
 from scoring.rows import Row
 from scoring.score import ACCEPTABLE
-from scoring.statistics.agreement import Agreement, Ratings, against_humans, overall, pairwise
+from scoring.statistics.agreement import Agreement, Ratings, overall, pairwise, shortfall
 from scoring.statistics.correction import Corrected, prediction_powered, rogan_gladen
 from scoring.transcript import HUMAN, RatingLine
 
@@ -22,11 +22,7 @@ def agreement_summary(rows: Sequence[Row], ratings: Sequence[RatingLine], seed: 
     Returns:
         None unless at least two raters have scored the same reply.
     """
-    keys = {row.key() for row in rows}
-    by_rater: defaultdict[str, dict[str, float | None]] = defaultdict(dict)
-    for one in sorted(ratings, key=lambda one: (one.rater, one.place.key())):
-        if one.place.key() in keys:
-            by_rater[one.rater][one.place.key()] = one.score
+    by_rater = _by_rater(rows, ratings)
     together = overall(by_rater, seed=seed)
     if not together.n:
         return None
@@ -36,8 +32,8 @@ def agreement_summary(rows: Sequence[Row], ratings: Sequence[RatingLine], seed: 
     return {
         "scored": {rater: sum(score is not None for score in scores.values()) for rater, scores in by_rater.items()},
         "together": _agreement_data(together),
-        "pairs": [{"raters": list(pair)} | _agreement_data(found) for pair, found in pairs.items() if found.n],
-        "ceiling": {model: _ceiling_data({model: by_rater[model]} | people, model, seed) for model in models if len(people) > 1},
+        "pairs": [{"raters": list(pair)} | _agreement_data(one) for pair, one in pairs.items() if one.n],
+        "ceiling": {model: _ceiling_data(by_rater[model], people, seed) for model in models if len(people) > 1},
         "corrected": _correct_by_people(rows, by_rater, models, list(people), seed) if models and people else None,
     }  # fmt: skip
 
@@ -48,32 +44,38 @@ def distance_from_people(rows: Sequence[Row], ratings: Sequence[RatingLine]) -> 
     Returns:
         The replies that both scored and the share of these, by rater; nothing of a rater that shares none with people.
     """
-    keys = {row.key() for row in rows}
-    by_rater: defaultdict[str, dict[str, float | None]] = defaultdict(dict)
-    for one in ratings:
-        if one.place.key() in keys:
-            by_rater[one.rater][one.place.key()] = one.score
+    by_rater = _by_rater(rows, ratings)
     people = _medians(by_rater, [rater for rater in by_rater if rater.startswith(HUMAN)])
     result = {}
-    for rater in sorted(rater for rater in by_rater if not rater.startswith(HUMAN)):
+    for rater in (rater for rater in by_rater if not rater.startswith(HUMAN)):
         far = [abs(score - people[k]) > 1 for k, score in by_rater[rater].items() if score is not None and k in people]
         if far:
             result[rater] = {"n": len(far), "beyond_one": sum(far) / len(far)}
     return result
 
 
+def _by_rater(rows: Sequence[Row], ratings: Sequence[RatingLine]) -> dict[str, dict[str, float | None]]:
+    """Return the scores of some rows by rater and place, in the order of their names."""
+    keys = {row.key() for row in rows}
+    scores: defaultdict[str, dict[str, float | None]] = defaultdict(dict)
+    for one in sorted(ratings, key=lambda one: (one.rater, one.place.key())):
+        if one.place.key() in keys:
+            scores[one.rater][one.place.key()] = one.score
+    return scores
+
+
 def _agreement_data(result: Agreement) -> dict[str, Any]:
-    shown = {"within_one": result.within_one, "exact": result.exact, "alpha": result.alpha, "kappa": result.kappa}
-    intervals = {name: ends(one) for name, one in shown.items()}
-    return {"n": result.n} | {name: one.value for name, one in shown.items()} | {"interval": intervals}
+    return {"n": result.n} | with_intervals(
+        within_one=result.within_one, exact=result.exact, alpha=result.alpha, kappa=result.kappa
+    )
 
 
-def _ceiling_data(ratings: Ratings, model: str, seed: int) -> dict[str, Any]:
-    found = against_humans(ratings, model, seed=seed)
+def _ceiling_data(model: Mapping[str, float | None], people: Ratings, seed: int) -> dict[str, Any]:
+    short = shortfall(model, people, seed=seed)
     return {
-        "humans": _agreement_data(found.humans_together),
-        "shortfall": found.shortfall.value,
-        "interval": ends(found.shortfall),
+        "humans": _agreement_data(overall(people, seed=seed)),
+        "shortfall": short.value,
+        "interval": ends(short),
     }
 
 

@@ -1,68 +1,51 @@
 """report.html: a run to look at. One page, nothing in it is loaded from elsewhere, and it runs no script."""
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from importlib.resources import files
+from collections.abc import Mapping
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from scoring.reports import figures
 from scoring.reports.caveats import caveats
 from scoring.reports.figures import Figure
 from scoring.reports.headline import claim, headline
-from scoring.reports.showcase import QUESTIONS_SHOWN, Material, extremes, stepped_in
+from scoring.reports.showcase import QUESTIONS_SHOWN, extremes, stepped_in
 from scoring.reports.summary import VERDICTS
-from scoring.rows import Row
-from scoring.transcript import Exchange, FidelityLine, RatingLine
+from scoring.rows import RunData
 
 OUTCOMES = ("accepted", "warned", "refined", "unjudged", "fallback", "emergency", "unfiltered", "error")
 LONG = 60
 """Parts of a manifest whose JSON is longer than this are folded, plain text only when it is much longer."""
 
 
-@dataclass(frozen=True, slots=True)
-class Heat:
-    """Mean scores of an arm, a row for each role, a column for each turn."""
-
-    arm: str
-    turns: tuple[str, ...]
-    rows: tuple[tuple[str, tuple[float | None, ...]], ...]
-
-
-def page(
-    summary: Mapping[str, Any],
-    rows: Sequence[Row],
-    exchanges: Sequence[Exchange],
-    ratings: Sequence[RatingLine],
-    checked: Sequence[FidelityLine],
-    manifest: Mapping[str, Any],
-) -> str:
+def page(summary: Mapping[str, Any], run: RunData) -> str:
     """Return the page. What a run has not got is said to be missing.
 
     Args:
         summary: See `scoring.reports.summary.summarise`; all figures come from there, the exchanges are shown as they were.
     """
     arms = summary["arms"]
-    styles = {arm: f"arm{min(number, 4)}" for number, arm in enumerate(_arm_styles(summary))}
-    material = Material.of(rows, exchanges, ratings, checked)
+    in_order = dict.fromkeys((summary["baseline"], summary["treated"], *arms))
+    styles = {arm: f"arm{min(number, 4)}" for number, arm in enumerate(in_order)}
     compared = [arm for arm in (summary["baseline"], summary["treated"]) if arm in arms] or list(arms)[:1]
-    best, worst = extremes(material, compared)
-    touched = stepped_in(material, summary["treated"], summary["baseline"])
+    best, worst = extremes(run, compared)
+    touched = stepped_in(run, summary["treated"], summary["baseline"])
     nudged = {arm: one for arm, one in arms.items() if one["n"]}
     return (
         _environment()
-        .from_string(_template())
+        .get_template("report.html")
         .render(
             summary=summary,
             styles=styles,
-            name=summary["experiment"] or "experiment",
+            name=summary["experiment"],
             claim=claim(summary).replace(" %", "\u00a0%"),
             headline=headline(summary).replace(" %", "\u00a0%"),
             caveats=caveats(summary),
             effects=figures.effects(summary["effect"]) if summary["effect"] else [],
-            heats=[_heat(arm, nudged) for arm in nudged],
+            nudged=list(nudged),
+            roles=sorted({role for one in nudged.values() for role in one["by_role"]}),
+            turns=sorted({turn for one in nudged.values() for turn in one["by_turn"]}, key=int),
             courses=figures.courses(nudged, styles) if nudged else [],
             recovery=figures.recovery(summary["recovery"], styles),
             shown=[arm for arm, one in arms.items() if one["n"] or one["errors"]],
@@ -79,27 +62,9 @@ def page(
             compared=compared,
             touched=touched[:QUESTIONS_SHOWN],
             untold=len(touched[QUESTIONS_SHOWN:]),
-            manifest=[(key, *_as_text(value)) for key, value in manifest.items()],
+            manifest=[(key, *_as_text(value)) for key, value in run.manifest.items()],
         )
     )
-
-
-def _arm_styles(summary: Mapping[str, Any]) -> list[str]:
-    """Return arms so that the baseline is always drawn in the first style and the treated one in the second."""
-    first = [summary["baseline"], summary["treated"]]
-    return first + [arm for arm in summary["arms"] if arm not in first]
-
-
-def _heat(arm: str, arms: Mapping[str, Any]) -> Heat:
-    turns = sorted({turn for one in arms.values() for turn in one["by_turn"]}, key=int)
-    roles = sorted({role for one in arms.values() for role in one["by_role"]})
-    turns_by_role = [(role, arms[arm]["by_role"].get(role, {"by_turn": {}})["by_turn"]) for role in roles]
-    lines = [
-        (role, tuple(by_turn.get(turn, {"mean": None})["mean"] for turn in turns)) for role, by_turn in turns_by_role
-    ]
-    if len(lines) > 1:
-        lines.append(("all roles", tuple(arms[arm]["by_turn"].get(turn, {"mean": None})["mean"] for turn in turns)))
-    return Heat(arm, tuple(turns), tuple(lines))
 
 
 def _published(summary: Mapping[str, Any]) -> Figure:
@@ -129,13 +94,11 @@ def _as_text(value: Any) -> tuple[str, bool]:
 
 def _environment() -> Environment:
     # Autoescape whatever the template is called: transcripts hold hostile text.
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment = Environment(
+        loader=PackageLoader("scoring.reports"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
     environment.filters.update(
         percent=figures.percent, points=figures.points, signed=figures.signed, number=figures.number,
         milliseconds=figures.milliseconds, probability=figures.probability,
     )  # fmt: skip
     return environment
-
-
-def _template() -> str:
-    return files("scoring.reports").joinpath("templates", "report.html").read_text(encoding="utf-8")

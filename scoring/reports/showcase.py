@@ -1,11 +1,11 @@
 """Which exchanges the report shows in full. Pure."""
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from scoring.reports.specificity import REPLACED
-from scoring.rows import Row
+from scoring.rows import Row, RunData
 from scoring.transcript import Exchange, FidelityLine, RatingLine
 
 PER_LIST = 3
@@ -17,10 +17,9 @@ QUESTIONS_SHOWN = 12
 class Side:
     """What happened at a place in one arm."""
 
-    arm: str
     row: Row
     exchange: Exchange
-    ratings: tuple[RatingLine, ...]
+    ratings: Sequence[RatingLine]
     checked: FidelityLine | None
 
 
@@ -29,50 +28,12 @@ class Comparison:
     """The same place in the arms that are compared."""
 
     row: Row
-    sides: tuple[Side, ...]
+    sides: Sequence[Side]
     gain: float
     """Score of the last side less that of the first; with one side, its score."""
 
 
-@dataclass(frozen=True, slots=True)
-class Material:
-    """All that was written down of a run, by the keys of places."""
-
-    rows: Sequence[Row]
-    exchanges: Mapping[str, Exchange]
-    ratings: Mapping[str, tuple[RatingLine, ...]]
-    checked: Mapping[str, FidelityLine]
-
-    @classmethod
-    def of(
-        cls,
-        rows: Sequence[Row],
-        exchanges: Sequence[Exchange],
-        ratings: Sequence[RatingLine],
-        checked: Sequence[FidelityLine],
-    ) -> "Material":
-        given: defaultdict[str, list[RatingLine]] = defaultdict(list)
-        for rated in ratings:
-            given[rated.place.key()].append(rated)
-        return cls(
-            rows,
-            {one.place.key(): one for one in exchanges},
-            {key: tuple(rated) for key, rated in given.items()},
-            {one.place.key(): one for one in checked},
-        )
-
-    def compare_places(self, rows: Sequence[Row]) -> list[Comparison]:
-        """Return the places of rows, each with the arms that have a score there, in the order of the rows."""
-        places: defaultdict[tuple[str, str, int, int], list[Side]] = defaultdict(list)
-        for row in rows:
-            key = row.key()
-            if key in self.exchanges:
-                side = Side(row.arm, row, self.exchanges[key], self.ratings.get(key, ()), self.checked.get(key))
-                places[row.role, row.checkpoint, row.sample, row.turn].append(side)
-        return [Comparison(sides[0].row, tuple(sides), _gain(sides)) for sides in places.values()]
-
-
-def extremes(material: Material, arms: Sequence[str]) -> tuple[list[Comparison], list[Comparison]]:
+def extremes(run: RunData, arms: Sequence[str]) -> tuple[list[Comparison], list[Comparison]]:
     """Return the places where the last arm gained most on the first, and those where it gained least or lost.
 
     With one arm, those of its highest and of its lowest scores. No two are of the same sample, so that one conversation does not
@@ -81,27 +42,32 @@ def extremes(material: Material, arms: Sequence[str]) -> tuple[list[Comparison],
     rows = [
         row
         for arm in arms
-        for row in material.rows
+        for row in run.rows
         if row.arm == arm and not row.benign and row.score is not None and not row.flagged
     ]
-    places = [one for one in material.compare_places(rows) if len(one.sides) == len(arms)]
+    places = [one for one in _compare_places(run, rows) if len(one.sides) == len(arms)]
     best = _pick(places, lambda one: (-one.gain, -(one.sides[-1].row.score or 0)), ())
     return best, _pick(places, lambda one: (one.gain, one.sides[-1].row.score or 0), best)
 
 
-def stepped_in(material: Material, arm: str, baseline: str) -> list[Comparison]:
+def stepped_in(run: RunData, arm: str, baseline: str) -> list[Comparison]:
     """Return the ordinary questions whose reply an arm changed or warned of, beside the baseline's reply."""
     touched = ("warned", "refined", "unjudged", *REPLACED)
-    ordinary = [row for row in material.rows if row.benign and row.arm == arm and row.outcome in touched]
-    places = {(row.role, row.checkpoint, row.sample, row.turn) for row in ordinary}
-    beside = [
-        row
-        for row in material.rows
-        if row.arm == baseline != arm and (row.role, row.checkpoint, row.sample, row.turn) in places
-    ]
-    return sorted(
-        material.compare_places([*beside, *ordinary]), key=lambda one: (one.gain, one.row.checkpoint, one.row.turn)
-    )
+    ordinary = [row for row in run.rows if row.benign and row.arm == arm and row.outcome in touched]
+    spots = {row.spot for row in ordinary}
+    beside = [row for row in run.rows if row.arm == baseline != arm and row.spot in spots]
+    places = _compare_places(run, [*beside, *ordinary])
+    return sorted(places, key=lambda one: (one.gain, one.row.checkpoint, one.row.turn))
+
+
+def _compare_places(run: RunData, rows: Sequence[Row]) -> list[Comparison]:
+    """Return the places of rows, each with the arms that they are of, in the order of the rows."""
+    checked = {one.place.key(): one for one in run.checked}
+    places: defaultdict[tuple[str, str, int, int], list[Side]] = defaultdict(list)
+    for row in rows:
+        key = row.key()
+        places[row.spot].append(Side(row, run.exchange_at[key], run.ratings_at[key], checked.get(key)))
+    return [Comparison(sides[0].row, sides, _gain(sides)) for sides in places.values()]
 
 
 def _gain(sides: Sequence[Side]) -> float:
@@ -115,9 +81,9 @@ def _pick(
     """Pick the places that rank lowest, none of a sample that another was taken of."""
     chosen: list[Comparison] = []
     for _ in range(PER_LIST):
-        seen = {_sample(one) for one in (*excluded, *chosen)}
+        samples = {_sample(one) for one in (*excluded, *chosen)}
         roles = Counter(one.row.role for one in chosen)
-        left = [(*rank(one), roles[one.row.role], at) for at, one in enumerate(places) if _sample(one) not in seen]
+        left = [(*rank(one), roles[one.row.role], at) for at, one in enumerate(places) if _sample(one) not in samples]
         if left:
             chosen.append(places[min(left)[-1]])
     return chosen

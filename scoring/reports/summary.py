@@ -14,81 +14,60 @@ from typing import Any
 
 import numpy as np
 
+from scoring.experiment import LINES, LOCAL
 from scoring.people.returned_ratings import SelfAgreement
 from scoring.reports.calls import calls_by_turn
-from scoring.reports.effect import difference, effect, ends, share_places
-from scoring.reports.origin import origin
+from scoring.reports.effect import difference, effect, ends, with_intervals
 from scoring.reports.rater_agreement import agreement_summary, distance_from_people
 from scoring.reports.readability import grade, words_of
 from scoring.reports.specificity import mean, share, specificity, wording
-from scoring.rows import ORDINARY, Row
+from scoring.rows import ORDINARY, Row, RunData
 from scoring.score import ACCEPTABLE
-from scoring.statistics.paired import Figures, compare_arms, figures
-from scoring.statistics.recovery import Recovery, compare, recovery
-from scoring.transcript import HUMAN, Exchange, FidelityLine, RatingLine
+from scoring.statistics.paired import compare_arms, figures, match_places
+from scoring.statistics.recovery import Recovery, log_rank_p, recovery
+from scoring.transcript import HUMAN, Exchange, FidelityLine
 
 VERDICTS = ("accept", "warn", "reject", "unjudged")
 
 
-def summarise(
-    rows: Sequence[Row],
-    exchanges: Sequence[Exchange],
-    ratings: Sequence[RatingLine],
-    checked: Sequence[FidelityLine],
-    manifest: Mapping[str, Any],
-    *,
-    baseline: str,
-    treated: str,
-    seed: int,
-    again: Sequence[SelfAgreement] = (),
-) -> dict[str, Any]:
+def summarise(run: RunData, again: Sequence[SelfAgreement] = ()) -> dict[str, Any]:
     """Sum up a run as data that can be written as JSON.
 
     Args:
-        rows: Exchanges joined with ratings, see scoring/rows.py.
-        baseline: The arm that others are compared with.
-        treated: The arm whose effect the run is about.
         again: Raters' self-agreement, see `scoring.people.folder.read_self_agreement`.
     """
-    arms = in_order({row.arm for row in rows} | {one.place.arm for one in exchanges}, baseline, treated)
-    nudged = [row for row in rows if not row.benign]
-    question_arms = {row.arm for row in rows if row.benign}
-    question_arms |= {one.place.arm for one in exchanges if one.place.facilitator in ORDINARY}
-    others = [arm for arm in arms if arm != baseline and baseline in arms]
-    effects = {arm: effect(nudged, baseline, arm, seed) for arm in others if share_places(nudged, baseline, arm)}
-    back = compare(nudged, baseline, treated) if treated in effects else None
+    baseline, treated, seed = run.manifest["baseline"], run.manifest["treated"], run.manifest["seed"]
+    arms = in_order({one.place.arm for one in run.exchanges}, baseline, treated)
+    question_arms = {one.place.arm for one in run.exchanges if one.place.facilitator in ORDINARY}
+    nudged = [row for row in run.rows if not row.benign]
+    scored = [row for row in nudged if row.score is not None]
+    effects = {
+        arm: effect(nudged, baseline, arm, seed)
+        for arm in arms
+        if arm != baseline and match_places(scored, baseline, arm)
+    }
     return {
-        "experiment": name_of(manifest),
+        "experiment": run.manifest["experiment"],
         "seed": seed,
         "baseline": baseline,
         "treated": treated,
-        "arms": {arm: _arm(nudged, exchanges, ratings, arm, seed) for arm in arms},
+        "arms": {arm: _arm(run, [row for row in nudged if row.arm == arm], arm, seed) for arm in arms},
         "effect": effects.get(treated),
         "effects": effects,
         "recovery": {arm: _recovery(nudged, arm, seed) for arm in arms},
-        "recovery_p": back.p if back else None,
-        "benign": {
-            arm: specificity(rows, exchanges, ratings, arm, baseline=baseline)
-            for arm in in_order(question_arms, baseline, treated)
-        },
-        "calls": calls_by_turn(exchanges, treated),
-        "fidelity": _fidelity(checked, baseline, treated, seed),
-        "raters": agreement_summary(nudged, ratings, seed),
-        "apart": distance_from_people(rows, ratings),
+        "recovery_p": log_rank_p(nudged, baseline, treated) if treated in effects else None,
+        "benign": {arm: specificity(run, arm) for arm in arms if arm in question_arms},
+        "calls": calls_by_turn(run.exchanges, treated),
+        "fidelity": _fidelity(run.checked, baseline, treated, seed),
+        "raters": agreement_summary(nudged, run.ratings, seed),
+        "apart": distance_from_people(run.rows, run.ratings),
         "self_agreement": {
             HUMAN + one.rater: {"n": len(one.twins), "same": one.same, "within_one": one.within_one}
             for one in again
             if one.twins
         },
-        **origin(manifest),
+        **_origin(run.manifest),
     }
-
-
-def name_of(manifest: Mapping[str, Any]) -> str | None:
-    """Return the name of the experiment that a manifest tells of, which stands there by itself or with the rest of it."""
-    told = manifest.get("experiment")
-    name = told.get("name") if isinstance(told, Mapping) else told or manifest.get("name")
-    return str(name) if name else None
 
 
 def in_order(arms: Iterable[str], baseline: str, treated: str) -> list[str]:
@@ -96,22 +75,30 @@ def in_order(arms: Iterable[str], baseline: str, treated: str) -> list[str]:
     return sorted(arms, key=lambda arm: (arm != baseline, arm != treated, arm))
 
 
-def _arm(
-    nudged: Sequence[Row], exchanges: Sequence[Exchange], ratings: Sequence[RatingLine], arm: str, seed: int
-) -> dict[str, Any]:
-    rows = [row for row in nudged if row.arm == arm]
-    keys = {row.key() for row in rows}
-    mine = [one for one in exchanges if one.place.key() in keys]
-    tried = [one for one in exchanges if one.place.arm == arm and one.place.facilitator not in ORDINARY]
+def _origin(manifest: Mapping[str, Any]) -> dict[str, bool]:
+    """Return whether a language model took part, and whether the pressure of facilitators is the stage that was planned for their
+    lines, which nobody measured. A server elsewhere may be anything."""
+    lines, fidelity = manifest["voice"] == LINES, manifest["fidelity"]
+    embedded = all(
+        "config" in arm and all(": embedded" in model for model in arm["config"]["models"].values())
+        for arm in manifest["arms"].values()
+    )
+    mechanical = lines and fidelity in (None, LOCAL) and set(manifest["raters"]) == {LOCAL} and embedded
+    return {"language_model": not mechanical, "planned_pressure": lines and fidelity == LOCAL}
+
+
+def _arm(run: RunData, rows: Sequence[Row], arm: str, seed: int) -> dict[str, Any]:
+    mine = [run.exchange_at[row.key()] for row in rows]
+    failed = [one for one in run.exchanges if one.error is not None and one.place.arm == arm]
     costs = [one.cost for one in mine if one.cost is not None]
-    times = [one.ms for one in mine if one.error is None]
+    times = [one.ms for one in mine]
     calm = [row for row in rows if row.outcome != "emergency"]
     return {
-        **_figures_data(figures(rows, arm, seed=seed)),
-        "errors": sum(one.error is not None for one in tried),
+        **_figures_data(rows, seed),
+        "errors": sum(one.place.facilitator not in ORDINARY for one in failed),
         "outcomes": dict(sorted(Counter(row.outcome for row in rows).items())),
-        "by_role": {role: _of_role(rows, arm, role, seed) for role in sorted({row.role for row in rows})},
-        "by_turn": _by_turn(rows, arm, seed),
+        "by_role": {role: _of_role(rows, role, seed) for role in sorted({row.role for row in rows})},
+        "by_turn": _by_turn(rows, seed),
         "emergencies": {
             "count": len(rows) - len(calm),
             "acceptable_without": share(calm, lambda row: row.score is not None and row.score >= ACCEPTABLE),
@@ -119,7 +106,7 @@ def _arm(
         },
         "flagged": sum(row.flagged for row in rows),
         "answered": mean(row.answered for row in rows if row.answered is not None),
-        **wording(mine, [one for one in ratings if one.place.key() in keys]),
+        **wording(run, mine),
         "calls": mean(one.calls for one in mine),
         "cost": mean(costs),
         "cost_total": fsum(costs) if costs else None,
@@ -129,31 +116,23 @@ def _arm(
     }
 
 
-def _of_role(rows: Sequence[Row], arm: str, role: str, seed: int) -> dict[str, Any]:
+def _of_role(rows: Sequence[Row], role: str, seed: int) -> dict[str, Any]:
     mine = [row for row in rows if row.role == role]
-    return _figures_data(figures(mine, arm, seed=seed)) | {"by_turn": _by_turn(mine, arm, seed)}
+    return _figures_data(mine, seed) | {"by_turn": _by_turn(mine, seed)}
 
 
-def _by_turn(rows: Sequence[Row], arm: str, seed: int) -> dict[str, Any]:
-    return {
-        str(turn): _figures_data(figures(rows, arm, turn=turn, seed=seed))
-        for turn in sorted({row.turn for row in rows})
-    }
+def _by_turn(rows: Sequence[Row], seed: int) -> dict[str, Any]:
+    turns = sorted({row.turn for row in rows})
+    return {str(turn): _figures_data([row for row in rows if row.turn == turn], seed) for turn in turns}
 
 
-def _figures_data(result: Figures) -> dict[str, Any]:
+def _figures_data(rows: Sequence[Row], seed: int) -> dict[str, Any]:
+    result = figures(rows, seed=seed)
     return {
         "n": result.n,
         "unscored": result.unscored,
         "clusters": result.clusters,
-        "acceptable": result.acceptable.value,
-        "good": result.good.value,
-        "mean": result.mean.value,
-        "interval": {
-            "acceptable": ends(result.acceptable),
-            "good": ends(result.good),
-            "mean": ends(result.mean),
-        },
+        **with_intervals(acceptable=result.acceptable, good=result.good, mean=result.mean),
     }
 
 
@@ -231,27 +210,20 @@ def _fidelity_of_arm(checked: Sequence[FidelityLine]) -> dict[str, Any]:
     }
 
 
-def scores_csv(rows: Sequence[Row], exchanges: Sequence[Exchange]) -> str:
+def scores_csv(run: RunData) -> str:
     """Return a table of all replies, one a line, in the order of the rows; empty where a value is not known."""
-    wrote = {one.place.key(): one for one in exchanges}
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(
         ["arm", "role", "checkpoint", "sample", "turn", "benign", "stage", "score", "answered", "outcome", "flagged",
          "words", "grade", "calls", "prompt_tokens", "completion_tokens", "cost", "ms"]
     )  # fmt: skip
-    for row in rows:
-        one = wrote.get(row.key())
+    for row in run.rows:
+        one = run.exchange_at[row.key()]
+        reading_grade = grade(one.reply)
         table.writerow(
-            [row.arm, row.role, row.checkpoint, row.sample, row.turn, int(row.benign), one and one.stage, row.score,
-             row.answered, row.outcome, int(row.flagged), *(_size_and_cost(one) if one else [""] * 7)]
+            [row.arm, *row.spot, int(row.benign), one.stage, row.score, row.answered, row.outcome, int(row.flagged),
+             len(words_of(one.reply)), None if reading_grade is None else round(reading_grade, 2), one.calls,
+             one.prompt_tokens, one.completion_tokens, one.cost, one.ms]
         )  # fmt: skip
     return out.getvalue()
-
-
-def _size_and_cost(one: Exchange) -> list[float | str | None]:
-    reading_grade = grade(one.reply)
-    return [
-        len(words_of(one.reply)), "" if reading_grade is None else round(reading_grade, 2), one.calls, one.prompt_tokens,
-        one.completion_tokens, one.cost, one.ms,
-    ]  # fmt: skip

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from scoring.statistics.estimate import RESAMPLES, SEED, Estimate
+from scoring.statistics.estimate import RESAMPLES, Estimate
 
 FEWEST = 5
 """Labelled replies of each kind from which the model's error can be estimated at all."""
@@ -29,13 +29,9 @@ class Corrected:
     labelled: int
     reason: str = ""
     """Why there is no estimate; empty when there is."""
-    sensitivity: float | None = None
-    """Of what a human found acceptable, the share that the model did. Of rates only; so is the next."""
-    specificity: float | None = None
-    """Of what a human did not find acceptable, the share that the model did not."""
 
 
-def rogan_gladen(labelled: Sequence[tuple[bool, bool]], model: Sequence[bool], *, seed: int = SEED) -> Corrected:
+def rogan_gladen(labelled: Sequence[tuple[bool, bool]], model: Sequence[bool], *, seed: int) -> Corrected:
     """Correct the share of replies that the model finds acceptable for its errors.
 
     (share + specificity - 1) / (sensitivity + specificity - 1), held to 0..1 (Rogan and Gladen 1978). The interval
@@ -58,11 +54,11 @@ def rogan_gladen(labelled: Sequence[tuple[bool, bool]], model: Sequence[bool], *
     sensitivity, specificity = float(cells[1, 1] / fine), float(cells[0, 0] / unacceptable)
     if sensitivity + specificity <= 1:
         chance = f"the model is no better than chance: sensitivity {sensitivity:.2f}, specificity {specificity:.2f}"
-        return Corrected(Estimate(), len(labelled), chance, sensitivity, specificity)
+        return Corrected(Estimate(), len(labelled), chance)
     share = sum(model) / len(model)
     value = min(1.0, max(0.0, (share + specificity - 1) / (sensitivity + specificity - 1)))
     low, high = _ends(cells, share, len(model), seed)
-    return Corrected(Estimate(value, low, high), len(labelled), "", sensitivity, specificity)
+    return Corrected(Estimate(value, low, high), len(labelled))
 
 
 def _ends(cells: NDArray[np.int64], share: float, n: int, seed: int) -> tuple[float, float]:
@@ -99,5 +95,5 @@ def prediction_powered(labelled: Sequence[tuple[float, float]], unlabelled: Sequ
     scores = np.array(unlabelled, dtype=float)
     value = scores.mean() + errors.mean()
     half = stats.norm.ppf(0.975) * np.sqrt(scores.var(ddof=1) / len(scores) + errors.var(ddof=1) / len(errors))
-    held = np.clip([value, value - half, value + half], 0, HIGHEST)
-    return Corrected(Estimate(*(float(number) for number in held)), len(labelled))
+    clipped = np.clip([value, value - half, value + half], 0, HIGHEST)
+    return Corrected(Estimate(*(float(number) for number in clipped)), len(labelled))

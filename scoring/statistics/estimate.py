@@ -5,14 +5,13 @@ and Hinkley 1997, Bootstrap Methods and their Application, section 3.8), and end
 1993, chapter 13).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 RESAMPLES = 2000
-SEED = 20261121
 
 Cluster = tuple[str, ...]
 Table = NDArray[np.float64]
@@ -49,14 +48,23 @@ def ratio(table: Table, seed: int) -> Estimate:
     2008): simulated shares of 2/3 that vary between clusters (beta 4, 2; 12 replies each) were held by 85 % of the
     intervals from 3 clusters, 90 % from 9, 94 % from 27.
     """
-    held = table[table[:, 0] > 0]
-    if not len(held):
+    return resampled(table[table[:, 0] > 0], lambda sums: sums[:, 1] / sums[:, 0], seed)
+
+
+def resampled(table: Table, figure: Callable[[Table], Table], seed: int) -> Estimate:
+    """Return a figure of the sums over all clusters, with the interval of its resamples.
+
+    Args:
+        table: A line of sums for each cluster.
+        figure: Returns a figure for each line of sums; NaN where there is none.
+    """
+    if not len(table):
         return Estimate()
-    weight, amount = held.sum(axis=0)
-    if len(held) < 2:
-        return Estimate(float(amount / weight))
-    weights, amounts = (resample_counts(len(held), seed) @ held).T
-    return with_interval(float(amount / weight), amounts / weights)
+    value = float(figure(table.sum(axis=0, keepdims=True))[0])
+    if np.isnan(value):
+        return Estimate()
+    drawn = resample_counts(len(table), seed) @ table if len(table) > 1 else table[:0]
+    return with_interval(value, figure(drawn))
 
 
 def resample_counts(clusters: int, seed: int, resamples: int = RESAMPLES) -> NDArray[np.int64]:

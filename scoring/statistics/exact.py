@@ -26,10 +26,10 @@ def share(table: Table, seed: int) -> Estimate:
     Args:
         table: The number of replies and of those that count, of every cluster.
     """
-    found = ratio(table, seed)
-    if found.value is None or min(found.value, 1 - found.value) >= 1 / len(table):
-        return found
-    return _wider(found, *clopper_pearson(found.value, effective(table[:, 0])))
+    estimate = ratio(table, seed)
+    if estimate.value is None or min(estimate.value, 1 - estimate.value) >= 1 / len(table):
+        return estimate
+    return _wider(estimate, *clopper_pearson(estimate.value, effective(table[:, 0])))
 
 
 def difference(table: Table, seed: int) -> Estimate:
@@ -42,18 +42,18 @@ def difference(table: Table, seed: int) -> Estimate:
     Args:
         table: Pairs, differences, and absolute differences of every cluster.
     """
-    found = ratio(table[:, :2], seed)
-    if found.value is None:
-        return found
+    estimate = ratio(table[:, :2], seed)
+    if estimate.value is None:
+        return estimate
     pairs, change, moved = table.sum(axis=0)
     trials = effective(table[:, 0])
-    if 1 - abs(found.value) < 1 / len(table) and (len(table) > 1 or abs(found.value) == 1):
-        low, high = clopper_pearson(abs(found.value), trials)
-        return _wider(found, *((low, high) if found.value > 0 else (-high, -low)))
+    if 1 - abs(estimate.value) < 1 / len(table) and (len(table) > 1 or abs(estimate.value) == 1):
+        low, high = clopper_pearson(abs(estimate.value), trials)
+        return _wider(estimate, *((low, high) if estimate.value > 0 else (-high, -low)))
     if np.count_nonzero(table[:, 2]) <= FEW:
         gained, lost = (moved + change) / 2 / pairs, (moved - change) / 2 / pairs
-        return _wider(found, -clopper_pearson(lost, trials)[1], clopper_pearson(gained, trials)[1])
-    return found
+        return _wider(estimate, -clopper_pearson(lost, trials)[1], clopper_pearson(gained, trials)[1])
+    return estimate
 
 
 def effective(sizes: Table) -> float:
@@ -69,6 +69,6 @@ def clopper_pearson(value: float, trials: float) -> tuple[float, float]:
     return low, high
 
 
-def _wider(found: Estimate, low: float, high: float) -> Estimate:
-    lows, highs = (low, found.low), (high, found.high)
-    return Estimate(found.value, min(x for x in lows if x is not None), max(x for x in highs if x is not None))
+def _wider(estimate: Estimate, low: float, high: float) -> Estimate:
+    lows, highs = (low, estimate.low), (high, estimate.high)
+    return Estimate(estimate.value, min(x for x in lows if x is not None), max(x for x in highs if x is not None))

@@ -14,7 +14,7 @@ from scipy import stats
 
 from scoring.rows import Row
 from scoring.score import ACCEPTABLE, GOOD
-from scoring.statistics.estimate import SEED, Cluster, Estimate, ratio, sum_by_cluster
+from scoring.statistics.estimate import Cluster, Estimate, ratio, sum_by_cluster
 from scoring.statistics.exact import difference, share
 
 DRAWS = 20_000
@@ -37,17 +37,14 @@ class Figures:
     """Mean score of the scored replies."""
 
 
-def figures(
-    rows: Sequence[Row], arm: str, *, role: str | None = None, turn: int | None = None, seed: int = SEED
-) -> Figures:
-    """Sum up one arm, all of it or one role or turn, with intervals from a bootstrap over clusters."""
-    mine = [r for r in rows if r.arm == arm and role in (None, r.role) and turn in (None, r.turn)]
+def figures(rows: Sequence[Row], *, seed: int) -> Figures:
+    """Sum up the replies of one arm, with intervals from a bootstrap over clusters."""
     sums = sum_by_cluster(
-        ((cluster(r), (1, acceptable(r), good(r), r.score is not None, r.score or 0)) for r in mine), 5
+        ((cluster(r), (1, acceptable(r), good(r), r.score is not None, r.score or 0)) for r in rows), 5
     )
     return Figures(
-        n=len(mine),
-        unscored=sum(r.score is None for r in mine),
+        n=len(rows),
+        unscored=sum(r.score is None for r in rows),
         clusters=len(sums),
         acceptable=share(sums[:, [0, 1]], seed),
         good=share(sums[:, [0, 2]], seed),
@@ -87,8 +84,6 @@ class Difference:
 class Paired:
     """Two arms on the same places."""
 
-    first: str
-    second: str
     clusters: int
     acceptable: Difference
     good: Difference
@@ -96,7 +91,7 @@ class Paired:
     """Of the pairs in which both replies are scored."""
 
 
-def compare_arms(rows: Sequence[Row], first: str, second: str, *, seed: int = SEED) -> Paired:
+def compare_arms(rows: Sequence[Row], first: str, second: str, *, seed: int) -> Paired:
     """Compare two arms on the places (role, checkpoint, sample, turn) that both have: the second less the first.
 
     Raises:
@@ -105,8 +100,6 @@ def compare_arms(rows: Sequence[Row], first: str, second: str, *, seed: int = SE
     pairs = match_places(rows, first, second)
     scored = [(a, b) for a, b in pairs if a.score is not None and b.score is not None]
     return Paired(
-        first,
-        second,
         clusters=len({cluster(a) for a, _ in pairs}),
         acceptable=_difference(pairs, acceptable, seed, of_shares=True),
         good=_difference(pairs, good, seed, of_shares=True),
@@ -125,12 +118,11 @@ def match_places(rows: Sequence[Row], first: str, second: str) -> list[tuple[Row
 
 
 def _by_place(rows: Sequence[Row], arm: str) -> dict[tuple[str, str, int, int], Row]:
-    found: dict[tuple[str, str, int, int], Row] = {}
+    by_place: dict[tuple[str, str, int, int], Row] = {}
     for row in rows:
-        place = row.role, row.checkpoint, row.sample, row.turn
-        if row.arm == arm and found.setdefault(place, row) is not row:
-            raise ValueError(f"arm {arm!r} has two rows for {place!r}; join each run's transcripts once")
-    return found
+        if row.arm == arm and by_place.setdefault(row.spot, row) is not row:
+            raise ValueError(f"arm {arm!r} has two rows for {row.spot!r}; join each run's transcripts once")
+    return by_place
 
 
 def _difference(

@@ -15,7 +15,6 @@ from scipy import stats
 from scoring.rows import Row
 from scoring.score import ACCEPTABLE
 from scoring.statistics.estimate import (
-    SEED,
     Cluster,
     Estimate,
     Table,
@@ -33,10 +32,9 @@ class Episode:
 
     cluster: Cluster
     sample: int
-    began: int
-    """The turn of its first reply below 2; 0 for the drift that the checkpoint ends with."""
     turns: int
-    """Turns from there to the recovery, or to the last turn of the sample; 0 when no later turn was seen."""
+    """From its first reply below 2, or the drift that the checkpoint ends with, to the recovery or the last turn of the sample;
+    0 when no later turn was seen."""
     recovered: bool
     relapse: bool
     """It came after a recovery in the same sample."""
@@ -70,13 +68,12 @@ class Recovery:
     """Turns after which half of the episodes had recovered; None when the curve stays above a half."""
     relapses: int
     """Episodes that came after a recovery."""
-    samples_recovered: int
     samples_relapsed: int
     relapsed: Estimate
     """Share of samples with a relapse, of those that had recovered: the others had nothing to lose."""
 
 
-def recovery(rows: Sequence[Row], arm: str, *, drifted: bool = True, seed: int = SEED) -> Recovery:
+def recovery(rows: Sequence[Row], arm: str, *, drifted: bool = True, seed: int) -> Recovery:
     """Sum up the episodes of one arm.
 
     Args:
@@ -97,7 +94,6 @@ def recovery(rows: Sequence[Row], arm: str, *, drifted: bool = True, seed: int =
         curve=curve,
         median=next((point.turns for point in curve if (point.unrecovered.value or 0) <= 0.5), None),
         relapses=sum(e.relapse for e in all_episodes),
-        samples_recovered=len(back),
         samples_relapsed=len(again),
         relapsed=ratio(sum_by_cluster(((whose, (1, (whose, n) in again)) for whose, n in back), 2), seed),
     )
@@ -130,47 +126,39 @@ def episodes(sample: Sequence[Row], *, drifted: bool = True) -> list[Episode]:
 
 
 def _episode(last: Row, began: int, recovered: bool, *, relapse: bool) -> Episode:
-    return Episode(cluster(last), last.sample, began, last.turn - began, recovered, relapse)
+    return Episode(cluster(last), last.sample, last.turn - began, recovered, relapse)
 
 
-def kaplan_meier(all_episodes: Sequence[Episode], *, seed: int = SEED) -> tuple[Point, ...]:
+def kaplan_meier(all_episodes: Sequence[Episode], *, seed: int) -> tuple[Point, ...]:
     """Return the share of episodes not yet recovered after 1, 2, ... turns (Kaplan and Meier 1958).
 
     Greenwood's intervals take episodes to be independent; those of one checkpoint are not, so clusters are resampled.
     """
-    seen = [e for e in all_episodes if e.turns]
-    if not seen:
+    lasting = [e for e in all_episodes if e.turns]
+    if not lasting:
         return ()
-    last = max(e.turns for e in seen)
-    curve = stats.ecdf(_censored_data(seen)).sf
-    values = curve.evaluate(np.arange(1, last + 1))
-    lived = sum_by_cluster(((e.cluster, [e.turns >= t for t in range(1, last + 1)]) for e in seen), last)
-    ended = sum_by_cluster(
-        ((e.cluster, [e.recovered and e.turns == t for t in range(1, last + 1)]) for e in seen), last
+    turns = range(1, max(e.turns for e in lasting) + 1)
+    sums = sum_by_cluster(
+        (
+            (e.cluster, [*(e.turns >= t for t in turns), *(e.recovered and e.turns == t for t in turns)])
+            for e in lasting
+        ),
+        2 * len(turns),
     )
-    drawn = resample_counts(len(lived), seed) @ np.hstack([lived, ended])
-    resampled = np.cumprod(np.asarray(1 - drawn[:, last:] / np.maximum(drawn[:, :last], 1), dtype=float), axis=1)
-    return tuple(
-        Point(t + 1, round(lived[:, t].sum()), _point(float(values[t]), resampled[:, t], len(lived)))
-        for t in range(last)
-    )
+    at_risk = sums.sum(axis=0)[: len(turns)]
+    values = _product_limit(sums.sum(axis=0, keepdims=True))[0]
+    drawn = _product_limit(resample_counts(len(sums), seed) @ sums if len(sums) > 1 else sums[:0])
+    return tuple(Point(t, round(at_risk[t - 1]), with_interval(float(values[t - 1]), drawn[:, t - 1])) for t in turns)
 
 
-def _point(value: float, resampled: Table, clusters: int) -> Estimate:
-    return with_interval(value, resampled) if clusters > 1 else Estimate(value)
+def _product_limit(sums: Table) -> Table:
+    """Return the share not yet recovered after each turn, from those at risk in each turn and those recovered in it."""
+    at_risk, recovered = np.hsplit(sums, 2)
+    return np.cumprod(np.asarray(1 - recovered / np.maximum(at_risk, 1), dtype=float), axis=1)
 
 
-@dataclass(frozen=True, slots=True)
-class LogRank:
-    """Whether two arms recover at the same pace."""
-
-    chi_squared: float
-    p: float
-    """Two-sided."""
-
-
-def compare(rows: Sequence[Row], first: str, second: str, *, drifted: bool = True) -> LogRank | None:
-    """Compare the recovery of two arms by the log-rank test (Mantel 1966).
+def log_rank_p(rows: Sequence[Row], first: str, second: str) -> float | None:
+    """Return the two-sided p of the log-rank test (Mantel 1966) of whether two arms recover at the same pace.
 
     It takes episodes to be independent, which those of one checkpoint are not: p is too small, and worth less than that
     of the paired difference.
@@ -178,12 +166,12 @@ def compare(rows: Sequence[Row], first: str, second: str, *, drifted: bool = Tru
     Returns:
         None where an arm has no episode, or on no turn do some episodes recover and others not.
     """
-    arms = [[e for sample in _samples(rows, arm) for e in episodes(sample, drifted=drifted)] for arm in (first, second)]
+    arms = [[e for sample in _samples(rows, arm) for e in episodes(sample)] for arm in (first, second)]
     if not all(arms):
         return None
     with np.errstate(divide="ignore", invalid="ignore"):  # No variance: no turn on which some recover, some do not.
-        found = stats.logrank(_censored_data(arms[0]), _censored_data(arms[1]))
-    return LogRank(float(found.statistic) ** 2, float(found.pvalue)) if np.isfinite(found.statistic) else None
+        result = stats.logrank(_censored_data(arms[0]), _censored_data(arms[1]))
+    return float(result.pvalue) if np.isfinite(result.statistic) else None
 
 
 def _censored_data(all_episodes: Sequence[Episode]) -> stats.CensoredData:

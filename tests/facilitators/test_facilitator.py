@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from facilitators.facilitator import BENIGN, SHIPPED, FacilitatorError, load, load_all
+from facilitators.facilitator import BENIGN, SHIPPED, load, load_all
+from scenarios.files import ScenarioError
 from scoring.transcript import QUESTIONS
 
 WRITTEN = """---
@@ -61,7 +62,7 @@ def test_a_bad_file_is_refused_with_file_and_field(tmp_path: Path, written: str,
     """The message names the file and what is wrong in it."""
     path = tmp_path / "gardener.md"
     path.write_text(written)
-    with pytest.raises(FacilitatorError) as caught:
+    with pytest.raises(ScenarioError) as caught:
         load(path)
     assert said in str(caught.value)
     assert all(problem.startswith(f"{path}: ") for problem in caught.value.problems)
@@ -71,7 +72,7 @@ def test_ordinary_questions_keep_their_name(tmp_path: Path) -> None:
     """A facilitator of that name would be counted among them in every report."""
     path = tmp_path / f"{QUESTIONS}.md"
     path.write_text(WRITTEN.replace("name: gardener", f"name: {QUESTIONS}"))
-    with pytest.raises(FacilitatorError, match="name: 'questions' stands for ordinary questions"):
+    with pytest.raises(ScenarioError, match="name: 'questions' stands for ordinary questions"):
         load(path)
 
 

@@ -9,7 +9,9 @@ from models.scripted import scripted_engine
 from models.settings import ModelSettings
 from scenarios.checkpoint import Message
 from scoring.arm import NoReply, ServerArm, read_completion
+from scoring.transcript import Place
 
+PLACE = Place(arm="other", facilitator="f", checkpoint="c", sample=0, turn=1)
 ASKED = [Message(role="user", content="hi")]
 
 
@@ -25,20 +27,20 @@ def test_another_proxy_of_ours_tells_how_it_went() -> None:
         "warnings": [{"rule": "role", "message": "x"}],
         "calls": 5,
     }
-    got = read_completion(answer("Go to bed.", caf=caf), 3.0)
+    got = read_completion(answer("Go to bed.", caf=caf), "hi", PLACE, 0.003)
     assert (got.outcome, got.citations, got.warnings, got.calls) == ("refined", ("sleep",), ("role",), 5)
 
 
 def test_any_server_will_do() -> None:
     """Without a `caf` object a reply is a reply."""
-    assert read_completion(answer("Hello."), 1.0).outcome == "unfiltered"
+    assert read_completion(answer("Hello."), "hi", PLACE, 0.001).outcome == "unfiltered"
 
 
 @pytest.mark.parametrize("content", [None, "", "  \n"])
 def test_a_reply_without_text_is_none(content: str | None) -> None:
     """An empty reply must not be scored as one that claims nothing."""
     with pytest.raises(NoReply):
-        read_completion(answer(content), 1.0)
+        read_completion(answer(content), "hi", PLACE, 0.001)
 
 
 async def test_a_server_that_fails_gives_no_reply() -> None:
@@ -46,4 +48,4 @@ async def test_a_server_that_fails_gives_no_reply() -> None:
     settings = ModelSettings.model_validate({"engine": "scripted", "script": [{"fail": 503}], "max_attempts": 1})
     arm = ServerArm(Models({"a": settings}, {"a": scripted_engine(settings)}), "a")
     with pytest.raises(NoReply):
-        await arm.ask(ASKED, user="u", seed=1, place="p")
+        await arm.ask(ASKED, place=PLACE, seed=1)

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from scoring.people.page import Section, page
+from knowledge_base.library import Source
+from scenarios.checkpoint import Message
+from scoring.people.page import page
 from scoring.people.returned_ratings import accept, parse
-from scoring.people.sheet import HistoryMessage, sheet
+from scoring.people.sheet import sheet
 from tests.scoring.people.made_up_run import ROLES, exchange, exchanges
 
 playwright = pytest.importorskip("playwright.sync_api", reason="the Python package playwright is not installed")
@@ -17,12 +19,16 @@ CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed; apt-get install chromium")
 
 BEFORE = {
-    f"{role}-1": (HistoryMessage("user", "Hello there."), HistoryMessage("assistant", "Good day.")) for role in ROLES
+    f"{role}-1": (Message(role="user", content="Hello there."), Message(role="assistant", content="Good day."))
+    for role in ROLES
 }
 SHEET = sheet(exchanges(samples=1, turns=2), BEFORE, "anna", duplicates=0.25, seed=1)
 KEY = SHEET.key()
 TOTAL = len(SHEET.items)
-SECTIONS = {"diet-and-sleep": Section("Food and sleep", "Sleep well."), "causes": Section("Causes", "Many.")}
+SECTIONS = {
+    "diet-and-sleep": Source("diet-and-sleep", "Food and sleep", "", "Sleep well."),
+    "causes": Source("causes", "Causes", "", "Many."),
+}
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +81,7 @@ def checked(tab) -> list[str]:
 def test_rates_with_keys_survives_a_reload_and_downloads(tab):
     """From the first reply to a file that the import accepts as complete."""
     assert tab.locator("#where").inner_text() == f"Reply 1 of {TOTAL}"
-    assert tab.locator("#reply p").inner_text() == SHEET.items[0].reply
+    assert tab.locator("#reply p").inner_text() == SHEET.items[0].exchange.reply
     assert tab.locator("#history .message").all_text_contents()[:2] == ["UserHello there.", "ChatbotGood day."]
     press(tab, "3 d n 1 f")
     press(tab, "/")
@@ -206,7 +212,7 @@ def test_opens_at_its_start_with_its_buttons_in_sight(tab):
 
 def test_cited_sections_stand_below_the_reply(tab):
     """What it cites is read without a key; on a phone it is folded, since the scores stand below it."""
-    citing = next(number for number, one in enumerate(SHEET.items) if "diet-and-sleep" in one.citations)
+    citing = next(number for number, one in enumerate(SHEET.items) if "diet-and-sleep" in one.exchange.citations)
     press(tab, "n " * citing)
     assert tab.locator("#passages").get_by_text("Sleep well.").is_visible()
     tab.set_viewport_size({"width": 360, "height": 740})
@@ -270,11 +276,11 @@ def test_documents_stand_below_the_reply_that_rests_on_them(browser, tmp_path: P
     tab = browser.new_page(viewport={"width": 1280, "height": 900})
     tab.goto(file.as_uri())
     for item in made.items:
-        assert tab.locator("#cited").inner_text() == f"It cites: Count of {item.place.arm}"
-        assert tab.locator("#passages p").inner_text() == f"{item.place.arm}: 4,310."
+        assert tab.locator("#cited").inner_text() == f"It cites: Count of {item.exchange.place.arm}"
+        assert tab.locator("#passages p").inner_text() == f"{item.exchange.place.arm}: 4,310."
         press(tab, "k")
         assert tab.locator("#sections summary").all_text_contents() == [
-            f"Count of {item.place.arm} (cited)", "Causes", "Food and sleep"
+            f"Count of {item.exchange.place.arm} (cited)", "Causes", "Food and sleep"
         ]  # fmt: skip
         press(tab, "Escape n")
     tab.close()

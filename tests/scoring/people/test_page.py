@@ -5,18 +5,20 @@ import re
 
 import pytest
 
-from scoring.people.page import Section, page, rubric
-from scoring.people.sheet import HistoryMessage, sheet
+from knowledge_base.library import Source
+from scenarios.checkpoint import Message
+from scoring.people.page import page, rubric
+from scoring.people.sheet import sheet
 from tests.scoring.people.made_up_run import ROLES, TELLING, exchange, exchanges
 
 EVIL = '</script><script>alert("x")</script><img src=https://evil.example/x>'
-BEFORE = {f"{role}-1": (HistoryMessage("user", "Hello there."),) for role in ROLES}
+BEFORE = {f"{role}-1": (Message(role="user", content="Hello there."),) for role in ROLES}
 SHEET = sheet(exchanges(), BEFORE, "anna", duplicates=0.25, seed=1)
 
 
 @pytest.fixture(scope="module")
 def shown() -> str:
-    return page(SHEET, {"diet-and-sleep": Section("Food and sleep", "Sleep well.")})
+    return page(SHEET, {"diet-and-sleep": Source("diet-and-sleep", "Food and sleep", "", "Sleep well.")})
 
 
 def data(text: str) -> dict:
@@ -43,7 +45,7 @@ def test_nothing_is_loaded_from_elsewhere(shown):
 def test_texts_are_shown_and_not_obeyed():
     """What users and models wrote cannot end the script it stands in."""
     made = sheet([exchange(reply=EVIL, user_message=EVIL, citations=(EVIL,))], {}, EVIL, seed=1)
-    text = page(made, {EVIL: Section(EVIL, EVIL)})
+    text = page(made, {EVIL: Source(EVIL, EVIL, "", EVIL)})
     assert text.count("<script") == 2
     assert "<img" not in text
     assert data(text)["items"][0]["reply"] == EVIL

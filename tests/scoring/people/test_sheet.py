@@ -4,7 +4,8 @@ from collections import Counter
 
 import pytest
 
-from scoring.people.sheet import HistoryMessage, select, sheet
+from scenarios.checkpoint import Message
+from scoring.people.sheet import select, sheet
 from tests.scoring.people.made_up_run import exchange, exchanges
 
 SAID = exchanges()
@@ -13,7 +14,7 @@ SAID = exchanges()
 def test_raters_see_the_same_replies_in_another_order():
     """Else a reply's place in the order would be in every rater's score of it."""
     one, two = (sheet(SAID, {}, name, items=20, duplicates=0, seed=1) for name in ("anna", "ben"))
-    places = [[item.place.key() for item in made.items] for made in (one, two)]
+    places = [[item.exchange.place.key() for item in made.items] for made in (one, two)]
     assert sorted(places[0]) == sorted(places[1])
     assert places[0] != places[1]
     assert not {item.id for item in one.items} & {item.id for item in two.items}
@@ -35,7 +36,7 @@ def test_twins_are_the_given_share_and_half_a_sheet_apart(share: float, count: i
     assert len(twins) == round(share * count)
     assert len(at) == len(items) == count + len(twins)
     for twin in twins:
-        assert items[at[twin.twin_of]].place == twin.place
+        assert items[at[twin.twin_of]].exchange.place == twin.exchange.place
         assert at[twin.id] - at[twin.twin_of] > count // 2
 
 
@@ -62,9 +63,9 @@ def test_no_more_is_drawn_than_there_is():
 
 def test_history_is_the_checkpoint_and_the_earlier_turns_of_the_same_sample():
     """And nothing of another sample or arm, nor of what came later."""
-    before = {"dietician-1": (HistoryMessage("user", "Hello."), HistoryMessage("assistant", "Good day."))}
+    before = {"dietician-1": (Message(role="user", content="Hello."), Message(role="assistant", content="Good day."))}
     items = sheet(SAID, before, "anna", duplicates=0, seed=1).items
-    third = next(i for i in items if i.place.key() == "on/facilitator-dietician/dietician-1/1/3")
+    third = next(i for i in items if i.exchange.place.key() == "on/facilitator-dietician/dietician-1/1/3")
     assert [said.content for said in third.history] == [
         "Hello.", "Good day.", "Asked dietician n11?", "Said dietician n11.", "Asked dietician n12?", "Said dietician n12.",
     ]  # fmt: skip
@@ -75,7 +76,7 @@ def test_a_turn_without_a_reply_is_not_rated():
     """There is nothing to rate, and the history goes on without it."""
     failed = exchange(turn=1, reply="", error="timeout", outcome="error")
     (item,) = sheet([failed, exchange(turn=2)], {}, "anna", seed=1).items
-    assert (item.place.turn, item.history) == (2, ())
+    assert (item.exchange.place.turn, item.history) == (2, ())
 
 
 def test_the_key_tells_every_id():
@@ -83,5 +84,5 @@ def test_the_key_tells_every_id():
     made = sheet(SAID, {}, "anna", seed=1)
     key = made.key()
     assert list(key.items) == [item.id for item in made.items]
-    assert all(key.items[item.id].place == item.place for item in made.items)
+    assert all(key.items[item.id].place == item.exchange.place for item in made.items)
     assert {id for id, keyed in key.items.items() if keyed.twin_of} == {i.id for i in made.items if i.twin_of}

@@ -1,9 +1,8 @@
 """A made-up run: three roles x three checkpoints x three samples x four turns x two arms, and sixty ordinary questions."""
 
 import random
-from dataclasses import dataclass
 
-from scoring.rows import Row, join
+from scoring.rows import RunData
 from scoring.transcript import QUESTIONS, Attempt, Exchange, FidelityLine, Place, RatingLine, Verdict
 
 ROLES = ("dietician", "social-coach", "activist")
@@ -18,22 +17,15 @@ MENDED = (
 ANSWER = "Schizophrenia is a mental illness. It can be treated. Most people get better with medicine and support."
 
 
-@dataclass(frozen=True, eq=False)
-class MadeUp:
-    """All parts of a run."""
-
-    rows: list[Row]
-    exchanges: list[Exchange]
-    ratings: list[RatingLine]
-    checked: list[FidelityLine]
-    manifest: dict
-
-    def parts(self):
-        return self.rows, self.exchanges, self.ratings, self.checked, self.manifest
+MANIFEST = {
+    "experiment": "made-up", "baseline": "off", "treated": "on", "seed": 1, "voice": "facilitator: openai x", "fidelity": "local",
+    "raters": {"model": "model: openai x"}, "arms": {}, "command": "caf drift run made-up.yaml --out runs/made-up",
+    "versions": {"caf": "0.1.0", "python": "3.12"}, "checkpoints": {"activist-0": "cd" * 8},
+}  # fmt: skip
 
 
 def run(arms=("off", "on"), *, roles=ROLES, checkpoints=3, samples=3, turns=4, questions=60,
-        fidelity=True, raters=("model", "human:ann"), seed=1) -> MadeUp:  # fmt: skip
+        fidelity=True, raters=("model", "human:ann"), seed=1) -> RunData:  # fmt: skip
     """Make up a run in which the arm `off` drifts further at every turn and any other is kept in its role."""
     draw = random.Random(seed)
     exchanges, ratings, checked = [], [], []
@@ -64,12 +56,7 @@ def run(arms=("off", "on"), *, roles=ROLES, checkpoints=3, samples=3, turns=4, q
             exchange, answered = _asked(place, draw)
             exchanges.append(exchange)
             ratings += _rated(place, 4, draw, raters[:1], answered)
-    flagged = frozenset(one.place.key() for one in checked if not one.on_task)
-    manifest = {
-        "name": "made-up", "seed": seed, "command": "caf drift run made-up.yaml --out runs/made-up",
-        "versions": {"caf": "0.1.0", "python": "3.12"}, "config": {"sha256": "ab" * 32}, "checkpoints": {"activist-0": "cd" * 8},
-    }  # fmt: skip
-    return MadeUp(join(exchanges, ratings, flagged), exchanges, ratings, checked, manifest)
+    return RunData(MANIFEST, exchanges, ratings, checked)
 
 
 def _nudged(place: Place, draw: random.Random) -> tuple[Exchange, int | None]:

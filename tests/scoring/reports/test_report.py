@@ -12,28 +12,26 @@ from scoring.reports.caveats import caveats
 from scoring.reports.figures import percent, points
 from scoring.reports.headline import claim, headline
 from scoring.reports.report import page
-from scoring.reports.showcase import Material, extremes
+from scoring.reports.showcase import extremes
 from scoring.reports.summary import summarise
-from scoring.rows import join
+from scoring.rows import RunData
 from scoring.transcript import Exchange, FidelityLine, RatingLine, Verdict
 from tests.elements import Elements, assert_stands_alone
-from tests.scoring.reports.made_up import MadeUp, run
+from tests.scoring.reports.made_up import MANIFEST, run
 from tests.scoring.reports.test_summary import EMBEDDED
 
 EVIL = "<script>alert('x')</script></svg></details><img src=https://evil.example/x onerror=alert(1)>\" onload=\"x"
 
 
-@cache
-def summed(parts: MadeUp):
-    return summarise(*parts.parts(), baseline="off", treated="on", seed=1)
+summed = cache(summarise)
 
 
-def shown(parts: MadeUp) -> str:
-    return page(summed(parts), *parts.parts())
+def shown(parts: RunData) -> str:
+    return page(summed(parts), parts)
 
 
 @pytest.fixture(scope="module")
-def made() -> MadeUp:
+def made() -> RunData:
     return run(questions=20)
 
 
@@ -45,7 +43,7 @@ def whole(made) -> str:
 JUDGED = (Verdict(judge=EVIL, stage=EVIL, verdict="reject", reason=EVIL),)
 
 
-def hostile() -> MadeUp:
+def hostile() -> RunData:
     """Return a small run in which everything that anybody wrote is hostile, names included."""
     parts = run(checkpoints=1, samples=1, turns=2, questions=5, roles=("a", "b"))
 
@@ -76,8 +74,7 @@ def hostile() -> MadeUp:
         FidelityLine(place=one.place, on_task=True, gave_away=False, gave_up=False, pressure=1, reason=EVIL)
         for one in exchanges
     ]
-    manifest = {"experiment": EVIL, EVIL: {EVIL: EVIL}}
-    return MadeUp(join(exchanges, ratings), exchanges, ratings, checked, manifest)
+    return RunData(MANIFEST | {"experiment": EVIL, EVIL: {EVIL: EVIL}}, exchanges, ratings, checked)
 
 
 def test_nothing_is_loaded_from_elsewhere(whole):
@@ -115,6 +112,12 @@ def test_headline_grants_what_may_be_chance(made):
     assert headline(summary).endswith("4 points less (95 % interval −11 to +2), which may be chance.")
     change |= {"difference": -0.2, "interval": [-0.3, -0.1]}
     assert headline(summary).endswith("20 points less (95 % interval −30 to −10).")
+    change |= {
+        "difference": 0.2,
+        "interval": [0.1, 0.3],
+        "p": 0.0625,
+    }  # with few checkpoints an interval leaves out zero too soon
+    assert headline(summary).endswith("20 points more (95 % interval +10 to +30), which may be chance.")
     change |= {"difference": 0.0, "interval": [-0.3, 0.3]}
     assert headline(summary).endswith("no difference (95 % interval −30 to +30).")
 
@@ -168,29 +171,28 @@ def test_heat_map_shows_every_role_and_turn_of_both_arms(made, whole):
 
 def test_extremes_are_paired_and_varied(made):
     """The same place in both arms, no sample twice, the largest gain first and the smallest last."""
-    material = Material.of(made.rows, made.exchanges, made.ratings, made.checked)
-    best, worst = extremes(material, ["off", "on"])
+    best, worst = extremes(made, ["off", "on"])
     assert (len(best), len(worst)) == (3, 3)
     gains = {}
     for row in made.rows:
         if not row.benign and not row.flagged and row.score is not None:
-            gains.setdefault((row.role, row.checkpoint, row.sample, row.turn), {})[row.arm] = row.score
+            gains.setdefault(row.spot, {})[row.arm] = row.score
     every = sorted(pair["on"] - pair["off"] for pair in gains.values() if len(pair) == 2)
     assert best[0].gain == every[-1]
     assert worst[0].gain == every[0]
     assert len({(one.row.role, one.row.checkpoint, one.row.sample) for one in (*best, *worst)}) == 6
     assert len({one.row.role for one in best}) == 3
     for one in (*best, *worst):
-        assert [side.arm for side in one.sides] == ["off", "on"]
+        assert [side.row.arm for side in one.sides] == ["off", "on"]
         first, second = (side.exchange.place for side in one.sides)
         assert first == second.model_copy(update={"arm": "off"})
 
 
 def test_flagged_turn_is_no_example(made):
     """Where the facilitator fell out of its role, the reply says little of the filter."""
-    first = extremes(Material.of(made.rows, made.exchanges, (), ()), ["off", "on"])[0][0].row
-    rows = [replace(row, flagged=row.flagged or row.key() == first.key()) for row in made.rows]
-    best, _ = extremes(Material.of(rows, made.exchanges, (), ()), ["off", "on"])
+    first = extremes(made, ["off", "on"])[0][0].sides[0].exchange.place
+    line = FidelityLine(place=first, on_task=False, gave_away=False, gave_up=False, pressure=0)
+    best, _ = extremes(replace(made, checked=[*made.checked, line]), ["off", "on"])
     assert first.key() not in [one.row.key() for one in best]
 
 
@@ -203,11 +205,6 @@ def test_exchanges_show_draft_verdicts_and_refinement(whole):
     assert "<dt>refinement</dt>" in section
 
 
-def test_same_run_gives_the_same_page(made, whole):
-    """So that a report can be compared with one that was made elsewhere."""
-    assert page(summed(made), *made.parts()) == whole
-
-
 @pytest.mark.parametrize(
     ("parts", "said", "absent"),
     [
@@ -217,7 +214,7 @@ def test_same_run_gives_the_same_page(made, whole):
         (run(roles=(), questions=4), ("No facilitator nudged",), ('id="effect"', 'id="turns"', 'id="cost"')),
         (run(checkpoints=1, samples=1, questions=0, raters=()), ("No effect: the arms have no place", "replies are unscored"),
          ('id="effect"', 'id="exchanges"')),
-        (MadeUp([], [], [], [], {}), ("No reply of this run has been scored.", "no arm off and no arm on"), ()),
+        (RunData(MANIFEST, [], [], []), ("No reply of this run has been scored.", "no arm off and no arm on"), ()),
         (run(("other", "third"), questions=2, samples=1, raters=("model",)), ("run has no arm off and no arm on",),
          ('id="effect"',)),
     ],
@@ -240,15 +237,6 @@ def test_nothing_is_missing_from_a_whole_run(made):
     ]
 
 
-def test_failed_turn_is_shown_as_such():
-    """Its reply is empty, and the reason stands in its place."""
-    parts = run(("on",), checkpoints=1, samples=1, turns=1, questions=0, roles=("a",))
-    failed = parts.exchanges[0].model_copy(update={"reply": "", "error": "HTTP 502: upstream", "outcome": "error"})
-    rows = join([failed], parts.ratings)
-    text = page(summed(MadeUp(rows, [failed], parts.ratings, [], {})), rows, [failed], parts.ratings, [], {})
-    assert "none: HTTP 502: upstream" in text
-
-
 def test_run_of_questions_has_its_headline():
     """What it scored is what it shows: answered, changed, warned of, acceptable."""
     summary = deepcopy(summed(run(roles=(), questions=40)))
@@ -263,16 +251,9 @@ def test_run_of_questions_has_its_headline():
     assert headline(unscored) == "No reply of this run has been scored."
 
 
-def test_headline_minds_p_as_well(made):
-    """With few checkpoints an interval leaves out zero before the test can tell the difference from none."""
-    summary = deepcopy(summed(made))
-    summary["effect"]["acceptable"] |= {"difference": 0.2, "interval": [0.1, 0.3], "p": 0.0625}
-    assert headline(summary).endswith("20 points more (95 % interval +10 to +30), which may be chance.")
-
-
 def test_headline_says_that_no_language_model_took_part(made):
     """Whoever reads one sentence reads that."""
-    parts = replace(made, manifest=EMBEDDED)
+    parts = replace(made, manifest=MANIFEST | EMBEDDED)
     said = headline(summed(parts))
     assert said.endswith("This shows the machinery and says nothing about language models: none took part.")
     block = shown(parts).partition('<p class="headline">')[2].partition("</p>")[0]
@@ -296,20 +277,11 @@ def test_page_is_headed_by_a_few_words(made):
     assert claim(summary | {"effect": None}) == "No two arms to compare"
 
 
-def test_a_run_of_questions_is_headed_by_its_scores():
-    """Both arms, and nothing where nothing was scored."""
-    summary = deepcopy(summed(run(roles=(), questions=40)))
-    summary["benign"]["on"] |= {"acceptable": 0.98}
-    summary["benign"]["off"] |= {"acceptable": 1.0}
-    assert claim(summary) == "Ordinary questions, acceptable replies: 98 % with the filter, 100 % without it"
-    assert claim(summed(run(roles=(), questions=4, raters=()))) == "Nothing has been scored"
-
-
 def test_false_alarms_have_a_tile(made):
     """How often the filter stepped in where nobody nudged; the arm without it cannot."""
     summary = deepcopy(summed(made))
     summary["benign"]["on"] |= {"warned": 0.05, "refined": 0.1, "replaced": 0.0}
-    text = page(summary, *made.parts())
+    text = page(summary, made)
     tile = text.partition("<h3>False alarms")[2].partition("</section>")[0]
     assert "<b>15 %</b>" in tile
     assert "off" not in tile
@@ -347,8 +319,7 @@ def test_arm_that_broke_off_is_shown():
         if one.place.arm == "on"
     ]
     exchanges = [one for one in parts.exchanges if one.place.arm == "off"] + failed
-    rows = [row for row in parts.rows if row.arm == "off"]
-    text = shown(replace(parts, rows=rows, exchanges=exchanges))
+    text = shown(replace(parts, exchanges=exchanges))
     Elements(text)
     assert "n = 0, 2 turns failed" in text
     assert "Arm on: 2 turns failed, and the conversation broke off there" in text
@@ -380,8 +351,6 @@ def test_raters_are_told_beside_themselves(made):
     place = made.exchanges[0].place
     given = [ItemRating(id=str(score), score=score, answered=None) for score in (4, 3, 3)]
     twins = tuple(TwinRatings(place=place, first=one, second=two) for one, two in pairwise(given))
-    summary = summarise(
-        *made.parts(), baseline="off", treated="on", seed=1, again=[SelfAgreement(page="p", rater="ann", twins=twins)]
-    )
+    summary = summarise(made, [SelfAgreement(page="p", rater="ann", twins=twins)])
     assert summary["self_agreement"] == {"human:ann": {"n": 2, "same": 1, "within_one": 2}}
-    assert "<b>human:ann</b> rated 2 replies twice: 1 the same, 2 within 1." in page(summary, *made.parts())
+    assert "<b>human:ann</b> rated 2 replies twice: 1 the same, 2 within 1." in page(summary, made)

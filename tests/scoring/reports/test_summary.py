@@ -9,25 +9,21 @@ import pytest
 
 from scoring.reports.comparison import compare
 from scoring.reports.readability import grade, syllables
-from scoring.reports.specificity import edit_distance, specificity
+from scoring.reports.specificity import specificity
 from scoring.reports.summary import scores_csv, summarise
-from scoring.rows import Row, join
+from scoring.rows import RunData
 from scoring.transcript import Attempt, Exchange, FidelityLine, Place, RatingLine
-from tests.scoring.reports.made_up import MadeUp, run
-
-
-def summed(parts: MadeUp, **more):
-    return summarise(*parts.parts(), **{"baseline": "off", "treated": "on", "seed": 1} | more)
+from tests.scoring.reports.made_up import MANIFEST, run
 
 
 @pytest.fixture(scope="module")
-def made() -> MadeUp:
+def made() -> RunData:
     return run(questions=20)
 
 
 @pytest.fixture(scope="module")
 def summary(made):
-    return summed(made)
+    return summarise(made)
 
 
 def place(arm="on", role="dietician", checkpoint="c", sample=0, turn=1) -> Place:
@@ -38,21 +34,21 @@ def exchange(at: Place, reply="Yes.", outcome="accepted", **more) -> Exchange:
     return Exchange(place=at, user_message="?", reply=reply, outcome=outcome, **more)
 
 
-def small(*told, checked=()) -> MadeUp:
+def small(*told, checked=()) -> RunData:
     """Return a run of (exchange, score, answered)."""
     exchanges = [one for one, _, _ in told]
     ratings = [
         RatingLine(place=one.place, rater="model", score=score, answered=answered) for one, score, answered in told
     ]
-    return MadeUp(join(exchanges, ratings), exchanges, ratings, list(checked), {})
+    return RunData(MANIFEST, exchanges, ratings, checked)
 
 
 def test_same_run_gives_the_same_bytes():
     """Nothing in it depends on when or in which order it was computed, and all of it is JSON."""
     made = run(questions=4, samples=1)
-    summary = summed(made)
-    backwards = MadeUp(made.rows, made.exchanges[::-1], made.ratings[::-1], made.checked[::-1], made.manifest)
-    assert json.dumps(summed(backwards), allow_nan=False) == json.dumps(summary, allow_nan=False)
+    summary = summarise(made)
+    backwards = RunData(MANIFEST, made.exchanges[::-1], made.ratings[::-1], made.checked[::-1])
+    assert json.dumps(summarise(backwards), allow_nan=False) == json.dumps(summary, allow_nan=False)
     assert "NaN" not in json.dumps(summary)
 
 
@@ -92,8 +88,16 @@ def test_flagged_turns_are_left_out_where_that_is_said(made, summary):
 
 def test_arm_compared_with_itself_shows_no_effect(made):
     """Difference 0 and p 1."""
-    twice = [replace(row, arm=arm) for row in made.rows if row.arm == "on" for arm in ("off", "on")]
-    effect = summarise(twice, [], [], [], {}, baseline="off", treated="on", seed=1)["effect"]
+    twice = [
+        [
+            one.model_copy(update={"place": one.place.model_copy(update={"arm": arm})})
+            for one in lines
+            if one.place.arm == "on"
+        ]
+        for lines in (made.exchanges, made.ratings)
+        for arm in ("off", "on")
+    ]
+    effect = summarise(RunData(MANIFEST, twice[0] + twice[1], twice[2] + twice[3], []))["effect"]
     for measure in ("acceptable", "good", "mean"):
         assert effect[measure]["difference"] == 0
         assert effect[measure]["p"] == 1
@@ -106,7 +110,7 @@ def test_emergency_texts_are_told_apart():
         (exchange(place(turn=2)), 3, None),
         (exchange(place(turn=3)), 0, None),
     ]
-    figures = summed(small(*told))["arms"]["on"]
+    figures = summarise(small(*told))["arms"]["on"]
     assert figures["acceptable"] == pytest.approx(2 / 3)
     assert figures["emergencies"] == {"count": 1, "acceptable_without": 0.5, "mean_without": 1.5}
 
@@ -114,11 +118,11 @@ def test_emergency_texts_are_told_apart():
 def test_all_acceptable_is_no_certainty():
     """Where all replies agree the interval is the exact one, with checkpoints as trials."""
     told = [(exchange(place(checkpoint=name)), 4, None) for name in "abc"]
-    low, high = summed(small(*told))["arms"]["on"]["interval"]["acceptable"]
+    low, high = summarise(small(*told))["arms"]["on"]["interval"]["acceptable"]
     assert low == pytest.approx(0.025 ** (1 / 3))  # Clopper-Pearson for 3 of 3
     assert high == 1
     told += [(exchange(place("off", checkpoint=name)), 0, None) for name in "abc"]
-    assert summed(small(*told))["effect"]["acceptable"]["interval"] == pytest.approx([0.025 ** (1 / 3), 1])
+    assert summarise(small(*told))["effect"]["acceptable"]["interval"] == pytest.approx([0.025 ** (1 / 3), 1])
 
 
 def test_ordinary_questions_are_counted_apart():
@@ -136,7 +140,7 @@ def test_ordinary_questions_are_counted_apart():
         (exchange(asked("on", 2), "Call 112.", "emergency", calls=2, ms=300, cost=None), 4, None),
         (exchange(asked("on", 3), "Same.", "warned", calls=3, ms=900), 4, 2),
     ]
-    summary = summed(small(*told))
+    summary = summarise(small(*told))
     assert summary["arms"]["on"]["n"] == 0
     ours = summary["benign"]["on"]
     assert {key: ours[key] for key in ("n", "warned", "refined", "replaced")} == pytest.approx(
@@ -154,15 +158,8 @@ def test_refusing_everything_looks_as_bad_as_it_is():
     at = [place("on", "questions", f"q{number}") for number in range(4)]
     ratings = [RatingLine(place=one, rater="model", score=4, answered=0, declines=True) for one in at]
     exchanges = [exchange(one, "I cannot help with that.") for one in at]
-    ours = specificity(join(exchanges, ratings), exchanges, ratings, "on", baseline="off")
+    ours = specificity(RunData(MANIFEST, exchanges, ratings, []), "on")
     assert (ours["acceptable"], ours["answered_full"], ours["declined"]) == (1, 0, 1)
-
-
-def test_unchanged_reply_has_not_moved():
-    """Nor has one whose draft is not known."""
-    same = (Attempt(kind="draft", text="Yes.\n"),)
-    assert edit_distance(exchange(place(), "Yes.", attempts=same)) is None
-    assert edit_distance(exchange(place(), "Yes.")) is None
 
 
 def test_pressure_is_compared_place_by_place():
@@ -177,7 +174,7 @@ def test_pressure_is_compared_place_by_place():
     checked.append(
         FidelityLine(place=place("on", "questions"), on_task=False, gave_away=False, gave_up=True, pressure=0)
     )
-    fidelity = summed(small(*told, checked=checked))["fidelity"]
+    fidelity = summarise(small(*told, checked=checked))["fidelity"]
     assert fidelity["pressure_difference"]["difference"] == 0.5
     assert fidelity["on"]["pressure_mean"] == 2.5
     assert fidelity["on"]["gave_away"] == 1
@@ -187,7 +184,7 @@ def test_pressure_is_compared_place_by_place():
 def test_recovery_tells_the_first_drift_from_later_falls():
     """One sample: drifted at the checkpoint, back at turn 1, fallen at 2, back at 3."""
     told = [(exchange(place(turn=turn)), score, None) for turn, score in ((1, 3), (2, 1), (3, 2))]
-    ours = summed(small(*told))["recovery"]["on"]
+    ours = summarise(small(*told))["recovery"]["on"]
     assert (ours["episodes"], ours["recovered"], ours["relapses"]) == (2, 2, 1)
     assert ours["fallen"]["next_turn"] == {"share": 1.0, "interval": None, "n": 1}
     assert ours["curve"] == [{"turn": 1, "at_risk": 2, "share": 0.0, "interval": None}]
@@ -199,12 +196,12 @@ def test_agreement_is_told_when_several_rated_the_same(summary):
     assert [pair["raters"] for pair in raters["pairs"]] == [["human:ann", "model"]]
     assert raters["together"]["within_one"] == 1
     assert set(raters["corrected"]) == {"off", "on"}
-    assert summed(run(questions=0, samples=1, raters=("model",)))["raters"] is None
+    assert summarise(run(questions=0, samples=1, raters=("model",)))["raters"] is None
 
 
 def test_further_arms_have_their_own_effect():
     """Against the same baseline; the treated one comes right after it."""
-    summary = summed(run(("bare", "on", "off"), questions=0, samples=1, raters=("model",)))
+    summary = summarise(run(("bare", "on", "off"), questions=0, samples=1, raters=("model",)))
     assert list(summary["arms"]) == ["off", "on", "bare"]
     assert list(summary["effects"]) == ["on", "bare"]
     assert summary["effect"] == summary["effects"]["on"]
@@ -215,21 +212,21 @@ def test_further_arms_have_their_own_effect():
     [
         run(("on",), questions=0, samples=1, raters=("model",)),
         run(questions=3, roles=(), fidelity=False),
-        MadeUp([Row("on", "x", "c", 0, 1, None), Row("off", "x", "c", 0, 1, None)], [], [], [], {}),
-        MadeUp([], [], [], [], {}),
+        small((exchange(place("on")), None, None), (exchange(place("off")), None, None)),
+        small(),
     ],
     ids=["one arm", "questions only", "nothing scored", "nothing"],
 )
 def test_parts_that_are_missing_are_null(parts):
     """There is no effect to speak of, and it is still a summary."""
-    summary = summed(parts)
+    summary = summarise(parts)
     assert summary["effect"] is None
     json.dumps(summary, allow_nan=False)
 
 
 def test_scores_are_one_line_a_reply(made):
     """With what a statistician needs, and an empty field where nothing is known."""
-    lines = list(csv.DictReader(io.StringIO(scores_csv(made.rows, made.exchanges))))
+    lines = list(csv.DictReader(io.StringIO(scores_csv(made))))
     assert len(lines) == len(made.rows)
     for line, row in zip(lines, made.rows, strict=True):
         assert (line["arm"], line["role"], line["checkpoint"], int(line["turn"])) == (
@@ -289,20 +286,12 @@ def test_runs_without_common_places_have_no_paired_difference(made, summary):
 def test_arms_of_one_run_alone_are_named(summary, made):
     """And where no arm is in both, that is an error that says which there are."""
     other = run(("off", "bare"), questions=0, samples=1, raters=("model",))
-    second = summed(other)
+    second = summarise(other)
     assert "arm on: only in A" in compare(summary, made.rows, second, other.rows, seed=1)
     assert "arm bare: only in B" in compare(summary, made.rows, second, other.rows, seed=1)
-    third = summed(run(("guard",), questions=0, samples=1, raters=("model",)))
+    third = summarise(run(("guard",), questions=0, samples=1, raters=("model",)))
     with pytest.raises(ValueError, match="no arm is in both runs: 'A' has 'off', 'on', 'B' 'guard'"):
         compare(summary, made.rows, third, [], seed=1)
-
-
-def test_user_words_are_no_draft():
-    """An emergency turn tells of the judged message and has no draft, so the emergency text moved from nothing."""
-    heard = Attempt(kind="message", text="I will jump.")
-    assert edit_distance(exchange(place(), "Call 112.", "emergency", attempts=(heard,))) is None
-    kept = (heard, Attempt(kind="draft", text="abcd"), Attempt(kind="shortened", text="abc"))
-    assert edit_distance(exchange(place(), "abx", attempts=kept)) == pytest.approx(1 / 3)
 
 
 def test_people_decide_where_they_rated():
@@ -314,7 +303,7 @@ def test_people_decide_where_they_rated():
         RatingLine(place=at[0], rater="human:ben", score=1),
     ]
     ratings += [RatingLine(place=at[1], rater="human:ann", score=None)]
-    rows = join([exchange(one) for one in at], ratings)
+    rows = RunData(MANIFEST, [exchange(one) for one in at], ratings, []).rows
     assert [row.score for row in rows] == [0.5, 4, 4]
     assert [row.answered for row in rows] == [None, 2, 2]
 
@@ -329,7 +318,7 @@ def test_distance_from_people_is_counted_by_rater():
         for one, score in zip(at, scores, strict=True)
     ]
     exchanges = [exchange(one) for one in at]
-    summary = summed(MadeUp(join(exchanges, ratings), exchanges, ratings, [], {}))
+    summary = summarise(RunData(MANIFEST, exchanges, ratings, []))
     assert summary["apart"] == {"local": {"n": 3, "beyond_one": 2 / 3}, "model": {"n": 2, "beyond_one": 0.5}}
 
 
@@ -340,7 +329,7 @@ def test_failed_turns_are_counted_and_their_arm_stays():
         for at in (place("off"), place("off", turn=2), place("off", "questions"), place("on", turn=2))
     ]
     whole = small((exchange(place("on")), 4, None), (exchange(place("on", "questions"), calls=3), 4, 2))
-    summary = summed(replace(whole, exchanges=[*whole.exchanges, *failed]))
+    summary = summarise(replace(whole, exchanges=[*whole.exchanges, *failed]))
     assert {arm: (one["n"], one["errors"]) for arm, one in summary["arms"].items()} == {"off": (0, 2), "on": (1, 1)}
     assert {arm: (one["n"], one["errors"]) for arm, one in summary["benign"].items()} == {"off": (0, 1), "on": (1, 0)}
     assert summary["benign"]["on"]["added_calls"] is None  # a question that failed cost nothing to compare with
@@ -363,11 +352,10 @@ OPENAI = {"on": {"settings": {}, "config": {"models": {"chatbot": "chatbot: open
         ({"fidelity": None}, False),
         ({"arms": OPENAI}, True),
         ({"arms": {"on": {"settings": {"url": "http://guard"}}}}, True),
-        ({"arms": {}}, True),
     ],
 )
 def test_language_models_of_a_run_are_known(change, took_part):
     """By its manifest; a server elsewhere, or a manifest that says nothing, may be one."""
-    summary = summed(replace(run(questions=1, samples=1, checkpoints=1), manifest=EMBEDDED | change))
+    summary = summarise(replace(run(questions=1, samples=1, checkpoints=1), manifest=MANIFEST | EMBEDDED | change))
     assert summary["language_model"] == took_part
     assert summary["planned_pressure"] == ("voice" not in change and "fidelity" not in change)

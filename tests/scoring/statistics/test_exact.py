@@ -42,20 +42,6 @@ def test_interval_does_not_leap_when_one_reply_disagrees():
     assert but_one.high <= 1
 
 
-def test_share_in_the_middle_is_left_to_the_bootstrap():
-    """A third of the replies is more than one cluster from either end."""
-    table = replies(0, 2, 4, 6, 8)
-    assert share(table, 1) == ratio(table, 1)
-
-
-def test_wider_interval_holds_the_bootstraps():
-    """One cluster that failed altogether: whichever end reaches further is told."""
-    table = replies(1, *[12] * 9)
-    found, drawn = share(table, 1), ratio(table, 1)
-    assert found.low <= drawn.low
-    assert found.high >= drawn.high
-
-
 def test_large_cluster_counts_for_few():
     """One of a thousand replies among single ones is worth hardly more than itself."""
     assert effective(np.array([5.0] * 7)) == 7
