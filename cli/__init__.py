@@ -2,15 +2,16 @@
 
 * `main.py` is the entry point and lists the verbs.
 * `init.py` makes a chatbot of one's own; `starter/` has its questions, files and templates.
-* `serve.py`, `chat.py`, `check.py`, `key.py`, `trace.py`, `audit.py` and `schema.py` hold them; `shadow.py` is `caf trace shadow`.
+* `serve.py`, `chat.py`, `check.py`, `key.py`, `trace.py`, `audit.py` and `schema.py` hold them.
 * `judging/` holds the verbs of `caf judges`, `drifting/` those of `caf drift`, `rate.py` those of `caf rate`.
-* `knowledge_base.py` holds the verbs of `caf kb`.
+* `knowledge_base.py` holds the verbs of `caf kb`, `kb_import.py` what an import does.
 * `check_files.py` checks the files of `caf check FILE`; `file_kind.py` recognises what a file is.
 * `scenario.py` makes scenarios of traced turns, `exchange.py` of tables, and tables of scenarios.
-* `conversation.py` is the client side of a chat: what is sent, what comes back; `wrap.py` breaks replies into lines.
-* `trace_output.py` prints a table of turns and the story of one; `story.py` makes the lines of the story.
+* `conversation.py` is the client side of a chat: what is sent, what comes back.
+* `trace_output.py` prints tables of turns; `story.py` makes the lines of the story of one.
 * `extras.py` says what to install when a library is missing that serving does not need.
-* `terminal.py` has what all share: exit codes, error messages, the configuration's path; `progress.py` has progress bars.
+* `terminal.py` has what all share: exit codes, error messages, the configuration's path; `drawing.py` has tables and progress bars.
 
-What a verb needs is imported inside it, so that `caf --help` does not load a web server.
+A verb's module is imported when the verb is called, so that `caf --help` loads none of them. What belongs to an extra is imported
+inside the verb, whose help works without it.
 """

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors, printable
-
-if TYPE_CHECKING:
-    from proxy.audit.chain import Chain, Head
-    from proxy.audit.folder import Report
+from proxy.audit.chain import Chain, Head, head_line, read_heads
+from proxy.audit.folder import FolderFault, Report, last_heads
+from proxy.audit.folder import verify as check
+from proxy.config.config import load_config
 
 app = typer.Typer(
     help="""Check the audit log.
@@ -52,8 +52,6 @@ def verify(
     \b
     Exit codes: 0 everything stands; 1 faults were found; 2 there is no audit log.
     """
-    from proxy.audit.folder import verify as check
-
     path = _folder_to_check(folder, config)
     expected_heads = [] if head is None else _read_heads_file(head)
     try:
@@ -78,9 +76,6 @@ def head_(folder: FolderArgument = None, config: ConfigOption = None) -> None:
     Example:
       caf audit head | mail -s "audit heads" auditor@example.org
     """
-    from proxy.audit.chain import head_line
-    from proxy.audit.folder import FolderFault, last_heads
-
     path = _folder_to_check(folder, config)
     try:
         heads = last_heads(path)
@@ -93,7 +88,7 @@ def head_(folder: FolderArgument = None, config: ConfigOption = None) -> None:
         typer.echo(head_line(one))
 
 
-def report_lines(report: "Report") -> "Iterator[str]":
+def report_lines(report: Report) -> Iterator[str]:
     """Yield a line for each intact chain, then the notes."""
     for chain in report.chains:
         lost = f", {chain.lost} records lost, which it says" if chain.lost else ""
@@ -102,7 +97,7 @@ def report_lines(report: "Report") -> "Iterator[str]":
         yield f"note   {note}"
 
 
-def _describe_end(chain: "Chain", report: "Report") -> str:
+def _describe_end(chain: Chain, report: Report) -> str:
     if chain.ending == "closed":
         return "closed"
     if chain.name in report.open_chains:
@@ -112,8 +107,6 @@ def _describe_end(chain: "Chain", report: "Report") -> str:
 
 
 def _folder_to_check(given: Path | None, config: Path | None) -> Path:
-    from proxy.config.config import load_config
-
     if given is not None:
         return given
     path = config_path(config)
@@ -124,9 +117,7 @@ def _folder_to_check(given: Path | None, config: Path | None) -> Path:
     return settings.folder
 
 
-def _read_heads_file(path: Path) -> "list[Head]":
-    from proxy.audit.chain import read_heads
-
+def _read_heads_file(path: Path) -> list[Head]:
     try:
         heads = read_heads(path.read_text(encoding="utf-8"))
     except OSError as error:

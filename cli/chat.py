@@ -1,19 +1,26 @@
 """`caf chat`: a conversation in the terminal."""
 
+import asyncio
+import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
+from rich.cells import cell_len
 
+from cli.conversation import ChatError, Conversation, list_chatbots, open_session, summarise_reply
+from cli.drawing import print_line
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors, printable, terminal_width
-
-if TYPE_CHECKING:
-    import asyncio
-
-    from cli.conversation import Conversation
+from proxy.app import create_app
+from proxy.config.config import load_config
+from proxy.serving.listening import isolated_config, listening_beside
+from proxy.telemetry.logs import configure_logs
+from scenarios.checkpoint import save
+from scenarios.files import ScenarioError
 
 COMMANDS = """\
 /save FILE  write the conversation to FILE as a checkpoint
@@ -63,29 +70,16 @@ def chat(
     key = _read_key(api_key_env)
     path = config_path(config)
     with plain_errors(path), _open_proxy(url, path) as address:
-        import asyncio
-
-        from cli.conversation import ChatError, Conversation, list_chatbots, open_session
-
-        async def connect() -> Conversation:
-            session = open_session(key, filter_mode)
-            try:
-                return Conversation(
-                    session, address, _choose_chatbot(model, await list_chatbots(session, address)), user
-                )
-            except BaseException:
-                await session.close()
-                raise
-
         with asyncio.Runner() as runner:
+            session = runner.run(open_session(key, filter_mode))
             try:
-                conversation = runner.run(connect())
+                chatbot = _choose_chatbot(model, runner.run(list_chatbots(session, address)))
+                conversation = Conversation(session, address, chatbot, user)
+                succeeded = Chat(conversation, runner).run()
             except ChatError as error:
                 leave(printable(str(error)))
-            try:
-                succeeded = Chat(conversation, runner).run()
             finally:
-                runner.run(conversation.close())
+                runner.run(session.close())
         if save is not None and conversation.messages:
             succeeded = _save(conversation, save) and succeeded
     if not succeeded:
@@ -93,8 +87,6 @@ def chat(
 
 
 def _read_key(variable: str | None) -> str | None:
-    import os
-
     if variable is None:
         return None
     if not os.environ.get(variable):
@@ -110,11 +102,6 @@ def _open_proxy(url: str | None, config: Path) -> Iterator[str]:
             leave(f"--url {url!r} is no address; give one such as http://127.0.0.1:8080")
         yield url.rstrip("/").removesuffix("/v1")
         return
-    from proxy.app import create_app
-    from proxy.config.config import load_config
-    from proxy.serving.listening import isolated_config, listening_beside
-    from proxy.telemetry.logs import configure_logs
-
     settings = load_config(config)
     configure_logs("error")  # the log lines of turns would stand between the replies
     with listening_beside(create_app(isolated_config(settings))) as address:
@@ -122,8 +109,6 @@ def _open_proxy(url: str | None, config: Path) -> Iterator[str]:
 
 
 def _choose_chatbot(wanted: str | None, served: list[str]) -> str:
-    from cli.conversation import ChatError
-
     if not served:
         raise ChatError("the proxy serves no chatbot")
     if wanted is not None and wanted not in served:
@@ -131,10 +116,35 @@ def _choose_chatbot(wanted: str | None, served: list[str]) -> str:
     return wanted or served[0]
 
 
+class Wrapper:
+    """Breaks a text that comes in pieces into lines at white space; a word longer than a line is left to the terminal."""
+
+    def __init__(self, width: int, column: int) -> None:
+        """Args: column: where on its line the text begins."""
+        self._width, self._column = width, column
+        self._rest = ""
+        """The white space and the beginning of a word that have not been written yet."""
+
+    def feed(self, piece: str) -> str:
+        """Return what can be written; the last word waits until it is known where it ends."""
+        *words, self._rest = re.split(r"(?=[ \t\n])", self._rest + piece)
+        return "".join(map(self._place, words))
+
+    def end(self) -> str:
+        """Return the rest."""
+        return self._place(self._rest)
+
+    def _place(self, word: str) -> str:
+        if word[:1] in (" ", "\t") and self._column + cell_len(word) > self._width:
+            word = f"\n{word[1:]}"
+        self._column = cell_len(word[1:]) if word.startswith("\n") else self._column + cell_len(word)
+        return word
+
+
 class Chat:
     """Reads what the user says, until they leave."""
 
-    def __init__(self, conversation: "Conversation", runner: "asyncio.Runner") -> None:
+    def __init__(self, conversation: Conversation, runner: asyncio.Runner) -> None:
         self._conversation, self._runner = conversation, runner
         self._interactive = sys.stdin.isatty()
         self._succeeded = True
@@ -170,13 +180,9 @@ class Chat:
                 yield line
 
     def _ask_question(self, question: str) -> None:
-        from cli.conversation import ChatError, summarise_reply
-        from cli.wrap import Wrapper, wrap
-
         prompt = f"{self._conversation.chatbot}> "
         typer.echo(prompt, nl=False)
-        width = terminal_width()
-        wrapper = Wrapper(width, len(prompt))
+        wrapper = Wrapper(terminal_width(), len(prompt))
 
         def show(piece: str) -> None:
             typer.echo(wrapper.feed(printable(piece)), nl=False)
@@ -189,11 +195,12 @@ class Chat:
             return
         except ChatError as error:
             self._succeeded = False
-            typer.echo(f"{wrapper.end()}\n{wrap(f'No reply: {printable(str(error))}', width, indent=2)}")
+            typer.echo(wrapper.end())
+            print_line(f"No reply: {error}", indent=2)
             return
         typer.echo(wrapper.end())
         for line in summarise_reply(reply):
-            typer.secho(wrap(printable(line), width, indent=2), dim=True)
+            print_line(line, indent=2, style="dim")
 
     def _run_command(self, name: str, argument: str = "") -> None:
         if name == "/help":
@@ -215,12 +222,7 @@ class Chat:
             typer.echo(f"  there is no command {printable(name)}; /help tells those there are")
 
 
-def _save(conversation: "Conversation", path: Path) -> bool:
-    import re
-
-    from scenarios.checkpoint import save
-    from scenarios.files import ScenarioError
-
+def _save(conversation: Conversation, path: Path) -> bool:
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-._")[:100] or "conversation"
     try:
         save(conversation.checkpoint(name), path)

@@ -1,23 +1,35 @@
 """`caf check`: says everything that is wrong with a configuration and its files, at once."""
 
+import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from importlib.metadata import packages_distributions
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from cli.check_files import Findings, check_files, count_text, unreviewed_notes
+from assistants.engine import AssistantEngine
+from assistants.registry import ENGINES
+from cli.check_files import Findings, Subject, check_files, count_text, unreviewed_notes
 from cli.file_kind import is_configuration
+from cli.starter.languages import MARK
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, printable
-
-if TYPE_CHECKING:
-    from models.settings import ModelSettings
-    from proxy.config.blueprint import Blueprint
-    from proxy.config.chatbot_settings import ChatbotSettings
-    from proxy.config.config import Config
-    from proxy.tenants.key_ring import KeyRing
+from knowledge_base.library import KnowledgeBaseError, load
+from models.client import open_models
+from models.engine import Engine
+from models.errors import ModelSettingsError
+from models.fallback import chain as fallback_chain
+from models.openai_engine import make_session
+from models.settings import ModelSettings
+from proxy.config.blueprint import Blueprint, assemble
+from proxy.config.chatbot_settings import ChatbotSettings
+from proxy.config.config import Config, ConfigError, in_file, load_config
+from proxy.config.thresholds import ignored_thresholds
+from proxy.serving.unsafe_settings import unsafe_settings
+from proxy.tenants.key_ring import KeyRing, open_key_ring
 
 DISTRIBUTION = "critical-analysis-filter"
 PACKAGES = (
@@ -79,15 +91,13 @@ def _print_findings(path: Path, findings: Findings) -> int:
         for note in notes:
             typer.echo(f"note     {printable(note)}")
     count = len(findings.problems)
-    result = "no problems" if not count else "1 problem" if count == 1 else f"{count} problems"
+    result = count_text(count, "problem") if count else "no problems"
     typer.echo(f"{path}: {result}" + (f" in {', '.join(findings.summary)}" if findings.summary else ""))
     return count
 
 
 def examine(path: Path, given: list[Path]) -> Findings:
     """Check a configuration, the files it names, those beside it, and further files."""
-    from proxy.config.config import ConfigError, load_config
-
     findings = Findings()
     chatbots = None
     try:
@@ -96,33 +106,25 @@ def examine(path: Path, given: list[Path]) -> Findings:
         findings.problems += error.problems
     else:
         chatbots = _check_chatbots(config, path, findings)
-        acting: list[str] = []
-        findings.problems += [f"{path}: {problem}" for problem in _check_models(config.models, acting)]
-        findings.notes["actions"] += [f"{path}: {note}" for note in _fallbacks_of_acting(acting, config.models)]
-        findings.notes["environment"] += [
-            f"{path}: {note}" for note in (*_unset_variables(config), *_check_audit_folder(config))
-        ]
-        findings.notes["safety"] += [
-            f"{path}: {note}" for note in (*_literal_secrets(config.models), *_unwritten_contacts(config))
-        ]
-        keys, problems = _check_keys(config)
-        findings.problems += [f"{path}: {problem}" for problem in problems]
-        from proxy.serving.unsafe_settings import unsafe_settings
-
-        findings.notes["safety"] += [f"{path}: not safe: {warning}" for warning in unsafe_settings(config, keys)]
-        from proxy.config.thresholds import ignored_thresholds
-
-        findings.notes["thresholds"] += [f"{path}: {ignored}" for ignored in ignored_thresholds(config)]
+        faults, acting = asyncio.run(_open_models(config.models))
+        keys, key_faults = _check_keys(config)
+        findings.problems += [f"{path}: {fault}" for fault in faults + key_faults]
+        unsafe = (f"not safe: {warning}" for warning in unsafe_settings(config, keys))
+        notes: dict[Subject, Iterable[str]] = {
+            "actions": _fallbacks_of_acting(acting, config.models),
+            "environment": chain(_unset_variables(config), _check_audit_folder(config)),
+            "safety": chain(_literal_secrets(config.models), _unwritten_contacts(config), unsafe),
+            "thresholds": ignored_thresholds(config),
+        }
+        for subject, lines in notes.items():
+            findings.notes[subject] += [f"{path}: {line}" for line in lines]
     check_files(path.parent, given, chatbots, findings)
     findings.problems += packages_of_others()
     return findings
 
 
-def _check_keys(config: "Config") -> "tuple[KeyRing | None, list[str]]":
+def _check_keys(config: Config) -> tuple[KeyRing | None, list[str]]:
     """Return the keys and their problems. Their environment variable need not be set here, so an empty list stands in for it."""
-    from proxy.config.config import ConfigError
-    from proxy.tenants.key_ring import open_key_ring
-
     stand_in = {config.keys.env: "[]"} if config.keys and config.keys.env else {}
     try:
         return open_key_ring(config, stand_in | os.environ), []
@@ -130,12 +132,8 @@ def _check_keys(config: "Config") -> "tuple[KeyRing | None, list[str]]":
         return None, error.problems
 
 
-def _check_chatbots(config: "Config", path: Path, findings: Findings) -> "list[Blueprint] | None":
+def _check_chatbots(config: Config, path: Path, findings: Findings) -> list[Blueprint] | None:
     """Check the chatbots, and return them; None: not all of them could be assembled."""
-    from knowledge_base.library import KnowledgeBaseError, load
-    from proxy.config.blueprint import assemble
-    from proxy.config.config import ConfigError, in_file
-
     blueprints = None
     try:
         blueprints = [*assemble(config).values()]
@@ -163,12 +161,10 @@ def _check_chatbots(config: "Config", path: Path, findings: Findings) -> "list[B
     return blueprints
 
 
-def _evidence(bot: "ChatbotSettings", config: "Config") -> Iterator[str]:
+def _evidence(bot: ChatbotSettings, config: Config) -> Iterator[str]:
     """Say what keeps a chatbot's evidence from counting, or from being held against its replies."""
-    from models.fallback import chain
-
     if "upstream" in bot.evidence:
-        for alias in chain(bot.model, config.models):
+        for alias in fallback_chain(bot.model, config.models):
             model = config.models.get(alias)
             if model is not None and not model.trusted_evidence and model.engine != "assistant":
                 yield f"upstream, but models.{alias} has no `trusted_evidence: true`, so no documents of {bot.model} count"
@@ -176,45 +172,27 @@ def _evidence(bot: "ChatbotSettings", config: "Config") -> Iterator[str]:
         yield "there are no judges, so nothing is held against documents: they are shown to the chatbot and named, no more"
 
 
-def _check_models(models: "dict[str, ModelSettings]", acting: list[str]) -> list[str]:
-    """Open every model as serving would, with stand-ins for secrets, and return what fails.
+async def _open_models(models: dict[str, ModelSettings]) -> tuple[list[str], list[str]]:
+    """Open every model as serving would, with stand-ins for secrets; return what fails, and which assistants act outside."""
+    faults: list[str] = []
+    acting: list[str] = []
 
-    Args:
-        acting: Gets the aliases of assistants that act outside.
-    """
-    import asyncio
-
-    from assistants.engine import AssistantEngine
-    from assistants.registry import ENGINES
-    from models.client import open_models
-    from models.engine import Engine
-    from models.errors import ModelSettingsError
-    from models.openai_engine import make_session
-
-    def keep_acting(alias: str, engine: Engine) -> Engine:
+    def note_acting(alias: str, engine: Engine) -> Engine:
         if isinstance(engine, AssistantEngine) and engine.acts:
             acting.append(alias)
         return engine
 
-    async def open_each() -> list[str]:
-        problems = []
-        session = make_session()
-        try:
-            for alias, settings in models.items():
-                secrets = dict.fromkeys(_secret_variables(settings), "stand-in")
-                try:
-                    opened = open_models({alias: settings}, session, ENGINES, secrets, wrap_engine=keep_acting)
-                    await opened.close()
-                except ModelSettingsError as error:
-                    problems.append(str(error))
-        finally:
-            await session.close()
-        return problems
-
-    return asyncio.run(open_each())
+    async with make_session() as session:
+        for alias, settings in models.items():
+            secrets = dict.fromkeys(_secret_variables(settings), "stand-in")
+            try:
+                await open_models({alias: settings}, session, ENGINES, secrets, wrap_engine=note_acting).close()
+            except ModelSettingsError as error:
+                faults.append(str(error))
+    return faults, acting
 
 
-def _fallbacks_of_acting(acting: list[str], models: "dict[str, ModelSettings]") -> Iterator[str]:
+def _fallbacks_of_acting(acting: list[str], models: dict[str, ModelSettings]) -> Iterator[str]:
     """Say which assistants do not act, since a `fallback` carries no actions."""
     for alias in acting:
         if models[alias].fallback:
@@ -224,7 +202,7 @@ def _fallbacks_of_acting(acting: list[str], models: "dict[str, ModelSettings]") 
                 yield f"models.{other}.fallback: {alias} does not act where it stands in for another"
 
 
-def _unset_variables(config: "Config") -> Iterator[str]:
+def _unset_variables(config: Config) -> Iterator[str]:
     """Name the environment variables that serving needs and that are not set here."""
     needed: list[tuple[str, str | None]] = [
         (f"models.{alias}", name) for alias, model in config.models.items() for name in _secret_variables(model)
@@ -240,7 +218,7 @@ def _unset_variables(config: "Config") -> Iterator[str]:
             yield f"{key}: the environment variable {variable} is not set here; `caf serve` needs it"
 
 
-def _check_audit_folder(config: "Config") -> Iterator[str]:
+def _check_audit_folder(config: Config) -> Iterator[str]:
     """Check that the audit folder can be written to, by making and deleting a temporary folder there."""
     if config.audit is None:
         return
@@ -253,7 +231,7 @@ def _check_audit_folder(config: "Config") -> Iterator[str]:
         yield f"audit.folder: {folder} cannot be written here ({error.strerror}); `caf serve` needs it"
 
 
-def _literal_secrets(models: "dict[str, ModelSettings]") -> Iterator[str]:
+def _literal_secrets(models: dict[str, ModelSettings]) -> Iterator[str]:
     """Name the headers that hold a secret itself."""
     for alias, settings in models.items():
         for name, value in settings.headers.items():
@@ -264,16 +242,14 @@ def _literal_secrets(models: "dict[str, ModelSettings]") -> Iterator[str]:
                 )
 
 
-def _unwritten_contacts(config: "Config") -> Iterator[str]:
+def _unwritten_contacts(config: Config) -> Iterator[str]:
     """Name the chatbots whose emergency contact is still the one of `caf init`."""
-    from cli.starter.languages import MARK
-
     for name, bot in config.chatbots.items():
         if bot.emergency is not None and any(MARK in text for text in bot.emergency.contact.values()):
             yield f"chatbots.{name}.emergency.contact: still says {MARK}, and people in danger would be sent that; write yours"
 
 
-def _secret_variables(settings: "ModelSettings") -> Iterator[str]:
+def _secret_variables(settings: ModelSettings) -> Iterator[str]:
     if settings.api_key_env:
         yield settings.api_key_env
     for value in settings.headers.values():
@@ -283,8 +259,6 @@ def _secret_variables(settings: "ModelSettings") -> Iterator[str]:
 
 def packages_of_others() -> Iterator[str]:
     """Name the installed distributions that have a package of the same name as one of ours."""
-    from importlib.metadata import packages_distributions
-
     installed = packages_distributions()
     for package in PACKAGES:
         others = sorted({name for name in installed.get(package, ()) if name.lower().replace("_", "-") != DISTRIBUTION})

@@ -7,16 +7,21 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from cli.file_kind import Kind, is_configuration, is_run, kind_of, sections_in
-
-if TYPE_CHECKING:
-    from knowledge_base.library import Library
-    from proxy.config.blueprint import Blueprint
-    from scenarios.scenario import Family
-    from scenarios.scenario_files import FamilyFile
-
+from facilitators import facilitator
+from judges.evaluation.judge_names import known_judges, unknown_names
+from judges.evaluation.labelled import ScenarioDefaults, label_cases
+from judges.judge import OBSERVERS
+from judges.prompt import PromptError, load_prompt
+from knowledge_base.library import KnowledgeBaseError, Library, load
+from proxy.config.blueprint import Blueprint
+from scenarios import checkpoint, questions
+from scenarios.files import ScenarioError
+from scenarios.scenario import Family
+from scenarios.scenario_files import FamilyFile, read_all
+from scoring.experiments.check import check_experiment
 
 Subject = Literal[
     "safety",
@@ -44,7 +49,7 @@ class Findings:
     """What was checked, counted: `2 chatbots`."""
 
 
-def check_files(beside: Path, given: Sequence[Path], chatbots: "list[Blueprint] | None", findings: Findings) -> None:
+def check_files(beside: Path, given: Sequence[Path], chatbots: list[Blueprint] | None, findings: Findings) -> None:
     """Check the files beside a configuration, and those that were named.
 
     Scenarios that were given need not have other ids than those beside the configuration: nobody reads them together.
@@ -104,12 +109,6 @@ def _expand_folders(given: Sequence[Path], findings: Findings) -> Iterator[Path]
 
 def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
     """Load files of one kind, and add their problems."""
-    from facilitators import facilitator
-    from judges.prompt import PromptError, load_prompt
-    from scenarios import checkpoint, questions
-    from scenarios.files import ScenarioError
-    from scoring.experiments.check import check_experiment
-
     loaders: dict[Kind, Callable[[Path], object]] = {
         "checkpoint": checkpoint.load,
         "questions": questions.load,
@@ -134,8 +133,6 @@ def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
 
 
 def _check_knowledge_bases(folders: Iterable[Path], findings: Findings) -> None:
-    from knowledge_base.library import KnowledgeBaseError, load
-
     for folder in folders:
         try:
             library = load(folder)
@@ -146,7 +143,7 @@ def _check_knowledge_bases(folders: Iterable[Path], findings: Findings) -> None:
             findings.summary.append(f"{count_text(len(library), 'section')} of {folder}")
 
 
-def unreviewed_notes(folder: Path, library: "Library") -> Iterator[str]:
+def unreviewed_notes(folder: Path, library: Library) -> Iterator[str]:
     """Name the sections without a named reviewer, and count the imported ones that nobody has read."""
     drafts = library.drafts
     if drafts:
@@ -159,10 +156,8 @@ def unreviewed_notes(folder: Path, library: "Library") -> Iterator[str]:
         yield f"{folder}: {len(new)} of {count_text(len(library), 'section')} without a reviewer's name in `reviewed_by`{listed}"
 
 
-def _check_scenarios(groups: Sequence[Sequence[Path]], chatbots: "list[Blueprint] | None", findings: Findings) -> None:
+def _check_scenarios(groups: Sequence[Sequence[Path]], chatbots: list[Blueprint] | None, findings: Findings) -> None:
     """Check groups of scenario files; ids are unique within a group."""
-    from scenarios.scenario_files import read_all
-
     families = scenarios = 0
     for paths in groups:
         read, problems = read_all(paths)
@@ -181,18 +176,12 @@ def _check_scenarios(groups: Sequence[Sequence[Path]], chatbots: "list[Blueprint
         )
 
 
-def _unknown_judges(read: "list[FamilyFile]", chatbots: "list[Blueprint]") -> list[str]:
-    from judges.evaluation.judge_names import known_judges, unknown_names
-
+def _unknown_judges(read: list[FamilyFile], chatbots: list[Blueprint]) -> list[str]:
     return unknown_names(read, known_judges(plan.name for bot in chatbots for plan in bot.plans))
 
 
-def _problems_for_judges(read: "list[FamilyFile]", chatbots: "list[Blueprint] | None") -> list[str]:
+def _problems_for_judges(read: list[FamilyFile], chatbots: list[Blueprint] | None) -> list[str]:
     """Return why scenarios cannot be judged with any chatbot: unknown sections, missing replies."""
-    from judges.evaluation.labelled import ScenarioDefaults, label_cases
-    from judges.judge import OBSERVERS
-    from scenarios.files import ScenarioError
-
     named = (judge for one in read for scenario in one.family.scenarios for judge in scenario.expect)
     judges = dict.fromkeys([*OBSERVERS, *named])
     if chatbots is None:
@@ -209,7 +198,7 @@ def _problems_for_judges(read: "list[FamilyFile]", chatbots: "list[Blueprint] | 
     return [problem for problem in found[0] if all(problem in others for others in found[1:])]
 
 
-def _violations_without_twin(family: "Family") -> list[str]:
+def _violations_without_twin(family: Family) -> list[str]:
     """Return the ids of violating scenarios that have no harmless twin for any judge they violate."""
     lone = []
     for one in family.scenarios:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import aiohttp
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from scenarios.checkpoint import Checkpoint, Message, Outcome
 
@@ -19,11 +19,11 @@ class ChatError(Exception):
     """A question got no reply; the message is a sentence for the user."""
 
 
-class CafCitation(BaseModel):
+class Citation(BaseModel):
     id: str
 
 
-class CafWarning(BaseModel):
+class Warned(BaseModel):
     rule: str
     message: str
 
@@ -33,25 +33,8 @@ class Caf(BaseModel):
 
     turn_id: str
     outcome: Outcome
-    citations: tuple[CafCitation, ...] = ()
-    warnings: tuple[CafWarning, ...] = ()
-
-
-class Delta(BaseModel):
-    content: str | None = None
-    refusal: str | None = None
-
-
-class Choice(BaseModel):
-    delta: Delta = Delta()
-    finish_reason: str | None = None
-
-
-class Chunk(BaseModel):
-    """The fields of a stream's chunk that the chat reads."""
-
-    choices: tuple[Choice, ...] = ()
-    caf: Caf | None = None
+    citations: tuple[Citation, ...] = ()
+    warnings: tuple[Warned, ...] = ()
 
 
 @dataclass(slots=True)
@@ -65,10 +48,9 @@ class Reply:
     """None when the proxy does not expose it."""
     ms: float = 0.0
 
-    def message(self) -> Message:
-        caf = self.caf
-        cited = tuple(cited.id for cited in caf.citations) if caf else ()
-        return Message(role="assistant", content=self.text, outcome=caf and caf.outcome, citations=cited)
+    @property
+    def cited(self) -> tuple[str, ...]:
+        return tuple(one.id for one in self.caf.citations) if self.caf else ()
 
 
 class Conversation:
@@ -91,18 +73,15 @@ class Conversation:
         """
         user_message = Message(role="user", content=question)
         history = [{"role": m.role, "content": m.content} for m in [*self.messages, user_message]]
-        body = {"model": self.chatbot, "messages": history, "stream": True} | (
-            {"user": self._user} if self._user else {}
-        )
+        body = {"model": self.chatbot, "messages": history, "stream": True}
+        body |= {"user": self._user} if self._user else {}
         reply, begin = Reply(), time.perf_counter()
         try:
             async with self._session.post(f"{self._url}/v1/chat/completions", json=body) as response:
                 if response.status != 200:
                     raise ChatError(describe_refusal(response.status, await response.read()))
                 async for data in read_events(response.content):
-                    piece = add_chunk(reply, data)
-                    if piece:
-                        show(piece)
+                    show(add_chunk(reply, data))
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise ChatError(f"the connection to {self._url} failed: {error or type(error).__name__}") from error
         if not reply.finished:
@@ -110,19 +89,19 @@ class Conversation:
         if not reply.text:
             raise ChatError("the reply has no text")
         reply.ms = (time.perf_counter() - begin) * 1000
-        self.messages += [user_message, reply.message()]
+        outcome = reply.caf and reply.caf.outcome
+        self.messages += [
+            user_message,
+            Message(role="assistant", content=reply.text, outcome=outcome, citations=reply.cited),
+        ]
         return reply
-
-    async def close(self) -> None:
-        await self._session.close()
 
     def undo(self) -> Message | None:
         """Take the last question and its reply back, and return the question."""
         if not self.messages:
             return None
-        question, _ = self.messages[-2:]
-        del self.messages[-2:]
-        return question
+        del self.messages[-1]
+        return self.messages.pop()
 
     def checkpoint(self, name: str) -> Checkpoint:
         """Return the conversation as a checkpoint."""
@@ -130,8 +109,8 @@ class Conversation:
         return Checkpoint(name=name, chatbot=self.chatbot, created=now, messages=tuple(self.messages))
 
 
-def open_session(api_key: str | None, filter_mode: str | None) -> aiohttp.ClientSession:
-    """Open the HTTP session of a chat; to be called with the event loop running."""
+async def open_session(api_key: str | None = None, filter_mode: str | None = None) -> aiohttp.ClientSession:
+    """Open the HTTP session of a chat."""
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     return aiohttp.ClientSession(
         headers=headers | ({"X-CAF-Filter": filter_mode} if filter_mode else {}),
@@ -175,16 +154,17 @@ def add_chunk(reply: Reply, data: bytes) -> str:
     Raises:
         ChatError: The chunk is an error event, or no chunk.
     """
-    error = error_message(data)
-    if error is not None:
-        raise ChatError(error)
+    if (message := error_message(data)) is not None:
+        raise ChatError(message)
     try:
-        chunk = Chunk.model_validate_json(data)
-    except ValidationError as error:
+        chunk = json.loads(data)
+        deltas = [choice["delta"] for choice in chunk["choices"]]
+        piece = "".join(delta.get("content") or delta.get("refusal") or "" for delta in deltas)
+        reply.finished |= any(choice.get("finish_reason") for choice in chunk["choices"])
+        if chunk.get("caf"):
+            reply.caf = Caf.model_validate(chunk["caf"])
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise ChatError("the proxy sent something that is no chunk of a chat completion") from error
-    reply.caf = chunk.caf or reply.caf
-    reply.finished = reply.finished or any(choice.finish_reason for choice in chunk.choices)
-    piece = "".join(choice.delta.content or choice.delta.refusal or "" for choice in chunk.choices)
     reply.text += piece
     return piece
 
@@ -209,6 +189,6 @@ def summarise_reply(reply: Reply) -> list[str]:
     took = f"{reply.ms:.0f} ms"
     if reply.caf is None:
         return [took]
-    cited = ", ".join(cited.id for cited in reply.caf.citations)
-    parts = [reply.caf.outcome, f"cites {cited}" if cited else "no citation", took, f"turn {reply.caf.turn_id}"]
+    cites = f"cites {', '.join(reply.cited)}" if reply.cited else "no citation"
+    parts = [reply.caf.outcome, cites, took, f"turn {reply.caf.turn_id}"]
     return [" | ".join(parts), *(f"warning {w.rule}: {w.message}" for w in reply.caf.warnings)]

@@ -1,14 +1,18 @@
 """`caf scenario import` and `export`: labelled cases from other people's data, and ours for other programs."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable
-
-if TYPE_CHECKING:
-    from scenarios.exchange import LabelColumn
+from judges.evaluation.judge_names import known_judges, unknown_judge
+from judges.evaluation.shipped_scenarios import SCENARIOS
+from proxy.config.blueprint import assemble
+from proxy.config.config import load_config
+from scenarios import exchange, files
+from scenarios.exchange import FIELDS, LabelColumn, parse_labels
+from scenarios.scenario_files import load_all
 
 MAX_PROBLEMS = 20
 """So many faults are told; a set of the wrong kind has one in each of its rows."""
@@ -63,8 +67,6 @@ def import_(
         --labels "Fully attributable=accept,Not fully attributable=reject"
       caf judges eval --judge source_fidelity --stage local --data begin.jsonl
     """
-    from scenarios import exchange, files
-
     if out is not None and out.suffix != ".jsonl":
         leave(f"--out: {out} is to hold rows, and those are told by the ending .jsonl; name it so")
     _check_free(out, overwrite)
@@ -108,10 +110,6 @@ def export(
       caf scenario export --out scenarios.csv
       caf scenario export scenarios/mine rows.jsonl --out mine.parquet
     """
-    from judges.evaluation.shipped_scenarios import SCENARIOS
-    from scenarios import exchange, files
-    from scenarios.scenario_files import load_all
-
     _check_free(out, overwrite)
     try:
         read = load_all(paths or [SCENARIOS])
@@ -134,8 +132,6 @@ def _leave_with_first(problems: list[str]) -> None:
 
 def _parse_mapping(given: list[str], family: str | None) -> dict[str, str]:
     """Read FIELD=COLUMN."""
-    from scenarios.exchange import FIELDS
-
     columns: dict[str, str] = {}
     for text in [*given, *([f"family={family}"] if family is not None else [])]:
         name, sign, column = text.partition("=")
@@ -151,12 +147,8 @@ def _parse_mapping(given: list[str], family: str | None) -> dict[str, str]:
 
 def _check_judge(judge: str, config: Path | None) -> None:
     """Leave if no chatbot has such a judge; the configuration is read only for one that is not built in."""
-    from judges.evaluation.judge_names import known_judges, unknown_judge
-
     if judge in known_judges([]):
         return
-    from proxy.config.blueprint import assemble
-    from proxy.config.config import load_config
 
     path = config_path(config)
     with plain_errors(path):
@@ -166,9 +158,7 @@ def _check_judge(judge: str, config: Path | None) -> None:
         leave(f"--judge: {judge!r}: {unknown_judge(judge, known)}")
 
 
-def _parse_labels(judge: str | None, column: str | None, labels: str | None) -> "LabelColumn | None":
-    from scenarios.exchange import LabelColumn, parse_labels
-
+def _parse_labels(judge: str | None, column: str | None, labels: str | None) -> LabelColumn | None:
     if judge is None and column is None and labels is None:
         return None
     if not judge or not column or labels is None:

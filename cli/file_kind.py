@@ -1,9 +1,19 @@
 """The kind of a file, recognised by its keys, for `caf check`."""
 
+import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
+
+from knowledge_base.front_matter import FrontMatterError, split_front_matter
+from proxy.config.config import Config
+from scenarios import files
+from scenarios.checkpoint import Checkpoint
+from scenarios.questions import QuestionSet
+from scenarios.scenario import Family
+from scoring.experiment import Experiment
+from scoring.folder import ANSWERS, FILES, MANIFEST
 
 Kind = Literal["checkpoint", "family", "rows", "questions", "experiment", "facilitator", "prompt", "section"]
 
@@ -13,6 +23,12 @@ _AN = {
     "questions": "a file of questions",
     "experiment": "an experiment",
 }
+_FIELDS: dict[Kind, Iterable[str]] = {
+    "checkpoint": Checkpoint.model_fields,
+    "family": Family.model_fields,
+    "questions": QuestionSet.model_fields,
+    "experiment": Experiment.model_fields,
+}
 
 
 def kind_of(path: Path, problems: list[str]) -> Kind | None:
@@ -20,13 +36,6 @@ def kind_of(path: Path, problems: list[str]) -> Kind | None:
 
     Rows have to be named .jsonl, and nothing else may be: whatever reads scenarios goes by that.
     """
-    from proxy.config.config import Config
-    from scenarios import files
-    from scenarios.checkpoint import Checkpoint
-    from scenarios.questions import QuestionSet
-    from scenarios.scenario import Family
-    from scoring.experiment import Experiment
-
     if path.suffix == ".md":
         return _kind_of_markdown(path)
     is_jsonl = path.suffix == ".jsonl"
@@ -34,43 +43,36 @@ def kind_of(path: Path, problems: list[str]) -> Kind | None:
         if not is_jsonl:
             problems.append(f"{path}: holds rows of scenarios, which are read from files named .jsonl; name it so")
         return "rows" if is_jsonl else None
-    fields_of: dict[Kind, Iterable[str]] = {
-        "checkpoint": Checkpoint.model_fields,
-        "family": Family.model_fields,
-        "questions": QuestionSet.model_fields,
-        "experiment": Experiment.model_fields,
-    }
-    fields = {kind: ", ".join(names) for kind, names in fields_of.items()}
+    configuration = ", ".join(Config.model_fields)
+    keys_of = {kind: ", ".join(fields) for kind, fields in _FIELDS.items()}
+    others = "; ".join(f"{_AN[kind]} {keys}" for kind, keys in keys_of.items() if kind != "checkpoint")
     try:
-        others = "; ".join(f"{_AN[one]} {keys}" for one, keys in fields.items() if one != "checkpoint")
-        others += f"; a configuration {', '.join(Config.model_fields)}"
-        there = files.read(path, _AN["checkpoint"], f"{fields['checkpoint']}; {others}")
+        there = files.read(
+            path,
+            _AN["checkpoint"],
+            f"{keys_of['checkpoint']}; {others}; a configuration {configuration}",
+        )
     except files.ScenarioError as error:
-        if is_jsonl:
-            return "rows"  # their faults are told by line
-        problems += error.problems
-        return None
-    kind = max(fields_of, key=lambda one: len(there.keys() & set(fields_of[one])))
-    recognized = 2 * len(there.keys() & set(fields_of[kind])) >= max(len(there), 1)
-    if recognized and is_jsonl:
+        problems += [] if is_jsonl else error.problems
+        return "rows" if is_jsonl else None  # the faults of rows are told by line
+    kind = max(_FIELDS, key=lambda one: len(there.keys() & set(_FIELDS[one])))
+    if 2 * len(there.keys() & set(_FIELDS[kind])) >= max(len(there), 1):
+        if not is_jsonl:
+            return kind
         problems.append(f"{path}: holds a {kind}, and files named .jsonl are read as rows; name it .yaml")
-    elif recognized:
-        return kind
     elif is_jsonl:
         return "rows"
     else:
         problems.append(
             f"{path}: is nothing that is looked at. Its keys are {', '.join(map(str, there)) or 'none'}; "
-            + "; ".join(f"those of {_AN[one]} are {keys}" for one, keys in fields.items())
-            + f"; those of a configuration are {', '.join(Config.model_fields)}"
+            + "; ".join(f"those of {_AN[one]} are {keys}" for one, keys in keys_of.items())
+            + f"; those of a configuration are {configuration}"
         )
     return None
 
 
 def _kind_of_markdown(path: Path) -> Kind:
     """Distinguish facilitators, judges' prompts and sections; anything else is reported as a faulty facilitator."""
-    from knowledge_base.front_matter import FrontMatterError, split_front_matter
-
     try:
         keys = split_front_matter(path.read_text(encoding="utf-8"))[0].keys()
     except (OSError, UnicodeDecodeError, FrontMatterError):
@@ -86,45 +88,27 @@ def sections_in(folder: Path) -> Iterator[Path]:
 
 
 def _holds_rows(path: Path) -> bool:
-    """Return whether some line is a JSON object of its own, and not one that is a whole checkpoint or family."""
-    import json
-
+    """Return whether the first line is a JSON object of its own, and not one that is a whole checkpoint or family."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (OSError, UnicodeDecodeError):
+        row = json.loads(next(line for line in path.read_text(encoding="utf-8-sig").split("\n") if line.strip()))
+    except (OSError, ValueError, StopIteration, RecursionError):
         return False  # whatever reads it next tells
-    for line in lines:
-        if line.startswith("{"):
-            try:
-                row = json.loads(line)
-            except (ValueError, RecursionError):
-                continue
-            return bool(row) and row.keys().isdisjoint(("messages", "scenarios"))
-    return False
+    return isinstance(row, dict) and bool(row) and row.keys().isdisjoint(("messages", "scenarios"))
 
 
-_CONFIGURES = re.compile(r"""^(["']?)(?:models|chatbots)\1\s*:""", re.M)
+_CONFIGURES = re.compile(r"""^\{?\s*(["']?)(?:models|chatbots)\1\s*:""", re.M)
 
 
 def is_configuration(path: Path) -> bool:
     """Return whether a file is a configuration, by its name or its keys; also one that is no valid YAML."""
     if path.suffix in (".md", ".jsonl") or not path.is_file():
         return False
-    if path.name.endswith("config.yaml"):
-        return True
-    from scenarios import files
-
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        if not text.lstrip().startswith("{"):
-            return _CONFIGURES.search(text) is not None
-        return not files.read(path, "", "").keys().isdisjoint(("models", "chatbots"))
-    except (OSError, UnicodeDecodeError, files.ScenarioError):
+        return path.name.endswith("config.yaml") or bool(_CONFIGURES.search(path.read_text(encoding="utf-8-sig")))
+    except (OSError, UnicodeDecodeError):
         return False  # whatever reads it next tells
 
 
 def is_run(folder: Path) -> bool:
     """Return whether a folder is that of a run of `caf drift run`."""
-    from scoring.folder import ANSWERS, FILES, MANIFEST
-
     return (folder / MANIFEST).is_file() and any((folder / name).is_file() for name in (*FILES.values(), ANSWERS))

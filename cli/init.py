@@ -5,16 +5,25 @@ import shlex
 import shutil
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 from urllib.parse import urlsplit
 
 import typer
 
+from cli.check import check
+from cli.conversation import summarise_reply
+from cli.drawing import print_line
+from cli.extras import LIBRARIES
+from cli.knowledge_base import import_
+from cli.starter.answers import Answers
+from cli.starter.files import CONFIG, WriteError, check_folder, check_free, render, targets, write_all
+from cli.starter.first_turn import QUESTION, take_turn
+from cli.starter.languages import MARK
+from cli.starter.questions import OPTIONS, Interview, ask_all, ask_folder
 from cli.terminal import PROBLEMS, leave, printable
-
-if TYPE_CHECKING:
-    from cli.starter.answers import Answers
+from models.errors import ModelSettingsError
 
 
 def init(
@@ -83,10 +92,6 @@ def init(
     Exit codes: 0 written and checked, even if the model could not be reached; 1 stopped, or `caf check` found problems;
     2 wrong usage, or a file is there already: nothing was written.
     """
-    from cli.starter.files import CONFIG, WriteError, check_folder, check_free, render, write_all
-    from cli.starter.interview import Interview
-    from cli.starter.questions import OPTIONS, ask_all, ask_folder
-
     if contents and not dry_run:
         leave("--contents: is for --dry-run; without it the files themselves can be read")
     listed = "\n".join(documents) if documents else None
@@ -126,10 +131,8 @@ def init(
         raise typer.Exit(PROBLEMS)
 
 
-def _print_files(folder: Path, answers: "Answers", texts: dict[str, str], heading: str) -> None:
+def _print_files(folder: Path, answers: Answers, texts: dict[str, str], heading: str) -> None:
     """List the files with their purposes, each followed by its text if that is given."""
-    from cli.starter.files import targets
-
     typer.echo(f"\n{heading} {printable(str(folder))}:")
     files = targets(answers)
     width = max(map(len, files))
@@ -139,13 +142,8 @@ def _print_files(folder: Path, answers: "Answers", texts: dict[str, str], headin
             typer.echo("".join(f"    | {line}\n" for line in texts[path].splitlines()))
 
 
-def _import_documents(folder: Path, answers: "Answers") -> bool:
+def _import_documents(folder: Path, answers: Answers) -> bool:
     """Make sections of the documents; return whether all could be read."""
-    from importlib.util import find_spec
-
-    from cli.extras import LIBRARIES
-    from cli.knowledge_base import import_
-
     if not answers.documents:
         return True
     typer.echo("\nMaking sections of the documents, as `caf kb import` does:")
@@ -161,8 +159,6 @@ def _import_documents(folder: Path, answers: "Answers") -> bool:
 
 
 def _passes_check(config: Path) -> bool:
-    from cli.check import check
-
     typer.echo("\nChecking it, as `caf check` does:")
     try:
         check(None, config)
@@ -171,7 +167,7 @@ def _passes_check(config: Path) -> bool:
     return True
 
 
-def _try(config: Path, answers: "Answers") -> None:
+def _try(config: Path, answers: Answers) -> None:
     """Take a turn if the keys for it are here."""
     unset = [variable for variable in answers.key_variables if not os.environ.get(variable)]
     typer.echo()
@@ -181,40 +177,34 @@ def _try(config: Path, answers: "Answers") -> None:
         _take_first_turn(config, answers)
 
 
-def _take_first_turn(config: Path, answers: "Answers") -> None:
+def _take_first_turn(config: Path, answers: Answers) -> None:
     """Take a turn and print it; what fails is said, and no more: the files are written."""
-    from cli.conversation import summarise_reply
-    from cli.starter.first_turn import QUESTION, take_turn
-    from models.errors import ModelSettingsError
-
     typer.echo("A first turn through the proxy:")
     typer.echo(f"  you> {QUESTION}")
     try:
-        turn = take_turn(config, answers.name)
+        reply = take_turn(config, answers.name)
     except ModelSettingsError as error:
         _print_failures([str(error)], config, answers)
         return
     except KeyboardInterrupt:
         typer.echo("  Cancelled; the files are written.")
         return
-    if turn.failures or turn.reply is None:
-        _print_failures(turn.failures, config, answers)
+    if isinstance(reply, list):
+        _print_failures(reply, config, answers)
         return
-    reply = turn.reply
-    for line in f"{answers.name}> {reply.text}".splitlines():
-        typer.echo(f"  {printable(line)}")
+    print_line(f"{answers.name}> {reply.text}", indent=2)
     for line in summarise_reply(reply):
-        typer.secho(f"  {printable(line)}", dim=True)
+        print_line(line, indent=2, style="dim")
     if reply.caf is not None and reply.caf.outcome != "accepted":
         show = f"{_command()} trace show {reply.caf.turn_id[:8]} --config {shlex.quote(str(config))}"
         typer.echo(f"  Why it is {reply.caf.outcome}: {show}")
 
 
-def _print_failures(failures: Sequence[str], config: Path, answers: "Answers") -> None:
+def _print_failures(failures: Sequence[str], config: Path, answers: Answers) -> None:
     """Say that the models could not be asked, and that nothing is lost."""
     typer.echo("  A model could not be asked:")
     for failure in failures:
-        typer.echo(f"    {printable(failure)}")
+        print_line(failure, indent=4)
     places = [place for place in (answers.endpoint, answers.judging) if place is not None and place.url]
     unreached = any("Upstream" in failure and "UpstreamRefused" not in failure for failure in failures)
     for url in dict.fromkeys(place.url for place in places if unreached):
@@ -230,10 +220,8 @@ def _hint_at_path(url: str) -> str:
     return "" if urlsplit(url).path.strip("/") else " Most servers want /v1 at its end."
 
 
-def _print_next_steps(folder: Path, answers: "Answers", *, imported: bool) -> None:
+def _print_next_steps(folder: Path, answers: Answers, *, imported: bool) -> None:
     """Print what to do next, as lines for a shell."""
-    from cli.starter.languages import MARK
-
     command = _command()
     steps = {
         f"grep -rn {MARK} .": "what is yours to write, the emergency contact first",

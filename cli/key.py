@@ -3,15 +3,16 @@
 import math
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
+from pydantic import ValidationError
 
 from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable
-
-if TYPE_CHECKING:
-    from proxy.config.config import Config
-    from proxy.tenants.keys import KeyRecord
+from proxy.audit.admin import record_command
+from proxy.config.config import Config, ConfigError, load_config
+from proxy.tenants import keys
+from proxy.tenants.keys import KeyRecord
 
 DEFAULT = Path("data/keys.json")
 
@@ -87,10 +88,6 @@ def create(
     Example:
       caf key create clinic-app --chatbot schizophrenia --requests-per-minute 60
     """
-    from pydantic import ValidationError
-
-    from proxy.tenants import keys
-
     path, settings = _key_file_and_config(file, config)
     if settings is not None and (unknown := [bot for bot in chatbot or () if bot not in settings.chatbots]):
         leave(f"--chatbot: {', '.join(map(repr, unknown))}: not configured; there is {', '.join(settings.chatbots)}")
@@ -159,10 +156,8 @@ def revoke(
     typer.echo(f"revoked {ident} ({printable(by_id[ident].name)})")
 
 
-def _key_file_and_config(given: Path | None, config: Path | None) -> "tuple[Path, Config | None]":
+def _key_file_and_config(given: Path | None, config: Path | None) -> tuple[Path, Config | None]:
     """Return the key file, and the configuration that it belongs to; None with --file alone."""
-    from proxy.config.config import load_config
-
     if given is not None and config is None:
         return given, None
     path = config_path(config)
@@ -172,19 +167,13 @@ def _key_file_and_config(given: Path | None, config: Path | None) -> "tuple[Path
     return given or file or DEFAULT, settings
 
 
-def _save_and_record(
-    records: "list[KeyRecord]", path: Path, config: "Config | None", action: str, key: "KeyRecord"
-) -> None:
+def _save_and_record(records: list[KeyRecord], path: Path, config: Config | None, action: str, key: KeyRecord) -> None:
     """Write the keys, and record in the configuration's audit log what was done to one of them."""
-    from proxy.config.config import ConfigError
-    from proxy.tenants import keys
-
     audit = None if config is None else config.audit
     try:
         if audit is None:
             keys.save(records, path)
             return
-        from proxy.audit.admin import record_command
 
         with record_command(audit, action, key) as log:
             keys.save(records, path)
@@ -196,9 +185,7 @@ def _save_and_record(
         typer.echo(f"caf: done, but not recorded: the audit log in {audit.folder} cannot be written", err=True)
 
 
-def _load_records(path: Path, *, missing_is_empty: bool = False) -> "list[KeyRecord]":
-    from proxy.tenants import keys
-
+def _load_records(path: Path, *, missing_is_empty: bool = False) -> list[KeyRecord]:
     if missing_is_empty and not path.exists():
         return []
     try:

@@ -1,17 +1,13 @@
 """`caf kb`: a knowledge base of documents."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cli.extras import ImportCommand
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors, printable
-
-if TYPE_CHECKING:
-    from knowledge_base.building.importing import ReadDocuments
-    from knowledge_base.building.plan import Decision, Plan, Step
-    from knowledge_base.building.sections import Section
+from proxy.config.config import load_config
 
 app = typer.Typer(
     help="""Make a knowledge base of documents.
@@ -74,6 +70,7 @@ def import_(
     Exit codes: 0 all documents are in the folder as they are now, but for what a person has reviewed; 1 some could not be read
     or written, have changed and were not overwritten, or got no summary by the model; 2 wrong usage.
     """
+    from cli.kb_import import print_plan, read, write
     from knowledge_base.building.importing import read_files
     from knowledge_base.building.plan import make_plan
     from knowledge_base.building.slug import slug
@@ -89,15 +86,17 @@ def import_(
         present = read_files(into)
     except OSError as error:
         leave(f"{error.filename or into}: cannot be read: {error.strerror}")
-    read = _read(files, prefix, present)
-    plan = make_plan(read.sections, read.beginnings, present, overwrite=overwrite, summary_by=summaries or EXTRACTED)
-    problems = [*read.problems]
+    documents = read(files, prefix, present)
+    plan = make_plan(
+        documents.sections, documents.beginnings, present, overwrite=overwrite, summary_by=summaries or EXTRACTED
+    )
+    problems = [*documents.problems]
     if not dry_run:
         try:
-            problems += _write(plan, read.sections, into, summaries, config)
+            problems += write(plan, documents.sections, into, summaries, config)
         except OSError as error:
             leave(f"{error.filename or into}: cannot be written: {error.strerror}")
-    _print_plan(plan, read, into, dry_run, summaries)
+    print_plan(plan, documents, into, dry_run, summaries)
     for problem in problems:
         typer.echo(f"problem  {printable(problem)}")
     if problems or plan.having("outdated", "orphan", "clash"):
@@ -106,135 +105,6 @@ def import_(
 
 def _check_alias(alias: str, path: Path) -> None:
     with plain_errors(path):
-        from proxy.config.config import load_config
-
         models = load_config(path).models
     if alias not in models:
         leave(f"--summaries: {path} has no model alias {alias!r}; it has {', '.join(models) or 'none'}")
-
-
-def _read(files: list[Path], prefix: str, present: dict[str, str]) -> "ReadDocuments":
-    from cli.progress import progress_bars
-    from knowledge_base.building.importing import read_documents
-
-    with progress_bars() as bars:
-        bar = bars.add_task("documents", total=len(files), cost="")
-        return read_documents(files, present, prefix=prefix, done=lambda path: bars.advance(bar))
-
-
-def _write(plan: "Plan", sections: "list[Section]", into: Path, alias: str | None, config: Path | None) -> list[str]:
-    """Write and delete what the plan says; return what went wrong with summaries."""
-    import asyncio
-
-    from knowledge_base.building.importing import delete_sections, write_sections
-    from knowledge_base.building.summary import EXTRACTED, extract_summary
-
-    new = [one.section for one in plan.having("add", "replace") if one.section is not None]
-    extracts = {section.id: (extract_summary(section), EXTRACTED) for section in new}
-    problems: list[str] = []
-    if alias is None or not new:
-        write_sections(plan, extracts, into)
-    else:
-        path = config_path(config)
-        with plain_errors(path):
-            problems = asyncio.run(_write_with_model(plan, sections, extracts, into, alias, path))
-    delete_sections(plan, into)
-    return problems
-
-
-async def _write_with_model(
-    plan: "Plan",
-    sections: "list[Section]",
-    extracts: dict[str, tuple[str, str]],
-    into: Path,
-    alias: str,
-    path: Path,
-) -> list[str]:
-    """Have a model write summaries, and write the sections of each document as soon as it has them."""
-    from assistants.registry import ENGINES
-    from cli.judging.output import quiet_logs
-    from cli.progress import cost_text, progress_bars
-    from knowledge_base.building.importing import write_sections
-    from knowledge_base.building.model_summary import write_summaries
-    from models.client import open_models
-    from models.openai_engine import make_session
-    from models.usage import Ledger
-    from proxy.config.config import load_config
-
-    quiet_logs()
-    settings = load_config(path).models
-    ledger = Ledger()
-    problems = []
-    async with make_session() as session:
-        models = open_models(settings, session, ENGINES)
-        with progress_bars() as bars:
-            bar = bars.add_task("summaries", total=len(extracts), cost="")
-            for document in dict.fromkeys(section.document for section in sections):
-                beside = [section for section in sections if section.document == document]
-                wanted = [section for section in beside if section.id in extracts]
-                answers = await write_summaries(
-                    models, alias, wanted, beside, ledger,
-                    done=lambda: bars.update(bar, advance=1, cost=cost_text(ledger.cost or 0)),
-                )  # fmt: skip
-                chosen = {}
-                for one, answer in answers.items():
-                    if isinstance(answer, str) and answer:
-                        chosen[one] = (answer, alias)
-                    else:
-                        chosen[one] = extracts[one]
-                        why = "an empty answer" if isinstance(answer, str) else f"{type(answer).__name__}: {answer}"
-                        problems.append(
-                            f"{one}: {alias} gave no summary ({why}), and it was extracted; try again with --overwrite"
-                        )
-                write_sections(plan, chosen, into)
-    return problems
-
-
-def _print_plan(plan: "Plan", read: "ReadDocuments", into: Path, dry_run: bool, alias: str | None) -> None:
-    from models.usage import estimate_tokens
-
-    for note in read.notes:
-        typer.echo(f"note     {printable(note)}")
-    if dry_run:
-        for one in plan.having("add", "replace"):
-            if one.section is not None:
-                tokens = estimate_tokens(one.section.text)
-                typer.echo(f"{one.step:<8} {one.id}  {tokens:,} tokens  {printable(one.section.title)}")
-    for one in plan.having("delete", "outdated", "orphan", "keep", "keep_orphan", "clash"):
-        typer.echo(f"{_WORDS[one.step]:<8} {printable(_explain(one))}")
-    for document in read.beginnings:
-        own = [section for section in read.sections if section.document == document]
-        tokens = sum(estimate_tokens(section.text) for section in own)
-        typer.echo(f"{printable(document)}: {len(own)} section{'s' * (len(own) != 1)}, {tokens:,} tokens")
-    counted: tuple[tuple[str, Step], ...] = (
-        ("added", "add"),
-        ("replaced", "replace"),
-        ("deleted", "delete"),
-        ("unchanged", "none"),
-    )
-    counts = [f"{len(some)} {word}" for word, step in counted if (some := plan.having(step))]
-    left = len(plan.having("outdated", "orphan", "keep", "keep_orphan", "clash"))
-    counts += [f"{left} left as they are"] if left else []
-    would = "would be " if dry_run else ""
-    typer.echo(f"{into}: {would}{', '.join(counts) or 'nothing to write'}")
-    if plan.having("add", "replace") and not dry_run:
-        by = f"written by {alias}" if alias else "the first sentences of the text"
-        typer.echo(
-            f"summaries: {by}. Read each section, correct it, write `reviewed: true`; `caf check {into}` counts the others."
-        )
-
-
-_WORDS: "dict[Step, str]" = {
-    "delete": "delete", "outdated": "differs", "orphan": "gone", "keep": "kept", "keep_orphan": "kept", "clash": "problem",
-}  # fmt: skip
-
-
-def _explain(one: "Decision") -> str:
-    return {
-        "delete": f"{one.id}: no longer in its document",
-        "outdated": f"{one.id}: its {one.reason} would change; --overwrite replaces it",
-        "orphan": f"{one.id}: no longer in its document; --overwrite deletes it",
-        "keep": f"{one.id}: was {one.reason}, and its document has changed since: compare them",
-        "keep_orphan": f"{one.id}: was {one.reason}, and is no longer in its document: delete it if it is out of date",
-        "clash": f"{one.id}: the folder has a section of this id, and {one.reason}; import with --prefix, or rename one",
-    }[one.step]

@@ -11,25 +11,25 @@ from typer.main import get_group
 from cli.extras import missing_extras
 
 VERBS = {
-    "init": "cli.init:init",
-    "serve": "cli.serve:serve",
-    "chat": "cli.chat:chat",
-    "check": "cli.check:check",
-    "kb": "cli.knowledge_base:app",
-    "schema": "cli.schema:schema",
-    "trace": "cli.shadow:app",  # all of cli.trace, and one more
-    "key": "cli.key:app",
-    "audit": "cli.audit:app",
-    "judges": "cli.judging.app:app",
-    "drift": "cli.drifting.app:app",
-    "scenario": "cli.scenario:app",
-    "rate": "cli.rate:app",
+    "init": ("cli.init:init", "Set up a chatbot of your own."),
+    "serve": ("cli.serve:serve", "Serve the chatbots to OpenAI clients."),
+    "chat": ("cli.chat:chat", "Talk to a chatbot in this terminal."),
+    "check": ("cli.check:check", "Validate a configuration and its files."),
+    "kb": ("cli.knowledge_base:app", "Make a knowledge base of documents."),
+    "schema": ("cli.schema:schema", "Write the JSON Schemas of our files."),
+    "trace": ("cli.trace:app", "See, label and delete what happened in each turn."),
+    "key": ("cli.key:app", "Make, list and revoke API keys."),
+    "audit": ("cli.audit:app", "Check the audit log."),
+    "judges": ("cli.judging.app:app", "Measure, compare, tune and calibrate the judges."),
+    "drift": ("cli.drifting.app:app", "Measure whether the filter helps."),
+    "scenario": ("cli.scenario:app", "Make labelled cases for the judges."),
+    "rate": ("cli.rate:app", "Have people rate the replies of a run."),
 }
-"""Where each verb, or group of verbs, is."""
+"""Where each verb, or group of verbs, is, and the first sentence of its help."""
 
 
 class Verbs(TyperGroup):
-    """Imports a verb's module when it is called, so that `caf serve` loads none of the others."""
+    """Imports a verb's module when it is called, so that `caf --help` and `caf serve` load none of the others."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes | {"commands": dict.fromkeys(VERBS)})
@@ -37,7 +37,7 @@ class Verbs(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in VERBS:
             return None
-        module, _, name = VERBS[cmd_name].partition(":")
+        module, _, name = VERBS[cmd_name][0].partition(":")
         verb = getattr(import_module(module), name)
         alone = typer.Typer(rich_markup_mode=None)
         if isinstance(verb, typer.Typer):
@@ -45,6 +45,10 @@ class Verbs(TyperGroup):
         else:
             alone.command()(verb)
         return get_group(alone).commands[cmd_name]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, help) for name, (_, help) in VERBS.items()])
 
 
 app = typer.Typer(

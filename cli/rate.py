@@ -1,17 +1,19 @@
 """`caf rate`: replies to people who rate them, and their ratings back into the run."""
 
+import secrets
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cli.extras import LabCommand
 from cli.terminal import leave, printable
-
-if TYPE_CHECKING:
-    from knowledge_base.library import Source
-    from scoring.people.returned_ratings import AcceptedRatings
+from knowledge_base.library import KnowledgeBaseError, Source, load
+from scoring.folder import RunError, write_files
+from scoring.people import folder
+from scoring.people.export import prepare_export
+from scoring.people.returned_ratings import AcceptedRatings, ReturnError
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run, with its transcripts.jsonl.")]
 
@@ -67,11 +69,6 @@ def export_(
       caf rate export runs/7 --rater anna --rater ben --knowledge-base knowledge_base/schizophrenia
       caf rate export runs/7 --rater cleo --items 60 --seed 4711 --out pages
     """
-    import secrets
-
-    from scoring.folder import RunError, write_files
-    from scoring.people.export import prepare_export
-
     chance = secrets.randbelow(10**6) if seed is None else seed
     try:
         export = prepare_export(
@@ -108,10 +105,6 @@ def import_(
       caf rate import runs/7 ratings-anna.json ratings-ben.json
       caf rate import runs/7 ratings-anna.json --partial --replace
     """
-    from scoring.folder import RunError, write_files
-    from scoring.people import folder
-    from scoring.people.returned_ratings import ReturnError
-
     try:
         keys = folder.keys(run)
         if not keys:
@@ -126,7 +119,7 @@ def import_(
         typer.echo(_summary(rater, one))
 
 
-def _summary(rater: str, one: "AcceptedRatings") -> str:
+def _summary(rater: str, one: AcceptedRatings) -> str:
     twins = one.twins
     again = (
         f"; rated twice {len(twins.twins)}: {twins.same} the same, {twins.within_one} within 1" if twins.twins else ""
@@ -134,9 +127,7 @@ def _summary(rater: str, one: "AcceptedRatings") -> str:
     return f"human:{rater}: {len(one.ratings)} of {one.replies} replies, {one.seconds:.0f} s each (median){again}"
 
 
-def _read_sections(path: Path | None) -> "Mapping[str, Source]":
-    from knowledge_base.library import KnowledgeBaseError, load
-
+def _read_sections(path: Path | None) -> Mapping[str, Source]:
     if path is None:
         return {}
     try:

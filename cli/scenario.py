@@ -1,16 +1,23 @@
 """`caf scenario`: labelled cases for the judges, as files."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cli import exchange
 from cli.terminal import ConfigOption, config_path, leave, plain_errors
 from cli.trace import FileOption
-
-if TYPE_CHECKING:
-    from proxy.traces.labels import RightVerdict
+from judges.evaluation.traced_turn import TracedTurn, scenario_of
+from proxy.config.blueprint import assemble
+from proxy.config.config import load_config
+from proxy.traces.backend import trace_backend
+from proxy.traces.judged_draft import TracedTurnError
+from proxy.traces.labels import RightVerdict, labels
+from proxy.traces.query import earlier_traces, show
+from scenarios import files
+from scenarios.scenario import Family
+from scenarios.scenario_files import dumps
 
 app = typer.Typer(
     help="""Make labelled cases for the judges.
@@ -63,17 +70,6 @@ def from_trace(
     """
     path = config_path(config)
     with plain_errors(path):
-        from judges.evaluation.traced_turn import TracedTurn, scenario_of
-        from proxy.config.blueprint import assemble
-        from proxy.config.config import load_config
-        from proxy.traces.backend import trace_backend
-        from proxy.traces.judged_draft import TracedTurnError
-        from proxy.traces.labels import labels
-        from proxy.traces.query import earlier_traces, show
-        from scenarios import files
-        from scenarios.scenario import Family
-        from scenarios.scenario_files import dumps
-
         settings = load_config(path)
         traces = file or trace_backend(settings.privacy)
         trace = show(traces, turn)
@@ -105,7 +101,7 @@ def from_trace(
     typer.echo(f"wrote {out}" + ("" if scenario.expect else "; fill in `expect` before you use it"), err=True)
 
 
-def _parse_expected(given: list[str], judges: list[str] | None) -> "dict[str, frozenset[RightVerdict]]":
+def _parse_expected(given: list[str], judges: list[str] | None) -> dict[str, frozenset[RightVerdict]]:
     """Read JUDGE=VERDICT.
 
     Args:

@@ -7,14 +7,18 @@ import textwrap
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from typing import Annotated, Any, get_args
 
 import typer
+from pydantic import BaseModel
 
 from cli.terminal import leave
-
-if TYPE_CHECKING:
-    from pydantic import BaseModel
+from proxy.config.config import Config
+from scenarios.checkpoint import Checkpoint
+from scenarios.questions import QuestionSet
+from scenarios.scenario import Family
+from scoring.experiment import Experiment
+from scoring.transcript import Exchange
 
 
 def schema(
@@ -39,13 +43,6 @@ def schema(
 
 def schemas() -> dict[str, str]:
     """Return the text of each schema by file name."""
-    from proxy.config.config import Config
-    from scenarios.checkpoint import Checkpoint
-    from scenarios.questions import QuestionSet
-    from scenarios.scenario import Family
-    from scoring.experiment import Experiment
-    from scoring.transcript import Exchange
-
     return {
         "config.json": _text(Config, "config.yaml of the Critical Analysis Filter"),
         "checkpoint.json": _text(Checkpoint, "A saved conversation of the Critical Analysis Filter"),
@@ -56,7 +53,7 @@ def schemas() -> dict[str, str]:
     }
 
 
-def _text(model: "type[BaseModel]", title: str) -> str:
+def _text(model: type[BaseModel], title: str) -> str:
     schema = model.model_json_schema()
     named = {kind.__name__: kind for kind in _models_in(model)}
     for name, part in {model.__name__: schema, **schema.get("$defs", {})}.items():
@@ -70,10 +67,8 @@ def _text(model: "type[BaseModel]", title: str) -> str:
     return json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 
-def _models_in(annotation: Any) -> "Iterator[type[BaseModel]]":
+def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
     """Yield the models that an annotation is made of."""
-    from pydantic import BaseModel
-
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
         for field in annotation.model_fields.values():
@@ -82,7 +77,7 @@ def _models_in(annotation: Any) -> "Iterator[type[BaseModel]]":
         yield from _models_in(part)
 
 
-def _field_descriptions(model: "type[BaseModel]") -> dict[str, str]:
+def _field_descriptions(model: type[BaseModel]) -> dict[str, str]:
     """Return the docstrings of a model's fields.
 
     pydantic's use_attribute_docstrings does that when the class is made, which every start of the proxy would pay for.

@@ -1,19 +1,30 @@
 """`caf serve`: the proxy."""
 
+import asyncio
+import gc
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import structlog
 import typer
 
 from cli.terminal import USAGE, ConfigOption, config_path, plain_errors
-
-if TYPE_CHECKING:
-    from proxy.config.config import Config
-    from proxy.tenants.key_ring import KeyRing
+from models.errors import ModelSettingsError
+from proxy.config.config import Config, ConfigError, load_config
+from proxy.config.thresholds import ignored_thresholds
+from proxy.serving import workers as processes
+from proxy.serving.connections import limits_of
+from proxy.serving.unsafe_settings import unsafe_settings
+from proxy.telemetry.library_logs import redact_libraries
+from proxy.telemetry.logs import configure_logs
+from proxy.telemetry.worker_metrics import shared_folder
+from proxy.tenants.key_ring import KeyRing, open_key_ring
+from proxy.traces.backend import trace_backend, trace_detail
 
 
 def serve(
@@ -45,16 +56,12 @@ def serve(
         raise typer.BadParameter(f"{log_level!r} is none of {', '.join(LOG_LEVELS)}", param_hint="--log-level")
     path = config_path(config)
     with _report_errors(path, log_level.lower()):
-        from proxy.config.config import load_config
-
         settings = load_config(path)
         given = {"host": host, "port": port}
         changes = {key: value for key, value in given.items() if value is not None}
         server = settings.server.model_copy(update=changes)
         settings = settings.model_copy(update={"server": server})
-        from proxy.serving.workers import is_worker
-
-        if workers > 1 and not is_worker():
+        if workers > 1 and not processes.is_worker():
             _supervise(settings, path, log_level.lower(), workers)
         else:
             _run(settings, path, log_level.lower(), workers)
@@ -63,18 +70,10 @@ def serve(
 @contextmanager
 def _report_errors(path: Path, log_level: str) -> Iterator[None]:
     """Print configuration errors and exit; a worker that joins others logs them instead."""
-    from proxy.serving.workers import is_joining
-
-    if not is_joining():
+    if not processes.is_joining():
         with plain_errors(path):
             yield
         return
-    import structlog
-
-    from models.errors import ModelSettingsError
-    from proxy.config.config import ConfigError
-    from proxy.telemetry.logs import configure_logs
-
     try:
         yield
     except (ConfigError, ModelSettingsError) as error:
@@ -84,24 +83,18 @@ def _report_errors(path: Path, log_level: str) -> Iterator[None]:
         raise SystemExit(USAGE) from None
 
 
-def _supervise(config: "Config", path: Path, log_level: str, number: int) -> None:
-    from proxy.config.config import ConfigError
-    from proxy.serving import workers
-    from proxy.telemetry.logs import configure_logs
-    from proxy.telemetry.worker_metrics import shared_folder
-    from proxy.tenants.key_ring import open_key_ring
-
-    workers.check(config, number)
+def _supervise(config: Config, path: Path, log_level: str, number: int) -> None:
+    processes.check(config, number)
     open_key_ring(config)  # what is wrong with them is told now, not by a worker
     host = config.server.host
     try:
-        reserved, port = workers.reserve(host, config.server.port)
+        reserved, port = processes.reserve(host, config.server.port)
     except (OSError, UnicodeError) as error:
         raise ConfigError([f"port {config.server.port} on {host!r} cannot be used: {error}"]) from None
     command = [sys.executable, "-m", "cli", "serve", "--config", str(path), "--host", host, "--port", str(port)]
     configure_logs(log_level)
     with reserved, shared_folder():
-        code = workers.Supervisor([*command, "--log-level", log_level, "--workers", str(number)], number).run()
+        code = processes.Supervisor([*command, "--log-level", log_level, "--workers", str(number)], number).run()
     raise typer.Exit(code)
 
 
@@ -111,13 +104,7 @@ SWITCH_S = 0.0001
 that at every row, fell behind from 300 turns a second on, and traces were lost."""
 
 
-def _run(config: "Config", path: Path, log_level: str, workers: int) -> None:
-    import asyncio
-    from contextlib import suppress
-
-    from proxy.telemetry.library_logs import redact_libraries
-    from proxy.telemetry.logs import configure_logs
-
+def _run(config: Config, path: Path, log_level: str, workers: int) -> None:
     configure_logs(log_level)
     redact_libraries()
     sys.setswitchinterval(SWITCH_S)
@@ -130,18 +117,12 @@ def _run(config: "Config", path: Path, log_level: str, workers: int) -> None:
         runner.run(_serve(config, path, workers))
 
 
-async def _serve(config: "Config", path: Path, workers: int) -> None:
-    import asyncio
-    import gc
-    import signal
-    from contextlib import suppress
-
+async def _serve(config: Config, path: Path, workers: int) -> None:
+    # Here, because the parent of several workers needs none of it.
     from proxy.api.service import SERVICE
     from proxy.app import create_app
-    from proxy.serving.connections import limits_of
     from proxy.serving.front import Front
     from proxy.serving.reload import reload_on
-    from proxy.serving.workers import end_with_parent, is_joining, is_worker, tell_parent
 
     stop, reload_requested = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -160,17 +141,19 @@ async def _serve(config: "Config", path: Path, workers: int) -> None:
         loop.add_signal_handler(signal.SIGHUP, reload_requested.set)
     front = Front()
     try:
-        if worker := is_worker():
-            end_with_parent()
+        if worker := processes.is_worker():
+            processes.end_with_parent()
         limits = limits_of(config.server)
         await front.switch_to(create_app(config))
         gc.freeze()  # what is loaded stays; to look through it at each full collection holds all requests for 50 ms
         async with front.listening(config.server.host, config.server.port, shared=worker) as address:
             if worker:
-                tell_parent()
+                processes.tell_parent()
             keys = front.app[SERVICE].keys
             for line in (
-                () if is_joining() else _startup_lines(config, keys, path, address, workers, limits.connections)
+                ()
+                if processes.is_joining()
+                else _startup_lines(config, keys, path, address, workers, limits.connections)
             ):
                 typer.echo(line)
             reloading = asyncio.create_task(reload_on(reload_requested, front, path))
@@ -192,12 +175,9 @@ def _print_unless_closed(line: str) -> None:
 
 
 def _startup_lines(
-    config: "Config", keys: "KeyRing | None", path: Path, address: str, workers: int, connections: int
+    config: Config, keys: KeyRing | None, path: Path, address: str, workers: int, connections: int
 ) -> Iterator[str]:
     """Yield the lines printed at startup: address, chatbots, configuration, unsafe and ignored settings."""
-    from proxy.config.thresholds import ignored_thresholds
-    from proxy.serving.unsafe_settings import unsafe_settings
-
     chatbots = (f"{name} ({_describe_chatbot(config, name)})" for name in config.chatbots)
     yield f"CAF serves {address}/v1" + (f" with {workers} workers" if workers > 1 else "")
     yield f"  chatbots  {', '.join(chatbots)}"
@@ -213,16 +193,14 @@ def _startup_lines(
     yield "Ctrl-C stops."
 
 
-def _describe_chatbot(config: "Config", name: str) -> str:
+def _describe_chatbot(config: Config, name: str) -> str:
     bot = config.chatbots[name]
     if bot.kind == "passthrough":
         return bot.kind
     return f"{bot.kind}, filter {bot.filter}"
 
 
-def _describe_traces(config: "Config") -> str:
-    from proxy.traces.backend import trace_backend, trace_detail
-
+def _describe_traces(config: Config) -> str:
     kept = trace_detail(config)
     if kept == "none":
         return "none"

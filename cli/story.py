@@ -4,6 +4,8 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
+from proxy.traces.trace import OLDER
+
 Line = tuple[int, str, str]
 """Indentation, style, text."""
 
@@ -14,6 +16,7 @@ HOW_RECOGNISED = {
     "explicit": "continued, found by the id that the client gave",
     "missed": "not found: the client sent earlier replies that this proxy does not know",
 }
+PICKERS = {"model": "the selection model", "lexical": "the lexical index", "chatbot": "the chatbot"}
 VERDICT_STYLE = {"accept": "green", "warn": "yellow", "reject": "red", "unjudged": "magenta"}
 
 
@@ -23,6 +26,7 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
     Args:
         trace: what `proxy.traces.query.show` returns; under `labels`, the labels that people gave it.
     """
+    trace = OLDER | trace
     started = datetime.fromtimestamp(trace["started"])
     yield 0, "bold", f"Turn {trace['turn_id']}"
     yield 0, "", f"{started:%Y-%m-%d %H:%M:%S}, {trace['ms']:.1f} ms, {_describe_ending(trace)}"
@@ -31,18 +35,16 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
     yield 0, "", f"turn {trace['turn']} of conversation {trace['conversation_id']} ({recognition})"
     yield from _part("User", [(2, "", trace["user_message"])])
     yield from _part("Emergency judge", [line for one in trace["emergency"] for line in _judgement(one)])
-    if trace.get("concern"):
+    if trace["concern"]:
         yield from _part("Concern", [(2, "yellow", f"{trace['concern']}: the reply ends with the emergency contact")])
     yield from _part("Sources", _sources(trace))
-    yield from _part("Documents", [line for one in trace.get("documents", ()) for line in _document(one)])
+    yield from _part("Documents", [line for one in trace["documents"] for line in _document(one)])
     yield from _part("Warnings shown to the chatbot", map(_warning, trace["warnings_shown"]))
-    notes = ((2, "", f"{note['step']}: {note['detail']}") for note in trace.get("notes", ()))
+    notes = ((2, "", f"{note['step']}: {note['detail']}") for note in trace["notes"])
     yield from _part("What the assistant did", notes)
     for attempt in trace["attempts"]:
         yield from _attempt(attempt, several=len(trace["replies"]) > 1)
-    dropped = (
-        (2, "yellow", f"{call['name'] or '(no name)'}: {call['why']}") for call in trace.get("dropped_calls", ())
-    )
+    dropped = ((2, "yellow", f"{call['name'] or '(no name)'}: {call['why']}") for call in trace["dropped_calls"])
     yield from _part("Tool calls not delivered", dropped)
     for number, reply in enumerate(trace["replies"]):
         which = f" as choice {number}" if len(trace["replies"]) > 1 else ""
@@ -62,17 +64,17 @@ def _part(title: str, lines: Iterable[Line]) -> Iterator[Line]:
 
 def _describe_ending(trace: dict[str, Any]) -> str:
     tools = f", {trace['tool_calls']} tool calls" if trace["tool_calls"] else ""
-    would = f" (with the filter: {trace['would']})" if trace.get("would") else ""
+    would = f" (with the filter: {trace['would']})" if trace["would"] else ""
     return f"ended with the error {trace['error']}" if trace["error"] else f"outcome {trace['outcome']}{would}{tools}"
 
 
 def _sources(trace: dict[str, Any]) -> Iterator[Line]:
     for source in trace["selected"]:
         why = f": {source['reason']}" if source["reason"] else ""
-        yield 2, "", f"+ {source['id']}, chosen by {_picker(source['by'])}{why}"
+        yield 2, "", f"+ {source['id']}, chosen by {PICKERS.get(source['by'], source['by'])}{why}"
     if trace["selection_note"]:
         yield 2, "", f"why: {trace['selection_note']}"
-    if trace.get("invalid_ids"):
+    if trace["invalid_ids"]:
         yield 2, "yellow", f"{trace['invalid_ids']} ids that the selection model made up were dropped"
     if trace["sources_in_use"]:
         yield 2, "", f"in use: {', '.join(trace['sources_in_use'])}"
@@ -84,10 +86,6 @@ def _document(document: dict[str, Any]) -> Iterator[Line]:
     whose = f"from the model{choice}" if document["trusted"] else "from the client"
     yield 2, "", f"{document['id']}: {document['title']} ({whose})"
     yield 4, "dim", document["text"]
-
-
-def _picker(by: str) -> str:
-    return {"model": "the selection model", "lexical": "the lexical index", "chatbot": "the chatbot"}.get(by, by)
 
 
 def _warning(warning: dict[str, Any]) -> Line:

@@ -1,16 +1,15 @@
 """What the verbs share: exit codes, error messages, the configuration's path, printable text."""
 
+import json
 import re
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 PROBLEMS = 1
 """Exit code: what was looked at has problems."""
@@ -60,14 +59,9 @@ def printable(text: str) -> str:
 
 def terminal_width() -> int:
     """Return the columns of the terminal that is written to; in a pipe no line is wrapped."""
-    import shutil
-
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
 
 
-def table_console(width: int = 200, *, markup: bool = True) -> "Console":
-    """Return the console for tables. In a pipe it has a fixed width, so that other programs can read them."""
-    from rich.console import Console
-
-    console = Console(highlight=False, markup=markup)
-    return console if console.is_terminal else Console(highlight=False, markup=markup, width=width)
+def print_json(data: Any, indent: int = 1) -> None:
+    """Print data for another program."""
+    typer.echo(json.dumps(data, ensure_ascii=False, indent=indent))

@@ -1,19 +1,32 @@
 """`caf trace`: what happened in each turn."""
 
+import re
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
-from cli.terminal import ConfigOption, config_path, leave, plain_errors
-from cli.trace_output import SHORT_ID, print_story, print_table
-
-if TYPE_CHECKING:
-    from proxy.config.blueprint import Blueprint
-    from proxy.traces.backend import TraceBackend
+from cli.drawing import print_line
+from cli.story import story
+from cli.terminal import ConfigOption, config_path, leave, plain_errors, print_json
+from cli.trace_output import SHORT_ID, print_shadow, print_table
+from proxy.config.blueprint import Blueprint, assemble
+from proxy.config.config import load_config
+from proxy.traces.backend import TraceBackend, trace_backend
+from proxy.traces.labels import RightVerdict, as_data, labels
+from proxy.traces.query import iterate_traces, list_turns
+from proxy.traces.query import purge as delete
+from proxy.traces.query import show as read
+from proxy.traces.shadow import as_data as counts_as_data
+from proxy.traces.shadow import count_shadow
+from proxy.traces.trace import Outcome
+from proxy.traces.turn_label import label_turn
 
 app = typer.Typer(
     help="""See, label and delete what happened in each turn.
@@ -30,23 +43,44 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
+
+def parse_since(text: str) -> float:
+    """Return the Unix time that is meant by an age such as 2h or by an ISO date or time, which is local.
+
+    Raises:
+        typer.BadParameter: It is neither.
+    """
+    age = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([mhd])", text.strip())
+    if age:
+        return time.time() - float(age[1]) * {"m": 60, "h": 3_600, "d": 86_400}[age[2]]
+    try:
+        return datetime.fromisoformat(text.strip()).timestamp()
+    except (ValueError, OverflowError, OSError):
+        raise typer.BadParameter(
+            f"{text!r} is no time; give an age such as 30m, 2h or 7d, or a time such as 2026-01-31T14:00",
+            param_hint="--since",
+        ) from None
+
+
 FileOption = Annotated[
     Path | None,
     typer.Option("--file", metavar="FILE", help="A trace file; default: where the configuration says."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-Outcome = Literal["emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered"]
-Right = Literal["accept", "warn", "reject"]
+ChatbotOption = Annotated[str | None, typer.Option(help="Only this chatbot.")]
+SinceOption = Annotated[
+    float | None,
+    typer.Option(
+        metavar="WHEN", parser=parse_since, help="Only later turns: 30m, 2h, 7d, or a time such as 2026-01-31T14:00."
+    ),
+]
 
 
 @contextmanager
-def _open_traces(file: Path | None, config: Path | None) -> "Iterator[TraceBackend]":
+def _open_traces(file: Path | None, config: Path | None) -> Iterator[TraceBackend]:
     """Yield the trace file or database; print its errors, a line each."""
     path = config_path(config)
     with plain_errors(path):
-        from proxy.config.config import load_config
-        from proxy.traces.backend import trace_backend
-
         yield file or trace_backend(load_config(path).privacy)
 
 
@@ -55,13 +89,10 @@ def list_(
     file: FileOption = None,
     config: ConfigOption = None,
     limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many, the newest.")] = 20,
-    chatbot: Annotated[str | None, typer.Option(help="Only this chatbot.")] = None,
+    chatbot: ChatbotOption = None,
     outcome: Annotated[Outcome | None, typer.Option(help="Only turns that ended so.")] = None,
     conversation: Annotated[str | None, typer.Option(metavar="ID", help="Only this conversation.")] = None,
-    since: Annotated[
-        str | None,
-        typer.Option(metavar="WHEN", help="Only later ones: 30m, 2h, 7d, or a time such as 2026-01-31T14:00."),
-    ] = None,
+    since: SinceOption = None,
     labelled: Annotated[bool, typer.Option("--labelled", help="Only turns that a person has labelled.")] = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -73,22 +104,15 @@ def list_(
       caf trace list --chatbot schizophrenia --since 7d --limit 100
       caf trace list --json | jq '.[].outcome'
     """
-    earliest = None if since is None else parse_since(since)
     with _open_traces(file, config) as path:
-        from proxy.traces.labels import as_data, labels
-        from proxy.traces.query import list_turns
-
         given = labels(path)
         turns = list_turns(
-            path, limit=limit, chatbot=chatbot, outcome=outcome, conversation=conversation, since=earliest,
+            path, limit=limit, chatbot=chatbot, outcome=outcome, conversation=conversation, since=since,
             turns=given.keys() if labelled else None,
         )  # fmt: skip
     if as_json:
-        import json
-        from dataclasses import asdict
-
         rows = [asdict(turn) | {"labels": as_data(given.get(turn.turn_id, ()))} for turn in turns]
-        typer.echo(json.dumps(rows, indent=2, ensure_ascii=False))
+        print_json(rows, indent=2)
     elif turns:
         print_table(turns, given)
     else:
@@ -110,26 +134,20 @@ def show(
       caf trace show 7f3a91c2 --json
     """
     with _open_traces(file, config) as path:
-        from proxy.traces.labels import as_data, labels
-        from proxy.traces.query import show as read
-
         trace = read(path, turn)
         trace["labels"] = as_data(labels(path).get(trace["turn_id"], ()))
     if as_json:
-        import json
-
-        typer.echo(json.dumps(trace, indent=2, ensure_ascii=False))
-        return
-    from cli.story import story
-
-    print_story(story(trace))
+        print_json(trace, indent=2)
+    else:
+        for indent, style, text in story(trace):
+            print_line(text, indent, style)
 
 
 @app.command()
 def label(
     turn: Annotated[str, typer.Argument(metavar="ID", help="The turn's id, or a beginning of it that is unique.")],
     judge: Annotated[str, typer.Option("--judge", "-j", metavar="NAME", help="The judge that it is about.")],
-    verdict: Annotated[Right, typer.Option(help="What the judge should have said.")],
+    verdict: Annotated[RightVerdict, typer.Option(help="What the judge should have said.")],
     note: Annotated[str, typer.Option(metavar="TEXT", help="Why.")] = "",
     choice: Annotated[int, typer.Option(metavar="N", min=0, help="Which choice's draft, where there are several.")] = 0,
     file: FileOption = None,
@@ -148,9 +166,6 @@ def label(
       caf judges calibrate --traces
     """
     with _open_traces(file, config) as path:
-        from proxy.traces.query import show as read
-        from proxy.traces.turn_label import label_turn
-
         trace = read(path, turn)
         bot = _chatbot_of(trace, config)
         given = label_turn(
@@ -161,12 +176,39 @@ def label(
     typer.echo(f"{trace['turn_id'][:SHORT_ID]}: {judge} should be {verdict}{was}")
 
 
-def _chatbot_of(trace: dict[str, Any], config: Path | None) -> "Blueprint | None":
+def _chatbot_of(trace: dict[str, Any], config: Path | None) -> Blueprint | None:
     """Return the chatbot of a turn, if the configuration still has it."""
-    from proxy.config.blueprint import assemble
-    from proxy.config.config import load_config
-
     return assemble(load_config(config_path(config))).get(trace["chatbot"])
+
+
+@app.command()
+def shadow(
+    file: FileOption = None,
+    config: ConfigOption = None,
+    chatbot: ChatbotOption = None,
+    since: SinceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Count what the filter would have done on live traffic.
+
+    Of the turns of chatbots with `filter: shadow`: how many it would have accepted, warned about, refined, replaced by the
+    fallback message, or answered with the emergency text; then, for each judge, what its verdicts on the first draft would have
+    led to. A judge that is unjudged has failed; with `on_error: closed` that alone replaces the reply.
+
+    \b
+    Examples:
+      caf trace shadow
+      caf trace shadow --chatbot schizophrenia --since 7d
+      caf trace shadow --json | jq '.judges.role.refined'
+    """
+    with _open_traces(file, config) as path:
+        counts = count_shadow(iterate_traces(path, chatbot=chatbot, since=since))
+    if as_json:
+        print_json(counts_as_data(counts), indent=2)
+    elif counts.turns:
+        print_shadow(counts)
+    else:
+        typer.echo("no turns in shadow; set filter: shadow for a chatbot, or send X-CAF-Filter: shadow")
 
 
 @app.command()
@@ -196,29 +238,6 @@ def purge(
             if not sys.stdin.isatty():
                 leave("--all deletes every trace; add --yes when nobody can be asked")
             typer.confirm(f"Delete all traces in {path}?", abort=True)
-        from proxy.traces.query import purge as delete
 
         gone = delete(path, everything=everything, conversation=conversation, turn=turn, older_than_days=older_than)
     typer.echo(f"{gone} {'turn' if gone == 1 else 'turns'} deleted")
-
-
-def parse_since(text: str) -> float:
-    """Return the Unix time that is meant by an age such as 2h or by an ISO date or time, which is local.
-
-    Raises:
-        typer.BadParameter: It is neither.
-    """
-    import re
-    import time
-    from datetime import datetime
-
-    age = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([mhd])", text.strip())
-    if age:
-        return time.time() - float(age[1]) * {"m": 60, "h": 3_600, "d": 86_400}[age[2]]
-    try:
-        return datetime.fromisoformat(text.strip()).timestamp()
-    except (ValueError, OverflowError, OSError):
-        raise typer.BadParameter(
-            f"{text!r} is no time; give an age such as 30m, 2h or 7d, or a time such as 2026-01-31T14:00",
-            param_hint="--since",
-        ) from None

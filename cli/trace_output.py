@@ -1,23 +1,25 @@
-"""What `caf trace` prints: a table of turns, the story of one."""
+"""The tables that `caf trace` prints."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
-from cli.terminal import printable, table_console
-
-if TYPE_CHECKING:
-    from proxy.traces.labels import Label
-    from proxy.traces.query import TurnLine
+from cli.drawing import figure_table, table_console
+from cli.terminal import printable
+from proxy.traces.labels import Label
+from proxy.traces.query import TurnLine
+from proxy.traces.shadow import EFFECTS, ShadowCounts
 
 SHORT_ID = 8
 """Characters of an id that are shown; any unique prefix is accepted."""
 COLOURS = {"emergency": "red", "fallback": "red", "unjudged": "magenta", "refined": "yellow", "warned": "yellow"}
 
 
-def summarise_verdicts(turn: "TurnLine") -> str:
+def summarise_verdicts(turn: TurnLine) -> str:
     """Name the judges by their verdicts, those other than accept first; with the stage where a model was asked, and how often."""
     judges: dict[str, Counter[str]] = {}
     for one in sorted(turn.verdicts, key=lambda one: one.verdict == "accept"):
@@ -29,12 +31,7 @@ def summarise_verdicts(turn: "TurnLine") -> str:
     ) or "not judged"  # fmt: skip
 
 
-def print_table(turns: "Sequence[TurnLine]", given: "Mapping[str, Sequence[Label]]") -> None:
-    from datetime import datetime
-
-    from rich.table import Table
-    from rich.text import Text
-
+def print_table(turns: Sequence[TurnLine], given: Mapping[str, Sequence[Label]]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("time", "turn", "conversation", "n", "chatbot", "outcome", "ms", "judges", "tokens"):
         right = title in ("n", "ms", "tokens")
@@ -62,15 +59,12 @@ def print_table(turns: "Sequence[TurnLine]", given: "Mapping[str, Sequence[Label
     table_console(1_000).print(table)
 
 
-def print_story(lines: "Iterator[tuple[int, str, str]]") -> None:
-    from rich.console import Console
-    from rich.padding import Padding
-    from rich.text import Text
-
-    console = Console(highlight=False)
-    for indent, style, text in lines:
-        for line in printable(text).split("\n"):
-            if console.is_terminal:  # wraps long lines under their beginning
-                console.print(Padding(Text(line, style=style), (0, 0, 0, indent)))
-            else:
-                typer.echo(f"{' ' * indent}{line}".rstrip())
+def print_shadow(counts: ShadowCounts) -> None:
+    left_out = f", of which {counts.not_judged} were not judged" if counts.not_judged else ""
+    typer.echo(f"{counts.turns} turns in shadow{left_out}. The filter would have had:\n")
+    table = figure_table([""], ["turns", *EFFECTS])
+    for name, counted in (("the filter", counts.filter), *sorted(counts.judges.items())):
+        total = counted.total()
+        cells = (f"{counted[effect]} ({counted[effect] / total:.1%})" if counted[effect] else "-" for effect in EFFECTS)
+        table.add_row(*(Text(printable(cell)) for cell in (name, str(total), *cells)))
+    table_console(1_000).print(table)

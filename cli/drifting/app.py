@@ -1,9 +1,14 @@
-"""`caf drift`: the verbs and their order."""
+"""`caf drift`: the verbs, and `caf drift compare`: two runs beside each other."""
+
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from cli.drifting import compare, find, run
+from cli.drifting import find, run
 from cli.extras import LabCommand
+from cli.terminal import leave
+from scoring.folder import RunError, RunFolder
 
 app = typer.Typer(
     help="""Measure whether the filter helps.
@@ -21,4 +26,28 @@ app = typer.Typer(
 )
 app.command("run", cls=LabCommand)(run.run)
 app.command("find", cls=LabCommand)(find.find)
-app.command("compare", cls=LabCommand)(compare.compare)
+
+
+@app.command(cls=LabCommand)
+def compare(
+    first: Annotated[Path, typer.Argument(metavar="RUN_A", help="The folder of a run.")],
+    second: Annotated[Path, typer.Argument(metavar="RUN_B", help="The folder of another.")],
+) -> None:
+    """Compare two runs: the figures of every arm, and for arms of one name the paired difference on what both runs have.
+
+    \b
+    Example:
+      caf drift compare runs/monday runs/tuesday
+    """
+    from scoring.experiments.outcome import read_outcome
+    from scoring.reports import comparison
+
+    try:
+        a, b = (read_outcome(RunFolder(path)) for path in (first, second))
+    except RunError as error:
+        leave(str(error))
+    names, seed = (str(first), str(second)), a.run.manifest["seed"]
+    try:
+        typer.echo(comparison.compare(a.summary, a.run.rows, b.summary, b.run.rows, names=names, seed=seed))
+    except ValueError as error:  # no arm of one name
+        leave(str(error))

@@ -1,6 +1,8 @@
 """`caf drift find`: let a facilitator talk with the unfiltered chatbot until it first drifts, and save that as a checkpoint."""
 
 import asyncio
+import os
+import re
 from pathlib import Path
 from typing import Annotated
 
@@ -8,6 +10,11 @@ import typer
 
 from cli.judging.output import quiet_logs
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors
+from scenarios import checkpoint
+from scenarios.checkpoint import NAME
+from scenarios.files import ScenarioError
+from scoring.experiments.find import facilitator_named, find_checkpoint
+from scoring.folder import RunError
 
 
 def find(
@@ -47,10 +54,6 @@ def find(
     Example:
       caf drift find --facilitator dietician --voice chief --rater chief --out scenarios/checkpoints/dietician-7.yaml
     """
-    from scenarios import checkpoint
-    from scenarios.files import ScenarioError
-    from scoring.experiments.find import facilitator_named, find_checkpoint
-    from scoring.folder import RunError
 
     def progress(turn: int, stage: int, score: int, line: str) -> None:
         typer.echo(f"{turn:3}  stage {stage}  score {score}  {line[:80]!r}", err=True)
@@ -81,11 +84,6 @@ def find(
 
 def _check_output(path: Path) -> None:
     """Leave if no checkpoint can be written there: a conversation that was paid for would be lost."""
-    import os
-    import re
-
-    from scenarios.checkpoint import NAME
-
     if not re.fullmatch(NAME, path.stem):
         leave(
             f"--out: {path.stem!r} cannot be the name of a checkpoint; use letters, digits and ._-, at most 100, and begin "

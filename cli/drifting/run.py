@@ -10,13 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from cli.drawing import cost_text, progress_bars
 from cli.judging.output import quiet_logs
-from cli.progress import cost_text, progress_bars
 from cli.terminal import PROBLEMS, leave, plain_errors
+from scenarios.files import ScenarioError
+from scoring.experiment import load
+from scoring.experiments.run import run_experiment
+from scoring.folder import RunError, RunFolder
 
 if TYPE_CHECKING:
     from scoring.experiments.outcome import Outcome
-    from scoring.folder import RunFolder
 
 PRINT_EVERY_S = 30.0
 """Seconds between two lines of progress where no bar can be drawn."""
@@ -58,11 +61,7 @@ def run(
       caf drift run my.yaml --out runs/monday --budget 5
       caf drift run my.yaml --out runs/again --replay runs/monday
     """
-    from scenarios.files import ScenarioError
-    from scoring.experiment import load
     from scoring.experiments.outcome import read_outcome, write_outcome
-    from scoring.experiments.run import run_experiment
-    from scoring.folder import RunError, RunFolder
 
     quiet_logs()
     try:
@@ -103,7 +102,7 @@ def run(
         raise typer.Exit(PROBLEMS)
 
 
-def _print_headline(folder: "RunFolder", run: "Outcome") -> None:
+def _print_headline(folder: RunFolder, run: "Outcome") -> None:
     """Print each arm's figures, the headline and the path of the report."""
     from scoring.experiments.outcome import REPORT
     from scoring.reports.figures import number, percent

@@ -2,7 +2,7 @@
 
 app.py          the verbs and their order
 evaluate.py     eval: how good the judges are; figures.py prints it
-compare.py      compare: two prompts, stages or models on the same cases
+compare.py      compare: two prompts, stages or models on the same cases; figures.py prints it too
 tune.py         tune: a model edits a judge's prompt until it is measurably better; tune_report.py prints it
 calibrate.py    calibrate: how much the local judges may settle by themselves; calibration.py prints it
 options.py      the options that they share

@@ -2,19 +2,16 @@
 
 import asyncio
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from cli.judging import options
 from cli.judging.output import check_page, judging_errors, print_hint, quiet_logs, show_progress, write_page
-from cli.terminal import PROBLEMS, ConfigOption, config_path, leave
-
-if TYPE_CHECKING:
-    from judges.evaluation.configured_judges import ConfiguredJudges
-    from judges.evaluation.team_calibration import TeamCalibration
+from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, print_json
+from judges.evaluation.choice import Choice
+from judges.evaluation.configured_judges import open_judges
 
 
 def calibrate(
@@ -67,9 +64,7 @@ def calibrate(
     check_page(html)
     quiet_logs()
     path = config_path(config)
-    from cli.judging.calibration import print_calibrations
-    from judges.evaluation.choice import Choice
-    from judges.evaluation.configured_judges import open_judges
+    from cli.judging.calibration import print_calibrations, write_calibrated
     from judges.evaluation.team_calibration import calibrate_team, read_cases, split_by_local_stage
 
     choice = Choice(data or [], judge or [], "dev" if test and split is None else split, tag or [], family or [], limit)
@@ -98,9 +93,7 @@ def calibrate(
             title = f"Calibration: {configured.blueprint.name}"
             write_page(html, page(outcome.calibrations, outcome.routes, team, title))
         if as_json:
-            import json
-
-            typer.echo(json.dumps(outcome.as_data(read.source), ensure_ascii=False, indent=1))
+            print_json(outcome.as_data(read.source))
         else:
             print_calibrations(outcome.calibrations, outcome.routes, team)
         for name in without:
@@ -109,7 +102,7 @@ def calibrate(
             print_hint(f"left out: {problem}")
         if looks:
             print_hint(looks)
-        complete = not write or _write(configured, outcome, read.source, force)
+        complete = not write or write_calibrated(configured, outcome, read.source, force)
         if team is not None and team.skipped:
             print_hint(f"{team.skipped} questions were not asked: the budget does not allow them")
             complete = False
@@ -118,26 +111,3 @@ def calibrate(
     with judging_errors(path):
         if not asyncio.run(main()):
             raise typer.Exit(PROBLEMS)
-
-
-def _write(configured: "ConfiguredJudges", outcome: "TeamCalibration", source: str, force: bool) -> bool:
-    """Write the thresholds that passed, print those that did not; return whether all were written."""
-    from proxy.config.threshold_writer import write_thresholds
-
-    names = [plan.name for plan in configured.blueprint.plans]
-    thresholds = outcome.thresholds(names, source, date.today(), force)
-    if thresholds:
-        write_thresholds(configured.path, configured.blueprint.name, thresholds)
-    for one in thresholds:
-        typer.echo(f"{configured.path}: accept_below of {one.judge}: {one.accept_below}", err=True)
-        flagged = outcome.unscreened(one.judge)
-        if flagged is not None:
-            print_hint(
-                f"{one.judge}: nobody stands behind its local stage to look again: {flagged:.0%} of the harmless cases will "
-                "be warned of or rejected"
-            )
-    refused = outcome.rejected(force)
-    for name, faults in refused.items():
-        remedy = "" if outcome.calibrations[name].accept_below is None else "; --force writes it all the same"
-        print_hint(f"{name}: not written: {'; '.join(faults)}{remedy}")
-    return not refused

@@ -1,16 +1,21 @@
-"""Calibrations in a terminal: the thresholds, their price, and what a turn takes."""
+"""Calibrations in a terminal: the thresholds, their price, what a turn takes, and what is written into the configuration."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from datetime import date
 
-from cli.terminal import table_console
+import typer
+from rich.console import Console
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from judges.evaluation.calibrate import Calibration, Screening
-    from judges.evaluation.measures import Share
-    from judges.evaluation.traffic import Route, Traffic
+from cli.drawing import figure_table, table_console
+from cli.judging.output import print_hint
+from judges.evaluation.calibrate import Calibration, Screening, at_recall
+from judges.evaluation.configured_judges import ConfiguredJudges
+from judges.evaluation.report import percent
+from judges.evaluation.team_calibration import TeamCalibration
+from judges.evaluation.traffic import Route, Traffic
+from judges.weights import weights_id
+from proxy.config.threshold_writer import write_thresholds
 
 LEVELS = (1.0, 0.99, 0.97, 0.95, 0.9, 0.8)
 """Recalls at which the trade-off is shown."""
@@ -19,11 +24,9 @@ BAR = 40
 
 
 def print_calibrations(
-    calibrations: "Mapping[str, Calibration]", routes: "Mapping[str, Route]", team: "Traffic | None"
+    calibrations: Mapping[str, Calibration], routes: Mapping[str, Route], team: Traffic | None
 ) -> None:
     """Print what was found."""
-    from rich.text import Text
-
     console = table_console()
     for name, one in calibrations.items():
         console.print(Text(name, style="bold"))
@@ -38,11 +41,7 @@ def print_calibrations(
     console.print("intervals are 95 %, families resampled; recall counts what is passed on to the next stage")
 
 
-def _figures(console: "Console", one: "Calibration") -> None:
-    from rich.table import Table
-
-    from judges.weights import weights_id
-
+def _figures(console: Console, one: Calibration) -> None:
     below = "-" if one.accept_below is None else f"{one.accept_below:g}"
     unread = f", {one.unjudged} of them unjudged" if one.unjudged else ""
     weights = f"for the weights {weights_id(one.judge)}"
@@ -54,18 +53,16 @@ def _figures(console: "Console", one: "Calibration") -> None:
         ("cross-validated", one.cross_validated),
         ("held out", one.tested),
     ]
-    table = Table("  ", "recall", "harmless settled", "all settled", box=None, pad_edge=False, header_style="dim")
+    table = figure_table(("  ", "recall", "harmless settled", "all settled"), (), header_style="dim")
     for what, screening in rows:
         if screening is not None:
             shares = (screening.recall, screening.settled_harmless, screening.settled)
-            table.add_row(f"  {what}", *map(_percent, shares))
+            table.add_row(f"  {what}", *map(percent, shares))
     if table.row_count:
         console.print(table)
 
 
-def _curve(console: "Console", one: "Calibration") -> None:
-    from judges.evaluation.calibrate import at_recall
-
+def _curve(console: Console, one: Calibration) -> None:
     for level in LEVELS if one.curve else ():
         point = at_recall(one.curve, level)
         if point is not None:
@@ -76,24 +73,24 @@ def _curve(console: "Console", one: "Calibration") -> None:
             )
 
 
-def _stages(console: "Console", route: "Route") -> None:
+def _stages(console: Console, route: Route) -> None:
     if not route.stages:
         console.print("  no model stage is configured behind it")
     for stage, share in route.reach_shares().items():
-        console.print(f"  reaches {stage}: {_percent(share)}")
+        console.print(f"  reaches {stage}: {percent(share)}")
     if route.stages and not route.answers:
         console.print("  (--ask measures the stages behind)" if len(route.stages) > 1 else "")
     measured = route.verdicts()
     if measured is not None and measured.n:
         console.print(
-            f"  whole cascade: recall {_percent(measured.recall)}, specificity {_percent(measured.specificity)}"
+            f"  whole cascade: recall {percent(measured.recall)}, specificity {percent(measured.specificity)}"
         )
 
 
-def _team(console: "Console", team: "Traffic") -> None:
+def _team(console: Console, team: Traffic) -> None:
     would = "would need a model, if one were configured" if team.supposed else "need a model call of any judge"
     console.print(f"[bold]whole replies[/bold] ({team.replies}; judges: {', '.join(team.judges)})")
-    console.print(f"  {would}: {_percent(team.needs_model)}")
+    console.print(f"  {would}: {percent(team.needs_model)}")
     what = "model calls" if team.complete else "calls to the first model stage"
     console.print(f"  {what} per turn: {team.calls:.2f}")
     if team.complete:
@@ -107,7 +104,22 @@ def _team(console: "Console", team: "Traffic") -> None:
         console.print(f"  time that judging adds to a turn: {times}")
 
 
-def _percent(one: "Share") -> str:
-    from judges.evaluation.report import percent
-
-    return percent(one)
+def write_calibrated(configured: ConfiguredJudges, outcome: TeamCalibration, source: str, force: bool) -> bool:
+    """Write the thresholds that passed, print those that did not; return whether all were written."""
+    names = [plan.name for plan in configured.blueprint.plans]
+    thresholds = outcome.thresholds(names, source, date.today(), force)
+    if thresholds:
+        write_thresholds(configured.path, configured.blueprint.name, thresholds)
+    for one in thresholds:
+        typer.echo(f"{configured.path}: accept_below of {one.judge}: {one.accept_below}", err=True)
+        flagged = outcome.unscreened(one.judge)
+        if flagged is not None:
+            print_hint(
+                f"{one.judge}: nobody stands behind its local stage to look again: {flagged:.0%} of the harmless cases will "
+                "be warned of or rejected"
+            )
+    refused = outcome.rejected(force)
+    for name, faults in refused.items():
+        remedy = "" if outcome.calibrations[name].accept_below is None else "; --force writes it all the same"
+        print_hint(f"{name}: not written: {'; '.join(faults)}{remedy}")
+    return not refused

@@ -1,19 +1,17 @@
 """`caf judges compare`: two prompts, stages or models on the same cases."""
 
 import asyncio
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from cli.judging import options
 from cli.judging.output import judging_errors, print_hint, quiet_logs, show_progress
-from cli.terminal import PROBLEMS, ConfigOption, config_path, table_console
-
-if TYPE_CHECKING:
-    from judges.evaluation.compare import Comparison
-    from judges.evaluation.labelled import LabelledCase
-    from judges.evaluation.run_cases import Answer
+from cli.terminal import PROBLEMS, ConfigOption, config_path, print_json
+from judges.evaluation.choice import Choice
+from judges.evaluation.configured_judges import open_judges, resolve_judges
+from judges.evaluation.run_cases import Answer, judge_both
+from judges.evaluation.subject import parse_spec
 
 
 def compare(
@@ -51,16 +49,13 @@ def compare(
     \b
     Exit codes: 0 compared; 1 the budget ended it early; 2 wrong usage or files.
     """
-    from judges.evaluation.choice import Choice
+    from cli.judging.figures import print_comparison
     from judges.evaluation.compare import as_data, compare_by_judge
-    from judges.evaluation.configured_judges import open_judges, resolve_judges
-    from judges.evaluation.run_cases import judge_both
-    from judges.evaluation.subject import parse_spec
 
     quiet_logs()
     path = config_path(config)
 
-    async def main() -> "tuple[list[Answer], list[Answer], str | None]":
+    async def main() -> tuple[list[Answer], list[Answer], str | None]:
         memory = None if fresh else answers
         async with open_judges(path, chatbot, budget=budget, answers=memory, notify=print_hint) as configured:
             cases = configured.cases(choice, unlabelled=bool(data))
@@ -83,56 +78,11 @@ def compare(
         ours, theirs, looks = asyncio.run(main())
     compared = compare_by_judge(ours, theirs)
     if as_json:
-        import json
-
-        typer.echo(json.dumps(as_data(str(specs[0]), str(specs[1]), compared), ensure_ascii=False, indent=1))
+        print_json(as_data(str(specs[0]), str(specs[1]), compared))
     else:
-        _show(str(specs[0]), str(specs[1]), compared)
+        print_comparison(str(specs[0]), str(specs[1]), compared)
     if looks:
         typer.echo(looks, err=True)
     if skipped := sum(answer.skipped for answer in (*ours, *theirs)):
         typer.echo(f"{skipped} answers were not asked: the budget does not allow them", err=True)
         raise typer.Exit(PROBLEMS)
-
-
-def _show(first: str, second: str, compared: "Mapping[str, Comparison]") -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    from judges.evaluation.report import difference, percent
-
-    console = table_console(markup=False)
-    console.print(f"A is {first}, B is {second}; differences are B less A")
-    for name, one in compared.items():
-        console.print(f"\n{name}", style="bold")
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        for title in ("", "n", "A", "B", "difference", "only A right", "only B right", "McNemar p"):
-            table.add_column(title, justify="right" if title else "left")
-        rows = (
-            ("recall", one.first.recall, one.second.recall, one.violating),
-            ("specificity", one.first.specificity, one.second.specificity, one.harmless),
-            ("all right", None, None, one.everything),
-        )
-        for what, ours, theirs, pairs in rows:
-            table.add_row(
-                what,
-                str(pairs.n),
-                percent(ours) if ours else "",
-                percent(theirs) if theirs else "",
-                difference(pairs.difference),
-                str(pairs.only_first),
-                str(pairs.only_second),
-                f"{pairs.p:.3g}",
-            )
-        console.print(table)
-    if changed := [case for one in compared.values() for case in one.changed]:
-        console.print(f"\nchanged ({len(changed)})", style="bold")
-        for case in changed:
-            console.print(Text(_line(case.example, case.first, case.second)), soft_wrap=True)
-
-
-def _line(case: "LabelledCase", first: str, second: str) -> str:
-    from judges.evaluation.measures import name_verdicts
-
-    wanted = name_verdicts(case.expected) if case.expected else "unlabelled"
-    return f"{case.judge}  {case.id}  {wanted}: {first} -> {second}"

@@ -9,11 +9,14 @@ import typer
 
 from cli.judging import options
 from cli.judging.output import check_page, judging_errors, print_hint, quiet_logs, show_progress, write_page
-from cli.terminal import PROBLEMS, ConfigOption, config_path, leave
+from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, print_json
+from judges.evaluation.choice import Choice
+from judges.evaluation.configured_judges import open_judges, resolve_judges
+from judges.evaluation.run_cases import Answer, judge_cases
+from judges.evaluation.subject import Spec, parse_spec
 
 if TYPE_CHECKING:
     from judges.evaluation.measures import Measurement
-    from judges.evaluation.run_cases import Answer
 
 Stage = Literal["local", "swift", "chief", "cascade"]
 
@@ -74,12 +77,9 @@ def evaluate(
     \b
     Exit codes: 0 measured; 1 below --fail-under, or the budget ended it early; 2 wrong usage or files.
     """
-    from judges.evaluation.choice import Choice
-    from judges.evaluation.configured_judges import open_judges, resolve_judges
+    from cli.judging.figures import print_figures
     from judges.evaluation.measures import measure
-    from judges.evaluation.run_cases import judge_cases
     from judges.evaluation.saved_evaluation import SavedEvaluation
-    from judges.evaluation.subject import Spec, parse_spec
 
     minimums = _parse_minimums(fail_under or [])
     if stage in ("local", "cascade") and model:
@@ -120,14 +120,10 @@ def evaluate(
 
         write_page(html, page(measured, given, title=f"Judges: {spec}"))
     if as_json:
-        import json
-
         from judges.evaluation.report import as_data
 
-        typer.echo(json.dumps(as_data(measured, given), ensure_ascii=False, indent=1))
+        print_json(as_data(measured, given))
     else:
-        from cli.judging.figures import print_figures
-
         print_figures(measured, given)
     if looks:
         typer.echo(looks, err=True)

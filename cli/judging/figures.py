@@ -1,35 +1,29 @@
-"""Figures of judges in a terminal."""
+"""Figures of judges in a terminal: of one measurement, and of two compared."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
-from cli.terminal import printable, table_console
+from rich.console import Console
+from rich.text import Text
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from judges.evaluation.measures import Group, Measurement
-    from judges.evaluation.run_cases import Answer
+from cli.drawing import figure_table, table_console
+from cli.terminal import printable
+from judges.evaluation.compare import Comparison
+from judges.evaluation.labelled import LabelledCase
+from judges.evaluation.measures import Group, Measurement, name_verdicts
+from judges.evaluation.report import difference, percent, wrong_answers
+from judges.evaluation.run_cases import Answer
 
 SHOWN = 20
 """Misjudged cases that are listed; --json and --html have all."""
 
 
-def print_figures(measures_of: "Mapping[str, Measurement]", answers: "Sequence[Answer]") -> None:
+def print_figures(measures_of: Mapping[str, Measurement], answers: Sequence[Answer]) -> None:
     """Print the figures of each judge, where it is weak, and what it misjudged."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from judges.evaluation.report import percent
-
     console = table_console()
     labelled = {name: one for name, one in measures_of.items() if one.n}
     if labelled:
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        table.add_column("judge")
-        for title in ("n", "recall", "specificity", "precision", "ROC AUC", "unjudged", "flips", "p50 ms", "p95 ms",
-                      "tokens", "cost"):  # fmt: skip
-            table.add_column(title, justify="right")
+        table = figure_table(["judge"], ["n", "recall", "specificity", "precision", "ROC AUC", "unjudged", "flips", "p50 ms",
+                                         "p95 ms", "tokens", "cost"])  # fmt: skip
         for name, one in labelled.items():
             table.add_row(
                 name,
@@ -52,7 +46,7 @@ def print_figures(measures_of: "Mapping[str, Measurement]", answers: "Sequence[A
     for name, one in labelled.items():
         console.print(f"\n[bold]{name}[/bold]  ended on: " + ", ".join(f"{s} {n}" for s, n in one.stages.items()))
         confusion = ("expected", "accept", "warn", "reject", "unjudged")
-        table = Table(*confusion, box=None, pad_edge=False, header_style="dim")
+        table = figure_table(confusion, [], header_style="dim")
         for wanted, row in one.confusion.items():
             table.add_row(wanted, *(str(row[verdict]) for verdict in confusion[1:]))
         console.print(table)
@@ -63,7 +57,7 @@ def print_figures(measures_of: "Mapping[str, Measurement]", answers: "Sequence[A
     _show_unlabelled(console, answers)
 
 
-def _weakest(groups: "Mapping[str, Group]") -> list[str]:
+def _weakest(groups: Mapping[str, Group]) -> list[str]:
     """Describe the groups with the most that went wrong."""
     wrong = []
     for name, group in groups.items():
@@ -76,12 +70,7 @@ def _weakest(groups: "Mapping[str, Group]") -> list[str]:
     return [text for _, text in sorted(wrong, key=lambda one: -one[0])[:6]]
 
 
-def _show_misjudged(console: "Console", answers: "Sequence[Answer]") -> None:
-    from rich.text import Text
-
-    from judges.evaluation.measures import name_verdicts
-    from judges.evaluation.report import wrong_answers
-
+def _show_misjudged(console: Console, answers: Sequence[Answer]) -> None:
     wrong = list(wrong_answers(answers))
     if wrong:
         console.print(f"\n[bold]misjudged[/bold] ({len(wrong)}{f', the first {SHOWN}' if len(wrong) > SHOWN else ''})")
@@ -93,9 +82,7 @@ def _show_misjudged(console: "Console", answers: "Sequence[Answer]") -> None:
             console.print(Text("    " + printable(answer.judgement.reason).replace("\n", " ")[:300], style="dim"))
 
 
-def _show_unlabelled(console: "Console", answers: "Sequence[Answer]") -> None:
-    from rich.text import Text
-
+def _show_unlabelled(console: Console, answers: Sequence[Answer]) -> None:
     for answer in answers:
         if not answer.example.expected:
             found = "not asked" if answer.skipped else f"{answer.verdict}  {answer.score:.2f}"
@@ -104,3 +91,38 @@ def _show_unlabelled(console: "Console", answers: "Sequence[Answer]") -> None:
 
 def _number(value: float | None, digits: int) -> str:
     return "-" if value is None else f"{value:.{digits}f}"
+
+
+def print_comparison(first: str, second: str, compared: Mapping[str, Comparison]) -> None:
+    console = table_console(markup=False)
+    console.print(f"A is {first}, B is {second}; differences are B less A")
+    for name, one in compared.items():
+        console.print(f"\n{name}", style="bold")
+        figures = ("n", "A", "B", "difference", "only A right", "only B right", "McNemar p")
+        table = figure_table([""], figures, header_style="dim")
+        rows = (
+            ("recall", one.first.recall, one.second.recall, one.violating),
+            ("specificity", one.first.specificity, one.second.specificity, one.harmless),
+            ("all right", None, None, one.everything),
+        )
+        for what, ours, theirs, pairs in rows:
+            table.add_row(
+                what,
+                str(pairs.n),
+                percent(ours) if ours else "",
+                percent(theirs) if theirs else "",
+                difference(pairs.difference),
+                str(pairs.only_first),
+                str(pairs.only_second),
+                f"{pairs.p:.3g}",
+            )
+        console.print(table)
+    if changed := [case for one in compared.values() for case in one.changed]:
+        console.print(f"\nchanged ({len(changed)})", style="bold")
+        for case in changed:
+            console.print(Text(_line(case.example, case.first, case.second)), soft_wrap=True)
+
+
+def _line(case: LabelledCase, first: str, second: str) -> str:
+    wanted = name_verdicts(case.expected) if case.expected else "unlabelled"
+    return f"{case.judge}  {case.id}  {wanted}: {first} -> {second}"

@@ -1,6 +1,7 @@
 """What the verbs of `caf judges` show beside their figures: progress, pages, errors in files."""
 
 import errno
+import logging
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -9,22 +10,22 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING
 
+import structlog
 import typer
 
-from cli.progress import cost_text, progress_bars
+from cli.drawing import cost_text, progress_bars
 from cli.terminal import leave, plain_errors
+from judges.evaluation.errors import EvaluationError
+from judges.evaluation.run_cases import Answer
+from scenarios.files import ScenarioError, write
 
 if TYPE_CHECKING:
-    from judges.evaluation.run_cases import Answer
     from judges.evaluation.saved_evaluation import SavedEvaluation
 
 
 @contextmanager
 def judging_errors(config: Path) -> Iterator[None]:
     """Print errors that keep judges from being measured, a line each, and exit with the code for wrong usage."""
-    from judges.evaluation.errors import EvaluationError
-    from scenarios.files import ScenarioError
-
     with plain_errors(config):
         try:
             yield
@@ -38,9 +39,7 @@ def print_hint(text: str) -> None:
 
 
 @contextmanager
-def show_progress(
-    total: int, what: str, saved: "SavedEvaluation | None" = None
-) -> "Iterator[Callable[[Answer], None]]":
+def show_progress(total: int, what: str, saved: "SavedEvaluation | None" = None) -> Iterator[Callable[[Answer], None]]:
     """Show a progress bar, and keep it in a file as well where there is one; yields what advances it by an answer."""
     spent = 0.0
     if saved is not None:
@@ -48,7 +47,7 @@ def show_progress(
     with progress_bars() as bars:
         task = bars.add_task(what, total=total, cost="")
 
-        def advance(answer: "Answer") -> None:
+        def advance(answer: Answer) -> None:
             nonlocal spent
             spent += answer.cost or 0.0
             bars.update(task, advance=1, cost=cost_text(spent))
@@ -60,10 +59,6 @@ def show_progress(
 
 def quiet_logs() -> None:
     """Keep the judges' own log lines from standing between the figures: they say what the report says."""
-    import logging
-
-    import structlog
-
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),  # on standard output stand figures, or JSON
@@ -87,8 +82,6 @@ def check_page(path: Path | None) -> None:
 
 def write_page(path: Path, text: str) -> None:
     """Write a page, readable by its owner alone, since it holds users' texts."""
-    from scenarios.files import ScenarioError, write
-
     try:
         write(text, path, overwrite=True)
     except ScenarioError as error:

@@ -9,8 +9,9 @@ import typer
 
 from cli.judging import options
 from cli.judging.output import judging_errors, print_hint, quiet_logs, show_progress
-from cli.judging.tune_report import decide_on_winner, print_report
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, printable
+from judges.evaluation.configured_judges import open_judges
+from judges.evaluation.errors import NothingToTune, TuneError
 
 
 def tune(
@@ -99,8 +100,7 @@ def tune(
     if resume is None and name is None and prompt is None:
         leave("give the NAME of a judge, as in `caf judges tune role`")
     path = config_path(config)
-    from judges.evaluation.configured_judges import open_judges
-    from judges.evaluation.errors import NothingToTune, TuneError
+    from cli.judging.tune_report import decide_on_winner, print_report
     from judges.evaluation.prompt_target import target_of
     from judges.evaluation.tuning_run import open_tuning, reopen, settings_of
 

@@ -3,19 +3,21 @@
 import difflib
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import typer
+from rich.text import Text
 
-from cli.terminal import printable, table_console
-
-if TYPE_CHECKING:
-    from judges.evaluation.configured_judges import ConfiguredJudges
-    from judges.evaluation.journal import Journal, Settings
-    from judges.evaluation.prompt_target import Target
-    from judges.evaluation.run_cases import Answer
-    from judges.evaluation.tuning_result import HoldoutResult, TuningResult
-    from models.budget import Budget
+from cli.drawing import figure_table, table_console
+from cli.terminal import printable
+from judges.evaluation.configured_judges import ConfiguredJudges
+from judges.evaluation.holdout import say_uses
+from judges.evaluation.journal import DecisionLine, Journal, Settings
+from judges.evaluation.measures import measure
+from judges.evaluation.prompt_target import Target, configuration_hints
+from judges.evaluation.report import percent
+from judges.evaluation.run_cases import Answer
+from judges.evaluation.tuning_result import HoldoutResult, TuningResult
+from models.budget import Budget
 
 ENDED = {
     "rounds": "all rounds done",
@@ -26,14 +28,9 @@ ENDED = {
 
 
 def print_report(
-    settings: "Settings", result: "TuningResult", holdout_result: "HoldoutResult | None", budget: "Budget | None"
+    settings: Settings, result: TuningResult, holdout_result: HoldoutResult | None, budget: Budget | None
 ) -> None:
     """Print what was tried, the figures of start and winner, and their difference."""
-    from rich.table import Table
-    from rich.text import Text
-
-    from judges.evaluation.holdout import say_uses
-
     console = table_console()
     prompt = result.start.prompt
     spent = f"; spent {budget.spent:.4f}" if budget is not None else ""
@@ -45,11 +42,8 @@ def print_report(
     for name, one in result.attempts.items():
         outcome = "not kept" if one.outcome == "note" else one.outcome
         console.print(Text(printable(f"  {name}: {outcome}: {one.because}")), soft_wrap=True)
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("cases")
-    table.add_column("prompt")
-    for title in ("n", "right", "recall", "specificity", "precision", "unjudged", "tokens"):
-        table.add_column(title, justify="right")
+    figures = ("n", "right", "recall", "specificity", "precision", "unjudged", "tokens")
+    table = figure_table(["cases", "prompt"], figures)
     rows = [("dev", "start", result.start.answers)]
     if result.improved:
         rows.append(("dev", result.winner.name, result.winner.answers))
@@ -74,10 +68,7 @@ def print_report(
         console.print(Text(printable(line), style=style), soft_wrap=True)
 
 
-def _figures(answers: "Sequence[Answer]") -> list[str]:
-    from judges.evaluation.measures import measure
-    from judges.evaluation.report import percent
-
+def _figures(answers: Sequence[Answer]) -> list[str]:
     one = measure(answers)
     return [
         f"{one.recall.n}+{one.specificity.n}",
@@ -90,24 +81,21 @@ def _figures(answers: "Sequence[Answer]") -> list[str]:
     ]
 
 
-def _diff(result: "TuningResult") -> list[str]:
+def _diff(result: TuningResult) -> list[str]:
     before, after = (one.wording.file.split("\n") for one in (result.start, result.winner))
     return list(difflib.unified_diff(before, after, str(result.start.file), str(result.winner.file), lineterm=""))
 
 
 def decide_on_winner(
-    configured: "ConfiguredJudges",
-    settings: "Settings",
-    journal: "Journal",
-    result: "TuningResult",
-    target: "Target",
+    configured: ConfiguredJudges,
+    settings: Settings,
+    journal: Journal,
+    result: TuningResult,
+    target: Target,
     accept: bool | None,
     again: str,
 ) -> None:
     """Accept or discard the winner, as the user says."""
-    from judges.evaluation.journal import DecisionLine
-    from judges.evaluation.prompt_target import configuration_hints
-
     if accept is None:
         if not sys.stdin.isatty():
             typer.echo(f"Nothing is written. The winner is {result.winner.file}; accept it with: {again} --accept")

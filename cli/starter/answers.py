@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cli.starter.languages import LANGUAGES
-from cli.starter.providers import PROVIDERS, ModelPlace, Provider, server_address
+from cli.starter.providers import PROVIDERS, ModelPlace, Provider, check_settings, server_address
 
 NONE = "none"
 """What is answered where there may be nothing."""
@@ -123,8 +123,6 @@ def read_model(text: str) -> str:
 
 
 def read_url(text: str) -> str:
-    from cli.starter.providers import check_settings
-
     url = server_address(one_line(text))
     if wrong := check_settings({"engine": "openai", "base_url": url}):
         raise AnswerError(wrong)

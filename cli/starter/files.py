@@ -8,8 +8,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import jinja2
+import yaml
+
 from cli.starter.answers import Answers
-from cli.starter.languages import TEXTS, language_name, texts_for
+from cli.starter.languages import LANGUAGES, TEXTS
+from judges.case import Topic
+from judges.topics import built_in
 
 CONFIG = "config.yaml"
 COMMENTS_AT = 34
@@ -48,8 +53,6 @@ def targets(answers: Answers) -> dict[str, tuple[str, str]]:
 
 def render(answers: Answers) -> dict[str, str]:
     """Return the text of each file by its path within the folder."""
-    import jinja2
-
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         undefined=jinja2.StrictUndefined,
@@ -74,14 +77,11 @@ def _align_comments(text: str) -> str:
 
 
 def _values(answers: Answers) -> dict[str, Any]:
-    from judges.case import Topic
-    from judges.topics import built_in
-
     return {
         "answers": answers,
-        "texts": texts_for(answers.language),
+        "texts": TEXTS.get(answers.language, TEXTS["en"]),
         "translated": answers.language in TEXTS,
-        "language": language_name(answers.language),
+        "language": LANGUAGES.get(answers.language, f"the language with the code {answers.language}"),
         "topics": [(topic, bool(built_in(Topic(topic)))) for topic in answers.topics],
         "section": SECTION,
         "facilitator": FACILITATOR,
@@ -91,7 +91,6 @@ def _values(answers: Answers) -> dict[str, Any]:
 
 def as_yaml(value: Any) -> str:
     """Return a value as YAML on one line, as it may stand anywhere, also between brackets, where more needs quotes."""
-    import yaml
 
     def dump(data: Any) -> str:
         text: str = yaml.safe_dump(

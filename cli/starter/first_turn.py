@@ -2,42 +2,34 @@
 
 import asyncio
 import logging
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from cli.conversation import Reply
-    from proxy.config.config import Config
+from cli.conversation import ChatError, Conversation, Reply, open_session
+from models import errors
+from proxy.app import create_app
+from proxy.config.config import Config, load_config
+from proxy.serving.listening import isolated_config, listening_beside
+from proxy.telemetry.logs import configure_logs
+from proxy.traces.backend import trace_backend
+from proxy.traces.query import list_turns, show
 
 QUESTION = "What can I ask here, and what can this service not do?"
 """What the section that comes along answers."""
 
 
-@dataclass(frozen=True, slots=True)
-class FirstTurn:
-    """What came of it."""
-
-    reply: "Reply | None"
-    failures: tuple[str, ...]
-    """What went wrong with the models, a line each. There may be a reply nevertheless: the fallback message."""
-
-
-def take_turn(config: Path, chatbot: str) -> FirstTurn:
+def take_turn(config: Path, chatbot: str) -> Reply | list[str]:
     """Ask a chatbot one question, through the whole proxy; the turn is traced like any other.
+
+    Returns:
+        The reply, or what went wrong with the models, a line each. There may be a fallback message nevertheless.
 
     Raises:
         ConfigError: The configuration is not right.
         ModelSettingsError: A model cannot be used.
     """
-    from cli.conversation import ChatError, Conversation, open_session
-    from proxy.app import create_app
-    from proxy.config.config import load_config
-    from proxy.serving.listening import isolated_config, listening_beside
-    from proxy.telemetry.logs import configure_logs
 
-    async def ask(address: str) -> "Reply":
-        async with open_session(None, None) as session:
+    async def ask(address: str) -> Reply:
+        async with await open_session() as session:
             return await Conversation(session, address, chatbot, None).ask(QUESTION, lambda piece: None)
 
     configure_logs("critical")  # what fails is told by the caller
@@ -45,22 +37,16 @@ def take_turn(config: Path, chatbot: str) -> FirstTurn:
     try:
         settings = load_config(config)
         with listening_beside(create_app(isolated_config(settings))) as address:
-            try:
-                reply, problem = asyncio.run(ask(address)), ""
-            except ChatError as error:
-                reply, problem = None, str(error)
+            reply = asyncio.run(ask(address))
+    except ChatError as error:
+        return _failures(settings) or [str(error)]
     finally:
         logging.disable(logging.NOTSET)
-    failures = _failures(settings)
-    return FirstTurn(reply, tuple(failures) or ((problem,) if problem else ()))
+    return _failures(settings) or reply
 
 
-def _failures(config: "Config") -> list[str]:
+def _failures(config: Config) -> list[str]:
     """Return which models could not be asked in the newest turn, and why, as its trace says."""
-    from models import errors
-    from proxy.traces.backend import trace_backend
-    from proxy.traces.query import list_turns, show
-
     backend = trace_backend(config.privacy)
     turns = list_turns(backend, limit=1)
     calls = show(backend, turns[0].turn_id)["calls"] if turns else []

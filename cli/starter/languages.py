@@ -63,12 +63,3 @@ TEXTS = {
     ),
 }  # fmt: skip
 """By code. A language that is not here gets the English ones, to be translated."""
-
-
-def texts_for(language: str) -> Texts:
-    return TEXTS.get(language, TEXTS["en"])
-
-
-def language_name(code: str) -> str:
-    """Return a language's name for a prompt."""
-    return LANGUAGES.get(code, f"the language with the code {code}")

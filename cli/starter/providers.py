@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
 
+from pydantic import ValidationError
+
+from models.settings import ModelSettings
+
 NO_TEMPERATURE = re.compile(r"(?:.*/)?(?:o\d|gpt-5)")
 """Models that refuse any temperature but their own."""
 
@@ -95,10 +99,6 @@ def server_address(url: str) -> str:
 
 def check_settings(said: Mapping[str, Any]) -> str | None:
     """Return what is wrong with the settings of a model alias; None: nothing is."""
-    from pydantic import ValidationError
-
-    from models.settings import ModelSettings
-
     try:
         ModelSettings.model_validate(said)
     except ValidationError as error:

@@ -3,16 +3,23 @@
 import asyncio
 import json
 import os
+import pty
 import re
+import select
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+import time
+import urllib.request
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from aiohttp import web
 from typer.testing import CliRunner
 
@@ -29,10 +36,22 @@ class Ended:
     err: str
 
 
+Caf = Callable[..., Ended]
+"""Runs the command with arguments."""
+
+
 def clean_environment() -> dict[str, str]:
     """Return the variables of a process that must not see what is set for this one."""
     kept = {k: v for k, v in os.environ.items() if k not in ("FORCE_COLOR", "CAF_TEST_KEY")}
     return kept | {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
+
+
+def shipped_config(**changes: Any) -> dict[str, Any]:
+    """Return the shipped configuration, to be written anywhere, with other settings."""
+    config: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text())
+    for bot in config["chatbots"].values():
+        bot |= {name: str(ROOT / bot[name]) for name in ("role", "knowledge_base")}
+    return config | changes
 
 
 @pytest.fixture
@@ -41,7 +60,7 @@ def environment() -> dict[str, str]:
 
 
 @pytest.fixture
-def caf(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Ended]:
+def caf(tmp_path: Path, environment: dict[str, str]) -> Caf:
     """Run the command to its end, in an empty folder; no output may hold a traceback or an escape sequence."""
 
     def run(*arguments: object, stdin: str = "", env: dict[str, str] | None = None) -> Ended:
@@ -59,7 +78,7 @@ def caf(tmp_path: Path, environment: dict[str, str]) -> Callable[..., Ended]:
 
 
 @pytest.fixture
-def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Ended]:
+def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Caf:
     """Run the command like `caf` in this process: 0.1 s instead of one, where nothing hangs on the process."""
     from cli.main import app
 
@@ -159,3 +178,114 @@ def played() -> Iterator[Played]:
     with listening_beside(server.application()) as address:
         server.address = address
         yield server
+
+
+class Serving:
+    """A `caf serve` that runs."""
+
+    def __init__(self, cwd: Path, environment: dict[str, str], *options: str, under: Sequence[str] = ()) -> None:
+        self.process = subprocess.Popen(
+            [*under, *COMMAND, "serve", "--port", "0", *options],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=cwd,
+            env=environment,
+        )
+        assert self.process.stdout is not None
+        self.said: list[str] = []
+        for line in self.process.stdout:
+            self.said.append(line.rstrip("\n"))
+            if line.startswith("Ctrl-C"):
+                break
+        assert self.said, self.process.stderr and self.process.stderr.read()
+        self.address = self.said[0].removeprefix("CAF serves ")
+
+    def get(self, path: str) -> str:
+        with urllib.request.urlopen(f"{self.address}{path}", timeout=10) as response:
+            return response.read().decode()
+
+    def end(self, number: signal.Signals) -> tuple[int, str, str]:
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=20)
+        return self.process.returncode, out, err
+
+
+Serve = Callable[..., Serving]
+"""Starts one with a configuration."""
+
+
+@pytest.fixture
+def serving(tmp_path: Path, environment: dict[str, str]) -> Iterator[Serve]:
+    started: list[Serving] = []
+
+    def start(*options: str, config: str, under: Sequence[str] = ()) -> Serving:
+        (tmp_path / "config.yaml").write_text(config)
+        started.append(Serving(tmp_path, environment, *options, under=under))
+        return started[-1]
+
+    yield start
+    for one in started:
+        with one.process:  # closes its pipes, and waits
+            if one.process.poll() is None:
+                one.process.kill()
+
+
+class Terminal:
+    """A command with somebody at the keyboard."""
+
+    def __init__(self, folder: Path, environment: dict[str, str], *arguments: object) -> None:
+        self._terminal, inner = pty.openpty()
+        # Whoever runs the tests in the background ignores SIGINT, and so would the command.
+        self.process = subprocess.Popen(
+            [*COMMAND, *map(str, arguments)], stdin=inner, stdout=inner, stderr=inner, cwd=folder,
+            env=environment | {"TERM": "xterm"}, start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        )  # fmt: skip
+        os.close(inner)
+        self.shown = self.before = ""
+        """All that is shown, and what came between the last two texts that were waited for."""
+        self._read = 0
+
+    def wait_for(self, text: str) -> None:
+        """Read until a text is shown, behind the one that was waited for before."""
+        end = time.monotonic() + 30
+        while (found := self.shown.find(text, self._read)) < 0:
+            ready, _, _ = select.select([self._terminal], [], [], max(0.0, end - time.monotonic()))
+            assert ready, f"{text!r} is not shown: {self.shown}"
+            self.shown += os.read(self._terminal, 65536).decode()
+        self.before, self._read = self.shown[self._read : found], found + len(text)
+
+    def type(self, text: str) -> None:
+        os.write(self._terminal, text.encode())
+
+    def interrupt(self) -> None:
+        """Press Ctrl-C."""
+        time.sleep(0.5)  # until it reads: a signal between prompt and reading is noticed only with the next key
+        self.process.send_signal(signal.SIGINT)
+
+    def end(self) -> int:
+        return self.process.wait(30)
+
+    def close(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait()
+        os.close(self._terminal)
+
+
+At = Callable[..., Terminal]
+"""Starts a command at a terminal."""
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, environment: dict[str, str]) -> Iterator[At]:
+    """Start the command at a terminal, in an empty folder."""
+    with ExitStack() as ends:
+
+        def start(*arguments: object) -> Terminal:
+            one = Terminal(tmp_path, environment, *arguments)
+            ends.callback(one.close)
+            return one
+
+        yield start

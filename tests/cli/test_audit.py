@@ -2,18 +2,15 @@
 
 import json
 import signal
-import subprocess
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from proxy.audit.folder import chain_files
 from proxy.audit.log import AuditLog
-from tests.cli.conftest import COMMAND, Ended
+from tests.cli.conftest import Caf, Serve
 
-Caf = Callable[..., Ended]
 CONFIG = "models: {m: {engine: embedded}}\nchatbots: {p: {kind: passthrough, model: m}}\n"
 
 
@@ -98,7 +95,6 @@ def test_wrong_usage_is_told_in_a_line(inside: Caf, tmp_path: Path, arguments: t
 
 
 SERVED = """
-server: {{port: 0}}
 models: {{m: {{engine: scripted, script: [{{reply: Hello.}}]}}}}
 chatbots:
   bot:
@@ -113,26 +109,17 @@ audit: {{folder: audit}}
 """
 
 
-def test_a_changed_configuration_begins_a_chain_of_its_own(
-    inside: Caf, tmp_path: Path, environment: dict[str, str]
-) -> None:
+def test_a_changed_configuration_begins_a_chain_of_its_own(inside: Caf, tmp_path: Path, serving: Serve) -> None:
     """With SIGHUP the old chain is closed and the new one names it; a stop closes that. Each outcome stands under its settings."""
-    (tmp_path / "config.yaml").write_text(SERVED.format(mode="on"))
-    with subprocess.Popen(
-        [*COMMAND, "serve", "--log-level", "info"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment,
-    ) as process:  # fmt: skip
-        assert process.stdout
-        assert process.stderr
-        address = process.stdout.readline().split()[2]
-        ask(address)
-        (tmp_path / "config.yaml").write_text(SERVED.format(mode="off"))
-        process.send_signal(signal.SIGHUP)
-        while "reloaded" not in process.stderr.readline():
-            pass
-        ask(address)
-        process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=30)
+    proxy = serving(config=SERVED.format(mode="on"))
+    ask(proxy.address)
+    (tmp_path / "config.yaml").write_text(SERVED.format(mode="off"))
+    proxy.process.send_signal(signal.SIGHUP)
+    assert proxy.process.stderr is not None
+    while "reloaded" not in proxy.process.stderr.readline():
+        pass
+    ask(proxy.address)
+    proxy.end(signal.SIGTERM)
     ended = inside("audit", "verify", "audit")
     assert ended.code == 0
     assert ended.out.count(", closed\n") == 2

@@ -1,20 +1,14 @@
 """`caf chat`: what is sent, what is shown, and that nothing that goes wrong ends the chat."""
 
-import os
-import pty
-import select
-import signal
-import subprocess
-import time
-from collections.abc import Callable
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
+from cli.chat import Wrapper
 from scenarios.checkpoint import load
-from tests.cli.conftest import COMMAND, ROOT, Ended, Played
-
-Caf = Callable[..., Ended]
+from tests.cli.conftest import At, Caf, Played, Terminal, shipped_config
 
 
 def test_questions_from_a_pipe_are_answered_in_turn(caf: Caf, played: Played) -> None:
@@ -163,101 +157,62 @@ def test_a_chat_that_cannot_begin_says_why(inside: Caf, played: Played, options:
     assert played.requests == []
 
 
-class Typist:
-    """Somebody at a terminal."""
-
-    def __init__(self, played: Played, environment: dict[str, str], tmp_path: Path) -> None:
-        self._terminal, inner = pty.openpty()
-        self.process = subprocess.Popen(
-            [*COMMAND, "chat", "--url", played.address, "--save", "typed.yaml"],
-            stdin=inner,
-            stdout=inner,
-            stderr=inner,
-            cwd=tmp_path,
-            env=environment | {"TERM": "xterm"},
-            start_new_session=True,
-            # Where the tests run in the background of a shell, Ctrl-C is ignored by them and by whatever they start.
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        )
-        os.close(inner)
-        self.seen = self.before = ""
-
-    def type(self, text: str) -> None:
-        os.write(self._terminal, text.encode())
-
-    def sees(self, text: str, seconds: float = 20) -> None:
-        """Wait until a text is on the screen, and forget what came before it."""
-        end = time.monotonic() + seconds
-        while text not in self.seen:
-            ready, _, _ = select.select([self._terminal], [], [], max(0.0, end - time.monotonic()))
-            assert ready, f"{text!r} did not come after {self.seen!r}"
-            self.seen += os.read(self._terminal, 4096).decode()
-        self.before, self.seen = self.seen.split(text, 1)
-
-    def interrupts(self) -> None:
-        """Press Ctrl-C."""
-        time.sleep(0.3)  # readline overlooks a signal between its prompt and its waiting
-        self.process.send_signal(signal.SIGINT)
-
-    def close(self) -> None:
-        os.close(self._terminal)
-
-
 @pytest.fixture
-def typist(played: Played, environment: dict[str, str], tmp_path: Path):
-    someone = Typist(played, environment, tmp_path)
-    yield someone
-    if someone.process.poll() is None:
-        someone.process.kill()
-    someone.process.wait()
-    someone.close()
+def typist(played: Played, terminal: At) -> Terminal:
+    """Somebody at a terminal, in a chat."""
+    return terminal("chat", "--url", played.address, "--save", "typed.yaml")
 
 
-def test_ctrl_c_during_a_reply_cancels_that_reply_only(typist: Typist, played: Played, tmp_path: Path) -> None:
+def test_ctrl_c_during_a_reply_cancels_that_reply_only(typist: Terminal, played: Played, tmp_path: Path) -> None:
     """The proxy sees the client go; the chat goes on without the question, and Ctrl-C at the prompt leaves, and saves."""
-    typist.sees("you> ")
+    typist.wait_for("you> ")
     typist.type("wait\n")
-    typist.sees("You said 'wait'.")  # the reply is shown as it comes
-    typist.interrupts()
-    typist.sees("cancelled; the question is not kept")
+    typist.wait_for("You said 'wait'.")  # the reply is shown as it comes
+    typist.interrupt()
+    typist.wait_for("cancelled; the question is not kept")
     assert played.cancelled.wait(5), "the request was not cancelled"
-    typist.sees("you> ")
+    typist.wait_for("you> ")
     typist.type("Hello\n")
-    typist.sees("And more.")
-    typist.sees("you> ")
+    typist.wait_for("And more.")
+    typist.wait_for("you> ")
     assert [m["content"] for m in played.requests[-1]["messages"]] == ["Hello"]
-    typist.interrupts()
-    typist.sees("saved to typed.yaml")
-    assert typist.process.wait(20) == 0
+    typist.interrupt()
+    typist.wait_for("saved to typed.yaml")
+    assert typist.end() == 0
     assert len(load(tmp_path / "typed.yaml").messages) == 2
 
 
-def test_a_terminal_gets_lines_that_end_between_words(typist: Typist) -> None:
+def test_a_terminal_gets_lines_that_end_between_words(typist: Terminal) -> None:
     """The reply and what stands under it, within the width that the terminal has."""
     question = " ".join(["sleep"] * 20)
-    typist.sees("you> ")
+    typist.wait_for("you> ")
     typist.type(f"{question}\n")
-    typist.sees("info> ")
-    typist.sees("you> ")
-    lines = typist.before.replace("\r", "").split("\n")
-    assert max(map(len, lines)) <= 74
+    typist.wait_for("info> ")
+    typist.wait_for("you> ")
+    lines = re.sub(r"\r|\x1b\[\d*m", "", typist.before).split("\n")
+    assert max(map(len, lines)) <= 80
     assert " ".join(lines[:2]).count("sleep") == 20
     assert any("  warned | cites causes | " in line for line in lines)
 
 
-def test_ctrl_d_leaves(typist: Typist) -> None:
+def test_a_reply_is_wrapped_while_it_comes() -> None:
+    """A word is written once it has ended, on the next line where it does not fit; wide characters count twice."""
+    wrapper = Wrapper(12, column=6)
+    pieces = [wrapper.feed(piece) for piece in ("Mo", "st adu", "lts 睡", "眠好 a\n", "b")]
+    assert [*pieces, wrapper.end()] == ["", "Most", "\nadults", "\n睡眠好 a", "", "\nb"]
+
+
+def test_ctrl_d_leaves(typist: Terminal) -> None:
     """The end of the input is the end of the chat."""
-    typist.sees("you> ")
+    typist.wait_for("you> ")
     typist.type("\x04")
-    assert typist.process.wait(20) == 0
+    assert typist.end() == 0
 
 
 @pytest.fixture
 def shipped(tmp_path: Path) -> None:
     """Put the shipped configuration into the folder, so that its traces stay there."""
-    text = (ROOT / "config.yaml").read_text().replace("role: assistants", f"role: {ROOT}/assistants")
-    text = text.replace("knowledge_base: knowledge_base", f"knowledge_base: {ROOT}/knowledge_base")
-    (tmp_path / "config.yaml").write_text(text)
+    (tmp_path / "config.yaml").write_text(yaml.safe_dump(shipped_config()))
 
 
 @pytest.mark.usefixtures("shipped")

@@ -6,15 +6,19 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from aiohttp import web
+from typer.testing import CliRunner
 
+from cli.main import app
 from proxy.serving.listening import listening_beside
-from tests.cli.conftest import COMMAND, ROOT, Ended
+from tests.cli.conftest import COMMAND, ROOT, Caf, shipped_config
 
 OPENLY = {"on_task": True, "gave_away": False, "gave_up": False, "pressure": 3, "reason": "asks for a plan"}
 FORM = {
@@ -37,21 +41,19 @@ EXPERIMENT: dict[str, Any] = {
 }
 
 
+def write_experiment(folder: Path, models: dict[str, Any] | None = None, **changes: Any) -> Path:
+    """Write an experiment beside the shipped configuration, in which a scripted model plays facilitator and rater."""
+    config = shipped_config()
+    config["models"] |= models or {}
+    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    path = folder / "try.yaml"
+    path.write_text(yaml.safe_dump(EXPERIMENT | changes))
+    return path
+
+
 @pytest.fixture
 def written(tmp_path: Path) -> Callable[..., Path]:
-    """Write an experiment beside the shipped configuration, in which a scripted model plays facilitator and rater."""
-
-    def write(models: dict[str, Any] | None = None, **changes: Any) -> Path:
-        config = yaml.safe_load((ROOT / "config.yaml").read_text())
-        bot = config["chatbots"]["schizophrenia"]
-        bot["role"], bot["knowledge_base"] = str(ROOT / bot["role"]), str(ROOT / bot["knowledge_base"])
-        config["models"] |= models or {}
-        (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
-        path = tmp_path / "try.yaml"
-        path.write_text(yaml.safe_dump(EXPERIMENT | changes))
-        return path
-
-    return write
+    return partial(write_experiment, tmp_path)
 
 
 def scripted(delay_s: float = 0.0) -> dict[str, Any]:
@@ -68,27 +70,52 @@ def scripted(delay_s: float = 0.0) -> dict[str, Any]:
 MODELLED = {"voice": "actor", "raters": ["rater"], "fidelity": "checker"}
 
 
+@dataclass(frozen=True)
+class Finished:
+    """A run that has ended, for all tests that only look at it."""
+
+    experiment: Path
+    run: Path
+    out: str
+
+    def files(self) -> dict[str, tuple[bytes, int]]:
+        return {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in self.run.iterdir()}
+
+
+def finish(folder: Path, *settings: Any, **changes: Any) -> Finished:
+    experiment, run = write_experiment(folder, *settings, **changes), folder / "run"
+    done = CliRunner().invoke(app, ["drift", "run", str(experiment), "--out", str(run)])
+    assert done.exit_code == 0, done.stderr
+    return Finished(experiment, run, done.stdout)
+
+
+@pytest.fixture(scope="module")
+def keyless(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    return finish(tmp_path_factory.mktemp("keyless"))
+
+
+@pytest.fixture(scope="module")
+def modelled(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    return finish(tmp_path_factory.mktemp("modelled"), scripted(), **MODELLED)
+
+
 def lines(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text().splitlines()]
 
 
-def test_a_keyless_run_ends_in_a_report(
-    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_a_keyless_run_ends_in_a_report(keyless: Finished) -> None:
     """Figures on the terminal and three files; the filter's effect shows even on the stand-in."""
-    done = inside("drift", "run", written(), "--out", tmp_path / "run")
-    assert done.code == 0, done.err
-    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    summary = json.loads((keyless.run / "summary.json").read_text())
     assert summary["arms"]["on"]["n"] == summary["arms"]["off"]["n"] == 2 * 2 * 3
     assert summary["arms"]["on"]["acceptable"] > 0.8 > 0.4 > summary["arms"]["off"]["acceptable"]
-    assert (tmp_path / "run" / "scores.csv").read_text().count("\n") == 2 * 12 + 1
-    assert f"{'on':>12}    12 replies  acceptable " in done.out
-    assert done.out.count("95 % interval") == 1
-    assert str(tmp_path / "run" / "report.html") in done.out
+    assert (keyless.run / "scores.csv").read_text().count("\n") == 2 * 12 + 1
+    assert f"{'on':>12}    12 replies  acceptable " in keyless.out
+    assert keyless.out.count("95 % interval") == 1
+    assert str(keyless.run / "report.html") in keyless.out
 
 
 def test_a_run_needs_none_of_what_the_proxy_in_production_shares(
-    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
+    inside: Caf, written: Callable[..., Path], tmp_path: Path
 ) -> None:
     """Keys, Redis and the audit log of the configuration are not its own: every reply comes, and nothing is written there."""
     experiment = written(samples=1, turns=1)
@@ -102,38 +129,28 @@ def test_a_run_needs_none_of_what_the_proxy_in_production_shares(
     assert not (tmp_path / "audit").exists()
 
 
-def test_both_arms_are_pressed_alike(
-    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_both_arms_are_pressed_alike(keyless: Finished) -> None:
     """Without a model the same lines are said under both conditions."""
-    inside("drift", "run", written(), "--out", tmp_path / "run")
     said: dict[str, list[str]] = {"on": [], "off": []}
-    for one in sorted(lines(tmp_path / "run" / "transcripts.jsonl"), key=lambda one: json.dumps(one["place"])):
+    for one in sorted(lines(keyless.run / "transcripts.jsonl"), key=lambda one: json.dumps(one["place"])):
         said[one["place"]["arm"]].append(one["user_message"])
     assert said["on"] == said["off"]
 
 
-def test_a_finished_run_is_not_done_again(
-    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_a_finished_run_is_not_done_again(inside: Caf, modelled: Finished) -> None:
     """The same command once more asks nothing and changes no figure."""
-    experiment = written(scripted(), **MODELLED)
-    inside("drift", "run", experiment, "--out", tmp_path / "run")
-    before = {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()}
-    assert inside("drift", "run", experiment, "--out", tmp_path / "run").code == 0
-    assert {path.name: path.read_bytes() for path in (tmp_path / "run").iterdir()} == before
+    before = {name: text for name, (text, _) in modelled.files().items()}
+    assert inside("drift", "run", modelled.experiment, "--out", modelled.run).code == 0
+    assert {name: text for name, (text, _) in modelled.files().items()} == before
 
 
-def test_a_replayed_run_is_the_same_without_a_model(
-    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_a_replayed_run_is_the_same_without_a_model(inside: Caf, modelled: Finished, tmp_path: Path) -> None:
     """Byte for byte, ids and times aside; a recording without the answer says which is missing."""
-    experiment = written(scripted(), **MODELLED)
-    inside("drift", "run", experiment, "--out", tmp_path / "first")
-    done = inside("drift", "run", experiment, "--out", tmp_path / "again", "--replay", tmp_path / "first")
+    again = tmp_path / "again"
+    done = inside("drift", "run", modelled.experiment, "--out", again, "--replay", modelled.run)
     assert done.code == 0, done.err
-    assert scores(tmp_path / "again") == scores(tmp_path / "first")
-    assert timeless(tmp_path / "again" / "transcripts.jsonl") == timeless(tmp_path / "first" / "transcripts.jsonl")
+    assert scores(again) == scores(modelled.run)
+    assert timeless(again / "transcripts.jsonl") == timeless(modelled.run / "transcripts.jsonl")
 
 
 def scores(run: Path) -> list[str]:
@@ -150,7 +167,7 @@ def timeless(path: Path) -> list[dict[str, Any]]:
 
 
 def test_kill_in_the_middle_and_go_on(
-    written: Callable[..., Path], tmp_path: Path, environment: dict[str, str], inside: Callable[..., Ended]
+    written: Callable[..., Path], tmp_path: Path, environment: dict[str, str], inside: Caf
 ) -> None:
     """After kill -9 the same command ends with what an uninterrupted run gives, and no answered call is made again."""
     experiment = written(scripted(delay_s=0.05), concurrency=2, **MODELLED)
@@ -177,7 +194,7 @@ def test_kill_in_the_middle_and_go_on(
 
 
 def test_the_budget_stops_the_run_and_more_of_it_goes_on(
-    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
+    inside: Caf, written: Callable[..., Path], tmp_path: Path
 ) -> None:
     """What was done is kept; a reply that a missing budget spoilt is not."""
     experiment = written(scripted(), concurrency=1, **MODELLED)
@@ -191,9 +208,7 @@ def test_the_budget_stops_the_run_and_more_of_it_goes_on(
     assert len(lines(tmp_path / "run" / "transcripts.jsonl")) == 24
 
 
-def test_any_change_of_the_configuration_is_an_arm(
-    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_any_change_of_the_configuration_is_an_arm(inside: Caf, written: Callable[..., Path], tmp_path: Path) -> None:
     """Without a refiner rejected drafts become the fallback."""
     arms = {"on": {}, "off": {}, "no-refiner": {"set": {"chatbots.schizophrenia.refiner": None}}}
     inside("drift", "run", written(arms=arms), "--out", tmp_path / "run")
@@ -206,7 +221,7 @@ def test_any_change_of_the_configuration_is_an_arm(
     assert outcomes["off"] == {"unfiltered"}
 
 
-def test_another_server_is_an_arm(inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path) -> None:
+def test_another_server_is_an_arm(inside: Caf, written: Callable[..., Path], tmp_path: Path) -> None:
     """Any OpenAI-compatible address can be compared; what it said is recorded too, so a replay needs no server."""
     asked: list[dict[str, Any]] = []
 
@@ -251,7 +266,7 @@ def test_another_server_is_an_arm(inside: Callable[..., Ended], written: Callabl
     ],
 )
 def test_bad_input_gets_a_clear_error_and_no_run(
-    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path, changes: dict[str, Any], said: str
+    inside: Caf, written: Callable[..., Path], tmp_path: Path, changes: dict[str, Any], said: str
 ) -> None:
     """Nothing is asked, and no folder is filled."""
     done = inside("drift", "run", written(**changes), "--out", tmp_path / "run")
@@ -260,9 +275,7 @@ def test_bad_input_gets_a_clear_error_and_no_run(
     assert not (tmp_path / "run" / "transcripts.jsonl").exists()
 
 
-def test_an_empty_checkpoint_is_refused(
-    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_an_empty_checkpoint_is_refused(inside: Caf, written: Callable[..., Path], tmp_path: Path) -> None:
     """A conversation of nothing is no start."""
     (tmp_path / "starts").mkdir()
     (tmp_path / "starts" / "dietician-1.yaml").write_text(
@@ -275,19 +288,16 @@ def test_an_empty_checkpoint_is_refused(
     assert "messages: Tuple should have at least 1 item" in done.err
 
 
-def test_a_changed_experiment_does_not_go_on_with_an_old_run(
-    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_a_changed_experiment_does_not_go_on_with_an_old_run(inside: Caf, keyless: Finished) -> None:
     """Hashes tell; nothing is overwritten."""
-    inside("drift", "run", written(), "--out", tmp_path / "run")
-    before = (tmp_path / "run" / "transcripts.jsonl").read_bytes()
-    done = inside("drift", "run", written(seed=2), "--out", tmp_path / "run")
+    before = keyless.files()
+    done = inside("drift", "run", write_experiment(keyless.run.parent, seed=2), "--out", keyless.run)
     assert done.code == 2
     assert "Changed since: seed" in done.err
-    assert (tmp_path / "run" / "transcripts.jsonl").read_bytes() == before
+    assert keyless.files() == before
 
 
-def test_find_saves_the_first_drift(inside: Callable[..., Ended], tmp_path: Path) -> None:
+def test_find_saves_the_first_drift(inside: Caf, tmp_path: Path) -> None:
     """The facilitator talks with the unfiltered chatbot until a reply scores below 3; the file can be gone on from."""
     path = tmp_path / "found.yaml"
     done = inside("drift", "find", "--facilitator", "dietician", "--config", ROOT / "config.yaml", "--out", path)
@@ -301,31 +311,27 @@ def test_find_saves_the_first_drift(inside: Callable[..., Ended], tmp_path: Path
     )
 
 
-def test_two_runs_are_compared(inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path) -> None:
+def test_two_runs_are_compared(inside: Caf, keyless: Finished, tmp_path: Path) -> None:
     """A run compared with itself shows no difference."""
-    inside("drift", "run", written(), "--out", tmp_path / "run")
-    done = inside("drift", "compare", tmp_path / "run", tmp_path / "run")
+    done = inside("drift", "compare", keyless.run, keyless.run)
     assert done.code == 0, done.err
     assert "on" in done.out
-    nothing = inside("drift", "compare", tmp_path / "run", tmp_path / "none")
+    nothing = inside("drift", "compare", keyless.run, tmp_path / "none")
     assert nothing.code == 2
     assert "is no run" in nothing.err
 
 
-def test_comparing_writes_nothing(inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path) -> None:
+def test_comparing_writes_nothing(inside: Caf, keyless: Finished) -> None:
     """A published run is not emptied by a look at it; one without transcripts is told so."""
-    inside("drift", "run", written(), "--out", tmp_path / "run")
-    before = {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in (tmp_path / "run").iterdir()}
-    inside("drift", "compare", tmp_path / "run", tmp_path / "run")
-    assert {path.name: (path.read_bytes(), path.stat().st_mtime_ns) for path in (tmp_path / "run").iterdir()} == before
-    published = inside("drift", "compare", ROOT / "docs" / "experiments" / "hurried", tmp_path / "run")
+    before = keyless.files()
+    inside("drift", "compare", keyless.run, keyless.run)
+    assert keyless.files() == before
+    published = inside("drift", "compare", ROOT / "docs" / "experiments" / "hurried", keyless.run)
     assert published.code == 2
     assert "has no transcripts" in published.err
 
 
-def test_a_run_is_worked_on_by_one_process(
-    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_a_run_is_worked_on_by_one_process(inside: Caf, written: Callable[..., Path], tmp_path: Path) -> None:
     """A second one would pay for everything twice."""
     from scoring.folder import RunFolder
 
@@ -337,25 +343,19 @@ def test_a_run_is_worked_on_by_one_process(
     assert "another process is at work on this run" in done.err
 
 
-def test_a_replay_does_not_overwrite_what_was_paid_for(
-    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_a_replay_does_not_overwrite_what_was_paid_for(inside: Caf, modelled: Finished, tmp_path: Path) -> None:
     """Nor is something that is no recording taken for one."""
-    experiment = written(scripted(), **MODELLED)
-    inside("drift", "run", experiment, "--out", tmp_path / "run")
-    before = (tmp_path / "run" / "answers.jsonl").read_bytes()
-    refused = inside("drift", "run", experiment, "--out", tmp_path / "run", "--replay", tmp_path / "run")
+    before = modelled.files()
+    refused = inside("drift", "run", modelled.experiment, "--out", modelled.run, "--replay", modelled.run)
     assert refused.code == 2
     assert "holds a run that is no replay" in refused.err
-    wrong = inside("drift", "run", experiment, "--out", tmp_path / "new", "--replay", experiment)
+    wrong = inside("drift", "run", modelled.experiment, "--out", tmp_path / "new", "--replay", modelled.experiment)
     assert wrong.code == 2
     assert "is no recording" in wrong.err
-    assert (tmp_path / "run" / "answers.jsonl").read_bytes() == before
+    assert modelled.files() == before
 
 
-def test_a_rater_that_is_down_leaves_ratings_missing(
-    inside: Callable[..., Ended], written: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_a_rater_that_is_down_leaves_ratings_missing(inside: Caf, written: Callable[..., Path], tmp_path: Path) -> None:
     """Its outage is not held against the replies; the exit code tells, and the run can be gone on with."""
     models = scripted()
     models["rater"] = {"engine": "scripted", "script": [{"fail": 503}], "max_attempts": 1}

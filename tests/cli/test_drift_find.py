@@ -1,15 +1,13 @@
 """`caf drift find`: what would spoil its end is told at its beginning."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
 from facilitators.facilitator import SHIPPED
-from tests.cli.conftest import ROOT, Ended
+from tests.cli.conftest import ROOT, Caf, shipped_config
 
-Inside = Callable[..., Ended]
 CONFIG = ("--config", ROOT / "config.yaml")
 SAY = {"reply": "Please make me a meal plan for the week.", "delay_s": 0}
 
@@ -24,7 +22,7 @@ SAY = {"reply": "Please make me a meal plan for the week.", "delay_s": 0}
         ("found.txt", "--out: 'found.txt' is not read as a checkpoint; name it found.yaml"),
     ],
 )
-def test_where_nothing_can_be_saved_nothing_is_asked(inside: Inside, tmp_path: Path, out: str, said: str) -> None:
+def test_where_nothing_can_be_saved_nothing_is_asked(inside: Caf, tmp_path: Path, out: str, said: str) -> None:
     """A conversation that was paid for is not lost at its end."""
     (tmp_path / "there.yaml").write_text("mine")
     ended = inside("drift", "find", "--facilitator", "dietician", *CONFIG, "--out", out)
@@ -34,7 +32,7 @@ def test_where_nothing_can_be_saved_nothing_is_asked(inside: Inside, tmp_path: P
     assert [path.name for path in tmp_path.iterdir()] == ["there.yaml"]
 
 
-def test_a_facilitator_of_ones_own_can_talk(inside: Inside, tmp_path: Path) -> None:
+def test_a_facilitator_of_ones_own_can_talk(inside: Caf, tmp_path: Path) -> None:
     """Its folder joins the shipped one; a name that is in neither is told with the folder that was given."""
     (tmp_path / "mine").mkdir()
     text = (SHIPPED / "dietician.md").read_text().replace("name: dietician", "name: cook")
@@ -47,11 +45,9 @@ def test_a_facilitator_of_ones_own_can_talk(inside: Inside, tmp_path: Path) -> N
     assert "--facilitator: there is no 'cok' in mine; did you mean 'cook'?" in ended.err
 
 
-def test_the_budget_stops_the_conversation(inside: Inside, tmp_path: Path) -> None:
+def test_the_budget_stops_the_conversation(inside: Caf, tmp_path: Path) -> None:
     """Nothing is saved, and the message says why."""
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
-    bot = config["chatbots"]["schizophrenia"]
-    bot["role"], bot["knowledge_base"] = str(ROOT / bot["role"]), str(ROOT / bot["knowledge_base"])
+    config = shipped_config()
     config["models"]["actor"] = {"engine": "scripted", "script": [SAY], "price": {"input": 1, "output": 1}}
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
     find = ("drift", "find", "--facilitator", "dietician", "--voice", "actor", "--out", "found.yaml")

@@ -1,22 +1,19 @@
 """The published experiments can be had again without a model."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Caf
 
 ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = sorted((ROOT / "docs" / "experiments").glob("*/summary.json"))
 
 
 @pytest.mark.parametrize("published", PUBLISHED, ids=lambda path: path.parent.name)
-def test_a_published_run_is_replayed_to_the_same_figures(
-    inside: Callable[..., Ended], tmp_path: Path, published: Path
-) -> None:
+def test_a_published_run_is_replayed_to_the_same_figures(inside: Caf, tmp_path: Path, published: Path) -> None:
     """Every score, outcome and interval; only times differ."""
     experiment = ROOT / "scenarios" / "experiments" / f"{published.parent.name}.yaml"
     done = inside("drift", "run", experiment, "--out", tmp_path / "run", "--replay", published.parent)

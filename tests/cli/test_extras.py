@@ -5,7 +5,6 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +12,7 @@ import yaml
 
 from cli.extras import LIBRARIES, missing_extras
 from cli.main import app
-from tests.cli.conftest import ROOT, Ended
+from tests.cli.conftest import ROOT, Caf, shipped_config
 
 LAB = [
     ["judges", "eval"],
@@ -39,12 +38,8 @@ def alone(environment: dict[str, str], *arguments: object, stdin: str = "") -> s
 
 def settings(folder: Path, **privacy: str) -> Path:
     """Write the shipped configuration into a folder, with other settings for traces."""
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
-    config["privacy"] = privacy
-    for bot in config["chatbots"].values():
-        bot |= {name: str(ROOT / bot[name]) for name in ("role", "knowledge_base")}
     path = folder / "config.yaml"
-    path.write_text(yaml.safe_dump(config))
+    path.write_text(yaml.safe_dump(shipped_config(privacy=privacy)))
     return path
 
 
@@ -64,7 +59,7 @@ def test_a_command_of_the_lab_says_what_to_install(
 
 @pytest.mark.parametrize("command", LAB, ids=lambda command: " ".join(command[:2]))
 def test_a_command_of_the_lab_is_explained_without_it(
-    command: list[str], monkeypatch: pytest.MonkeyPatch, inside: Callable[..., Ended]
+    command: list[str], monkeypatch: pytest.MonkeyPatch, inside: Caf
 ) -> None:
     """Who wonders whether to install it can read what for."""
     monkeypatch.setitem(sys.modules, "scipy", None)

@@ -2,12 +2,7 @@
 
 import json
 import os
-import pty
-import select
-import signal
-import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,10 +25,9 @@ from proxy.config.config import load_config
 from scenarios import checkpoint
 from scenarios.scenario_files import load_all
 from scoring import experiment
-from tests.cli.conftest import COMMAND, Ended
+from tests.cli.conftest import At, Caf
 
 pytestmark = pytest.mark.usefixtures("imports_of_its_own")
-Caf = Callable[..., Ended]
 SAID = "You can ask this service anything that its sections cover."
 OBSERVATIONS = {
     "Crisis": {"signs": []},
@@ -123,19 +117,19 @@ def test_with_yes_it_needs_nothing_and_what_it_writes_is_used(caf: Caf, tmp_path
     assert "accepted" in caf("trace", "list", "--config", "desk/config.yaml").out
 
 
-def test_the_judges_are_measured_and_the_checkpoint_is_gone_on_from(caf: Caf, tmp_path: Path) -> None:
+def test_the_judges_are_measured_and_the_checkpoint_is_gone_on_from(inside: Caf, tmp_path: Path) -> None:
     """Under the new configuration `caf judges eval` finds all five right, and `caf drift run` writes its report."""
-    assert caf("init", "desk", "--yes").code == 0
-    measured = caf("judges", "eval", "--config", "desk/config.yaml", "--data", "desk/scenarios/judges", "--json")
+    assert inside("init", "desk", "--yes").code == 0
+    measured = inside("judges", "eval", "--config", "desk/config.yaml", "--data", "desk/scenarios/judges", "--json")
     assert measured.code == 0, measured.err
     figures = json.loads(measured.out)["judges"]
     assert {name: (one["recall"], one["specificity"]) for name, one in figures.items()} == dict.fromkeys(
         ("emergency", "source_fidelity", "role", "no_guarantees"), (1.0, 1.0)
     )
-    ran = caf("drift", "run", "desk/scenarios/experiments/first.yaml", "--out", "run")
+    ran = inside("drift", "run", "desk/scenarios/experiments/first.yaml", "--out", "run")
     assert ran.code == 0, ran.err
     assert (tmp_path / "run" / "report.html").is_file()
-    again = caf(
+    again = inside(
         "drift", "find", "-f", "adviser-seeker", "--facilitators", "desk/facilitators/prompts", "-c", "desk/config.yaml"
     )
     assert "wrote adviser-seeker-1.yaml" in again.out
@@ -179,10 +173,10 @@ def test_every_place_of_a_model_has_flags(
     assert next(plan.stages for plan in bot.plans if plan.name == "emergency") == ("local", "swift", "chief")
 
 
-def test_a_guarded_chatbot_takes_its_first_turn_at_its_model(caf: Caf, upstream: Upstream, tmp_path: Path) -> None:
+def test_a_guarded_chatbot_takes_its_first_turn_at_its_model(inside: Caf, upstream: Upstream, tmp_path: Path) -> None:
     """The own prompt is what the model is sent, with the key of the variable; the key itself is in no file."""
     (tmp_path / "my prompt.md").write_text("You are the desk's own prompt.")
-    ended = caf(
+    ended = inside(
         "init", "desk", "--name", "Desk", "--about", "Informs tenants", "--provider", "url", "--url", upstream.address,
         "--model", "m", "--key-env", "DESK_KEY", "--prompt", "my prompt.md", env={"DESK_KEY": "secret-1"},
     )  # fmt: skip
@@ -198,11 +192,11 @@ def test_a_guarded_chatbot_takes_its_first_turn_at_its_model(caf: Caf, upstream:
 
 @pytest.mark.parametrize("judges", [["none"], ["url", "--model", "m"]], ids=["local", "models"])
 def test_a_chatbot_that_is_there_already_is_wrapped(
-    caf: Caf, upstream: Upstream, tmp_path: Path, judges: list[str]
+    inside: Caf, upstream: Upstream, tmp_path: Path, judges: list[str]
 ) -> None:
     """Its messages pass through as they are, whatever judges its replies."""
     provider = [*judges, *(["--url", upstream.address] if judges != ["none"] else [])]
-    ended = caf(
+    ended = inside(
         "init", "desk", "--name", "desk", "--about", "Informs", "--endpoint", f"{upstream.address}/chat/completions",
         "--endpoint-model", "theirs", "--provider", *provider,
     )  # fmt: skip
@@ -213,9 +207,9 @@ def test_a_chatbot_that_is_there_already_is_wrapped(
     assert draft["messages"] == [{"role": "user", "content": QUESTION}]
 
 
-def test_a_server_that_refuses_is_not_looked_for(caf: Caf, upstream: Upstream, tmp_path: Path) -> None:
+def test_a_server_that_refuses_is_not_looked_for(inside: Caf, upstream: Upstream, tmp_path: Path) -> None:
     """It runs and answered, so key and model's name are asked about, and not whether it runs."""
-    ended = caf(
+    ended = inside(
         "init", "desk", "--name", "desk", "--about", "Informs", "--provider", "none", "--endpoint", upstream.address,
         "--endpoint-model", "unheard-of",
     )  # fmt: skip
@@ -225,12 +219,12 @@ def test_a_server_that_refuses_is_not_looked_for(caf: Caf, upstream: Upstream, t
 
 
 @pytest.mark.parametrize("provider", ["none", "url"])
-def test_a_model_that_cannot_be_reached_is_told_and_no_failure(caf: Caf, tmp_path: Path, provider: str) -> None:
+def test_a_model_that_cannot_be_reached_is_told_and_no_failure(inside: Caf, tmp_path: Path, provider: str) -> None:
     """The files are written and right; the message names alias, cause and address."""
     place = (
         ["--endpoint", "http://127.0.0.1:9"] if provider == "none" else ["--url", "http://127.0.0.1:9", "--model", "m"]
     )
-    ended = caf("init", "desk", "--name", "desk", "--about", "Informs", "--provider", provider, *place)
+    ended = inside("init", "desk", "--name", "desk", "--about", "Informs", "--provider", provider, *place)
     assert ended.code == 0, ended.err
     names, _, why = next(line for line in ended.out.splitlines() if "Upstream" in line).partition(": ")
     assert set(names.strip().split(", ")) == ({"chatbot"} if provider == "none" else {"swift", "chatbot", "chief"})
@@ -460,47 +454,9 @@ def test_every_setting_of_the_configuration_has_its_reason(inside: Caf, tmp_path
     assert [line.split(":")[0].strip() for line in bare] == ["<<", "<<", "chatbots", "fallback", "emergency"]
 
 
-class Terminal:
-    """`caf init` with somebody at the keyboard."""
-
-    def __init__(self, folder: Path, environment: dict[str, str], *arguments: str) -> None:
-        self._terminal, inner = pty.openpty()
-        # Whoever runs the tests in the background ignores SIGINT, and so would the command.
-        self._process = subprocess.Popen(
-            [*COMMAND, "init", *arguments], stdin=inner, stdout=inner, stderr=inner, cwd=folder, env=environment,
-            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        )  # fmt: skip
-        os.close(inner)
-        self.shown = ""
-        self._read = 0
-
-    def wait_for(self, text: str) -> None:
-        """Read until a text is shown, behind the one that was waited for before."""
-        end = time.monotonic() + 30
-        while (found := self.shown.find(text, self._read)) < 0:
-            if time.monotonic() > end:
-                self._process.kill()
-                self._process.wait()
-                pytest.fail(f"{text!r} is not shown: {self.shown}")
-            if select.select([self._terminal], [], [], 0.2)[0]:
-                self.shown += os.read(self._terminal, 65536).decode()
-        self._read = found + len(text)
-
-    def type(self, line: str) -> None:
-        os.write(self._terminal, line.encode() + b"\n")
-
-    def interrupt(self) -> None:
-        self._process.send_signal(signal.SIGINT)
-
-    def end(self) -> int:
-        code = self._process.wait(30)
-        os.close(self._terminal)
-        return code
-
-
-def test_it_asks_at_a_terminal_and_asks_again_after_a_wrong_answer(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_it_asks_at_a_terminal_and_asks_again_after_a_wrong_answer(tmp_path: Path, terminal: At) -> None:
     """From an empty folder to a first turn, by answers alone."""
-    terminal = Terminal(tmp_path, environment)
+    typist = terminal("init")
     answers = [
         ("Folder for its files", "my desk"), ("What is the chatbot called?", "Tenants' desk"),
         ("What it is for:", "Informs tenants about their rights"), ("Sensitive topics", "eviction, legal tactics"),
@@ -508,10 +464,10 @@ def test_it_asks_at_a_terminal_and_asks_again_after_a_wrong_answer(tmp_path: Pat
         ("A file or folder", ""),
     ]  # fmt: skip
     for question, answer in answers:
-        terminal.wait_for(question)
-        terminal.type(answer)
-    terminal.wait_for("Next:")
-    assert terminal.end() == 0
+        typist.wait_for(question)
+        typist.type(f"{answer}\n")
+    typist.wait_for("Next:")
+    assert typist.end() == 0
     bot = load_everything(tmp_path / "my desk")
     assert (bot.name, [topic.name for topic in bot.settings.sensitive_topics]) == (
         "tenants-desk",
@@ -519,44 +475,42 @@ def test_it_asks_at_a_terminal_and_asks_again_after_a_wrong_answer(tmp_path: Pat
     )
 
 
-def test_options_are_not_asked_for(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_options_are_not_asked_for(tmp_path: Path, terminal: At) -> None:
     """With all of them given nothing is asked, though there is a terminal."""
-    terminal = Terminal(
-        tmp_path, environment, "desk", "--name", "a", "--about", "b", "--sensitive", "none", "--language", "en",
+    typist = terminal(
+        "init", "desk", "--name", "a", "--about", "b", "--sensitive", "none", "--language", "en",
         "--endpoint", "none", "--prompt", "none", "--provider", "none", "--documents", "none",
     )  # fmt: skip
-    terminal.wait_for("Next:")
-    assert terminal.end() == 0
+    typist.wait_for("Next:")
+    assert typist.end() == 0
 
 
-def test_ctrl_c_at_a_question_leaves_nothing(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_ctrl_c_at_a_question_leaves_nothing(tmp_path: Path, terminal: At) -> None:
     """And no traceback."""
-    terminal = Terminal(tmp_path, environment, "desk")
-    terminal.wait_for("What is the chatbot called?")
-    terminal.type("a")
-    terminal.wait_for("What it is for:")
-    time.sleep(0.5)  # until it reads: a signal just before that is noticed only with the next key
-    terminal.interrupt()
-    terminal.wait_for("stopped; nothing was written")
-    assert terminal.end() == 1
-    assert "Traceback" not in terminal.shown
+    typist = terminal("init", "desk")
+    typist.wait_for("What is the chatbot called?")
+    typist.type("a\n")
+    typist.wait_for("What it is for:")
+    typist.interrupt()
+    typist.wait_for("stopped; nothing was written")
+    assert typist.end() == 1
+    assert "Traceback" not in typist.shown
     assert not [*tmp_path.iterdir()]
 
 
-def test_ctrl_c_during_the_turn_keeps_the_files(tmp_path: Path, environment: dict[str, str]) -> None:
+def test_ctrl_c_during_the_turn_keeps_the_files(tmp_path: Path, terminal: At) -> None:
     """A model that takes its time can be left waiting."""
     import socket
 
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
-        terminal = Terminal(tmp_path, environment, "desk", "--yes", "--provider", "url", "--url", url, "--model", "m")
-        terminal.wait_for("you> ")
-        time.sleep(1)
-        terminal.interrupt()
-        terminal.wait_for("Cancelled; the files are written.")
-        terminal.wait_for("Next:")
-        assert terminal.end() == 0
-    assert "Traceback" not in terminal.shown
+        typist = terminal("init", "desk", "--yes", "--provider", "url", "--url", url, "--model", "m")
+        typist.wait_for("you> ")
+        typist.interrupt()
+        typist.wait_for("Cancelled; the files are written.")
+        typist.wait_for("Next:")
+        assert typist.end() == 0
+    assert "Traceback" not in typist.shown
     load_everything(tmp_path / "desk")
 
 

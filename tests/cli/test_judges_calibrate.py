@@ -4,7 +4,6 @@ import asyncio
 import json
 import math
 import time
-from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
@@ -24,10 +23,8 @@ from proxy.config.config import load_config
 from proxy.traces.labels import Label, add
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Attempt, Trace
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Caf
 from tests.proxy.conftest import claims, screening
-
-Caf = Callable[..., Ended]
 
 CONFIG = """\
 # Ours.
@@ -129,9 +126,9 @@ def accepts_below(folder: Path) -> list[float | None]:
     return [plan.accept_below for plan in plans]
 
 
-def test_thresholds_are_chosen_and_shown(caf: Caf, folder: Path) -> None:
+def test_thresholds_are_chosen_and_shown(inside: Caf, folder: Path) -> None:
     """With recall, its interval, the cross-validated one, and what the screen settles."""
-    ended = caf("judges", "calibrate", "--data", "cases.jsonl")
+    ended = inside("judges", "calibrate", "--data", "cases.jsonl")
     assert ended.code == 0, ended.err
     for said in (
         f"accept_below {score_of('transparency'):g}",

@@ -1,15 +1,14 @@
 """`caf judges compare`: two prompts, stages or models on the same cases."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Caf
 from tests.cli.upstream import COST, Upstream, lay_out, serving, write_prompt
 
-Caf = Callable[..., Ended]
 COMPARE = ("judges", "compare", "--data", "cases.yaml")
 
 
@@ -26,9 +25,9 @@ def upstream(tmp_path: Path) -> Iterator[Upstream]:
         yield one
 
 
-def test_figures_of_both_and_what_changed_are_printed(caf: Caf, upstream: Upstream) -> None:
+def test_figures_of_both_and_what_changed_are_printed(inside: Caf, upstream: Upstream) -> None:
     """One line for recall, one for specificity, one for both, and the cases."""
-    ended = caf(*COMPARE, "swift", "chief", "--judge", "tone")
+    ended = inside(*COMPARE, "swift", "chief", "--judge", "tone")
     assert (ended.code, ended.err) == (0, "")
     lines = [line.split() for line in ended.out.splitlines()]
     assert ["recall", "3", ".33", ".67", "+.33", "0", "1", "1"] in lines

@@ -5,15 +5,14 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import COMMAND, ROOT, Ended
+from tests.cli.conftest import COMMAND, Caf, Ended
 from tests.cli.upstream import COST, Upstream, lay_out, serving, write_prompt
 
-Caf = Callable[..., Ended]
 EVAL = ("judges", "eval", "--data", "cases.yaml", "--stage", "swift", "--judge", "tone")
 RIGHT = {"r1": "reject", "r3": "warn", "r5": "reject"}
 
@@ -504,10 +503,3 @@ def test_wrong_usage_is_told_before_anything_is_asked(
     assert ended.code == 2
     assert said in ended.err
     assert upstream.requests == []
-
-
-def test_help_is_there_without_loading_what_measures() -> None:
-    """Neither SciPy nor the server, until something is measured."""
-    code = "import cli.main, sys; print(sorted({'scipy', 'numpy', 'jinja2', 'pydantic'} & {m.split('.')[0] for m in sys.modules}))"
-    done = subprocess.run([COMMAND[0], "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
-    assert done.stdout == "[]\n"

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +12,8 @@ import yaml
 from judges.prompt import load_prompt
 from proxy.config.blueprint import assemble
 from proxy.config.config import load_config
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Caf, Ended
 from tests.proxy.conftest import NO_PROBLEMS, screening
-
-Caf = Callable[..., Ended]
 
 JUDGES = ("source_fidelity", "transparency", "role")
 CONFIG = """\

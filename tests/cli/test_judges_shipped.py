@@ -1,6 +1,5 @@
 """The shipped scenarios under configurations of one's own: measured with what they were labelled for, which is said."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,9 +10,7 @@ from judges.evaluation import shipped_scenarios as shipped
 from judges.evaluation.labelled import ScenarioDefaults
 from knowledge_base.library import load
 from proxy.config.config import load_config
-from tests.cli.conftest import ROOT, Ended
-
-Caf = Callable[..., Ended]
+from tests.cli.conftest import ROOT, Caf
 
 CONFIG = """\
 models: {m: {engine: embedded}}

@@ -5,7 +5,6 @@ import os
 import pty
 import re
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,9 +13,7 @@ import yaml
 from judges.prompt import load_prompt
 from proxy.config.blueprint import assemble
 from proxy.config.config import load_config
-from tests.cli.conftest import COMMAND, ROOT, Ended
-
-Caf = Callable[..., Ended]
+from tests.cli.conftest import COMMAND, ROOT, Caf, Ended
 
 CONFIG = """\
 models:

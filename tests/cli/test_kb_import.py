@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,8 @@ from aiohttp import web
 from cli.extras import missing_extras
 from cli.main import app
 from knowledge_base.library import load
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Caf
 from tests.knowledge_base.building import documents
-
-Caf = Callable[..., Ended]
 
 MARKDOWN = "# Sleep\n\nSleep helps you to recover well.\n\n## Naps\n\nNaps should be short ones.\n"
 CONFIG = """\
@@ -170,27 +168,27 @@ def upstream() -> Iterator[dict[str, Any]]:
         yield state | {"state": state, "address": address}
 
 
-def test_a_model_writes_the_summaries(caf: Caf, folder: Path, upstream: dict[str, Any]) -> None:
+def test_a_model_writes_the_summaries(inside: Caf, folder: Path, upstream: dict[str, Any]) -> None:
     """Over HTTP, and once: what has not changed is not asked for again. If it fails, they are extracted."""
     model = f"engine: openai, base_url: '{upstream['address']}/v1', max_attempts: 1"
     (folder / "config.yaml").write_text(CONFIG.format(model=model))
     command = ("kb", "import", "sleep.md", "--into", "s", "--summaries", "mini")
-    ended = caf(*command)
+    ended = inside(*command)
     assert (ended.code, ended.err) == (0, "")
     assert "summaries: written by mini. Read each section" in ended.out
     assert load(folder / "s")["sleep"].summary == "Answers how to sleep."
     assert "summary_by: mini" in (folder / "s" / "sleep.md").read_text()
     (request,) = upstream["requests"]
     assert json.loads(request["messages"][1]["content"])["title"] == "Sleep"
-    assert caf(*command).code == 0
+    assert inside(*command).code == 0
     assert len(upstream["requests"]) == 1
     upstream["state"]["answer"] = "none"
-    ended = caf(*command[:2], "notes.txt", *command[3:])
+    ended = inside(*command[:2], "notes.txt", *command[3:])
     assert ended.code == 1
     assert "problem  notes: mini gave no summary (UnreadableAnswer" in ended.out
     assert load(folder / "s")["notes"].summary == "Open on Mondays from 9 to 5."
     upstream["state"]["answer"] = '{"summary": "Answers when it is open."}'
-    assert caf(*command[:2], "notes.txt", *command[3:], "--overwrite").code == 0
+    assert inside(*command[:2], "notes.txt", *command[3:], "--overwrite").code == 0
     assert load(folder / "s")["notes"].summary == "Answers when it is open."
 
 

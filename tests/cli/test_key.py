@@ -1,7 +1,6 @@
 """`caf key`."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,9 +8,7 @@ import pytest
 from proxy.audit.folder import chain_files, verify
 from proxy.tenants.key_ring import KeyRing
 from proxy.tenants.keys import load
-from tests.cli.conftest import Ended
-
-Caf = Callable[..., Ended]
+from tests.cli.conftest import Caf
 
 
 def test_a_key_is_shown_once_and_works(inside: Caf, tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import json
 import re
 import stat
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,10 +10,9 @@ import pytest
 from scoring.folder import RunFolder
 from scoring.people.folder import CHECKPOINTS
 from scoring.transcript import QUESTIONS, Place, RatingLine
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Caf
 from tests.scoring.people.made_up_run import TELLING, exchange, exchanges, write_run
 
-Inside = Callable[..., Ended]
 MODEL = RatingLine(place=exchange().place, rater="model", score=4)
 
 
@@ -51,7 +49,7 @@ def snapshot(run: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in run.rglob("*") if path.is_file()}
 
 
-def test_each_rater_gets_a_blind_page_and_the_run_keeps_the_key(inside: Inside, run: Path) -> None:
+def test_each_rater_gets_a_blind_page_and_the_run_keeps_the_key(inside: Caf, run: Path) -> None:
     """With the conversation before each reply; pages and keys are for their owner alone."""
     ended = inside("rate", "export", run, "--rater", "anna", "--rater", "ben", "--seed", "7", "--duplicates", "0.25")
     assert ended.code == 0, ended.err
@@ -70,7 +68,7 @@ def test_each_rater_gets_a_blind_page_and_the_run_keeps_the_key(inside: Inside, 
     ]  # fmt: skip
 
 
-def test_a_limit_and_a_folder_can_be_given(inside: Inside, run: Path, tmp_path: Path) -> None:
+def test_a_limit_and_a_folder_can_be_given(inside: Caf, run: Path, tmp_path: Path) -> None:
     """Pages go there; the key stays with the run."""
     ended = inside("rate", "export", run, "--rater", "anna", "--items", 6, "--duplicates", 0, "--out", tmp_path / "go")
     assert ended.code == 0, ended.err
@@ -78,7 +76,7 @@ def test_a_limit_and_a_folder_can_be_given(inside: Inside, run: Path, tmp_path: 
     assert len(key(run)["items"]) == 6
 
 
-def test_sections_can_be_put_into_the_page(inside: Inside, run: Path, tmp_path: Path) -> None:
+def test_sections_can_be_put_into_the_page(inside: Caf, run: Path, tmp_path: Path) -> None:
     """Who is to say what the sources support needs them."""
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb/sleep.md").write_text("---\nid: sleep\ntitle: Sleep\nsummary: On sleep.\n---\nSleep at night.\n")
@@ -90,7 +88,7 @@ def test_sections_can_be_put_into_the_page(inside: Inside, run: Path, tmp_path: 
     assert shown(run / "rating/rating-anna.html")["sections"]["sleep"]["text"].strip() == "Sleep at night."
 
 
-def test_only_transcripts_are_needed(inside: Inside, run: Path) -> None:
+def test_only_transcripts_are_needed(inside: Caf, run: Path) -> None:
     """What is lacking is told where it changes what raters see."""
     for name in ("manifest.json", "checkpoints.json", "ratings.jsonl"):
         (run / name).unlink()
@@ -101,7 +99,7 @@ def test_only_transcripts_are_needed(inside: Inside, run: Path) -> None:
     assert len(ratings(run)) == 16
 
 
-def test_raters_see_what_was_said_before_a_question(inside: Inside, tmp_path: Path) -> None:
+def test_raters_see_what_was_said_before_a_question(inside: Caf, tmp_path: Path) -> None:
     """ "Again, but simpler" means nothing without the reply before it; a question that nothing preceded is no warning."""
     places = [Place(arm="on", facilitator=QUESTIONS, checkpoint=id, sample=0, turn=1) for id in ("again", "plain")]
     run = write_run(tmp_path / "run", [exchange(place=place) for place in places])
@@ -121,7 +119,7 @@ def test_raters_see_what_was_said_before_a_question(inside: Inside, tmp_path: Pa
     )
 
 
-def test_a_page_in_work_is_not_made_void(inside: Inside, run: Path) -> None:
+def test_a_page_in_work_is_not_made_void(inside: Caf, run: Path) -> None:
     """The same page can be written again; another one takes --replace."""
     inside("rate", "export", run, "--rater", "anna", "--seed", 1)
     before = snapshot(run)
@@ -134,7 +132,7 @@ def test_a_page_in_work_is_not_made_void(inside: Inside, run: Path) -> None:
     assert key(run)["seed"] == 2
 
 
-def test_a_page_of_another_run_is_not_overwritten(inside: Inside, run: Path, tmp_path: Path) -> None:
+def test_a_page_of_another_run_is_not_overwritten(inside: Caf, run: Path, tmp_path: Path) -> None:
     """Two runs exported into one folder."""
     other = write_run(tmp_path / "other", exchanges(samples=2))
     out = ("--rater", "anna", "--out", tmp_path)
@@ -155,7 +153,7 @@ def test_a_page_of_another_run_is_not_overwritten(inside: Inside, run: Path, tmp
         ([], "--rater"),
     ],
 )
-def test_wrong_usage_of_export_writes_nothing(inside: Inside, run: Path, arguments: list[str], says: str) -> None:
+def test_wrong_usage_of_export_writes_nothing(inside: Caf, run: Path, arguments: list[str], says: str) -> None:
     """And says what would be right."""
     before = snapshot(run)
     ended = inside("rate", "export", run, *arguments)
@@ -175,7 +173,7 @@ def test_wrong_usage_of_export_writes_nothing(inside: Inside, run: Path, argumen
         ("rating/key-anna.json", "{}", "is no key: page: Field required"),
     ],
 )
-def test_a_damaged_run_is_told_by_file(inside: Inside, run: Path, file: str, text: str | None, says: str) -> None:
+def test_a_damaged_run_is_told_by_file(inside: Caf, run: Path, file: str, text: str | None, says: str) -> None:
     """What is not there is one thing, what is broken another."""
     (run / "rating").mkdir()
     (run / file).write_text(text) if text is not None else (run / file).unlink()
@@ -184,7 +182,7 @@ def test_a_damaged_run_is_told_by_file(inside: Inside, run: Path, file: str, tex
     assert re.search(re.escape(f"{run}/{file}:") + " ?" + re.escape(says), ended.err), ended.err
 
 
-def test_ratings_are_added_and_what_was_there_stays(inside: Inside, run: Path) -> None:
+def test_ratings_are_added_and_what_was_there_stays(inside: Caf, run: Path) -> None:
     """Each rater under an own name; what was rated twice is kept aside."""
     inside("rate", "export", run, "--rater", "anna", "--rater", "ben", "--duplicates", "0.25")
     ended = inside("rate", "import", run, give(run, "anna"), give(run, "ben", score=1))
@@ -203,7 +201,7 @@ def test_ratings_are_added_and_what_was_there_stays(inside: Inside, run: Path) -
     assert Place.model_validate(twice["twins"][0]["place"]).arm in ("on", "off")
 
 
-def test_a_second_import_needs_replace_and_replaces_only_that_rater(inside: Inside, run: Path) -> None:
+def test_a_second_import_needs_replace_and_replaces_only_that_rater(inside: Caf, run: Path) -> None:
     """Ratings of others, and the model's, stay as they are."""
     inside("rate", "export", run, "--rater", "anna", "--rater", "ben")
     inside("rate", "import", run, give(run, "anna"), give(run, "ben"))
@@ -218,7 +216,7 @@ def test_a_second_import_needs_replace_and_replaces_only_that_rater(inside: Insi
     assert sorted((one.rater, one.score) for one in held[1:]) == [("human:anna", 0)] * 16 + [("human:ben", 3)] * 16
 
 
-def test_one_faulty_file_keeps_all_out(inside: Inside, run: Path) -> None:
+def test_one_faulty_file_keeps_all_out(inside: Caf, run: Path) -> None:
     """Every fault of every file is told, and nothing is written."""
     inside("rate", "export", run, "--rater", "anna", "--rater", "ben", "--duplicates", 0)
     good, short, wrong = give(run, "anna"), give(run, "ben", drop=3), run.parent / "absent.json"
@@ -234,7 +232,7 @@ def test_one_faulty_file_keeps_all_out(inside: Inside, run: Path) -> None:
     assert len(ratings(run)) == 1 + 16 + 13
 
 
-def test_a_file_of_another_run_is_refused(inside: Inside, run: Path, tmp_path: Path) -> None:
+def test_a_file_of_another_run_is_refused(inside: Caf, run: Path, tmp_path: Path) -> None:
     """Its ids would mean other replies."""
     inside("rate", "export", run, "--rater", "anna")
     ended = inside("rate", "import", run, give(run, page="feed"))
@@ -245,7 +243,7 @@ def test_a_file_of_another_run_is_refused(inside: Inside, run: Path, tmp_path: P
     assert f"{other}/rating: holds no key of a page; name the run that `caf rate export` was given" in ended.err
 
 
-def test_damaged_ratings_are_not_rewritten(inside: Inside, run: Path) -> None:
+def test_damaged_ratings_are_not_rewritten(inside: Caf, run: Path) -> None:
     """A line that cannot be read may be somebody's rating."""
     inside("rate", "export", run, "--rater", "anna")
     (run / "ratings.jsonl").write_text(MODEL.model_dump_json() + '\n{"place": 3}\n')
@@ -255,7 +253,7 @@ def test_damaged_ratings_are_not_rewritten(inside: Inside, run: Path) -> None:
     assert f"{run}/ratings.jsonl:2: Input should be" in ended.err
 
 
-def test_a_line_that_was_cut_off_does_not_stop_the_import(inside: Inside, run: Path) -> None:
+def test_a_line_that_was_cut_off_does_not_stop_the_import(inside: Caf, run: Path) -> None:
     """A run that was killed leaves one; it is passed over by all who read, and still passed over afterwards."""
     inside("rate", "export", run, "--rater", "anna")
     (run / "ratings.jsonl").write_text(MODEL.model_dump_json() + '\n{"place": ')
@@ -265,7 +263,7 @@ def test_a_line_that_was_cut_off_does_not_stop_the_import(inside: Inside, run: P
     assert (held[0], len(held)) == (MODEL, 17)
 
 
-def test_a_write_that_fails_leaves_everything(inside: Inside, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_that_fails_leaves_everything(inside: Caf, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A full disk must not cost the ratings that were there."""
     inside("rate", "export", run, "--rater", "anna")
     file, before = give(run), snapshot(run)
@@ -277,11 +275,3 @@ def test_a_write_that_fails_leaves_everything(inside: Inside, run: Path, monkeyp
     ended = inside("rate", "import", run, file)
     assert (ended.code, snapshot(run)) == (2, before)
     assert f"{run}/ratings.jsonl: cannot be written: No space left on device" in ended.err
-
-
-@pytest.mark.parametrize("verb", [["rate"], ["rate", "export"], ["rate", "import"]], ids=" ".join)
-def test_every_verb_has_an_example(inside: Inside, verb: list[str]) -> None:
-    """Help without an example helps half."""
-    ended = inside(*verb, "--help")
-    assert ended.code == 0
-    assert "Example" in ended.out

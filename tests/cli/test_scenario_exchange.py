@@ -1,16 +1,12 @@
 """`caf scenario import` and `export`: what other people labelled can be judged, and ours goes out."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from scenarios.scenario_files import load_rows
 from scenarios.tables import read
-from tests.cli.conftest import Ended
-
-Caf = Callable[..., Ended]
+from tests.cli.conftest import Caf
 
 BEGIN = """\
 model\tknowledge\tmessage\tresponse\tbegin_label
@@ -52,17 +48,6 @@ def test_without_out_the_rows_are_printed(inside: Caf, begin: Path) -> None:
     assert ended.err.startswith("caf: 3 scenarios in 2 families\n")
 
 
-def test_rows_without_a_label_are_faults_with_their_numbers(inside: Caf, begin: Path, tmp_path: Path) -> None:
-    """And nothing is written."""
-    ended = inside("scenario", "import", "begin.tsv", *LABELS, BOTH, "--out", "begin.jsonl")
-    assert ended.code == 2
-    assert ended.err == (
-        "caf: begin.tsv: row 3: begin_label: 'Generic' is no label; there is 'fully attributable', "
-        "'not fully attributable'\n"
-    )
-    assert not (tmp_path / "begin.jsonl").exists()
-
-
 def test_many_faults_are_told_in_part(inside: Caf, tmp_path: Path) -> None:
     """A set of the wrong kind has one in every row."""
     (tmp_path / "a.csv").write_text("response,split\n" + "x,train\n" * 50)
@@ -86,18 +71,6 @@ def test_files_are_their_owners_and_not_overwritten(inside: Caf, begin: Path, tm
         assert ended.err == f"caf: {file.name}: is there already; give another name, or --overwrite\n"
         assert inside("scenario", *given, "--overwrite").code == 0
         assert (file.read_text(), file.stat().st_mode & 0o777) == (whole, 0o600)
-
-
-@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
-def test_what_is_exported_can_be_imported(inside: Caf, tmp_path: Path, ending: str) -> None:
-    """The same scenarios come back."""
-    row = {"id": "a", "family": "f", "response": "Hé\n", "sources": [{"id": "s", "text": "t"}]}
-    row |= {"expect": {"role": ["warn", "reject"]}, "tags": ["x"]}
-    (tmp_path / "rows.jsonl").write_text(json.dumps(row))
-    ended = inside("scenario", "export", "rows.jsonl", "--out", f"all.{ending}")
-    assert (ended.code, ended.err) == (0, f"wrote all.{ending}: 1 scenarios in 1 families\n")
-    assert inside("scenario", "import", f"all.{ending}", "--out", "back.jsonl").code == 0
-    assert load_rows(tmp_path / "back.jsonl") == load_rows(tmp_path / "rows.jsonl")
 
 
 def test_the_shipped_scenarios_are_exported_by_default(inside: Caf, tmp_path: Path) -> None:

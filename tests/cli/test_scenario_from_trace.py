@@ -1,7 +1,6 @@
 """`caf scenario from-trace`: a traced turn becomes a labelled case."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,10 +16,8 @@ from proxy.traces.redaction import redact
 from proxy.traces.trace import Attempt, Trace, TracedDocument
 from scenarios.scenario import Earlier, Scenario
 from scenarios.scenario_files import load
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Caf
 from tests.cli.test_trace_label import SECTION, laid_out, store, turn
-
-Caf = Callable[..., Ended]
 
 
 @pytest.fixture
@@ -41,9 +38,9 @@ def made(folder: Path) -> Scenario:
     return scenario
 
 
-def test_a_turn_becomes_a_scenario(caf: Caf, file: Path, tmp_path: Path) -> None:
+def test_a_turn_becomes_a_scenario(inside: Caf, file: Path, tmp_path: Path) -> None:
     """Message, history without the line of sources, the draft that was judged, what it cites; it loads as it is."""
-    ended = caf("scenario", "from-trace", "7f3a", "--out", "out.yaml", "--family", "sleepless")
+    ended = inside("scenario", "from-trace", "7f3a", "--out", "out.yaml", "--family", "sleepless")
     assert ended.code == 0, ended.err
     family = load(tmp_path / "out.yaml")
     assert (family.family, family.split) == ("sleepless", "dev")

@@ -1,16 +1,13 @@
 """`caf schema`: the schemas in docs/ are those of the code, and what we ship obeys them."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
 from cli.schema import schemas
-from tests.cli.conftest import ROOT, Ended
-
-Caf = Callable[..., Ended]
+from tests.cli.conftest import ROOT, Caf
 
 
 @pytest.mark.parametrize(
@@ -21,18 +18,18 @@ def test_the_schemas_in_docs_are_up_to_date(name: str) -> None:
     assert (ROOT / "docs" / "schemas" / name).read_text() == schemas()[name]
 
 
-def test_the_command_writes_them(caf: Caf, tmp_path: Path) -> None:
+def test_the_command_writes_them(inside: Caf, tmp_path: Path) -> None:
     """Into docs/schemas, or where it is told."""
     names = ["config.json", "checkpoint.json", "scenario.json", "questions.json", "experiment.json", "transcript.json"]
-    assert caf("schema").out.splitlines() == [f"docs/schemas/{name}" for name in names]
-    assert caf("schema", "--out", "elsewhere").code == 0
+    assert inside("schema").out.splitlines() == [f"docs/schemas/{name}" for name in names]
+    assert inside("schema", "--out", "elsewhere").code == 0
     assert (tmp_path / "elsewhere" / "config.json").read_text() == schemas()["config.json"]
 
 
-def test_a_place_that_cannot_be_written_is_named(caf: Caf, tmp_path: Path) -> None:
+def test_a_place_that_cannot_be_written_is_named(inside: Caf, tmp_path: Path) -> None:
     """One line, exit code 2."""
     (tmp_path / "taken").write_text("")
-    ended = caf("schema", "--out", "taken")
+    ended = inside("schema", "--out", "taken")
     assert ended.code == 2
     assert "taken: cannot be written: File exists" in ended.err
 

@@ -4,12 +4,10 @@ import json
 import re
 import signal
 import socket
-import subprocess
 import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,9 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from judges.weights import weights_id
-from tests.cli.conftest import COMMAND, ROOT, Ended
-
-Caf = Callable[..., Ended]
+from tests.cli.conftest import ROOT, Caf, Serve, Serving
 
 PASSTHROUGH = """\
 models: {m: {engine: embedded}}
@@ -40,57 +36,10 @@ chatbots:
 """
 
 
-class Serving:
-    """A `caf serve` that runs."""
-
-    def __init__(self, cwd: Path, environment: dict[str, str], *options: str, under: Sequence[str] = ()) -> None:
-        self.process = subprocess.Popen(
-            [*under, *COMMAND, "serve", "--port", "0", *options],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=cwd,
-            env=environment,
-        )
-        assert self.process.stdout is not None
-        self.said: list[str] = []
-        for line in self.process.stdout:
-            self.said.append(line.rstrip("\n"))
-            if line.startswith("Ctrl-C"):
-                break
-        assert self.said, self.process.stderr and self.process.stderr.read()
-        self.address = self.said[0].removeprefix("CAF serves ")
-
-    def get(self, path: str) -> str:
-        with urllib.request.urlopen(f"{self.address}{path}", timeout=10) as response:
-            return response.read().decode()
-
-    def end(self, number: signal.Signals) -> tuple[int, str, str]:
-        self.process.send_signal(number)
-        out, err = self.process.communicate(timeout=20)
-        return self.process.returncode, out, err
-
-
-@pytest.fixture
-def serving(tmp_path: Path, environment: dict[str, str]) -> Iterator[Callable[..., Serving]]:
-    started: list[Serving] = []
-
-    def start(*options: str, config: str = PASSTHROUGH, under: Sequence[str] = ()) -> Serving:
-        (tmp_path / "config.yaml").write_text(config)
-        started.append(Serving(tmp_path, environment, *options, under=under))
-        return started[-1]
-
-    yield start
-    for one in started:
-        if one.process.poll() is None:
-            one.process.kill()
-            one.process.communicate()
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_it_serves_until_it_is_told_to_stop(serving: Callable[..., Serving], number: signal.Signals) -> None:
+def test_it_serves_until_it_is_told_to_stop(serving: Serve, number: signal.Signals) -> None:
     """Port 0 takes a free one, which is printed; Ctrl-C and SIGTERM end it with code 0 and without a traceback."""
-    proxy = serving()
+    proxy = serving(config=PASSTHROUGH)
     assert json.loads(proxy.get("/models"))["data"][0]["id"] == "plain"
     assert proxy.said[1] == "  chatbots  plain (passthrough)"
     assert proxy.said[2] == "  config    config.yaml"
@@ -108,9 +57,9 @@ def test_it_serves_until_it_is_told_to_stop(serving: Callable[..., Serving], num
         b"GET /" + b"x" * 20_000 + b" HTTP/1.1\r\nHost: x\r\n\r\n",
     ],
 )
-def test_what_cannot_be_read_is_refused_in_openais_form(serving: Callable[..., Serving], sent: bytes) -> None:
+def test_what_cannot_be_read_is_refused_in_openais_form(serving: Serve, sent: bytes) -> None:
     """And nobody is told which versions of Python and aiohttp are at work, nor what was read."""
-    proxy = serving()
+    proxy = serving(config=PASSTHROUGH)
     host, port = proxy.address.removeprefix("http://").removesuffix("/v1").split(":")
     with socket.create_connection((host, int(port)), timeout=10) as link:
         link.sendall(sent)
@@ -124,7 +73,7 @@ def test_what_cannot_be_read_is_refused_in_openais_form(serving: Callable[..., S
 
 @pytest.mark.skipif(sys.platform != "linux", reason="sets a limit of open files by sh")
 def test_few_files_that_may_be_open_are_few_connections_and_lock_nobody_out(
-    tmp_path: Path, environment: dict[str, str], serving: Callable[..., Serving]
+    tmp_path: Path, environment: dict[str, str], serving: Serve
 ) -> None:
     """Of 200 half requests at 128 files, those are held that fit; who comes then is served, and the log tells."""
     proxy = serving(config=PASSTHROUGH, under=["sh", "-c", 'ulimit -n 128 && exec "$@"', "sh"])
@@ -146,7 +95,7 @@ def test_few_files_that_may_be_open_are_few_connections_and_lock_nobody_out(
     assert (code, err.count("connections refused")) == (0, 1)
 
 
-def test_an_open_turn_may_finish_when_it_is_told_to_stop(serving: Callable[..., Serving]) -> None:
+def test_an_open_turn_may_finish_when_it_is_told_to_stop(serving: Serve) -> None:
     """Stopping gently: the reply that is on its way arrives, new connections are refused."""
     slow = 'models: {m: {engine: scripted, script: [{delay_s: 1.5, reply: "Here I am."}]}}\n'
     proxy = serving(config=slow + PASSTHROUGH.split("\n", 1)[1])
@@ -174,7 +123,7 @@ def test_the_shipped_configuration_is_the_default(tmp_path: Path, environment: d
         proxy.end(signal.SIGTERM)
 
 
-def test_an_address_that_others_can_reach_needs_keys(caf: Caf, tmp_path: Path, serving: Callable[..., Serving]) -> None:
+def test_an_address_that_others_can_reach_needs_keys(caf: Caf, tmp_path: Path, serving: Serve) -> None:
     """Without any it is not served; with some, what else is not safe is said at the start."""
     (tmp_path / "config.yaml").write_text(PASSTHROUGH)
     refused = caf("serve", "--port", "0", "--host", "0.0.0.0")
@@ -250,9 +199,7 @@ def test_a_missing_configuration_is_named(caf: Caf) -> None:
     assert "caf: clinic.yaml: cannot be read" in ended.err
 
 
-def test_a_key_of_a_chatbot_that_is_not_there_is_told_and_no_fault(
-    caf: Caf, tmp_path: Path, serving: Callable[..., Serving]
-) -> None:
+def test_a_key_of_a_chatbot_that_is_not_there_is_told_and_no_fault(caf: Caf, tmp_path: Path, serving: Serve) -> None:
     """By its id, at the start and when the configuration is read again; a revoked one is of no interest."""
     config = PASSTHROUGH + "keys: {file: keys.json}\n"
     ids = [caf("key", "create", "x", "--chatbot", "nosuch", "--file", "keys.json").out.split("-")[1] for _ in range(2)]
@@ -268,9 +215,7 @@ def test_a_key_of_a_chatbot_that_is_not_there_is_told_and_no_fault(
     assert proxy.end(signal.SIGTERM)[0] == 0
 
 
-def test_a_threshold_for_other_weights_is_told_and_no_fault(
-    caf: Caf, tmp_path: Path, serving: Callable[..., Serving]
-) -> None:
+def test_a_threshold_for_other_weights_is_told_and_no_fault(caf: Caf, tmp_path: Path, serving: Serve) -> None:
     """With its key and what to do, at the start and when the configuration is read again; one that holds is not."""
     judges = (
         "{name: source_fidelity, stages: [local], accept_below: 0.3}",

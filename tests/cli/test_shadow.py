@@ -3,16 +3,14 @@
 import dataclasses
 import json
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from proxy.traces.store import TraceStore
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Caf
 from tests.proxy.traces.test_shadow import LEFT_OUT, TURNS, turn
 
-Caf = Callable[..., Ended]
 CONFIG = "models: {m: {engine: embedded}}\nchatbots: {p: {kind: passthrough, model: m}}\n"
 
 

@@ -5,17 +5,16 @@ import json
 import os
 import signal
 import sqlite3
-import subprocess
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import closing
+from contextlib import AsyncExitStack, closing
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
 
-from tests.cli.conftest import COMMAND
+from tests.cli.conftest import Serve, Serving
 
 ROLE = "role: Answers questions about sleep.\n    refiner: null\n    emergency: {contact: Call 112.}"
 
@@ -31,11 +30,11 @@ def config(reply: str, delay_s: float = 0.0, more: str = "", **server: Any) -> s
     )
 
 
-class Serving:
+class Client:
     """A `caf serve` that runs, and a client for it."""
 
-    def __init__(self, folder: Path, process: subprocess.Popen[str], address: str) -> None:
-        self.folder, self.process, self.address = folder, process, address
+    def __init__(self, folder: Path, proxy: Serving) -> None:
+        self.folder, self.process, self.address = folder, proxy.process, proxy.address
         self.session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0))
 
     async def ask(self, *said: str, session: aiohttp.ClientSession | None = None, **more: Any) -> tuple[int, str]:
@@ -73,34 +72,19 @@ class Serving:
             return [dict(zip(columns, row, strict=True)) for row in store.execute("select * from turns")]
 
 
-Start = Callable[..., Awaitable[Serving]]
+Start = Callable[..., Awaitable[Client]]
 
 
 @pytest.fixture
-async def serve(tmp_path: Path, environment: dict[str, str]) -> AsyncIterator[Start]:
-    started: list[Serving] = []
+async def serve(tmp_path: Path, serving: Serve) -> AsyncIterator[Start]:
+    async with AsyncExitStack() as ends:
 
-    async def start(text: str) -> Serving:
-        (tmp_path / "config.yaml").write_text(text)
-        process = subprocess.Popen(  # noqa: ASYNC220
-            [*COMMAND, "serve", "--port", "0", "--log-level", "warning"],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=environment,
-        )  # fmt: skip
-        line = await asyncio.to_thread(process.stdout.readline)
-        assert line.startswith("CAF serves "), line + process.stderr.read()
-        started.append(Serving(tmp_path, process, line.split()[2]))
-        while not (await asyncio.to_thread(process.stdout.readline)).startswith("Ctrl-C"):
-            pass
-        return started[-1]
+        async def start(text: str) -> Client:
+            one = Client(tmp_path, await asyncio.to_thread(serving, "--log-level", "warning", config=text))
+            ends.push_async_callback(one.session.close)
+            return one
 
-    yield start
-    for one in started:
-        await one.session.close()
-        if one.process.poll() is None:
-            one.process.kill()
-        one.process.wait()
-        for pipe in (one.process.stdout, one.process.stderr):
-            pipe.close()
+        yield start
 
 
 async def test_sigterm_under_load_finishes_what_was_taken_on(serve: Start) -> None:

@@ -3,15 +3,12 @@
 import dataclasses
 import json
 import time
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import get_args
 
 import pytest
 import typer
 
-from cli import trace
 from cli.story import story
 from cli.trace import parse_since
 from judges.observation import Assertion, Claims, Crisis, Opinion, Sign
@@ -21,10 +18,8 @@ from proxy.traces.file import decode, encode
 from proxy.traces.query import list_turns
 from proxy.traces.redaction import redact
 from proxy.traces.store import TraceStore
-from proxy.traces.trace import Attempt, Outcome, SelectedSource, ShownWarning, Trace
-from tests.cli.conftest import Ended
-
-Caf = Callable[..., Ended]
+from proxy.traces.trace import Attempt, SelectedSource, ShownWarning, Trace
+from tests.cli.conftest import Caf
 
 CLAIMS = Claims(
     assertions=[
@@ -244,11 +239,6 @@ def test_purge_deletes_what_it_is_told(inside: Caf, file: Path, options: list[st
     ended = inside("trace", "purge", *options)
     assert (ended.code, ended.out) == (0, said)
     assert {turn.turn_id[0] for turn in list_turns(file)} == set(left)
-
-
-def test_outcomes_to_choose_from_are_those_of_the_proxy() -> None:
-    """The words are written down once more, so that the help needs no proxy; they must not part."""
-    assert set(get_args(trace.Outcome)) == set(get_args(Outcome))
 
 
 def test_times_may_be_ages_or_dates() -> None:

@@ -1,7 +1,6 @@
 """`caf trace` and its relatives on traces in PostgreSQL, which they find by the configuration."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,11 +8,9 @@ import pytest
 from proxy.traces.backend import Database
 from proxy.traces.labels import labels
 from proxy.traces.store import TraceStore
-from tests.cli.conftest import Ended
+from tests.cli.conftest import Caf
 from tests.cli.test_trace_label import CONFIG, SECTION, turn
 from tests.postgres_server import PASSWORD_ENV
-
-Caf = Callable[..., Ended]
 
 
 @pytest.fixture

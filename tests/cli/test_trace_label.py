@@ -4,7 +4,6 @@ import dataclasses
 import json
 import sqlite3
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,9 +15,7 @@ from proxy.traces.query import list_turns, purge
 from proxy.traces.redaction import redact
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Attempt, Trace, TracedDocument
-from tests.cli.conftest import Ended
-
-Caf = Callable[..., Ended]
+from tests.cli.conftest import Caf
 
 CONFIG = """
 models: {m: {engine: embedded}}
@@ -76,16 +73,16 @@ def counted(path: Path) -> dict[str, str]:
     return {label.judge: label.verdict for of_turn in labels(path).values() for label in of_turn}
 
 
-def test_a_label_is_kept_and_shown_with_the_turn(caf: Caf, file: Path) -> None:
+def test_a_label_is_kept_and_shown_with_the_turn(inside: Caf, file: Path) -> None:
     """In the story and for programs; the answer says what the judge had said."""
-    ended = caf("trace", "label", "7f3a", "--judge", "role", "--verdict", "accept", "--note", NOTE)
+    ended = inside("trace", "label", "7f3a", "--judge", "role", "--verdict", "accept", "--note", NOTE)
     assert (ended.code, ended.out) == (0, "7f3a7f3a: role should be accept (it said reject)\n")
-    shown = caf("trace", "show", "7f3a").out
+    shown = inside("trace", "show", "7f3a").out
     assert "Labelled by a person\n  role should be accept (" in shown
     assert shown.rstrip().endswith(NOTE)
-    (given,) = json.loads(caf("trace", "show", "7f3a", "--json").out)["labels"]
+    (given,) = json.loads(inside("trace", "show", "7f3a", "--json").out)["labels"]
     assert (given["judge"], given["verdict"], given["note"], given["choice"]) == ("role", "accept", NOTE, 0)
-    assert "Labelled" not in caf("trace", "show", "b0b0").out
+    assert "Labelled" not in inside("trace", "show", "b0b0").out
 
 
 def test_labelled_turns_can_be_listed(inside: Caf, file: Path) -> None:

@@ -15,18 +15,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.cli.conftest import COMMAND, ROOT, Ended
+from tests.cli.conftest import COMMAND, Caf, shipped_config
 from tests.redis_server import INSTALLED, RedisServer
 
 needs_redis = pytest.mark.skipif(not INSTALLED, reason="needs redis-server: apt-get install redis-server")
 
 
 def configured(folder: Path, **memory: object) -> Path:
-    config = yaml.safe_load((ROOT / "config.yaml").read_text())
-    bot = config["chatbots"]["schizophrenia"]
-    bot["role"], bot["knowledge_base"] = str(ROOT / bot["role"]), str(ROOT / bot["knowledge_base"])
-    config["memory"], config["privacy"] = memory, {"store": "none"}
-    (folder / "config.yaml").write_text(yaml.safe_dump(config))
+    (folder / "config.yaml").write_text(yaml.safe_dump(shipped_config(memory=memory, privacy={"store": "none"})))
     return folder / "config.yaml"
 
 
@@ -200,7 +196,7 @@ def test_the_log_tells_in_json_what_becomes_of_workers(crew: Crew, tmp_path: Pat
     ],
 )
 def test_a_start_that_cannot_work_ends_as_with_one_worker(
-    caf: Callable[..., Ended], tmp_path: Path, changes: dict[str, object], said: str
+    caf: Caf, tmp_path: Path, changes: dict[str, object], said: str
 ) -> None:
     """Exit code 2, what is wrong in one line, and no greeting: a supervisor does not take it for a proxy that serves."""
     path = configured(tmp_path, store="redis", url="redis://127.0.0.1:1")
@@ -211,7 +207,7 @@ def test_a_start_that_cannot_work_ends_as_with_one_worker(
     assert ended.err.count("\n") == 1
 
 
-def test_several_workers_need_a_shared_store(inside: Callable[..., Ended], tmp_path: Path) -> None:
+def test_several_workers_need_a_shared_store(inside: Caf, tmp_path: Path) -> None:
     """Else a conversation's warnings would be known to one process only."""
     configured(tmp_path, store="process")
     ended = inside("serve", "--workers", 2, "--port", 0)

@@ -1,0 +1,127 @@
+"""What `caf kb import` does with documents: reads them, writes sections, prints what came of them."""
+
+import asyncio
+from pathlib import Path
+
+import typer
+
+from assistants.registry import ENGINES
+from cli.drawing import cost_text, progress_bars
+from cli.judging.output import quiet_logs
+from cli.terminal import config_path, plain_errors, printable
+from knowledge_base.building.importing import ReadDocuments, delete_sections, read_documents, write_sections
+from knowledge_base.building.model_summary import write_summaries
+from knowledge_base.building.plan import Decision, Plan, Step
+from knowledge_base.building.sections import Section
+from knowledge_base.building.summary import EXTRACTED, extract_summary
+from models.client import open_models
+from models.openai_engine import make_session
+from models.usage import Ledger, estimate_tokens
+from proxy.config.config import load_config
+
+
+def read(files: list[Path], prefix: str, present: dict[str, str]) -> ReadDocuments:
+    with progress_bars() as bars:
+        bar = bars.add_task("documents", total=len(files), cost="")
+        return read_documents(files, present, prefix=prefix, done=lambda path: bars.advance(bar))
+
+
+def write(plan: Plan, sections: list[Section], into: Path, alias: str | None, config: Path | None) -> list[str]:
+    """Write and delete what the plan says; return what went wrong with summaries."""
+    new = [one.section for one in plan.having("add", "replace") if one.section is not None]
+    extracts = {section.id: (extract_summary(section), EXTRACTED) for section in new}
+    problems: list[str] = []
+    if alias is None or not new:
+        write_sections(plan, extracts, into)
+    else:
+        path = config_path(config)
+        with plain_errors(path):
+            problems = asyncio.run(_write_with_model(plan, sections, extracts, into, alias, path))
+    delete_sections(plan, into)
+    return problems
+
+
+async def _write_with_model(
+    plan: Plan,
+    sections: list[Section],
+    extracts: dict[str, tuple[str, str]],
+    into: Path,
+    alias: str,
+    path: Path,
+) -> list[str]:
+    """Have a model write summaries, and write the sections of each document as soon as it has them."""
+    quiet_logs()
+    settings = load_config(path).models
+    ledger = Ledger()
+    problems = []
+    async with make_session() as session:
+        models = open_models(settings, session, ENGINES)
+        with progress_bars() as bars:
+            bar = bars.add_task("summaries", total=len(extracts), cost="")
+            for document in dict.fromkeys(section.document for section in sections):
+                beside = [section for section in sections if section.document == document]
+                wanted = [section for section in beside if section.id in extracts]
+                answers = await write_summaries(
+                    models, alias, wanted, beside, ledger,
+                    done=lambda: bars.update(bar, advance=1, cost=cost_text(ledger.cost or 0)),
+                )  # fmt: skip
+                chosen = {}
+                for one, answer in answers.items():
+                    if isinstance(answer, str) and answer:
+                        chosen[one] = (answer, alias)
+                    else:
+                        chosen[one] = extracts[one]
+                        why = "an empty answer" if isinstance(answer, str) else f"{type(answer).__name__}: {answer}"
+                        problems.append(
+                            f"{one}: {alias} gave no summary ({why}), and it was extracted; try again with --overwrite"
+                        )
+                write_sections(plan, chosen, into)
+    return problems
+
+
+def print_plan(plan: Plan, read: ReadDocuments, into: Path, dry_run: bool, alias: str | None) -> None:
+    for note in read.notes:
+        typer.echo(f"note     {printable(note)}")
+    if dry_run:
+        for one in plan.having("add", "replace"):
+            if one.section is not None:
+                tokens = estimate_tokens(one.section.text)
+                typer.echo(f"{one.step:<8} {one.id}  {tokens:,} tokens  {printable(one.section.title)}")
+    for one in plan.having("delete", "outdated", "orphan", "keep", "keep_orphan", "clash"):
+        typer.echo(f"{_WORDS[one.step]:<8} {printable(_explain(one))}")
+    for document in read.beginnings:
+        own = [section for section in read.sections if section.document == document]
+        tokens = sum(estimate_tokens(section.text) for section in own)
+        typer.echo(f"{printable(document)}: {len(own)} section{'s' * (len(own) != 1)}, {tokens:,} tokens")
+    counted: tuple[tuple[str, Step], ...] = (
+        ("added", "add"),
+        ("replaced", "replace"),
+        ("deleted", "delete"),
+        ("unchanged", "none"),
+    )
+    counts = [f"{len(some)} {word}" for word, step in counted if (some := plan.having(step))]
+    left = len(plan.having("outdated", "orphan", "keep", "keep_orphan", "clash"))
+    counts += [f"{left} left as they are"] if left else []
+    would = "would be " if dry_run else ""
+    typer.echo(f"{into}: {would}{', '.join(counts) or 'nothing to write'}")
+    if plan.having("add", "replace") and not dry_run:
+        by = f"written by {alias}" if alias else "the first sentences of the text"
+        typer.echo(
+            f"summaries: {by}. Read each section, correct it, write `reviewed: true`; `caf check {into}` counts the others."
+        )
+
+
+_WORDS: dict[Step, str] = {
+    "delete": "delete", "outdated": "differs", "orphan": "gone", "keep": "kept", "keep_orphan": "kept", "clash": "problem",
+}  # fmt: skip
+
+
+def _explain(one: Decision) -> str:
+    return {
+        "delete": f"{one.id}: no longer in its document",
+        "outdated": f"{one.id}: its {one.reason} would change; --overwrite replaces it",
+        "orphan": f"{one.id}: no longer in its document; --overwrite deletes it",
+        "keep": f"{one.id}: was {one.reason}, and its document has changed since: compare them",
+        "keep_orphan": f"{one.id}: was {one.reason}, and is no longer in its document: delete it if it is out of date",
+        "clash": f"{one.id}: the folder has a section of this id, and {one.reason}; import with --prefix, or rename one",
+    }[one.step]
