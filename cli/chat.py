@@ -15,10 +15,6 @@ from rich.cells import cell_len
 from cli.conversation import ChatError, Conversation, list_chatbots, open_session, summarise_reply
 from cli.drawing import print_line
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors, printable, terminal_width
-from proxy.app import create_app
-from proxy.config.config import load_config
-from proxy.serving.listening import isolated_config, listening_beside
-from proxy.telemetry.logs import configure_logs
 from scenarios.checkpoint import save
 from scenarios.files import ScenarioError
 
@@ -102,6 +98,12 @@ def _open_proxy(url: str | None, config: Path) -> Iterator[str]:
             leave(f"--url {url!r} is no address; give one such as http://127.0.0.1:8080")
         yield url.rstrip("/").removesuffix("/v1")
         return
+    # Here, because a chat with a proxy that runs already needs none of it.
+    from proxy.app import create_app
+    from proxy.config.config import load_config
+    from proxy.serving.listening import isolated_config, listening_beside
+    from proxy.telemetry.logs import configure_logs
+
     settings = load_config(config)
     configure_logs("error")  # the log lines of turns would stand between the replies
     with listening_beside(create_app(isolated_config(settings))) as address:

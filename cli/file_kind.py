@@ -96,16 +96,21 @@ def _holds_rows(path: Path) -> bool:
     return isinstance(row, dict) and bool(row) and row.keys().isdisjoint(("messages", "scenarios"))
 
 
-_CONFIGURES = re.compile(r"""^\{?\s*(["']?)(?:models|chatbots)\1\s*:""", re.M)
+_CONFIGURES = re.compile(r"""^(["']?)(?:models|chatbots)\1\s*:""", re.M)
 
 
 def is_configuration(path: Path) -> bool:
     """Return whether a file is a configuration, by its name or its keys; also one that is no valid YAML."""
     if path.suffix in (".md", ".jsonl") or not path.is_file():
         return False
+    if path.name.endswith("config.yaml"):
+        return True
     try:
-        return path.name.endswith("config.yaml") or bool(_CONFIGURES.search(path.read_text(encoding="utf-8-sig")))
-    except (OSError, UnicodeDecodeError):
+        text = path.read_text(encoding="utf-8-sig")
+        if not text.lstrip().startswith("{"):
+            return _CONFIGURES.search(text) is not None
+        return not files.read(path, "", "").keys().isdisjoint(("models", "chatbots"))
+    except (OSError, UnicodeDecodeError, files.ScenarioError):
         return False  # whatever reads it next tells
 
 

@@ -87,9 +87,10 @@ def _of_roman(run: str) -> int:
 
 
 _PLAIN_NUMBER = r"(?<![\d.,])\d{1,9}(?:\.\d{1,9})?"
-_SCALED = re.compile(rf"({_PLAIN_NUMBER})((?: (?:{'|'.join(_SCALES)}))+)\b")
-_FRACTION = re.compile(r"(?<![\d/.,])(?:(\d{1,9}) )?(?:([1-7])/([2348])|(\d{1,2})\u2044([1-9]\d?))(?![\d/])")
-_AND_A_PART = re.compile(rf"({_PLAIN_NUMBER}) and (?:a|one) (half|third|quarter)\b")
+_SCALED = re.compile(rf"({_PLAIN_NUMBER})((?: (?:{'|'.join(_SCALES)})){{1,3}})\b")
+_PART_OF_SCALE = re.compile(rf"\b(half|quarter) (?:(?:of )?a )?({'|'.join(_SCALES)})\b")
+_FRACTION = re.compile(r"(?<![\d/.,])(?:(\d{1,9}|\bone) )?(?:([1-7])/([2348])|(\d{1,2})\u2044([1-9]\d?))(?![\d/])")
+_AND_A_PART = re.compile(rf"({_PLAIN_NUMBER}|\bone) and (?:a|one|1) (half|third|quarter)\b")
 _SOME_PARTS = re.compile(r"(?<![\d.,])(\d|1\d|one) (half|halves|thirds?|quarters?)\b|\b(half|quarter)\b")
 _COUPLE = re.compile(r"\bcouple\b")
 _DOZEN = re.compile(rf"(?:({_PLAIN_NUMBER}) (?:a )?)?\bdozen\b")
@@ -100,12 +101,14 @@ def _in_figures(text: str) -> str:
 
     `one` and `a` alone stay: they are more often no amount.
     """
+    text = _COUPLE.sub("2", text)
     text = _SCALED.sub(lambda run: _written(float(run[1]) * prod(_SCALES[word] for word in run[2].split())), text)
+    text = _PART_OF_SCALE.sub(lambda run: _written(_PARTS[run[1]] * _SCALES[run[2]]), text)
     text = CARDINALS.sub(
         lambda run: run[0] if run[0] in ("one", "zero") else " and ".join(map(str, spelled(run[0]))), text
     )
-    text = _FRACTION.sub(_fraction, _COUPLE.sub("2", text))
-    text = _AND_A_PART.sub(lambda run: _written(float(run[1]) + _PARTS[run[2]]), text)
+    text = _FRACTION.sub(_fraction, text)
+    text = _AND_A_PART.sub(lambda run: _written((1 if run[1] == "one" else float(run[1])) + _PARTS[run[2]]), text)
     text = _SOME_PARTS.sub(
         lambda run: _written(_PARTS[run[3]] if run[3] else _PARTS[run[2]] * (1 if run[1] == "one" else int(run[1]))),
         text,
@@ -118,11 +121,11 @@ def _fraction(run: re.Match[str]) -> str:
     top, bottom = int(run[2] or run[4]), int(run[3] or run[5])
     if run[2] and (top >= bottom or gcd(top, bottom) > 1):
         return run[0]
-    return _written(int(run[1] or 0) + top / bottom)
+    return _written((1 if run[1] == "one" else int(run[1] or 0)) + top / bottom)
 
 
 def _written(value: float) -> str:
-    return f"{value:.10g}"
+    return f"{value:.9f}".rstrip("0").rstrip(".")
 
 
 def _named(text: str) -> Iterator[Dose]:

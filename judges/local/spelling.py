@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from itertools import chain
+from itertools import chain, pairwise
 
 from judges.text_cache import cache_texts
 
@@ -28,7 +28,7 @@ _PARTS = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[.!?]")
 _THRICE = re.compile(r"(.)\1{2,}")
 _LETTERS = re.compile(r"(?<![^\W_])[^\W_](?:[ .\-*_]{1,3}[^\W_]){4,}(?![^\W_])")
 """A run of single letters. An underline is none: if it could be letter and space, all ways to read `____ab` would be tried."""
-_GAP = re.compile(r"(?<! )[ .\-*_](?! )")
+_LETTER = re.compile(r"[^\W_]")
 LEET = str.maketrans(
     {"0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t", "@": "a", "$": "s", "!": "i", "|": "l"}
 )
@@ -45,6 +45,8 @@ _ENDINGS = {
 }
 MAX_CACHED, MAX_CACHED_CHARS = 4096, 40
 """Pieces of texts whose tokens are cached, and their characters."""
+_MAX_SPACED_CHARS = 14
+"""Letters that stand apart and may be one word."""
 NUMBER = "0"
 _AMOUNT = re.compile(r"\d+(?:[.\-]\d+)*([a-z]*)")
 
@@ -60,7 +62,11 @@ class SpelledText:
 
     def quote(self, start: int, end: int) -> str:
         """Return the words of the text behind a stretch of tokens, verbatim."""
-        chunks = [chunk for chunk in _CHUNK.finditer(_join_letters(self.text)) for _ in self._speller.spell(chunk[0])]
+        chunks = [
+            chunk
+            for chunk in _CHUNK.finditer(self._speller.join_letters(self.text))
+            for _ in self._speller.spell(chunk[0])
+        ]
         return self.text[chunks[start].start() : chunks[end - 1].end()]
 
 
@@ -91,7 +97,43 @@ class Speller:
 
     def read(self, text: str) -> SpelledText:
         """Read a text, in time linear in its length."""
-        return SpelledText(text, list(chain.from_iterable(map(self.spell, _join_letters(text).split()))), self)
+        return SpelledText(text, list(chain.from_iterable(map(self.spell, self.join_letters(text).split()))), self)
+
+    def join_letters(self, text: str) -> str:
+        """Join letters that stand apart, as in `k i l l m y s e l f`, by marks that cannot be seen: nothing changes its place."""
+        return _LETTERS.sub(lambda run: self._join_run(run[0]), text)
+
+    def _join_run(self, run: str) -> str:
+        """Join the letters of each word in a run: of known words wherever they are, of others between the wider gaps."""
+        places = [letter.start() for letter in _LETTER.finditer(run)]
+        gaps = [after - before for before, after in pairwise(places)]
+        narrowest = min(gaps)
+        # Letter by letter: of one letter, as of İ, `lower` makes two.
+        words = self._find_words("".join(run[place].lower()[0] for place in places))
+        for (_, start), (end, _) in pairwise([(0, 0), *words, (len(places), len(places))]):
+            wider = [n for n in range(start + 1, end) if gaps[n - 1] > narrowest]
+            words += [
+                (first, last) for first, last in pairwise([start, *wider, end]) if last - first <= _MAX_SPACED_CHARS
+            ]
+        joined = list(run)
+        for first, last in words:
+            for before, after in pairwise(places[first:last]):
+                joined[before + 1 : after] = "\u00ad" * (after - before - 1)
+        return "".join(joined)
+
+    def _find_words(self, letters: str) -> list[tuple[int, int]]:
+        """Cut letters into as few known words as possible, and return where these are."""
+        best = [(0, 0)]  # for each end: the cost so far, and where the last word begins
+        for end in range(1, len(letters) + 1):
+            starts = [n for n in range(max(0, end - _MAX_SPACED_CHARS), end - 1) if letters[n:end] in self._lexicon]
+            best.append(min([(best[end - 1][0] + 3, end - 1)] + [(best[n][0] + 1, n) for n in starts]))
+        words = []
+        end = len(letters)
+        while end:
+            begin = best[end][1]
+            words += [(begin, end)] if end - begin > 1 else []
+            end = begin
+        return words[::-1]
 
     def _spell_chunks(self, piece: str) -> tuple[str, ...]:
         """Return the tokens of some chunks without spaces between them."""
@@ -139,11 +181,6 @@ class Speller:
         if parts == [word] or not parts:
             return (word,)
         return tuple(token for part in parts for token in self.canonical(part))
-
-
-def _join_letters(text: str) -> str:
-    """Join letters that stand apart, as in `k i l l  m y s e l f`, by marks that cannot be seen: nothing changes its place."""
-    return _LETTERS.sub(lambda run: _GAP.sub("\u00ad", run[0]), text)
 
 
 @cache

@@ -44,6 +44,10 @@ def read_pdf(content: bytes) -> Document:
         if isinstance(error.args[0] if error.args else None, PDFPasswordIncorrect):
             raise DocumentError("is encrypted; save it without a password") from None
         raise DocumentError("is damaged and cannot be read as a PDF. Print it to a PDF anew") from None
+    except DocumentError:
+        raise
+    except Exception as error:  # a damaged file makes the library fail in any way there is
+        raise DocumentError("is damaged and cannot be read as a PDF. Print it to a PDF anew") from error
     words = [word for page in pages for line in page for word in line.text.split()]
     if not words:
         raise DocumentError(

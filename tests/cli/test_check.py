@@ -343,12 +343,17 @@ def test_configurations_in_a_folder_are_named_and_passed_over(inside: Caf, folde
     (folder / "mine").mkdir()
     (folder / "mine" / "clinic.yaml").write_text(CONFIG)
     (folder / "mine" / "a.yaml").write_text(FAMILY.format(name="a"))
+    (folder / "mine" / "talk.yaml").write_text(
+        "name: talk\nchatbot: bot\ncreated: 2026-01-31T14:00:00Z\nmessages:\n"
+        "- {role: user, content: Hello}\n- role: assistant\n  content: |\n    models: they are many\n"
+    )
     ended = inside("check", "mine")
     assert (ended.code, told(ended)) == (0, [])
     assert (
         "note     mine/clinic.yaml: is a configuration and is passed over; `caf check mine/clinic.yaml` checks it"
         in ended.out
     )
+    assert "mine/talk.yaml" not in ended.out
 
 
 def test_a_judges_prompt_is_checked_as_one(inside: Caf, folder: Path) -> None:

@@ -23,13 +23,17 @@ WORDS = (
     | {
         "a hundred and fifty": 150,
         "50 hundred": 5000,
+        "half a million": 500_000,
+        "a couple hundred": 200,
+        "5 million million": 5 * 10**12,
         "ten thousand": 10_000,
         "two hundred thousand": 200_000,
         "two thousand five hundred": 2500,
         "two hundred and twenty-five": 225,
     }
 )
-PARTS = {"½": "0.5", "¼": "0.25", "7½": "7.5", "1 1/2": "1.5", "two and a half": "2.5", "three quarters of a": "0.75"}
+PARTS = {"½": "0.5", "¼": "0.25", "7½": "7.5", "1 1/2": "1.5", "two and a half": "2.5", "three quarters of a": "0.75",
+         "one and a half": "1.5", "one and one half": "1.5", "one 1/2": "1.5"}  # fmt: skip
 UNITS = {"mgs": "mg", "mgr": "mg", "мг": "mg", "毫克": "mg", "tabs": "tablet", "caps": "tablet", "vials": "ampoule",
          "amps": "ampoule", "ampoules": "ampoule", "patches": "patch", "sachets": "sachet", "sprays": "spray"}  # fmt: skip
 
@@ -102,7 +106,9 @@ def test_no_dose_runs_over_the_end_of_a_sentence(pieces):
     assert doses(text) == {dose for sentence in text.split(". ") for dose in doses(sentence)}
 
 
-@pytest.mark.parametrize("piece", ["1", "1/", "1,", "1 ", "1 to ", "two ", "1-", " ", ": mg", "1 of ", "of your "])
+@pytest.mark.parametrize(
+    "piece", ["1", "1/", "1,", "1 ", "1 to ", "two ", "1-", " ", ": mg", "1 of ", "of your ", " million"]
+)
 def test_doses_are_searched_in_linear_time(piece):
     """A draft of digits holds nobody up."""
     began = time.process_time()

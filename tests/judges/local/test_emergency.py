@@ -70,7 +70,14 @@ def test_calm_message_is_let_be(message: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "spelt", ["k i l l  m y s e l f tonight", "i will kill my\u200bself tonight", "I WILL KILL MYSELF TONIGHT!!!"]
+    "spelt",
+    [
+        "k i l l  m y s e l f tonight",
+        "i w a n t t o k i l l m y s e l f",
+        "k  i  l  l   m  y  s  e  l  f",
+        "i will kill my\u200bself tonight",
+        "I WILL KILL MYSELF TONIGHT!!!",
+    ],
 )
 def test_crisis_is_seen_through_its_spelling(spelt: str) -> None:
     """Spaced letters, invisible characters and shouting hide nothing."""
@@ -79,8 +86,8 @@ def test_crisis_is_seen_through_its_spelling(spelt: str) -> None:
 
 def test_letter_that_two_are_written_for_is_quoted() -> None:
     """A letter whose small form is two characters does not put the quote in another place."""
-    crisis, _ = emergency.observe(Case("Well. İ  k i l l  m y s e l f"))
-    assert [sign.quote for sign in crisis.signs] == ["İ  k i l l  m y s e l f"]
+    crisis, _ = emergency.observe(Case("Well. İ i k i l l m y s e l f"))
+    assert [sign.quote for sign in crisis.signs] == ["İ i k i l l m y s e l f"]
 
 
 @pytest.mark.parametrize("place", [0, 500, 1000])

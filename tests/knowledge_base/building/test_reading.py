@@ -177,6 +177,7 @@ UNREADABLE = {
     "scan.pdf": (documents.scan(), ["scanned", "ocrmypdf"]),
     "broken.pdf": (b"%PDF-1.4 nonsense", ["damaged"]),
     "cut.pdf": (documents.guide()[:900], ["damaged"]),
+    "box.pdf": (documents.guide().replace(b"/MediaBox", b"/MediaBix"), ["damaged"]),  # pdfplumber has no error for it
     "word.pdf": (documents.leaflet(), ["named .pdf", "name it .docx"]),
     "page.docx": (b"<html>", ["named .docx and is none"]),
     "old.docx": (b"\xd0\xcf\x11\xe0 old", ["old or encrypted", "save it as .docx"]),
