@@ -94,17 +94,17 @@ class Models:
             UnreadableAnswer: also the second answer does not fit.
             ModelError: as `complete`.
         """
-        asked, until = messages, asyncio.get_running_loop().time() + timeout_s
+        request_messages, until = messages, asyncio.get_running_loop().time() + timeout_s
         for repaired in (False, True):
 
-            def ask(one: str, asked: list[dict[str, Any]] = asked) -> Awaitable[Body]:
-                return self._ask(one, asked, schema, options or {}, step, ledger, until)
+            def ask(one: str, request_messages: list[dict[str, Any]] = request_messages) -> Awaitable[Body]:
+                return self._ask(one, request_messages, schema, options or {}, step, ledger, until)
 
             answer = await self._first(alias, step, ask)
-            found = read_answer(answer, schema)
-            if not isinstance(found, UnreadableText):
-                return StructuredAnswer(found, raw_text(answer), repaired)
-            asked = repair_messages(messages, found)
+            parsed = read_answer(answer, schema)
+            if not isinstance(parsed, UnreadableText):
+                return StructuredAnswer(parsed, raw_text(answer), repaired)
+            request_messages = repair_messages(messages, parsed)
         raise UnreadableAnswer(raw_text(answer)).at(alias, step)
 
     async def _ask(
@@ -118,7 +118,7 @@ class Models:
         until: float,
     ) -> Body:
         """Ask in the strictest way that this alias is known to take, and remember which that is."""
-        known = way = self._ways.get(alias, self._alias(alias).settings.structured)
+        first_way = way = self._ways.get(alias, self._alias(alias).settings.structured)
         while True:
             try:
                 answer = await self._alias(alias).ask(
@@ -129,9 +129,9 @@ class Models:
                     raise
                 way = less
             else:
-                if way != known:
+                if way != first_way:
                     self._ways[alias] = way
-                    log.warning("model_refuses_response_format", alias=alias, refused=known, used=way)
+                    log.warning("model_refuses_response_format", alias=alias, refused=first_way, used=way)
                 return answer
 
     async def with_logprobs(
@@ -243,9 +243,9 @@ class Models:
         try:
             return self._aliases[alias]
         except KeyError:
-            known = ", ".join(sorted(self.settings)) or "none"
+            names = ", ".join(sorted(self.settings)) or "none"
             raise ModelSettingsError(
-                f"no model alias {alias!r} is configured under models; there is: {known}"
+                f"no model alias {alias!r} is configured under models; there is: {names}"
             ) from None
 
 

@@ -165,8 +165,8 @@ def _add_details(one: int | None, other: int | None) -> int | None:
     return one if other is None else other if one is None else one + other
 
 
-def _read_detail(reported: Mapping[str, Any], of: str, name: str) -> int | None:
-    details = reported.get(of)
+def _read_detail(reported: Mapping[str, Any], group: str, name: str) -> int | None:
+    details = reported.get(group)
     return _read_count(details.get(name)) if isinstance(details, dict) else None
 
 

@@ -53,10 +53,10 @@ def read_documents(
             read.problems.append(f"{path}: {error}")
         else:
             name = path.name.replace("#", "-")  # in `source` the heading comes after it
-            taken = {section.id for section in read.sections}
+            taken_ids = {section.id for section in read.sections}
             # Of a document that has the same name in another format a section is no other one, but a clash.
-            taken |= {one for one, owner in owners.items() if owner and slug(Path(owner).stem) != slug(path.stem)}
-            read.sections += build_sections(document, name, prefix=prefix, taken=taken)
+            taken_ids |= {one for one, owner in owners.items() if owner and slug(Path(owner).stem) != slug(path.stem)}
+            read.sections += build_sections(document, name, prefix=prefix, taken_ids=taken_ids)
             read.beginnings[name] = beginning
             read.notes += [f"{path}: {note}" for note in document.notes]
         done(path)
