@@ -190,7 +190,7 @@ def _sentence_edit(text: str, parts: Sequence[Sentence], n: int) -> Edit | None:
     if before and (_INITIAL.search(before.text) or not _CLOSED.search(before.text)):
         return None
     if not item and (
-        not _CLOSED.search(one.text) or any(announces_more(each.text) for each in parts[max(n - 2, 0) : n])
+        not _CLOSED.search(one.text) or any(announces_more(sentence.text) for sentence in parts[max(n - 2, 0) : n])
     ):
         return None
     above = text[slice(*_line(text, first - 1))].strip() if first else ""

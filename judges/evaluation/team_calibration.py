@@ -178,7 +178,7 @@ async def _judge_stages(
     reaching = [answer.example for answer in route.local if route.escalates(answer)]
     answers: dict[Stage, list[Answer]] = {}
     for stage in route.stages:
-        subject = configured.subject(Spec(what=stage), plan.name)
+        subject = configured.subject(Spec(stage=stage), plan.name)
         with show_progress(len(reaching), f"{plan.name} {stage}") as on_answer:
             answers[stage] = await judge_cases({plan.name: subject}, reaching, at_once=at_once, on_answer=on_answer)
         reaching = [

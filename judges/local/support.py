@@ -167,8 +167,8 @@ _NAME = re.compile(r"[A-Z](?<=[a-z0-9,;:'\")] .)[a-zA-Z]+")
 
 
 def _opposes(words: Words, source_words: Words) -> bool:
-    mine = words.texts - source_words.texts
-    return any(not OPPOSITES.get(text, frozenset()).isdisjoint(source_words.texts - words.texts) for text in mine)
+    own_texts = words.texts - source_words.texts
+    return any(not OPPOSITES.get(text, frozenset()).isdisjoint(source_words.texts - words.texts) for text in own_texts)
 
 
 class _Match(NamedTuple):

@@ -122,9 +122,9 @@ def fit(examples: Sequence[Reply]) -> ClaimsModel:
     rows = rows / scale
 
     def loss(point: Rows) -> tuple[float, Rows]:
-        each = rows @ point[1:]
-        worst = np.maximum.reduceat(each, starts)
-        is_worst = each == worst[home]
+        scores = rows @ point[1:]
+        worst = np.maximum.reduceat(scores, starts)
+        is_worst = scores == worst[home]
         odds = worst + point[0]
         slope = sample_weights * (1 / (1 + np.exp(-odds)) - labels)
         value = sample_weights @ (np.logaddexp(0, odds) - labels * odds) + L2_STRENGTH / 2 * point[1:] @ point[1:]
