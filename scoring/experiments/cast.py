@@ -160,14 +160,14 @@ def aliases(experiment: Experiment, config: Config) -> set[str]:
     Raises:
         ModelSettingsError: One is not configured.
     """
-    asked = {("voice", experiment.voice), *(("raters", name) for name in experiment.raters)}
+    key_alias_pairs = {("voice", experiment.voice), *(("raters", name) for name in experiment.raters)}
     if experiment.fidelity is not None:
-        asked.add(("fidelity", experiment.fidelity))
-    for key, alias in sorted(asked):
+        key_alias_pairs.add(("fidelity", experiment.fidelity))
+    for key, alias in sorted(key_alias_pairs):
         if alias not in (LINES, LOCAL, *config.models):
             names = ", ".join(config.models)
             raise ModelSettingsError(f"{key}: no model alias {alias!r} in {experiment.config}; there is: {names}")
-    return {alias for _, alias in asked} - {LINES, LOCAL}
+    return {alias for _, alias in key_alias_pairs} - {LINES, LOCAL}
 
 
 def _voice(experiment: Experiment, models: Models) -> Voice:

@@ -89,8 +89,8 @@ async def find_checkpoint(
                     rating = await cast.raters[rater].rate(build_case(exchange, tuple(conversation), sample), Ledger())
                 except (ModelError, NoReply) as error:
                     spent = cast.shared_budget is not None and cast.shared_budget.refused
-                    why = f"the budget of {budget:g} is spent; give a higher --budget" if spent else str(error)
-                    raise RunError(f"exchange {turn}: {why}") from None
+                    reason = f"the budget of {budget:g} is spent; give a higher --budget" if spent else str(error)
+                    raise RunError(f"exchange {turn}: {reason}") from None
                 if rating.score is None:
                     raise RunError(f"exchange {turn}: the rater's answer could not be read, so a drift would go unseen")
                 conversation += exchange.messages()

@@ -107,12 +107,12 @@ def _notes_on_other_chatbots(
         *(("question file", str(one.path), one.set.chatbot) for one in read),
     ]
     others: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for what, name, chatbot in made:
+    for kind, name, chatbot in made:
         if chatbot not in chatbots:
-            others[what, chatbot].append(name)
-    for (what, chatbot), names in others.items():
+            others[kind, chatbot].append(name)
+    for (kind, chatbot), names in others.items():
         yield (
-            f"{what}{'s' if len(names) > 1 else ''} made for the chatbot {chatbot!r}, not for {experiment.chatbot!r}: "
+            f"{kind}{'s' if len(names) > 1 else ''} made for the chatbot {chatbot!r}, not for {experiment.chatbot!r}: "
             f"{', '.join(names)}"
         )
 

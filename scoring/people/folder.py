@@ -121,10 +121,10 @@ def merge_ratings(run: Path, accepted: Mapping[str, AcceptedRatings], *, replace
     Raises:
         RunError: A rater has ratings already and `replace` is false, or the file of ratings is damaged.
     """
-    ours = {HUMAN + rater for rater in accepted}
+    rater_names = {HUMAN + rater for rater in accepted}
     ratings: list[RatingLine] = []
     for one in RunFolder(run).read(RatingLine):
-        if one.rater not in ours:
+        if one.rater not in rater_names:
             ratings.append(one)
         elif not replace:
             raise RunError(f"{run / RATINGS}: has ratings of {one.rater} already; give --replace to have these instead")

@@ -156,9 +156,9 @@ def _missing(ratings_by_id: Mapping[str, ItemRating], key: Key) -> Iterator[str]
     without = "finish the page and download again, or give --partial to take what is there"
     scores = [id for id in key.items if id not in ratings_by_id or ratings_by_id[id].score is None]
     answers = [id for id in key.items if id not in scores and ratings_by_id[id].answered is None]
-    for ids, what in ((scores, "a score"), (answers, "how much they answered")):
+    for ids, field in ((scores, "a score"), (answers, "how much they answered")):
         if ids:
-            yield f"{len(ids)} of {len(key.items)} items are missing {what} (the first is {ids[0]!r}); {without}"
+            yield f"{len(ids)} of {len(key.items)} items are missing {field} (the first is {ids[0]!r}); {without}"
 
 
 def _rating_line(key: Key, one: ItemRating) -> RatingLine:

@@ -56,13 +56,13 @@ class Sheet:
     @property
     def page(self) -> str:
         """Return the id of the page: a fingerprint of all that it shows, so that progress is never kept for another."""
-        shown = [
+        items = [
             [i.id, [[m.role, m.content] for m in i.history], e.user_message, e.reply, e.citations]
             + [one.model_dump() for one in e.documents]
             for i in self.items
             for e in [i.exchange]
         ]
-        return hashlib.sha256(json.dumps([self.rater, shown]).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps([self.rater, items]).encode()).hexdigest()[:16]
 
     def key(self) -> Key:
         items = {item.id: KeyItem(place=item.exchange.place, twin_of=item.twin_of) for item in self.items}
