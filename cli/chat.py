@@ -108,12 +108,12 @@ def _open_proxy(url: str | None, config: Path) -> Iterator[str]:
         yield address
 
 
-def _choose_chatbot(wanted: str | None, served: list[str]) -> str:
+def _choose_chatbot(name: str | None, served: list[str]) -> str:
     if not served:
         raise ChatError("the proxy serves no chatbot")
-    if wanted is not None and wanted not in served:
-        raise ChatError(f"there is no chatbot {wanted!r}; --model takes {', '.join(served)}")
-    return wanted or served[0]
+    if name is not None and name not in served:
+        raise ChatError(f"there is no chatbot {name!r}; --model takes {', '.join(served)}")
+    return name or served[0]
 
 
 class Wrapper:

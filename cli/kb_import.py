@@ -60,9 +60,9 @@ async def _write_with_model(
             bar = bars.add_task("summaries", total=len(extracts), cost="")
             for document in dict.fromkeys(section.document for section in sections):
                 beside = [section for section in sections if section.document == document]
-                wanted = [section for section in beside if section.id in extracts]
+                pending = [section for section in beside if section.id in extracts]
                 answers = await write_summaries(
-                    models, alias, wanted, beside, ledger,
+                    models, alias, pending, beside, ledger,
                     done=lambda: bars.update(bar, advance=1, cost=cost_text(ledger.cost or 0)),
                 )  # fmt: skip
                 chosen = {}
@@ -71,9 +71,9 @@ async def _write_with_model(
                         chosen[one] = (answer, alias)
                     else:
                         chosen[one] = extracts[one]
-                        why = "an empty answer" if isinstance(answer, str) else f"{type(answer).__name__}: {answer}"
+                        reason = "an empty answer" if isinstance(answer, str) else f"{type(answer).__name__}: {answer}"
                         problems.append(
-                            f"{one}: {alias} gave no summary ({why}), and it was extracted; try again with --overwrite"
+                            f"{one}: {alias} gave no summary ({reason}), and it was extracted; try again with --overwrite"
                         )
                 write_sections(plan, chosen, into)
     return problems

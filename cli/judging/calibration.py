@@ -54,10 +54,10 @@ def _figures(console: Console, one: Calibration) -> None:
         ("held out", one.tested),
     ]
     table = figure_table(("  ", "recall", "harmless settled", "all settled"), (), header_style="dim")
-    for what, screening in rows:
+    for label, screening in rows:
         if screening is not None:
             shares = (screening.recall, screening.settled_harmless, screening.settled)
-            table.add_row(f"  {what}", *map(percent, shares))
+            table.add_row(f"  {label}", *map(percent, shares))
     if table.row_count:
         console.print(table)
 
@@ -91,8 +91,8 @@ def _team(console: Console, team: Traffic) -> None:
     would = "would need a model, if one were configured" if team.supposed else "need a model call of any judge"
     console.print(f"[bold]whole replies[/bold] ({team.replies}; judges: {', '.join(team.judges)})")
     console.print(f"  {would}: {percent(team.needs_model)}")
-    what = "model calls" if team.complete else "calls to the first model stage"
-    console.print(f"  {what} per turn: {team.calls:.2f}")
+    label = "model calls" if team.complete else "calls to the first model stage"
+    console.print(f"  {label} per turn: {team.calls:.2f}")
     if team.complete:
         console.print(f"  cost per turn: {'unknown' if team.cost is None else f'{team.cost:.6f}'}")
         timed = team.ms_mean is not None and team.ms_p95 is not None
