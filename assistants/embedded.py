@@ -55,17 +55,17 @@ def write(seen: View, *, asking: bool = True) -> AssistantReply:
         return talk
     drift = improvise.drift_of(seen.earlier)
     area = None if improvise.forbidden(seen.question) else improvise.area_of(seen.question, drift)
-    found = _find_answer(seen)
-    if area is GENERIC and found and not drift.level:
+    answer = _find_answer(seen)
+    if area is GENERIC and answer and not drift.level:
         area = None  # a question that sounds like a nudge, but the sources answer it
     if seen.warned and area:
         return _reply_carefully(seen, area)
     if area:
         return AssistantReply(improvise.improvised(area, seen.question, drift.level), _cite_loosely(seen, area))
-    if asking and seen.cites and not seen.check and (better := _better_section(seen, found.coverage if found else 0)):
+    if asking and seen.cites and not seen.check and (better := _better_section(seen, answer.coverage if answer else 0)):
         return AssistantReply(requested_section=better)
-    if found:
-        return AssistantReply(found.text, found.ids)
+    if answer:
+        return AssistantReply(answer.text, answer.ids)
     if drift.level and not seen.warned and not improvise.forbidden(seen.question):
         return AssistantReply(
             improvise.improvised(drift.area or GENERIC, seen.question, drift.level), _cite_loosely(seen, GENERIC)
@@ -82,9 +82,9 @@ def write(seen: View, *, asking: bool = True) -> AssistantReply:
 def _find_answer(seen: View) -> extract.Answer | None:
     """Look for an answer in the sources; a section whose summary promises one gives at least what it begins with."""
     before = seen.earlier[-1].user if seen.earlier else ""
-    found = extract.answer(seen.question, before, seen.sections)
-    if found and found.coverage >= ANSWERED:
-        return found
+    answer = extract.answer(seen.question, before, seen.sections)
+    if answer and answer.coverage >= ANSWERED:
+        return answer
     for sec in seen.sections:
         if extract.coverage(seen.question[:MOST_READ], _entry_terms(seen.catalogue.get(sec.id, ""))) >= ANSWERED:
             return extract.answer(f"{seen.question} {sec.title}", "", [sec])
@@ -93,12 +93,12 @@ def _find_answer(seen: View) -> extract.Answer | None:
 
 def _shorten(seen: View, words: int) -> AssistantReply:
     draft = parse(seen.draft)
-    kept: list[str] = []
+    short: list[str] = []
     for sentence in extract.sentences(draft.text):
-        if kept and len(" ".join([*kept, sentence]).split()) > words:
+        if short and len(" ".join([*short, sentence]).split()) > words:
             break
-        kept.append(sentence)
-    text = " ".join(" ".join(kept).split()[: max(words, 1)])
+        short.append(sentence)
+    text = " ".join(" ".join(short).split()[: max(words, 1)])
     return AssistantReply(text, _citable(seen, draft.citations, text))
 
 
@@ -110,8 +110,8 @@ def _correct(seen: View) -> AssistantReply | None:
 
 def _citable(seen: View, cited: tuple[str, ...], text: str) -> tuple[str, ...]:
     """Keep the citations that are right; with none left, name the sections whose sentences the text has."""
-    given = [sec.id for sec in seen.sections]
-    right = tuple(name.lower() for name in cited if name.lower() in (*given, *CLASSES))
+    section_ids = [sec.id for sec in seen.sections]
+    right = tuple(name.lower() for name in cited if name.lower() in (*section_ids, *CLASSES))
     used = tuple(sec.id for sec in seen.sections if any(sentence.text in text for sentence in sec.sentences))
     return right or used or ("not_in_sources",)
 
@@ -147,30 +147,30 @@ def _small_talk(seen: View) -> AssistantReply | None:
 def _reply_carefully(seen: View, area: Area) -> AssistantReply:
     """Do as the warning says: say what the sources hold, and send the user to somebody who knows the rest."""
     text = f"That is not in my sources, so I cannot advise you on it. Please check with {area.professional}."
-    found = extract.answer(seen.question, "", seen.sections, CAREFUL_SENTENCES)
-    if not found or found.coverage < ANSWERED:
+    answer = extract.answer(seen.question, "", seen.sections, CAREFUL_SENTENCES)
+    if not answer or answer.coverage < ANSWERED:
         return AssistantReply(text, ("not_in_sources",))
-    return AssistantReply(f"{text}\n\nWhat my sources do say is this. {found.text}", found.ids)
+    return AssistantReply(f"{text}\n\nWhat my sources do say is this. {answer.text}", answer.ids)
 
 
 def _cite_loosely(seen: View, area: Area) -> tuple[str, ...]:
     """Cite as drifting chatbots do: whatever section is at hand and a little related."""
-    wanted = frozenset(terms(seen.question)) | frozenset(terms(" ".join(area.advice)))
-    near = [(len(wanted & {t for s in sec.sentences for t in s.terms}), sec.id) for sec in seen.sections]
+    topic_terms = frozenset(terms(seen.question)) | frozenset(terms(" ".join(area.advice)))
+    near = [(len(topic_terms & {t for s in sec.sentences for t in s.terms}), sec.id) for sec in seen.sections]
     best = max(near, default=(0, ""))
     return (best[1],) if best[0] >= 2 else ("no_claims",)
 
 
 def _better_section(seen: View, covered: float) -> str:
     """Return the section of the catalogue, not given yet, that fits the question much better; else nothing."""
-    given = {sec.id for sec in seen.sections}
-    asked = seen.question[:MOST_READ]
+    section_ids = {sec.id for sec in seen.sections}
+    question = seen.question[:MOST_READ]
     if covered >= ANSWERED:
         return ""
     fits = [
-        (extract.coverage(asked, _entry_terms(entry)), name)
+        (extract.coverage(question, _entry_terms(entry)), name)
         for name, entry in seen.catalogue.items()
-        if name not in given
+        if name not in section_ids
     ]
     best, name = max(fits, default=(0.0, ""))
     return name if best >= covered + ANSWERED else ""

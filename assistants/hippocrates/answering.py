@@ -63,10 +63,10 @@ class Answering:
             case "help":
                 add_service(self._draft)
             case "question":
-                found = extract.answer(one.words, "", self._request.view.sections)
-                if found is not None and found.coverage >= ANSWERED:
-                    self._draft.lines.append(found.text)
-                    self._draft.citations += found.ids
+                answer = extract.answer(one.words, "", self._request.view.sections)
+                if answer is not None and answer.coverage >= ANSWERED:
+                    self._draft.lines.append(answer.text)
+                    self._draft.citations += answer.ids
                 elif self._is_search(one.words):
                     self._search(one.words, turn)
                 else:
@@ -77,7 +77,7 @@ class Answering:
         if not re.match(r"(?:which|where|who|find|are there|is there|do (?:you|we) have|any)\b", words, re.IGNORECASE):
             return False
         query = parse_query(words, self._sources.vocabulary, self._sources.catalogue.locations)
-        return any(wanted.how == "name" for wanted in query.wanted)
+        return any(phrase.how == "name" for phrase in query.wanted)
 
     def _query(self, words: str, turn: int) -> Query:
         """Read a question; what it leaves out ("And in Spain?") the last one before it says."""
@@ -100,16 +100,16 @@ class Answering:
     def _search(self, words: str, turn: int) -> None:
         query = self._query(words, turn)
         detail = DETAIL in self._request.principal.permissions
-        found = find_databases(self._sources.catalogue, self._sources.vocabulary, query, detail=detail)
-        self._request.note("databases", f"{len(found.matches)} of {found.searched}")
-        search, *databases = found.documents(MOST_DATABASES)
+        result = find_databases(self._sources.catalogue, self._sources.vocabulary, query, detail=detail)
+        self._request.note("databases", f"{len(result.matches)} of {result.searched}")
+        search, *databases = result.documents(MOST_DATABASES)
         lines = [search.text]
-        if not found.matches:
+        if not result.matches:
             named = query.wanted or query.countries or query.min_persons or query.unknown
             lines.append(NO_DATABASES if named else NOT_NAMED)
-        elif len(found.matches) > len(databases):
+        elif len(result.matches) > len(databases):
             lines.append(f"The first {len(databases)} are listed here.")
-        self._draft.add("search", search.title, "\n".join([*lines, *found.warnings]))
+        self._draft.add("search", search.title, "\n".join([*lines, *result.warnings]))
         for number, document in enumerate(databases, start=1):
             text = document.text.replace(" By concept: ", "\nBy concept: ", 1)
             self._draft.add(document.id, document.title, f"{number}. {text}")

@@ -186,9 +186,9 @@ def _quote(wanted: Wanted) -> str:
     return f'"{wanted.words}"'
 
 
-def _search_document(found: Databases) -> Document:
-    query = found.query
-    lines = [found.notice] if found.notice else []
+def _search_document(results: Databases) -> Document:
+    query = results.query
+    lines = [results.notice] if results.notice else []
     lines += [f"{_quote(one)} {_TAKEN[one.how]} {_concepts(one)}, with descendants." for one in query.wanted]
     lines += [
         f"That patients have no {_quote(one)} ({_concepts(one)}) did not narrow the search: counts cannot show it."
@@ -201,10 +201,10 @@ def _search_document(found: Databases) -> Document:
         lines.append(f"Only databases of {query.min_persons:,} persons or more.")
     if query.min_patients:
         lines.append(f"Only databases that may have {query.min_patients:,} such patients or more.")
-    count = len(found.matches)
-    what = "have such patients" if query.wanted else "fit"
-    more = f", {len(found.complete)} of them all of these" if len(query.wanted) > 1 else ""
-    lines.append(f"{count} of {found.searched} databases {what}{more}.")
+    count = len(results.matches)
+    verb = "have such patients" if query.wanted else "fit"
+    more = f", {len(results.complete)} of them all of these" if len(query.wanted) > 1 else ""
+    lines.append(f"{count} of {results.searched} databases {verb}{more}.")
     return Document("search", "The search", " ".join(lines))
 
 

@@ -106,12 +106,12 @@ def parse_query(question: str, vocabulary: Vocabulary, places: Collection[str] =
     pieces = _merge(text, pieces, partial(_is_name, vocabulary=vocabulary))
     pieces = _merge(text, pieces, partial(_likeness, vocabulary=vocabulary))
     for piece in pieces:
-        said = text[piece.first : piece.last]
-        concepts = list(_concepts(said, vocabulary))
+        phrase = text[piece.first : piece.last]
+        concepts = list(_concepts(phrase, vocabulary))
         if piece.join in ("not", "new"):
             target = excluded if piece.join == "not" else wanted
         if not concepts:
-            unknown += [" ".join(_trim(said))] if content_words(" ".join(_trim(said))) else []
+            unknown += [" ".join(_trim(phrase))] if content_words(" ".join(_trim(phrase))) else []
         elif piece.join == "or" and target:
             target[-1] = _either(target[-1], concepts[0])
             target += concepts[1:]
@@ -191,24 +191,24 @@ def _merge(text: str, pieces: list[_Piece], likeness: Callable[[str], float]) ->
     return merged
 
 
-def _is_name(said: str, vocabulary: Vocabulary) -> float:
-    return 100.0 if _read_name(said, vocabulary) else 0.0
+def _is_name(phrase: str, vocabulary: Vocabulary) -> float:
+    return 100.0 if _read_name(phrase, vocabulary) else 0.0
 
 
-def _likeness(said: str, vocabulary: Vocabulary) -> float:
+def _likeness(phrase: str, vocabulary: Vocabulary) -> float:
     """Return how much (of 100) words are like a name; 0 below `NEAR_NAME`."""
-    if _read_name(said, vocabulary):
+    if _read_name(phrase, vocabulary):
         return 100.0
-    near = _read_misspelt_name(said, vocabulary)
+    near = _read_misspelt_name(phrase, vocabulary)
     return min(_similarity(near.words, near.matches[0].matched), 99.9) if near else 0.0
 
 
-def _concepts(said: str, vocabulary: Vocabulary) -> Iterator[Wanted]:
+def _concepts(phrase: str, vocabulary: Vocabulary) -> Iterator[Wanted]:
     """Read a piece: as a name, else by its words, else as several names in a row, else as what is nearest."""
-    if named := _read_name(said, vocabulary) or _read_misspelt_name(said, vocabulary):
+    if named := _read_name(phrase, vocabulary) or _read_misspelt_name(phrase, vocabulary):
         yield named
         return
-    words = " ".join(_trim(said))
+    words = " ".join(_trim(phrase))
     matches = vocabulary.find(words, limit=1000)
     complete = [match for match in matches if match.score >= COMPLETE]
     if complete:
@@ -220,17 +220,17 @@ def _concepts(said: str, vocabulary: Vocabulary) -> Iterator[Wanted]:
         yield Wanted(words, _best(matches), "nearest")
 
 
-def _read_name(said: str, vocabulary: Vocabulary) -> Wanted | None:
+def _read_name(phrase: str, vocabulary: Vocabulary) -> Wanted | None:
     """Read words as a name; fillers before it are tried as a part of it first."""
-    for words in _without_fillers(said):
+    for words in _without_fillers(phrase):
         if exact := vocabulary.lookup(words):
             return Wanted(words, _best(exact), "name")
     return None
 
 
-def _read_misspelt_name(said: str, vocabulary: Vocabulary) -> Wanted | None:
+def _read_misspelt_name(phrase: str, vocabulary: Vocabulary) -> Wanted | None:
     """Read words as one name, wrongly spelt."""
-    for words in dict.fromkeys((" ".join(said.split()), " ".join(_trim(said)))):
+    for words in dict.fromkeys((" ".join(phrase.split()), " ".join(_trim(phrase)))):
         near = [(_similarity(words, match.matched), match) for match in vocabulary.find(words, limit=20)]
         best = max((alike for alike, _ in near), default=0.0)
         if best >= NEAR_NAME:
@@ -238,9 +238,9 @@ def _read_misspelt_name(said: str, vocabulary: Vocabulary) -> Wanted | None:
     return None
 
 
-def _without_fillers(said: str) -> Iterator[str]:
+def _without_fillers(phrase: str) -> Iterator[str]:
     """Return words without the fillers at their edges: first with those before, then without one after another."""
-    words = said.split()
+    words = phrase.split()
     yield " ".join(words)
     while words and words[-1].casefold() in _FILLER:
         words.pop()
@@ -250,9 +250,9 @@ def _without_fillers(said: str) -> Iterator[str]:
         yield " ".join(words)
 
 
-def _trim(said: str) -> list[str]:
+def _trim(phrase: str) -> list[str]:
     """Return the words of a piece without fillers at its edges."""
-    words = [word for word in _WORD.findall(said) if any(letter.isalnum() for letter in word)]
+    words = [word for word in _WORD.findall(phrase) if any(letter.isalnum() for letter in word)]
     while words and words[0].casefold() in _FILLER:
         words.pop(0)
     while words and words[-1].casefold() in _FILLER:
@@ -278,8 +278,8 @@ def _names_in_a_row(words: str, vocabulary: Vocabulary) -> list[Wanted]:
 
 
 def _similarity(words: str, name: str) -> float:
-    said, named = " ".join(content_words(words)), " ".join(content_words(name))
-    return max(fuzz.ratio(said, named), fuzz.token_sort_ratio(said, named))
+    phrase_words, name_words = " ".join(content_words(words)), " ".join(content_words(name))
+    return max(fuzz.ratio(phrase_words, name_words), fuzz.token_sort_ratio(phrase_words, name_words))
 
 
 def _best(matches: list[ConceptMatch]) -> tuple[ConceptMatch, ...]:

@@ -216,6 +216,6 @@ def _item_keys(items: Any) -> list[tuple[int, ...]] | None:
         return None
 
 
-def _expect_same(sent: object, stored: object, what: str) -> None:
+def _expect_same(sent: object, stored: object, kind: str) -> None:
     if sent != stored:
-        raise WebApiGarbled(f"WebAPI holds something else as {what} than what was sent.")
+        raise WebApiGarbled(f"WebAPI holds something else as {kind} than what was sent.")
