@@ -74,8 +74,8 @@ def list_evaluations(folder: Path) -> list[Evaluation]:
     names = {
         path.stem for path in folder.iterdir() if path.suffix in (PROGRESS, LOG, OUTCOME) and NAME.fullmatch(path.stem)
     }
-    found = [one for name in names if (one := read_evaluation(folder, name)) is not None]
-    return sorted(found, key=lambda one: one.started, reverse=True)
+    evaluations = [one for name in names if (one := read_evaluation(folder, name)) is not None]
+    return sorted(evaluations, key=lambda one: one.started, reverse=True)
 
 
 def read_evaluation(folder: Path, name: str) -> Evaluation | None:

@@ -50,15 +50,15 @@ class Column:
 
 async def show_judges(visit: Visit) -> web.Response:
     """Show the last evaluations side by side."""
-    found = await asyncio.to_thread(list_evaluations, _folder(visit))
-    mine = [one for one in found if _may_see(visit, one)]
+    all_evaluations = await asyncio.to_thread(list_evaluations, _folder(visit))
+    evaluations = [one for one in all_evaluations if _may_see(visit, one)]
     chosen = visit.request.query.getall("with", [])
-    done = [one for one in mine if one.state == "done"]
+    done = [one for one in evaluations if one.state == "done"]
     compared = ([one for one in done if one.name in chosen] or done)[:MOST_COMPARED]
     names = list(dict.fromkeys(name for one in compared for name in one.judges))
     rows = {name: [Column(one, one.judges.get(name), f"a{n}") for n, one in enumerate(compared)] for name in names}
     return visit.render(
-        "judges/index.html", evaluations=mine, compared=compared, rows=rows,
+        "judges/index.html", evaluations=evaluations, compared=compared, rows=rows,
         curves={name: draw_roc(name, columns) for name, columns in rows.items()},
         stages=STAGES, splits=SPLITS, bots={bot.name: bot.judges for bot in visit.bots},
     )  # fmt: skip
@@ -68,17 +68,17 @@ async def show_evaluation(visit: Visit) -> web.Response:
     """Show one evaluation: its figures, and the cases that were misjudged, filtered."""
     one = await _find(visit)
     query = {name: visit.request.query.get(name, "") for name in ("judge", "kind", "family")}
-    kept = [
+    cases = [
         case
         for case in one.misjudged
         if query["judge"] in ("", case["judge"])
         and query["kind"] in ("", kind_of(case))
         and query["family"] in ("", case["family"])
     ]
-    if kept and visit.may("trace"):
-        record_action(visit.service, "console_read", visit.access.key, evaluation=one.name, cases=len(kept))
+    if cases and visit.may("trace"):
+        record_action(visit.service, "console_read", visit.access.key, evaluation=one.name, cases=len(cases))
     return visit.render(
-        "judges/evaluation.html", one=one, kept=kept[:MISJUDGED_SHOWN], found=len(kept), kind_of=kind_of, query=query,
+        "judges/evaluation.html", one=one, kept=cases[:MISJUDGED_SHOWN], found=len(cases), kind_of=kind_of, query=query,
         families=Counter(case["family"] for case in one.misjudged).most_common(),
         curve=draw_roc(one.name, [Column(one, figures, f"a{n % 5}") for n, figures in enumerate(one.judges.values())]),
     )  # fmt: skip

@@ -24,13 +24,13 @@ _ANSWERS: Mapping[str, Collection[str] | None] = {
 }  # fmt: skip
 
 
-def read_turn_query(given: Mapping[str, str]) -> ListQuery:
+def read_turn_query(fields: Mapping[str, str]) -> ListQuery:
     """Return what an address of the list asks for.
 
     Raises:
         BadRequest: Its page is none.
     """
-    return read_query(given, _ANSWERS, {"view": "turns"})
+    return read_query(fields, _ANSWERS, {"view": "turns"})
 
 
 def to_filter(query: ListQuery, chatbots: Collection[str], now: float, *, words: bool) -> TurnFilter:

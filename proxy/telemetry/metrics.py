@@ -47,17 +47,19 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._readings: list[ExternalMetric] = []
 
-        def counter(name: str, what: str, *labels: str) -> Counter:
-            return Counter(name, what, labels, registry=self.registry)
+        def counter(name: str, documentation: str, *labels: str) -> Counter:
+            return Counter(name, documentation, labels, registry=self.registry)
 
-        def histogram(name: str, what: str, label: str, buckets: Sequence[float]) -> Histogram:
-            return Histogram(name, what, [label], buckets=buckets, registry=self.registry)
+        def histogram(name: str, documentation: str, label: str, buckets: Sequence[float]) -> Histogram:
+            return Histogram(name, documentation, [label], buckets=buckets, registry=self.registry)
 
-        def sum_of(name: str, what: str, *labels: str) -> ExternalMetric:
-            return self._reading(Gauge(name, what, labels, registry=self.registry, multiprocess_mode="sum"))
+        def sum_of(name: str, documentation: str, *labels: str) -> ExternalMetric:
+            return self._reading(Gauge(name, documentation, labels, registry=self.registry, multiprocess_mode="sum"))
 
-        def now(name: str, what: str, *labels: str) -> ExternalMetric:
-            return self._reading(Gauge(name, what, labels, registry=self.registry, multiprocess_mode="livesum"))
+        def now(name: str, documentation: str, *labels: str) -> ExternalMetric:
+            return self._reading(
+                Gauge(name, documentation, labels, registry=self.registry, multiprocess_mode="livesum")
+            )
 
         self.requests = counter("caf_requests", "HTTP requests by route and status.", "route", "status")
         self.turns = counter("caf_turns", "Turns by chatbot and outcome.", "chatbot", "outcome")
@@ -233,8 +235,8 @@ class Metrics:
 
 
 def _kind(trace: Trace) -> str:
-    found = signs(trace.emergency)
-    return found[0].kind if found else UNKNOWN
+    emergency_signs = signs(trace.emergency)
+    return emergency_signs[0].kind if emergency_signs else UNKNOWN
 
 
 def _of(source: object, name: str) -> Callable[[], float]:

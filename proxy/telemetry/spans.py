@@ -144,10 +144,10 @@ class Telemetry:
 
 def _enter(span: Span) -> Callable[[], None]:
     """Make a span current and pass it to upstreams; return what undoes that."""
-    told: dict[str, str] = {}
+    headers: dict[str, str] = {}
     now = set_span_in_context(span)
-    _PROPAGATOR.inject(told, now)
-    entered, told_before = context.attach(now), TRACE_HEADERS.set(told)
+    _PROPAGATOR.inject(headers, now)
+    entered, told_before = context.attach(now), TRACE_HEADERS.set(headers)
 
     def leave() -> None:
         TRACE_HEADERS.reset(told_before)
