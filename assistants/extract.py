@@ -169,11 +169,11 @@ def _with_antecedents(sec: Section, s: int, n: int) -> set[tuple[int, int]]:
     return group
 
 
-def _join(sections: Sequence[Section], chosen: Sequence[tuple[int, int]]) -> str:
+def _join(sections: Sequence[Section], places: Sequence[tuple[int, int]]) -> str:
     """Join sentences: those of one paragraph on one line, a list on lines of its own."""
     out: list[str] = []
     last: tuple[int, int] | None = None
-    for s, n in chosen:
+    for s, n in places:
         sentence = sections[s].sentences[n]
         here = (s, sentence.paragraph)
         gap = "" if last is None else " " if here == last and "\n" not in out[-1] else "\n\n"

@@ -56,19 +56,19 @@ class Answering:
         if len(searches) > 1:
             self._draft.add("search", "The search", ONE_AT_A_TIME)
 
-    def _answer(self, one: Wish, turn: int) -> None:
-        match one.kind:
+    def _answer(self, wish: Wish, turn: int) -> None:
+        match wish.kind:
             case "sql":
                 add_service(self._draft, NO_SQL)
             case "help":
                 add_service(self._draft)
             case "question":
-                answer = extract.answer(one.words, "", self._request.view.sections)
+                answer = extract.answer(wish.words, "", self._request.view.sections)
                 if answer is not None and answer.coverage >= ANSWERED:
                     self._draft.lines.append(answer.text)
                     self._draft.citations += answer.ids
-                elif self._is_search(one.words):
-                    self._search(one.words, turn)
+                elif self._is_search(wish.words):
+                    self._search(wish.words, turn)
                 else:
                     add_service(self._draft)
 
@@ -77,13 +77,13 @@ class Answering:
         if not re.match(r"(?:which|where|who|find|are there|is there|do (?:you|we) have|any)\b", words, re.IGNORECASE):
             return False
         query = parse_query(words, self._sources.vocabulary, self._sources.catalogue.locations)
-        return any(phrase.how == "name" for phrase in query.wanted)
+        return any(phrase.match_kind == "name" for phrase in query.concepts)
 
     def _query(self, words: str, turn: int) -> Query:
         """Read a question; what it leaves out ("And in Spain?") the last one before it says."""
         rest, leads_on = _LEAD.subn("", words)
         query = parse_query(rest, self._sources.vocabulary, self._sources.catalogue.locations)
-        if query.wanted or query.unknown or not leads_on:
+        if query.concepts or query.unknown or not leads_on:
             return query
         for earlier in range(turn - 1, -1, -1):
             for one in self._wishes.get(earlier, ()):
@@ -105,7 +105,7 @@ class Answering:
         search, *databases = result.documents(MOST_DATABASES)
         lines = [search.text]
         if not result.matches:
-            named = query.wanted or query.countries or query.min_persons or query.unknown
+            named = query.concepts or query.countries or query.min_persons or query.unknown
             lines.append(NO_DATABASES if named else NOT_NAMED)
         elif len(result.matches) > len(databases):
             lines.append(f"The first {len(databases)} are listed here.")
