@@ -116,12 +116,12 @@ _WORDS: dict[Step, str] = {
 }  # fmt: skip
 
 
-def _explain(one: Decision) -> str:
+def _explain(decision: Decision) -> str:
     return {
-        "delete": f"{one.id}: no longer in its document",
-        "outdated": f"{one.id}: its {one.reason} would change; --overwrite replaces it",
-        "orphan": f"{one.id}: no longer in its document; --overwrite deletes it",
-        "keep": f"{one.id}: was {one.reason}, and its document has changed since: compare them",
-        "keep_orphan": f"{one.id}: was {one.reason}, and is no longer in its document: delete it if it is out of date",
-        "clash": f"{one.id}: the folder has a section of this id, and {one.reason}; import with --prefix, or rename one",
-    }[one.step]
+        "delete": f"{decision.id}: no longer in its document",
+        "outdated": f"{decision.id}: its {decision.reason} would change; --overwrite replaces it",
+        "orphan": f"{decision.id}: no longer in its document; --overwrite deletes it",
+        "keep": f"{decision.id}: was {decision.reason}, and its document has changed since: compare them",
+        "keep_orphan": f"{decision.id}: was {decision.reason}, and is no longer in its document: delete it if it is out of date",
+        "clash": f"{decision.id}: the folder has a section of this id, and {decision.reason}; import with --prefix, or rename one",
+    }[decision.step]

@@ -249,13 +249,17 @@ def _continues(text: str, last: int, item: re.Match[str] | None) -> bool:
     return depth > len(item["indent"]) or (bool(lines[0].strip()) and not _ITEM.match(following))
 
 
-def _opens_oddly(one: Sentence | None) -> bool:
+def _opens_oddly(sentence: Sentence | None) -> bool:
     """Tell whether a sentence may be none of its own: a small letter, or an emoji that belongs to the one before."""
-    return one is not None and (one.text[0].islower() or unicodedata.category(one.text[0])[0] == "S")
+    return sentence is not None and (sentence.text[0].islower() or unicodedata.category(sentence.text[0])[0] == "S")
 
 
-def _says_something(one: Sentence) -> bool:
-    return len(WORD.findall(one.text)) > 2 and not one.text.endswith(":") and not asserts_nothing(plain(one.text))
+def _says_something(sentence: Sentence) -> bool:
+    return (
+        len(WORD.findall(sentence.text)) > 2
+        and not sentence.text.endswith(":")
+        and not asserts_nothing(plain(sentence.text))
+    )
 
 
 def _balanced(text: str) -> bool:

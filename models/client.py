@@ -97,8 +97,8 @@ class Models:
         request_messages, until = messages, asyncio.get_running_loop().time() + timeout_s
         for repaired in (False, True):
 
-            def ask(one: str, request_messages: list[dict[str, Any]] = request_messages) -> Awaitable[Body]:
-                return self._ask(one, request_messages, schema, options or {}, step, ledger, until)
+            def ask(name: str, request_messages: list[dict[str, Any]] = request_messages) -> Awaitable[Body]:
+                return self._ask(name, request_messages, schema, options or {}, step, ledger, until)
 
             answer = await self._first(alias, step, ask)
             parsed = read_answer(answer, schema)
@@ -144,18 +144,18 @@ class Models:
         """
         until = asyncio.get_running_loop().time() + timeout_s
 
-        async def ask(one: str) -> Body:
-            if one not in self._without_logprobs:
+        async def ask(name: str) -> Body:
+            if name not in self._without_logprobs:
                 try:
-                    return await self._alias(one).ask(body | LOGPROBS, step, ledger, until)
+                    return await self._alias(name).ask(body | LOGPROBS, step, ledger, until)
                 except UpstreamRefused as error:
                     # Many servers do not say which field they refused.
                     if error.status not in (400, 422) or "logprobs" not in (error.param or "logprobs"):
                         raise
-            answer = await self._alias(one).ask(body, step, ledger, until)
-            if one not in self._without_logprobs:
-                self._without_logprobs.add(one)
-                log.warning("model_refuses_logprobs", alias=one)
+            answer = await self._alias(name).ask(body, step, ledger, until)
+            if name not in self._without_logprobs:
+                self._without_logprobs.add(name)
+                log.warning("model_refuses_logprobs", alias=name)
             return answer
 
         return await self._first(alias, step, ask)

@@ -9,11 +9,11 @@ def chain(alias: str, models: Mapping[str, ModelSettings]) -> tuple[str, ...]:
     """Return an alias and those to ask in its place, in order: each followed by its own, none twice."""
     aliases: dict[str, None] = {}
 
-    def add(one: str) -> None:
-        if one in aliases:
+    def add(name: str) -> None:
+        if name in aliases:
             return
-        aliases[one] = None
-        for other in models[one].fallback if one in models else ():
+        aliases[name] = None
+        for other in models[name].fallback if name in models else ():
             add(other)
 
     add(alias)

@@ -41,17 +41,17 @@ def print_calibrations(
     console.print("intervals are 95 %, families resampled; recall counts what is passed on to the next stage")
 
 
-def _figures(console: Console, one: Calibration) -> None:
-    below = "-" if one.accept_below is None else f"{one.accept_below:g}"
-    unread = f", {one.unjudged} of them unjudged" if one.unjudged else ""
-    weights = f"for the weights {weights_id(one.judge)}"
+def _figures(console: Console, calibration: Calibration) -> None:
+    below = "-" if calibration.accept_below is None else f"{calibration.accept_below:g}"
+    unread = f", {calibration.unjudged} of them unjudged" if calibration.unjudged else ""
+    weights = f"for the weights {weights_id(calibration.judge)}"
     console.print(
-        f"  accept_below {below} {weights}   ({one.violating} violating + {one.harmless} harmless cases{unread})"
+        f"  accept_below {below} {weights}   ({calibration.violating} violating + {calibration.harmless} harmless cases{unread})"
     )
     rows: list[tuple[str, Screening | None]] = [
-        ("where it was chosen", one.measured),
-        ("cross-validated", one.cross_validated),
-        ("held out", one.tested),
+        ("where it was chosen", calibration.measured),
+        ("cross-validated", calibration.cross_validated),
+        ("held out", calibration.tested),
     ]
     table = figure_table(("  ", "recall", "harmless settled", "all settled"), (), header_style="dim")
     for label, screening in rows:
@@ -62,9 +62,9 @@ def _figures(console: Console, one: Calibration) -> None:
         console.print(table)
 
 
-def _curve(console: Console, one: Calibration) -> None:
-    for level in LEVELS if one.curve else ():
-        point = at_recall(one.curve, level)
+def _curve(console: Console, calibration: Calibration) -> None:
+    for level in LEVELS if calibration.curve else ():
+        point = at_recall(calibration.curve, level)
         if point is not None:
             bar = "#" * round(BAR * point.settled_harmless)
             console.print(

@@ -106,9 +106,9 @@ def _text_judged_by(judge: str, scenario: Scenario) -> str:
 
 
 def _library(
-    one: FamilyFile, defaults: ScenarioDefaults, libraries: dict[Path, Library | None], problems: list[str]
+    file: FamilyFile, defaults: ScenarioDefaults, libraries: dict[Path, Library | None], problems: list[str]
 ) -> Library | None:
-    folder = one.family.knowledge_base
+    folder = file.family.knowledge_base
     if folder is None:
         return defaults.library
     if folder not in libraries:
@@ -116,7 +116,7 @@ def _library(
             libraries[folder] = load_library(folder)
         except KnowledgeBaseError as error:
             libraries[folder] = None
-            problems += [f"{one.path}: knowledge_base: {problem}" for problem in error.problems]
+            problems += [f"{file.path}: knowledge_base: {problem}" for problem in error.problems]
     return libraries[folder]
 
 

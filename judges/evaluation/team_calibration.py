@@ -187,13 +187,18 @@ async def _judge_stages(
     return answers
 
 
-def describe_evidence(one: Calibration, source: str, day: date) -> str:
+def describe_evidence(calibration: Calibration, source: str, day: date) -> str:
     """Describe in a line how a threshold was chosen."""
-    assert one.measured is not None
-    cross = f", cross-validated {percent(one.cross_validated.recall)}" if one.cross_validated else ""
-    tested = f", held out {percent(one.tested.recall)} of {one.tested.recall.n}" if one.tested else ""
+    assert calibration.measured is not None
+    cross = f", cross-validated {percent(calibration.cross_validated.recall)}" if calibration.cross_validated else ""
+    tested = (
+        f", held out {percent(calibration.tested.recall)} of {calibration.tested.recall.n}"
+        if calibration.tested
+        else ""
+    )
     return (
-        f"{day}, for recall {one.target:g}: {percent(one.measured.recall)} of {one.violating} violating{cross}{tested}; settles "
-        f"{one.measured.settled_harmless.value or 0:.0%} of {one.harmless} harmless, "
-        f"{one.measured.settled.value or 0:.0%} of all; {source}"
+        f"{day}, for recall {calibration.target:g}: {percent(calibration.measured.recall)} "
+        f"of {calibration.violating} violating{cross}{tested}; settles "
+        f"{calibration.measured.settled_harmless.value or 0:.0%} of {calibration.harmless} harmless, "
+        f"{calibration.measured.settled.value or 0:.0%} of all; {source}"
     )

@@ -77,11 +77,11 @@ def _drop_leftovers(rest: Sequence[JudgedSentence], remaining: Sequence[JudgedSe
     return result
 
 
-def _may_stay(one: JudgedSentence, unwanted: Sequence[str]) -> bool:
-    sentence = _fold(one.sentence.text)
-    if any(text in sentence or sentence in text for text in unwanted) or phrases.takes_back(one.lowered):
+def _may_stay(judged: JudgedSentence, unwanted: Sequence[str]) -> bool:
+    sentence = _fold(judged.sentence.text)
+    if any(text in sentence or sentence in text for text in unwanted) or phrases.takes_back(judged.lowered):
         return False
-    return one.assertion is None or one.assertion.support != "unsupported"
+    return judged.assertion is None or judged.assertion.support != "unsupported"
 
 
 def _source_ids(sentences_left: Sequence[JudgedSentence]) -> tuple[str, ...]:

@@ -152,15 +152,15 @@ def cross_validate(examples: Sequence[Reply]) -> list[float]:
     return [models[fold_of[one.family]].odds(one) for one in examples]
 
 
-def lacking_share(one: Reply) -> float:
+def lacking_share(reply: Reply) -> float:
     """Return the first baseline: the weighted share of the reply's content that is not in its sources."""
-    return _lacking_content(normalise(one.case.draft), [index_source(source) for source in one.case.cited])
+    return _lacking_content(normalise(reply.case.draft), [index_source(source) for source in reply.case.cited])
 
 
-def worst_sentence(one: Reply) -> float:
+def worst_sentence(reply: Reply) -> float:
     """Return the second: that share of the sentence where it is largest, of those with three words of content or more."""
-    cited = [index_source(source) for source in one.case.cited]
-    texts = [sentence.text for sentence in sentences(normalise(one.case.draft))]
+    cited = [index_source(source) for source in reply.case.cited]
+    texts = [sentence.text for sentence in sentences(normalise(reply.case.draft))]
     return max(
         [_lacking_content(text, cited) for text in texts if len(read_words(text.lower()).content) >= 3], default=0.0
     )

@@ -57,8 +57,8 @@ def section_id(document: str, headings: tuple[str, ...], part: int, taken_ids: C
     return next(one for one in chain((base,), numbered) if _is_free(one, taken_ids))
 
 
-def _is_free(one: str, taken_ids: Collection[str]) -> bool:
-    return one not in taken_ids and one not in _NOT_ALLOWED and ID.fullmatch(one) is not None
+def _is_free(ident: str, taken_ids: Collection[str]) -> bool:
+    return ident not in taken_ids and ident not in _NOT_ALLOWED and ID.fullmatch(ident) is not None
 
 
 def _join(document: str, headings: list[str], room: int) -> str:

@@ -132,12 +132,12 @@ def start_evaluation(folder: Path, config: Path, options: Sequence[str], chatbot
     return name
 
 
-def stop_evaluation(one: Evaluation) -> bool:
+def stop_evaluation(evaluation: Evaluation) -> bool:
     """Ask a running evaluation to stop, and return whether it was running. What models answered is kept for the next one."""
-    if one.state != "running" or one.process is None:
+    if evaluation.state != "running" or evaluation.process is None:
         return False
     try:
-        os.kill(one.process, signal.SIGTERM)
+        os.kill(evaluation.process, signal.SIGTERM)
     except ProcessLookupError:  # it has ended by itself
         return False
     return True

@@ -128,8 +128,8 @@ def _points(by_turn: Mapping[str, Json], measure: str, aside: float) -> Iterable
 def pair_arms(exchanges: Sequence[Json], arms: Sequence[str]) -> list[Pair]:
     """Put exchanges of the same place side by side, in the order of the arms."""
 
-    def place(one: Json) -> tuple[str, str, int, int]:
-        return one["place"]["facilitator"], one["place"]["checkpoint"], one["place"]["sample"], one["place"]["turn"]
+    def place(row: Json) -> tuple[str, str, int, int]:
+        return (row["place"]["facilitator"], row["place"]["checkpoint"], row["place"]["sample"], row["place"]["turn"])
 
     order = {arm: n for n, arm in enumerate(arms)}
     return [

@@ -161,9 +161,9 @@ async def _find(visit: Visit) -> Evaluation:
     return one
 
 
-def _may_see(visit: Visit, one: Evaluation) -> bool:
+def _may_see(visit: Visit, evaluation: Evaluation) -> bool:
     """One that does not say whose judges it measured may be of any chatbot."""
-    return visit.access.may_ask("") if one.chatbot is None else one.chatbot in visit.chatbots
+    return visit.access.may_ask("") if evaluation.chatbot is None else evaluation.chatbot in visit.chatbots
 
 
 def _folder(visit: Visit) -> Path:

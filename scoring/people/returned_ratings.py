@@ -161,10 +161,10 @@ def _missing(ratings_by_id: Mapping[str, ItemRating], key: Key) -> Iterator[str]
             yield f"{len(ids)} of {len(key.items)} items are missing {field} (the first is {ids[0]!r}); {without}"
 
 
-def _rating_line(key: Key, one: ItemRating) -> RatingLine:
-    answered = None if one.answered == "nothing" else one.answered
-    place, rater = key.items[one.id].place, HUMAN + key.rater
-    return RatingLine(place=place, rater=rater, score=one.score, answered=answered, reason=one.note)
+def _rating_line(key: Key, rating: ItemRating) -> RatingLine:
+    answered = None if rating.answered == "nothing" else rating.answered
+    place, rater = key.items[rating.id].place, HUMAN + key.rater
+    return RatingLine(place=place, rater=rater, score=rating.score, answered=answered, reason=rating.note)
 
 
 def _shorten(problems: Sequence[str]) -> list[str]:

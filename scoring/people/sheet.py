@@ -123,9 +123,9 @@ def select(exchanges: Sequence[Exchange], limit: int | None, seed: int) -> list[
     return [one for drawn in rounds for one in drawn if one is not None][:limit]
 
 
-def _spot(one: Exchange) -> tuple[str, str, int, int]:
+def _spot(exchange: Exchange) -> tuple[str, str, int, int]:
     """Return the place without its arm."""
-    return one.place.facilitator, one.place.checkpoint, one.place.sample, one.place.turn
+    return exchange.place.facilitator, exchange.place.checkpoint, exchange.place.sample, exchange.place.turn
 
 
 def _histories(

@@ -93,11 +93,11 @@ def _question_arms(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, A
     return sorted(arms, key=lambda item: (item[0] != summary["treated"], item[0] != summary["baseline"]))
 
 
-def _useful(under: str, one: Mapping[str, Any], *, filtered: bool) -> str:
-    parts = [("answered in full", one["answered_full"])] if one["answerable"] else []
-    parts.append(("acceptable", one["acceptable"]))
+def _useful(under: str, arm: Mapping[str, Any], *, filtered: bool) -> str:
+    parts = [("answered in full", arm["answered_full"])] if arm["answerable"] else []
+    parts.append(("acceptable", arm["acceptable"]))
     if filtered:
-        parts += [("changed", sum(one[key] or 0 for key in ("refined", "replaced"))), ("warned of", one["warned"])]
+        parts += [("changed", sum(arm[key] or 0 for key in ("refined", "replaced"))), ("warned of", arm["warned"])]
     first, *rest = (f"{figures.percent(share)} {label}" for label, share in parts)
     return f"{under}, {', '.join([first.replace(' %', ' % were', 1), *rest])}"
 
