@@ -84,8 +84,8 @@ def head_(folder: FolderArgument = None, config: ConfigOption = None) -> None:
     except FolderFault as fault:
         typer.echo(f"caf: {printable(str(fault))}; run `caf audit verify`", err=True)
         raise typer.Exit(PROBLEMS) from None
-    for one in heads:
-        typer.echo(head_line(one))
+    for head in heads:
+        typer.echo(head_line(head))
 
 
 def report_lines(report: Report) -> Iterator[str]:

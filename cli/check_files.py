@@ -166,10 +166,12 @@ def _check_scenarios(groups: Sequence[Sequence[Path]], chatbots: list[Blueprint]
         findings.problems += problems
         findings.problems += _unknown_judges(read, chatbots) if chatbots is not None else []
         findings.problems += _problems_for_judges(read, chatbots)
-        for one in read:
+        for file in read:
             # A row alone is a family, with nothing that could be its twin.
-            if one.path.suffix != ".jsonl" and (lone := _violations_without_twin(one.family)):
-                findings.notes["scenarios"].append(f"{one.path}: violating, without a harmless twin: {', '.join(lone)}")
+            if file.path.suffix != ".jsonl" and (lone := _violations_without_twin(file.family)):
+                findings.notes["scenarios"].append(
+                    f"{file.path}: violating, without a harmless twin: {', '.join(lone)}"
+                )
         families += len(read)
         scenarios += sum(len(one.family.scenarios) for one in read)
     if any(groups):
@@ -203,11 +205,11 @@ def _problems_for_judges(read: list[FamilyFile], chatbots: list[Blueprint] | Non
 def _violations_without_twin(family: Family) -> list[str]:
     """Return the ids of violating scenarios that have no harmless twin for any judge they violate."""
     lone = []
-    for one in family.scenarios:
-        violated = {judge for judge, right in one.expect.items() if "accept" not in right}
-        twins = [other for other in family.scenarios if other.id in one.twins or one.id in other.twins]
+    for scenario in family.scenarios:
+        violated = {judge for judge, right in scenario.expect.items() if "accept" not in right}
+        twins = [other for other in family.scenarios if other.id in scenario.twins or scenario.id in other.twins]
         if violated and not any("accept" in twin.expect.get(judge, ()) for twin in twins for judge in violated):
-            lone.append(one.id)
+            lone.append(scenario.id)
     return lone
 
 

@@ -66,14 +66,14 @@ async def _write_with_model(
                     done=lambda: bars.update(bar, advance=1, cost=cost_text(ledger.cost or 0)),
                 )  # fmt: skip
                 chosen = {}
-                for one, answer in answers.items():
+                for section_id, answer in answers.items():
                     if isinstance(answer, str) and answer:
-                        chosen[one] = (answer, alias)
+                        chosen[section_id] = (answer, alias)
                     else:
-                        chosen[one] = extracts[one]
+                        chosen[section_id] = extracts[section_id]
                         reason = "an empty answer" if isinstance(answer, str) else f"{type(answer).__name__}: {answer}"
                         problems.append(
-                            f"{one}: {alias} gave no summary ({reason}), and it was extracted; try again with --overwrite"
+                            f"{section_id}: {alias} gave no summary ({reason}), and it was extracted; try again with --overwrite"
                         )
                 write_sections(plan, chosen, into)
     return problems
@@ -83,12 +83,12 @@ def print_plan(plan: Plan, read: ReadDocuments, into: Path, dry_run: bool, alias
     for note in read.notes:
         typer.echo(f"note     {printable(note)}")
     if dry_run:
-        for one in plan.having("add", "replace"):
-            if one.section is not None:
-                tokens = estimate_tokens(one.section.text)
-                typer.echo(f"{one.step:<8} {one.id}  {tokens:,} tokens  {printable(one.section.title)}")
-    for one in plan.having("delete", "outdated", "orphan", "keep", "keep_orphan", "clash"):
-        typer.echo(f"{_WORDS[one.step]:<8} {printable(_explain(one))}")
+        for decision in plan.having("add", "replace"):
+            if decision.section is not None:
+                tokens = estimate_tokens(decision.section.text)
+                typer.echo(f"{decision.step:<8} {decision.id}  {tokens:,} tokens  {printable(decision.section.title)}")
+    for decision in plan.having("delete", "outdated", "orphan", "keep", "keep_orphan", "clash"):
+        typer.echo(f"{_WORDS[decision.step]:<8} {printable(_explain(decision))}")
     for document in read.beginnings:
         own = [section for section in read.sections if section.document == document]
         tokens = sum(estimate_tokens(section.text) for section in own)

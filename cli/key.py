@@ -117,16 +117,18 @@ def list_(file: FileOption = None, config: ConfigOption = None) -> None:
       caf key list
     """
     path, _ = _key_file_and_config(file, config)
-    for one in _load_records(path):
+    for record in _load_records(path):
         limits = {
-            "requests/min": one.requests_per_minute, "tokens/min": one.tokens_per_minute,
-            "a day": one.daily_budget, "at a time": one.max_concurrent,
+            "requests/min": record.requests_per_minute, "tokens/min": record.tokens_per_minute,
+            "a day": record.daily_budget, "at a time": record.max_concurrent,
         }  # fmt: skip
         limits_text = ", ".join(f"{value:g} {unit}" for unit, value in limits.items() if value is not None)
-        state = f"revoked {one.revoked:%Y-%m-%d}" if one.revoked else f"created {one.created:%Y-%m-%d}"
-        bots = "all chatbots" if one.chatbots is None else ", ".join(one.chatbots)
+        state = f"revoked {record.revoked:%Y-%m-%d}" if record.revoked else f"created {record.created:%Y-%m-%d}"
+        bots = "all chatbots" if record.chatbots is None else ", ".join(record.chatbots)
         typer.echo(
-            printable(f"{one.id}  {one.name:20}  {state}  {', '.join(one.permissions)}  {bots}  {limits_text}").rstrip()
+            printable(
+                f"{record.id}  {record.name:20}  {state}  {', '.join(record.permissions)}  {bots}  {limits_text}"
+            ).rstrip()
         )
 
 

@@ -115,8 +115,8 @@ def import_(
         leave(*map(printable, error.problems), "nothing was imported")
     except RunError as error:
         leave(printable(str(error)))
-    for rater, one in accepted.items():
-        typer.echo(_summary(rater, one))
+    for rater, ratings in accepted.items():
+        typer.echo(_summary(rater, ratings))
 
 
 def _summary(rater: str, ratings: AcceptedRatings) -> str:

@@ -186,14 +186,14 @@ class Models:
         if alias not in self._chains:
             return await ask(alias)
         failed: ModelError | None = None
-        for one in self._chains[alias]:
+        for name in self._chains[alias]:
             try:
-                return await ask(one)
+                return await ask(name)
             except ModelError as error:
                 # What one model refuses is not offered to the next until one says yes.
                 if not error.elsewhere or (listener is not None and not listener.again()):
                     raise failed or error from None
-                log.warning("model_failed", alias=one, of=alias, step=step, error=error.kind, cause=error.cause)
+                log.warning("model_failed", alias=name, of=alias, step=step, error=error.kind, cause=error.cause)
                 failed = failed or error
         assert failed is not None
         raise failed
@@ -271,9 +271,9 @@ def open_models(
         ModelSettingsError: a secret is missing, a file cannot be read, or a kind of engine is not registered.
     """
     engines: dict[str, Engine] = {}
-    for alias, one in settings.items():
+    for alias, model_settings in settings.items():
         try:
-            engines[alias] = wrap_engine(alias, _engine(alias, one, session, extra, environ))
+            engines[alias] = wrap_engine(alias, _engine(alias, model_settings, session, extra, environ))
         except ModelSettingsError as error:
             raise ModelSettingsError(f"models.{alias}: {error}") from None
     models = Models(settings, engines, first_pause_s=first_pause_s)

@@ -51,8 +51,8 @@ class Answering:
         searches = [one for one in wishes if one.kind == "databases"]
         if searches:
             self._search(searches[0].words, turn)
-        for one in [one for one in wishes if one.kind != "databases"][:MOST_ANSWERS]:
-            self._answer(one, turn)
+        for wish in [one for one in wishes if one.kind != "databases"][:MOST_ANSWERS]:
+            self._answer(wish, turn)
         if len(searches) > 1:
             self._draft.add("search", "The search", ONE_AT_A_TIME)
 
@@ -86,9 +86,9 @@ class Answering:
         if query.concepts or query.unknown or not leads_on:
             return query
         for earlier in range(turn - 1, -1, -1):
-            for one in self._wishes.get(earlier, ()):
-                if one.kind == "databases":
-                    old = self._query(one.words, earlier)
+            for wish in self._wishes.get(earlier, ()):
+                if wish.kind == "databases":
+                    old = self._query(wish.words, earlier)
                     return replace(
                         old,
                         countries=query.countries or old.countries,

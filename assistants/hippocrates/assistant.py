@@ -76,8 +76,8 @@ class Hippocrates:
         cohort = _build(study, _name(talk, study))
         turn = _Turn(request, talk.wishes.get(last, ()), study, talk.before.get(last, Study()), cohort, ReplyDraft())
         request.note("read", f"{len(summary.lines(study))} lines of the cohort, {len(turn.wishes)} other sentences")
-        for one in turn.wishes:
-            if (reply := self._settle(turn, one)) is not None:
+        for wish in turn.wishes:
+            if (reply := self._settle(turn, wish)) is not None:
                 return reply
         Answering(self._sources, request, talk.wishes, turn.draft).answer(last)
         return await self._go_on(turn)

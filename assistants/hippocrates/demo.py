@@ -120,9 +120,9 @@ def read_people(path: Path) -> People:
         pairs: dict[tuple[int, int], set[int]] = {}
         for analysis, (table, column) in EVENTS.items():
             ids, concepts = tables.ids(table, ("person_id", column))
-            for one, concept in zip(ids.tolist(), concepts.tolist(), strict=True):
-                if concept and one in row:
-                    pairs.setdefault((analysis, concept), set()).add(row[one])
+            for person_id, concept in zip(ids.tolist(), concepts.tolist(), strict=True):
+                if concept and person_id in row:
+                    pairs.setdefault((analysis, concept), set()).add(row[person_id])
         (eras,) = tables.ids("drug_era", ("drug_concept_id",))
     ordered = sorted(pairs)
     has = np.zeros((len(row), len(ordered)), np.bool_)

@@ -168,8 +168,8 @@ def _document(match: DatabaseMatch, terms: Sequence[ConceptTerm]) -> Document:
     database = match.database
     named = f"{database.name} ({database.acronym})" if database.acronym else database.name
     lines = [f"{named}: {database.country or 'country not given'}, {_size(database)}."]
-    for one, patients in zip(terms, match.patients, strict=True):
-        lines.append(f"Patients with {_quote(one)}: {patients or '0 recorded'}.")
+    for term, patients in zip(terms, match.patients, strict=True):
+        lines.append(f"Patients with {_quote(term)}: {patients or '0 recorded'}.")
     if len(terms) > 1 and match.all_wanted:
         lines.append(f"Patients with all of these: {match.all_wanted}.")
     if match.counts:

@@ -120,9 +120,9 @@ class NameIndex:
             rarity = max((self._rarity[one] for one in alike), default=float(np.log1p(len(self._names))))
             total += rarity
             best: NDArray[np.float32] = np.zeros(len(self._names), np.float32)
-            for one, similarity in sorted(alike.items(), key=lambda pair: pair[1]):
-                best[self._postings[one]] = similarity
-                covered[self._postings[one]] += similarity * self._rarity[one]
+            for similar_word, similarity in sorted(alike.items(), key=lambda pair: pair[1]):
+                best[self._postings[similar_word]] = similarity
+                covered[self._postings[similar_word]] += similarity * self._rarity[similar_word]
             text_weight += rarity * best
             shared += best > 0
         share = text_weight / total

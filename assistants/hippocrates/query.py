@@ -146,8 +146,8 @@ def _take_countries(text: str, places: Collection[str]) -> tuple[str, tuple[str,
     by_name = {place.casefold(): place for place in places}
     countries: dict[str, None] = {}
     for match in chain.finditer(text):
-        for one in re.finditer(rf"\b(?:{names})\b", match[1], re.IGNORECASE):
-            countries[by_name[one[0].casefold()]] = None
+        for country in re.finditer(rf"\b(?:{names})\b", match[1], re.IGNORECASE):
+            countries[by_name[country[0].casefold()]] = None
     return chain.sub(" ; ", text), tuple(countries)
 
 

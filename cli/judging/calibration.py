@@ -28,12 +28,12 @@ def print_calibrations(
 ) -> None:
     """Print what was found."""
     console = table_console()
-    for name, one in calibrations.items():
+    for name, calibration in calibrations.items():
         console.print(Text(name, style="bold"))
-        _figures(console, one)
-        _curve(console, one)
+        _figures(console, calibration)
+        _curve(console, calibration)
         _stages(console, routes[name])
-        for fault in one.faults:
+        for fault in calibration.faults:
             console.print(Text(f"  not to be used: {fault}", style="red"))
         console.print()
     if team is not None:
@@ -110,12 +110,12 @@ def write_calibrated(configured: ConfiguredJudges, outcome: TeamCalibration, sou
     thresholds = outcome.thresholds(names, source, date.today(), force)
     if thresholds:
         write_thresholds(configured.path, configured.blueprint.name, thresholds)
-    for one in thresholds:
-        typer.echo(f"{configured.path}: accept_below of {one.judge}: {one.accept_below}", err=True)
-        flagged = outcome.unscreened(one.judge)
+    for threshold in thresholds:
+        typer.echo(f"{configured.path}: accept_below of {threshold.judge}: {threshold.accept_below}", err=True)
+        flagged = outcome.unscreened(threshold.judge)
         if flagged is not None:
             print_hint(
-                f"{one.judge}: nobody stands behind its local stage to look again: {flagged:.0%} of the harmless cases will "
+                f"{threshold.judge}: nobody stands behind its local stage to look again: {flagged:.0%} of the harmless cases will "
                 "be warned of or rejected"
             )
     refused = outcome.rejected(force)

@@ -149,12 +149,14 @@ def _parse_minimums(options: Sequence[str]) -> dict[str, float]:
 
 def _check_minimums(measured: "dict[str, Measurement]", minimums: dict[str, float]) -> None:
     failed = False
-    for name, one in measured.items():
-        if one.skipped:
-            typer.echo(f"{name}: {one.skipped} answers were not asked: the budget does not allow them", err=True)
+    for name, measurement in measured.items():
+        if measurement.skipped:
+            typer.echo(
+                f"{name}: {measurement.skipped} answers were not asked: the budget does not allow them", err=True
+            )
             failed = True
         for measure, bound in minimums.items():
-            value = one.roc_auc if measure == "roc_auc" else getattr(one, measure).value
+            value = measurement.roc_auc if measure == "roc_auc" else getattr(measurement, measure).value
             if value is None or value < bound:
                 value_text = "nothing to measure it on" if value is None else f"{value:.3f}"
                 typer.echo(f"{name}: {measure} is {value_text}, below {bound:g}", err=True)

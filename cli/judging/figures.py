@@ -24,33 +24,35 @@ def print_figures(measures_of: Mapping[str, Measurement], answers: Sequence[Answ
     if labelled:
         table = figure_table(["judge"], ["n", "recall", "specificity", "precision", "ROC AUC", "unjudged", "flips", "p50 ms",
                                          "p95 ms", "tokens", "cost"])  # fmt: skip
-        for name, one in labelled.items():
+        for name, measurement in labelled.items():
             table.add_row(
                 name,
-                f"{one.recall.n}+{one.specificity.n}",
-                percent(one.recall),
-                percent(one.specificity),
-                percent(one.precision),
-                _number(one.roc_auc, 3),
-                str(one.unjudged),
-                _number(one.flips, 2),
-                _number(one.ms_p50, 2),
-                _number(one.ms_p95, 2),
-                _number(one.tokens_per_case, 0),
-                _number(one.cost_per_case, 5),
+                f"{measurement.recall.n}+{measurement.specificity.n}",
+                percent(measurement.recall),
+                percent(measurement.specificity),
+                percent(measurement.precision),
+                _number(measurement.roc_auc, 3),
+                str(measurement.unjudged),
+                _number(measurement.flips, 2),
+                _number(measurement.ms_p50, 2),
+                _number(measurement.ms_p95, 2),
+                _number(measurement.tokens_per_case, 0),
+                _number(measurement.cost_per_case, 5),
             )
         console.print(table)
         console.print(
             "n is violating + harmless answers; intervals are 95 %, families resampled; tokens and cost are per case"
         )
-    for name, one in labelled.items():
-        console.print(f"\n[bold]{name}[/bold]  ended on: " + ", ".join(f"{s} {n}" for s, n in one.stages.items()))
+    for name, measurement in labelled.items():
+        console.print(
+            f"\n[bold]{name}[/bold]  ended on: " + ", ".join(f"{s} {n}" for s, n in measurement.stages.items())
+        )
         confusion = ("expected", "accept", "warn", "reject", "unjudged")
         table = figure_table(confusion, [], header_style="dim")
-        for expected, row in one.confusion.items():
+        for expected, row in measurement.confusion.items():
             table.add_row(expected, *(str(row[verdict]) for verdict in confusion[1:]))
         console.print(table)
-        for grouping, groups in (("family", one.families), ("tag", one.tags)):
+        for grouping, groups in (("family", measurement.families), ("tag", measurement.tags)):
             if weak := _weakest(groups):
                 console.print(Text(f"weakest by {grouping}: " + "; ".join(weak)), soft_wrap=True)
     _show_misjudged(console, answers)
@@ -96,14 +98,14 @@ def _number(value: float | None, digits: int) -> str:
 def print_comparison(first: str, second: str, compared: Mapping[str, Comparison]) -> None:
     console = table_console(markup=False)
     console.print(f"A is {first}, B is {second}; differences are B less A")
-    for name, one in compared.items():
+    for name, comparison in compared.items():
         console.print(f"\n{name}", style="bold")
         figures = ("n", "A", "B", "difference", "only A right", "only B right", "McNemar p")
         table = figure_table([""], figures, header_style="dim")
         rows = (
-            ("recall", one.first.recall, one.second.recall, one.violating),
-            ("specificity", one.first.specificity, one.second.specificity, one.harmless),
-            ("all right", None, None, one.everything),
+            ("recall", comparison.first.recall, comparison.second.recall, comparison.violating),
+            ("specificity", comparison.first.specificity, comparison.second.specificity, comparison.harmless),
+            ("all right", None, None, comparison.everything),
         )
         for label, first_value, second_value, pairs in rows:
             table.add_row(

@@ -102,6 +102,6 @@ def check_settings(settings: Mapping[str, Any]) -> str | None:
     try:
         ModelSettings.model_validate(settings)
     except ValidationError as error:
-        one = error.errors(include_url=False)[0]
-        return str(one["msg"]).removeprefix("Value error, ")
+        fault = error.errors(include_url=False)[0]
+        return str(fault["msg"]).removeprefix("Value error, ")
     return None

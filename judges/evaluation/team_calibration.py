@@ -156,10 +156,10 @@ async def calibrate_team(
         screening = {name: Subject(screen)}
         local = await judge_cases(screening, [case for case in cases if case.judge == name])
         test = await judge_cases(screening, [case for case in held_out if case.judge == name])
-        calibrations[name] = one = calibrate(name, local, recall, test)
+        calibrations[name] = calibration = calibrate(name, local, recall, test)
         route = Route(
             name,
-            plan.accept_below if one.faults or one.accept_below is None else one.accept_below,
+            plan.accept_below if calibration.faults or calibration.accept_below is None else calibration.accept_below,
             local,
             tuple(stage for stage in plan.stages if stage != "local"),
             "local" in screen.reject_alone,

@@ -66,14 +66,14 @@ def _drop_leftovers(rest: Sequence[JudgedSentence], remaining: Sequence[JudgedSe
     """Keep assertions, and other sentences unless they follow a dropped one or speak of the sources themselves."""
     result: list[JudgedSentence] = []
     after_dropped = False
-    for one in rest:
-        if one not in remaining:
+    for judged in rest:
+        if judged not in remaining:
             after_dropped = True
-        elif one.assertion is not None:
+        elif judged.assertion is not None:
             after_dropped = False
-            result.append(one)
-        elif not after_dropped and phrases.admits(one.lowered) == "no" and phrases.verifies(one.lowered) == "no":
-            result.append(one)
+            result.append(judged)
+        elif not after_dropped and phrases.admits(judged.lowered) == "no" and phrases.verifies(judged.lowered) == "no":
+            result.append(judged)
     return result
 
 

@@ -106,8 +106,8 @@ def invert_sources(sources: Iterable[Source]) -> Iterator[Reply]:
     for source in sources:
         for sentence in sentences(source.text):
             yield describe_reply(Case("", sentence.text, cited=(source,)), source.id, "inversions", False)
-            for one in inversions(sentence.text):
-                yield describe_reply(Case("", one.text, cited=(source,)), source.id, "inversions", True)
+            for inversion in inversions(sentence.text):
+                yield describe_reply(Case("", inversion.text, cited=(source,)), source.id, "inversions", True)
 
 
 def fit(examples: Sequence[Reply]) -> ClaimsModel:

@@ -61,17 +61,17 @@ def make_plan(
     """
     plan = Plan([_decide(section, files.get(section.id), overwrite, summary_by) for section in sections])
     ids = {section.id for section in sections}
-    for one, text in files.items():
-        parsed = parse_section(text) if one not in ids else None
+    for section_id, text in files.items():
+        parsed = parse_section(text) if section_id not in ids else None
         if parsed is None or parsed[0].imported is None:
             continue
         beginning = documents.get(document_of(parsed[0]))
-        if beginning is None or not f"{one}-".startswith(f"{beginning}-"):
+        if beginning is None or not f"{section_id}-".startswith(f"{beginning}-"):
             continue
         if reason := _touched(*parsed):
-            plan.decisions.append(Decision(one, "keep_orphan", reason=reason))
+            plan.decisions.append(Decision(section_id, "keep_orphan", reason=reason))
         else:
-            plan.decisions.append(Decision(one, "delete" if overwrite else "orphan"))
+            plan.decisions.append(Decision(section_id, "delete" if overwrite else "orphan"))
     return plan
 
 

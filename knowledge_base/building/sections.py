@@ -80,10 +80,10 @@ def build_sections(
     for piece in _divide(_build_tree(blocks), (), max_tokens):
         title = BETWEEN_HEADINGS.join(piece.headings) or _one_line(_clean(whole))
         for part, text in enumerate(_pack(piece.texts, max_tokens), 1):
-            one = section_id(document_slug(stem, prefix), piece.headings, part, ids)
-            ids.add(one)
+            ident = section_id(document_slug(stem, prefix), piece.headings, part, ids)
+            ids.add(ident)
             origin = f"{name}#{piece.headings[-1]}" if piece.headings else name
-            sections.append(Section(one, f"{title} ({part})" if part > 1 else title, text, origin, piece.subheadings))
+            sections.append(Section(ident, f"{title} ({part})" if part > 1 else title, text, origin, piece.subheadings))
     return sections
 
 

@@ -49,9 +49,9 @@ def section_id(document: str, headings: tuple[str, ...], part: int, taken_ids: C
     number = f"-{part}" if part > 1 else ""
     room = LONGEST - len(number)
     for depth in range(1, len(headings) + 1):
-        one = _join(document, [slug(heading) for heading in headings[-depth:]], room) + number
-        if _is_free(one, taken_ids):
-            return one
+        ident = _join(document, [slug(heading) for heading in headings[-depth:]], room) + number
+        if _is_free(ident, taken_ids):
+            return ident
     base = _join(document, [slug(heading) for heading in headings[-1:]], LONGEST - len("-99999"))
     numbered = (f"{base}-{n}" for n in count(max(part, 2)))
     return next(one for one in chain((base,), numbered) if _is_free(one, taken_ids))

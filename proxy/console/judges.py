@@ -66,21 +66,24 @@ async def show_judges(visit: Visit) -> web.Response:
 
 async def show_evaluation(visit: Visit) -> web.Response:
     """Show one evaluation: its figures, and the cases that were misjudged, filtered."""
-    one = await _find(visit)
+    evaluation = await _find(visit)
     query = {name: visit.request.query.get(name, "") for name in ("judge", "kind", "family")}
     cases = [
         case
-        for case in one.misjudged
+        for case in evaluation.misjudged
         if query["judge"] in ("", case["judge"])
         and query["kind"] in ("", kind_of(case))
         and query["family"] in ("", case["family"])
     ]
     if cases and visit.may("trace"):
-        record_action(visit.service, "console_read", visit.access.key, evaluation=one.name, cases=len(cases))
+        record_action(visit.service, "console_read", visit.access.key, evaluation=evaluation.name, cases=len(cases))
     return visit.render(
-        "judges/evaluation.html", one=one, kept=cases[:MISJUDGED_SHOWN], found=len(cases), kind_of=kind_of, query=query,
-        families=Counter(case["family"] for case in one.misjudged).most_common(),
-        curve=draw_roc(one.name, [Column(one, figures, f"a{n % 5}") for n, figures in enumerate(one.judges.values())]),
+        "judges/evaluation.html", one=evaluation, kept=cases[:MISJUDGED_SHOWN], found=len(cases), kind_of=kind_of, query=query,
+        families=Counter(case["family"] for case in evaluation.misjudged).most_common(),
+        curve=draw_roc(
+            evaluation.name,
+            [Column(evaluation, figures, f"a{n % 5}") for n, figures in enumerate(evaluation.judges.values())],
+        ),
     )  # fmt: skip
 
 
@@ -125,10 +128,10 @@ async def start(visit: Visit) -> web.Response:
 
 async def stop(visit: Visit) -> web.Response:
     """Stop a running evaluation."""
-    one = await _find(visit)
-    if stop_evaluation(one):
-        record_action(visit.service, "console_stop_evaluation", visit.access.key, evaluation=one.name)
-    return visit.see_other(f"{HOME}/{one.name}")
+    evaluation = await _find(visit)
+    if stop_evaluation(evaluation):
+        record_action(visit.service, "console_stop_evaluation", visit.access.key, evaluation=evaluation.name)
+    return visit.see_other(f"{HOME}/{evaluation.name}")
 
 
 def kind_of(case: Json) -> str:
@@ -155,10 +158,10 @@ def draw_roc(title: str, columns: Sequence[Column]) -> Markup | None:
 
 async def _find(visit: Visit) -> Evaluation:
     """Raises: web.HTTPNotFound: there is no such evaluation, or it is of a chatbot that the visitor may not see."""
-    one = await asyncio.to_thread(read_evaluation, _folder(visit), visit.request.match_info["name"])
-    if one is None or not _may_see(visit, one):
+    evaluation = await asyncio.to_thread(read_evaluation, _folder(visit), visit.request.match_info["name"])
+    if evaluation is None or not _may_see(visit, evaluation):
         raise web.HTTPNotFound
-    return one
+    return evaluation
 
 
 def _may_see(visit: Visit, evaluation: Evaluation) -> bool:

@@ -48,9 +48,9 @@ def to_filter(query: ListQuery, chatbots: Collection[str], now: float, *, words:
     since = _moment(query.get("from"))
     if age := query.get("age"):
         since = max(since or 0.0, now - AGES[age].seconds)
-    one, outcome = query.get("chatbot"), query.get("outcome")
+    chatbot, outcome = query.get("chatbot"), query.get("outcome")
     return TurnFilter(
-        chatbots=frozenset(chatbots) & {one} if one else frozenset(chatbots),
+        chatbots=frozenset(chatbots) & {chatbot} if chatbot else frozenset(chatbots),
         outcomes=frozenset({outcome} if outcome else ()),
         judge=query.get("judge") or None,
         rule=query.get("rule") or None,

@@ -215,11 +215,11 @@ class Metrics:
         return reading
 
     def _count_verdicts(self, judgements: Sequence[Judgement]) -> None:
-        for i, one in enumerate(judgements):
-            self.verdicts.labels(one.judge, one.stage, one.verdict).inc()
-            self.step_seconds.labels(f"{one.judge}.{one.stage}").observe(one.ms / 1000)
-            if one.stage != "local" and any(before.judge == one.judge for before in judgements[:i]):
-                self.escalations.labels(one.judge, one.stage).inc()
+        for i, judgement in enumerate(judgements):
+            self.verdicts.labels(judgement.judge, judgement.stage, judgement.verdict).inc()
+            self.step_seconds.labels(f"{judgement.judge}.{judgement.stage}").observe(judgement.ms / 1000)
+            if judgement.stage != "local" and any(before.judge == judgement.judge for before in judgements[:i]):
+                self.escalations.labels(judgement.judge, judgement.stage).inc()
 
     def _count_call(self, call: Call) -> None:
         alias, step = call.alias, call.step

@@ -134,11 +134,11 @@ class Telemetry:
         span = get_current_span()
         if not span.is_recording():  # not sampled; or judged in shadow, after its reply had left
             return
-        for one in trace.judgements:
-            name = {"gen_ai.evaluation.name": one.judge, "gen_ai.evaluation.score.label": one.verdict}
+        for judgement in trace.judgements:
+            name = {"gen_ai.evaluation.name": judgement.judge, "gen_ai.evaluation.score.label": judgement.verdict}
             span.add_event(
                 "gen_ai.evaluation.result",
-                {**name, "caf.stage": one.stage, "caf.rule": one.rule or "", "caf.ms": one.ms},
+                {**name, "caf.stage": judgement.stage, "caf.rule": judgement.rule or "", "caf.ms": judgement.ms},
             )
 
 

@@ -92,14 +92,14 @@ def _read_upstream_documents(choice: Body, already: int, limits: DocumentLimits)
     entries = choice["message"].get("documents")
     documents: dict[str, Source] = {}
     left = limits.bytes
-    for one in entries if isinstance(entries, list) else ():
-        if not isinstance(one, dict) or not isinstance(text := one.get("text"), str) or not text.strip():
+    for entry in entries if isinstance(entries, list) else ():
+        if not isinstance(entry, dict) or not isinstance(text := entry.get("text"), str) or not text.strip():
             continue
         left -= _bytes(text)
         if left < 0 or already + len(documents) == limits.count:
             break
         number = already + len(documents) + 1
-        documents[str(one.get("id") or number)] = _document(number, one.get("title"), text, True)
+        documents[str(entry.get("id") or number)] = _document(number, entry.get("title"), text, True)
     return documents
 
 

@@ -147,8 +147,8 @@ class Writer:
         if self._gate.mode == "observe":
             yield from (at + word.end() for word in _WORD.finditer(rest))
             return
-        for one in sentences(rest):
-            end = one.start + len(one.text)
+        for sentence in sentences(rest):
+            end = sentence.start + len(sentence.text)
             if end < len(rest) and rest[end] in _SPACE and not rest[end:].isspace():
                 yield at + end
 

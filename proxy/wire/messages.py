@@ -184,11 +184,11 @@ def read_chat_request(data: dict[str, Any], max_messages: int) -> ChatRequest:
 
 def as_bad_request(error: ValidationError) -> BadRequest:
     """Convert a validation error into the client's error for the first invalid field."""
-    one = min(error.errors(include_url=False, include_input=False), key=lambda e: -len(e["loc"]))
-    param = _path(one["loc"])
-    message = "Input should be an object" if one["type"] in ("model_type", "dict_type") else one["msg"]
+    problem = min(error.errors(include_url=False, include_input=False), key=lambda e: -len(e["loc"]))
+    param = _path(problem["loc"])
+    message = "Input should be an object" if problem["type"] in ("model_type", "dict_type") else problem["msg"]
     fault = BadRequest(f"{param}: {message}.", param=param)
-    fault.code = "invalid_type" if one["type"].endswith("_type") else CODES.get(one["type"])
+    fault.code = "invalid_type" if problem["type"].endswith("_type") else CODES.get(problem["type"])
     return fault
 
 

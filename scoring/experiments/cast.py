@@ -131,15 +131,15 @@ def _wrap_engine(
         missing: Collects what is asked for in a replay and not recorded; None where models are asked.
         settings: The models by alias.
     """
-    one = settings[alias]
-    if one.engine == "embedded":  # says the same to the same
+    model_settings = settings[alias]
+    if model_settings.engine == "embedded":  # says the same to the same
         return engine
     if missing is not None:
         engine = ReplayEngine(missing)
     elif budget is not None:
-        price_of(alias, one)
-        engine = BudgetedEngine(engine, alias, one, budget)
-    return CachingEngine(engine, memory, one.base_url)
+        price_of(alias, model_settings)
+        engine = BudgetedEngine(engine, alias, model_settings, budget)
+    return CachingEngine(engine, memory, model_settings.base_url)
 
 
 def chatbot_of(experiment: Experiment, config: Config) -> Blueprint:

@@ -127,21 +127,21 @@ def _checkpoints(experiment: Experiment) -> dict[str, Checkpoint]:
     by_name: dict[str, Checkpoint] = {}
     for path in paths:
         try:
-            one = checkpoint.load(path)
+            saved = checkpoint.load(path)
         except ScenarioError as error:
             problems += error.problems
             continue
-        if one.facilitator in experiment.facilitators:
-            if one.messages[-1].role != "assistant":
+        if saved.facilitator in experiment.facilitators:
+            if saved.messages[-1].role != "assistant":
                 problems.append(
                     f"{path}: messages: the last must be the assistant's: the facilitator goes on from there"
                 )
-            if one.name in by_name:
-                problems.append(f"{path}: name: {one.name!r} is also that of another file; rename one")
-            by_name[one.name] = one
+            if saved.name in by_name:
+                problems.append(f"{path}: name: {saved.name!r} is also that of another file; rename one")
+            by_name[saved.name] = saved
         elif named is not None:
             problems.append(
-                f"{path}: facilitator: is {one.facilitator!r}, which this experiment does not have; "
+                f"{path}: facilitator: is {saved.facilitator!r}, which this experiment does not have; "
                 f"it has {', '.join(experiment.facilitators)}"
             )
     served = {one.facilitator for one in by_name.values()}

@@ -56,12 +56,12 @@ def prepare_export(
     pages: dict[Path, Sheet] = {}
     files: dict[Path, str] = {}
     for name in raters:
-        one = sheet(exchanges, before, name, items=items, duplicates=duplicates, seed=seed)
+        rater_sheet = sheet(exchanges, before, name, items=items, duplicates=duplicates, seed=seed)
         path, key_path = (out or run / folder.RATING) / f"rating-{name}.html", folder.key_path(run, name)
-        _check_free(folder.key_in(key_path) if key_path.exists() else None, one, path, replace)
-        files[key_path] = one.key().model_dump_json(indent=1) + "\n"
-        files[path] = page(one, sections)
-        pages[path] = one
+        _check_free(folder.key_in(key_path) if key_path.exists() else None, rater_sheet, path, replace)
+        files[key_path] = rater_sheet.key().model_dump_json(indent=1) + "\n"
+        files[path] = page(rater_sheet, sections)
+        pages[path] = rater_sheet
     return Export(pages, files, tuple(_notes(exchanges, before, sections)))
 
 

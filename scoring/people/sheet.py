@@ -98,9 +98,9 @@ def sheet(
     ids = (f"{number:010x}" for number in lot.sample(range(16**10), len(order) + len(twice)))
     laid: list[Item] = []
     first: dict[int, str] = {}
-    for position, one in enumerate(order):
+    for position, exchange in enumerate(order):
         first[position] = next(ids)
-        laid.append(Item(first[position], one, histories[one.place.key()]))
+        laid.append(Item(first[position], exchange, histories[exchange.place.key()]))
         if (back := position - lag) in twice:
             laid.append(Item(next(ids), order[back], histories[order[back].place.key()], first[back]))
     return Sheet(rater, seed, tuple(laid))
@@ -117,8 +117,8 @@ def select(exchanges: Sequence[Exchange], limit: int | None, seed: int) -> list[
     lot.shuffle(roles)
     arms = sorted({one.place.arm for one in pool})
     strata: dict[tuple[str, str], list[Exchange]] = defaultdict(list)
-    for one in sorted(pool, key=lambda one: rank[_spot(one)]):
-        strata[one.place.facilitator, one.place.arm].append(one)
+    for exchange in sorted(pool, key=lambda one: rank[_spot(one)]):
+        strata[exchange.place.facilitator, exchange.place.arm].append(exchange)
     rounds = zip_longest(*(strata[role, arm] for role in roles for arm in arms))
     return [one for drawn in rounds for one in drawn if one is not None][:limit]
 
@@ -134,10 +134,10 @@ def _histories(
     """Return what was said before each reply, by the key of its place: its checkpoint and the turns since."""
     conversations: dict[tuple[str, str, str, int], list[Message]] = {}
     before: dict[str, tuple[Message, ...]] = {}
-    for one in sorted(exchanges, key=lambda one: one.place.turn):
-        place = one.place
+    for exchange in sorted(exchanges, key=lambda one: one.place.turn):
+        place = exchange.place
         sample = (place.arm, place.facilitator, place.checkpoint, place.sample)
         so_far = conversations.setdefault(sample, list(checkpoints.get(place.checkpoint, ())))
         before[place.key()] = tuple(so_far)
-        so_far += one.messages()
+        so_far += exchange.messages()
     return before

@@ -20,11 +20,11 @@ def calls_by_turn(exchanges: Sequence[Exchange], arm: str) -> list[dict[str, Any
         `judging`, and `other`; mean `prompt_tokens` and `completion_tokens` of `judging`. Nothing where no step is known.
     """
     kinds: dict[tuple[str, str], list[Exchange]] = defaultdict(list)
-    for one in exchanges:
-        if one.place.arm == arm and one.error is None and one.steps:
-            kind = "ordinary" if one.place.facilitator in ORDINARY else "nudged"
-            for outcome in ("all", outcome_of(one)):
-                kinds[kind, outcome].append(one)
+    for exchange in exchanges:
+        if exchange.place.arm == arm and exchange.error is None and exchange.steps:
+            kind = "ordinary" if exchange.place.facilitator in ORDINARY else "nudged"
+            for outcome in ("all", outcome_of(exchange)):
+                kinds[kind, outcome].append(exchange)
     return [{"asked": kind, "outcome": outcome, **_of(group)} for (kind, outcome), group in sorted(kinds.items())]
 
 

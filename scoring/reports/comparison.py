@@ -53,8 +53,8 @@ def compare(
     for arm in arms:
         parts.append(_table(f"arm {arm}", _figures(summary_a, summary_b, arm), names))
         parts.append(_change(arm, rows_a, rows_b, names, seed))
-    for one, name in ((summary_a, names[0]), (summary_b, names[1])):
-        parts += [f"arm {arm}: only in {name}" for arm in one["arms"] if arm not in arms]
+    for summary, name in ((summary_a, names[0]), (summary_b, names[1])):
+        parts += [f"arm {arm}: only in {name}" for arm in summary["arms"] if arm not in arms]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -71,12 +71,12 @@ def _effects(a: Mapping[str, Any], b: Mapping[str, Any], names: tuple[str, str])
 def _with_interval(effect: Mapping[str, Any] | None, measure: str, *, with_p: bool = False) -> str:
     if not effect:
         return "–"
-    one, write = effect[measure], signed if measure == "mean" else points
-    if not one["interval"]:
-        return write(one["difference"])
-    low, high = map(write, one["interval"])
-    p = f", p {probability(one['p'])}" if with_p else ""
-    return f"{write(one['difference'])} ({low} to {high}{p})"
+    estimate, write = effect[measure], signed if measure == "mean" else points
+    if not estimate["interval"]:
+        return write(estimate["difference"])
+    low, high = map(write, estimate["interval"])
+    p = f", p {probability(estimate['p'])}" if with_p else ""
+    return f"{write(estimate['difference'])} ({low} to {high}{p})"
 
 
 def _figures(a: Mapping[str, Any], b: Mapping[str, Any], arm: str) -> list[tuple[str, str, str]]:

@@ -58,9 +58,9 @@ def _by_rater(rows: Sequence[Row], ratings: Sequence[RatingLine]) -> dict[str, d
     """Return the scores of some rows by rater and place, in the order of their names."""
     keys = {row.key() for row in rows}
     scores: defaultdict[str, dict[str, float | None]] = defaultdict(dict)
-    for one in sorted(ratings, key=lambda one: (one.rater, one.place.key())):
-        if one.place.key() in keys:
-            scores[one.rater][one.place.key()] = one.score
+    for rating in sorted(ratings, key=lambda one: (one.rater, one.place.key())):
+        if rating.place.key() in keys:
+            scores[rating.rater][rating.place.key()] = rating.score
     return scores
 
 

@@ -219,11 +219,11 @@ def scores_csv(run: RunData) -> str:
          "words", "grade", "calls", "prompt_tokens", "completion_tokens", "cost", "ms"]
     )  # fmt: skip
     for row in run.rows:
-        one = run.exchange_at[row.key()]
-        reading_grade = grade(one.reply)
+        exchange = run.exchange_at[row.key()]
+        reading_grade = grade(exchange.reply)
         table.writerow(
-            [row.arm, *row.spot, int(row.benign), one.stage, row.score, row.answered, row.outcome, int(row.flagged),
-             len(words_of(one.reply)), None if reading_grade is None else round(reading_grade, 2), one.calls,
-             one.prompt_tokens, one.completion_tokens, one.cost, one.ms]
+            [row.arm, *row.spot, int(row.benign), exchange.stage, row.score, row.answered, row.outcome, int(row.flagged),
+             len(words_of(exchange.reply)), None if reading_grade is None else round(reading_grade, 2), exchange.calls,
+             exchange.prompt_tokens, exchange.completion_tokens, exchange.cost, exchange.ms]
         )  # fmt: skip
     return out.getvalue()
