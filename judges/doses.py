@@ -59,7 +59,11 @@ _KEYED = re.compile(
 @cache_texts(max_texts=512, max_chars=MAX_CACHED_CHARS)
 def doses(text: str) -> frozenset[Dose]:
     """Return every amount of a medicine or the like in a text: `5-10 mg` is two, `two pills` and `2 tablets` are one."""
-    return frozenset(_named(_in_figures(fold_text(in_digits(text)))))
+    text = fold_text(in_digits(text))
+    return frozenset(_named(_in_figures(text))) if _HAS_NUMBER.search(text) else frozenset()
+
+
+_HAS_NUMBER = re.compile(rf"\d|{CARDINALS.pattern}|\b(?:half|quarter|couple|dozen)\b", CARDINALS.flags)
 
 
 def in_digits(text: str) -> str:

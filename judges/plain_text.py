@@ -4,6 +4,7 @@ import re
 import unicodedata
 
 from judges.doses import in_digits
+from judges.text_cache import cache_texts
 
 
 def sentences(text: str) -> list[str]:
@@ -35,6 +36,7 @@ _LOOK_ALIKES = str.maketrans(
 _EMPHASIS = re.compile(r"[*~`\\]+|</?[a-zA-Z]{1,8}>")
 
 
+@cache_texts(max_texts=16_384, max_chars=40)
 def root(word: str) -> str:
     """Strip the inflections of a lower-case word, roughly: `stopping`, `stopped` and `stops` meet."""
     if len(word) > 4:

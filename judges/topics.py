@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from judges.case import Topic
 from judges.plain_text import WORD, plain, root
+from judges.text_cache import cache_texts
 
 BUILT_IN = {
     "medication": """medication medicine meds drug tablet pill antipsychotic antidepressant sedative dose prescription injection
@@ -111,6 +112,7 @@ def _terms(topic: Topic) -> _Terms:
     )
 
 
+@cache_texts(max_texts=16_384, max_chars=40)
 def _names_drug(word: str) -> bool:
     """Tell whether a word names a medicine, also in a language whose ending is another: `olanzapin`, `quetiapina`."""
     return any(map(is_drug, (word, word.removesuffix("s"), f"{word}e", f"{word[:-1]}e")))
