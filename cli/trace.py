@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -16,7 +16,6 @@ from cli.drawing import print_line
 from cli.story import story
 from cli.terminal import ConfigOption, config_path, leave, plain_errors, print_json
 from cli.trace_output import SHORT_ID, print_shadow, print_table
-from proxy.config.blueprint import Blueprint, assemble
 from proxy.config.config import load_config
 from proxy.traces.backend import TraceBackend, trace_backend
 from proxy.traces.labels import RightVerdict, as_data, labels
@@ -167,18 +166,15 @@ def label(
     """
     with _open_traces(file, config) as path:
         trace = read(path, turn)
-        bot = _chatbot_of(trace, config)
+        from proxy.config.blueprint import assemble  # with all judges, which the other commands of traces do without
+
+        bot = assemble(load_config(config_path(config))).get(trace["chatbot"])
         previous_verdict = label_turn(
             path, trace, judge, verdict, choice, note,
             others=[plan.name for plan in bot.plans] if bot else (), library=bot.library if bot else None,
         )  # fmt: skip
     was = f" (it said {previous_verdict})" if previous_verdict else ""
     typer.echo(f"{trace['turn_id'][:SHORT_ID]}: {judge} should be {verdict}{was}")
-
-
-def _chatbot_of(trace: dict[str, Any], config: Path | None) -> Blueprint | None:
-    """Return the chatbot of a turn, if the configuration still has it."""
-    return assemble(load_config(config_path(config))).get(trace["chatbot"])
 
 
 @app.command()

@@ -8,13 +8,13 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, Protocol, cast, get_args
 
 import structlog
 
 from judges.case import Case
+from judges.class_reference import ClassReference
 from judges.judge import elapsed_ms, log_crash
 from judges.modes import Mode
 from judges.rules import RULES
@@ -34,19 +34,6 @@ class OwnJudge(Protocol):
 
 class PythonJudgeError(Exception):
     """A user's class cannot be used; says what is missing and what there is."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClassReference:
-    """Where a user's class is."""
-
-    folder: Path
-    """Where modules are looked for that are not on Python's path: the configuration's folder."""
-    module: str
-    name: str
-
-    def __str__(self) -> str:
-        return f"{self.module}:{self.name}"
 
 
 @dataclass(frozen=True, slots=True)

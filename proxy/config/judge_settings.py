@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, model_validator
 
-from judges.python_judge import ClassReference
+from judges.class_reference import ClassReference
 from judges.verdict import Stage
 from proxy.config.settings import AnchoredPath, Settings, anchor_path
 

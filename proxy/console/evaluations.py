@@ -159,10 +159,14 @@ def _is_alive(process: int, outcome: Path) -> bool:
     """Return whether a process still writes this outcome: by now its number may be another program's, which nobody is to stop."""
     try:
         command = Path(f"/proc/{process}/cmdline").read_text(errors="replace")
+        if not command:
+            # So it is while the system replaces one program by the next, as `nice` is by ours. What has ended and still has a
+            # number, and what the kernel runs itself, has no program.
+            os.readlink(f"/proc/{process}/exe")
+            return True
     except OSError:
         return False
-    # Empty while the system replaces one program by the next, as `nice` is by ours.
-    return not command or any(Path(one).name == outcome.name for one in command.split("\0"))
+    return any(Path(one).name == outcome.name for one in command.split("\0"))
 
 
 def _tail(log: Path) -> str:

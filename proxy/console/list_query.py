@@ -35,7 +35,9 @@ class ListQuery:
     def address(self, **changes: str) -> str:
         """Return the query string of the first page, with some fields changed; an empty one takes a field away."""
         fields = {
-            name: value for name, value in {**self.fields, **changes}.items() if value != self.defaults.get(name, "")
+            name: value
+            for name, value in {**self.fields, **changes}.items()
+            if value not in ("", self.defaults.get(name))
         }
         return f"?{urlencode(fields)}" if fields else ""
 

@@ -11,8 +11,9 @@ import structlog
 
 from judges.cascade import Cascade
 from judges.case import Case
+from judges.class_reference import ClassReference
 from judges.filter import Filter
-from judges.python_judge import ClassReference, PythonJudge, PythonJudgeError, load_python_judge
+from judges.python_judge import PythonJudge, PythonJudgeError, load_python_judge
 from judges.verdict import Finding, Judgement
 from models.usage import Ledger
 from tests.judges.builders import CASE

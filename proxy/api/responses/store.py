@@ -28,7 +28,7 @@ class StoredResponse:
     body: bytes
     """JSON: the response object."""
     conversation: str = ""
-    """Id of the conversation it is of, or what stands for it where it is entry; empty: of none."""
+    """Id of the conversation it is of, or what stands for it where it is kept; empty: of none."""
 
     @property
     def size(self) -> int:

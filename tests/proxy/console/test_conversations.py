@@ -171,6 +171,7 @@ def test_turns_fold_into_conversations(told: Console) -> None:
     """Each conversation of the page once, with a link to all its turns."""
     page = ask(told, LIST + "?view=conversations")
     assert page.count('class="card talk"') == 4
+    assert f'href="{LIST}" data-key="v"' in page  # back to the list of turns, without a field that says nothing
     assert f'href="/console/conversations?conversation=c0ffee{26 * "0"}"' in page
 
 

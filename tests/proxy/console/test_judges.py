@@ -1,6 +1,7 @@
 """Judges on the console: evaluations that are there, one started, and what of them a key may see."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -121,8 +122,6 @@ def test_one_that_fails_says_why(console: Console, folder: Path) -> None:
     """What the process printed is shown to who may start one."""
     (folder / "2026-01-01-000000.log").write_text("caf: judges.evaluation needs scipy: make lab")
     past = time.time() - 3600
-    import os
-
     os.utime(folder / "2026-01-01-000000.log", (past, past))
     page = Visitor(console.url).ask("GET", "/console/judges/2026-01-01-000000")[1]
     assert "It has stopped" in page
@@ -139,6 +138,19 @@ def test_a_number_that_is_another_programs_by_now_is_left_alone(console: Console
         visitor.ask("POST", "/console/judges/killed/stop", {"csrf": visitor.csrf()})
         assert other.poll() is None
         other.kill()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_one_that_has_ended_is_not_running_for_ever(console: Console, folder: Path) -> None:
+    """The number of a process that nobody has waited for stays; so it is where the proxy is a container's first process."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    try:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        state = {"about": {"chatbot": "schizophrenia", "started": 1.0}, "done": 1, "total": 9, "process": ended.pid}
+        (folder / "ended.part").write_text(json.dumps(state))
+        assert "It has stopped" in Visitor(console.url).ask("GET", "/console/judges/ended")[1]
+    finally:
+        ended.wait()
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"about": 1}', "\x00", outcome()[:-30]])
