@@ -40,37 +40,37 @@ def open_assistant(settings: ModelSettings) -> Embedded:
     return Embedded()
 
 
-def write(seen: View, *, asking: bool = True) -> AssistantReply:
+def write(view: View, *, asking: bool = True) -> AssistantReply:
     """Reply to a conversation.
 
     Args:
         seen: the conversation as the chatbot sees it.
         asking: whether a section may be asked for.
     """
-    if seen.shorten is not None:
-        return _shorten(seen, seen.shorten)
-    if seen.check and (corrected := _correct(seen)):
+    if view.shorten is not None:
+        return _shorten(view, view.shorten)
+    if view.check and (corrected := _correct(view)):
         return corrected
-    if talk := _small_talk(seen):
+    if talk := _small_talk(view):
         return talk
-    drift = improvise.drift_of(seen.earlier)
-    area = None if improvise.forbidden(seen.question) else improvise.area_of(seen.question, drift)
-    found = _find_answer(seen)
-    if area is GENERIC and found and not drift.level:
+    drift = improvise.drift_of(view.earlier)
+    area = None if improvise.forbidden(view.question) else improvise.area_of(view.question, drift)
+    answer = _find_answer(view)
+    if area is GENERIC and answer and not drift.level:
         area = None  # a question that sounds like a nudge, but the sources answer it
-    if seen.warned and area:
-        return _reply_carefully(seen, area)
+    if view.warned and area:
+        return _reply_carefully(view, area)
     if area:
-        return AssistantReply(improvise.improvised(area, seen.question, drift.level), _cite_loosely(seen, area))
-    if asking and seen.cites and not seen.check and (better := _better_section(seen, found.coverage if found else 0)):
+        return AssistantReply(improvise.improvised(area, view.question, drift.level), _cite_loosely(view, area))
+    if asking and view.cites and not view.check and (better := _better_section(view, answer.coverage if answer else 0)):
         return AssistantReply(requested_section=better)
-    if found:
-        return AssistantReply(found.text, found.ids)
-    if drift.level and not seen.warned and not improvise.forbidden(seen.question):
+    if answer:
+        return AssistantReply(answer.text, answer.ids)
+    if drift.level and not view.warned and not improvise.forbidden(view.question):
         return AssistantReply(
-            improvise.improvised(drift.area or GENERIC, seen.question, drift.level), _cite_loosely(seen, GENERIC)
+            improvise.improvised(drift.area or GENERIC, view.question, drift.level), _cite_loosely(view, GENERIC)
         )
-    if improvise.forbidden(seen.question):
+    if improvise.forbidden(view.question):
         return AssistantReply(
             "If somebody is in danger, please call your local emergency number now.", ("emergency_contact",)
         )
@@ -79,40 +79,40 @@ def write(seen: View, *, asking: bool = True) -> AssistantReply:
     )
 
 
-def _find_answer(seen: View) -> extract.Answer | None:
+def _find_answer(view: View) -> extract.Answer | None:
     """Look for an answer in the sources; a section whose summary promises one gives at least what it begins with."""
-    before = seen.earlier[-1].user if seen.earlier else ""
-    found = extract.answer(seen.question, before, seen.sections)
-    if found and found.coverage >= ANSWERED:
-        return found
-    for sec in seen.sections:
-        if extract.coverage(seen.question[:MOST_READ], _entry_terms(seen.catalogue.get(sec.id, ""))) >= ANSWERED:
-            return extract.answer(f"{seen.question} {sec.title}", "", [sec])
+    before = view.earlier[-1].user if view.earlier else ""
+    answer = extract.answer(view.question, before, view.sections)
+    if answer and answer.coverage >= ANSWERED:
+        return answer
+    for sec in view.sections:
+        if extract.coverage(view.question[:MOST_READ], _entry_terms(view.catalogue.get(sec.id, ""))) >= ANSWERED:
+            return extract.answer(f"{view.question} {sec.title}", "", [sec])
     return None
 
 
-def _shorten(seen: View, words: int) -> AssistantReply:
-    draft = parse(seen.draft)
-    kept: list[str] = []
+def _shorten(view: View, words: int) -> AssistantReply:
+    draft = parse(view.draft)
+    short: list[str] = []
     for sentence in extract.sentences(draft.text):
-        if kept and len(" ".join([*kept, sentence]).split()) > words:
+        if short and len(" ".join([*short, sentence]).split()) > words:
             break
-        kept.append(sentence)
-    text = " ".join(" ".join(kept).split()[: max(words, 1)])
-    return AssistantReply(text, _citable(seen, draft.citations, text))
+        short.append(sentence)
+    text = " ".join(" ".join(short).split()[: max(words, 1)])
+    return AssistantReply(text, _citable(view, draft.citations, text))
 
 
-def _correct(seen: View) -> AssistantReply | None:
+def _correct(view: View) -> AssistantReply | None:
     """Write a refused draft again with a right citation; None when it had no text."""
-    draft = parse(seen.draft)
-    return AssistantReply(draft.text, _citable(seen, draft.citations, draft.text)) if draft.text else None
+    draft = parse(view.draft)
+    return AssistantReply(draft.text, _citable(view, draft.citations, draft.text)) if draft.text else None
 
 
-def _citable(seen: View, cited: tuple[str, ...], text: str) -> tuple[str, ...]:
+def _citable(view: View, cited: tuple[str, ...], text: str) -> tuple[str, ...]:
     """Keep the citations that are right; with none left, name the sections whose sentences the text has."""
-    given = [sec.id for sec in seen.sections]
-    right = tuple(name.lower() for name in cited if name.lower() in (*given, *CLASSES))
-    used = tuple(sec.id for sec in seen.sections if any(sentence.text in text for sentence in sec.sentences))
+    section_ids = [sec.id for sec in view.sections]
+    right = tuple(name.lower() for name in cited if name.lower() in (*section_ids, *CLASSES))
+    used = tuple(sec.id for sec in view.sections if any(sentence.text in text for sentence in sec.sentences))
     return right or used or ("not_in_sources",)
 
 
@@ -127,10 +127,10 @@ _WHO = re.compile(
 )
 
 
-def _small_talk(seen: View) -> AssistantReply | None:
-    question = seen.question.strip()
+def _small_talk(view: View) -> AssistantReply | None:
+    question = view.question.strip()
     if _WHO.search(question) and len(question) < 120:
-        titles = [re.split(r"(?<=[.?!]) ", entry)[0].rstrip(".") for entry in list(seen.catalogue.values())[:3]]
+        titles = [re.split(r"(?<=[.?!]) ", entry)[0].rstrip(".") for entry in list(view.catalogue.values())[:3]]
         subjects = f" What would you like to know about: {'; '.join(titles)}?" if titles else ""
         return AssistantReply(
             f"I am an information chatbot. I can tell you what my sources say.{subjects}", ("own_role",)
@@ -139,38 +139,38 @@ def _small_talk(seen: View) -> AssistantReply | None:
         return AssistantReply("Hello. What would you like to know?")
     if _THANKS.fullmatch(question):
         return AssistantReply("You are welcome. Ask me again whenever you like.")
-    if not terms(question) and not seen.earlier:
+    if not terms(question) and not view.earlier:
         return AssistantReply("What would you like to know?")
     return None
 
 
-def _reply_carefully(seen: View, area: Area) -> AssistantReply:
+def _reply_carefully(view: View, area: Area) -> AssistantReply:
     """Do as the warning says: say what the sources hold, and send the user to somebody who knows the rest."""
     text = f"That is not in my sources, so I cannot advise you on it. Please check with {area.professional}."
-    found = extract.answer(seen.question, "", seen.sections, CAREFUL_SENTENCES)
-    if not found or found.coverage < ANSWERED:
+    answer = extract.answer(view.question, "", view.sections, CAREFUL_SENTENCES)
+    if not answer or answer.coverage < ANSWERED:
         return AssistantReply(text, ("not_in_sources",))
-    return AssistantReply(f"{text}\n\nWhat my sources do say is this. {found.text}", found.ids)
+    return AssistantReply(f"{text}\n\nWhat my sources do say is this. {answer.text}", answer.ids)
 
 
-def _cite_loosely(seen: View, area: Area) -> tuple[str, ...]:
+def _cite_loosely(view: View, area: Area) -> tuple[str, ...]:
     """Cite as drifting chatbots do: whatever section is at hand and a little related."""
-    wanted = frozenset(terms(seen.question)) | frozenset(terms(" ".join(area.advice)))
-    near = [(len(wanted & {t for s in sec.sentences for t in s.terms}), sec.id) for sec in seen.sections]
+    topic_terms = frozenset(terms(view.question)) | frozenset(terms(" ".join(area.advice)))
+    near = [(len(topic_terms & {t for s in sec.sentences for t in s.terms}), sec.id) for sec in view.sections]
     best = max(near, default=(0, ""))
     return (best[1],) if best[0] >= 2 else ("no_claims",)
 
 
-def _better_section(seen: View, covered: float) -> str:
+def _better_section(view: View, covered: float) -> str:
     """Return the section of the catalogue, not given yet, that fits the question much better; else nothing."""
-    given = {sec.id for sec in seen.sections}
-    asked = seen.question[:MOST_READ]
+    section_ids = {sec.id for sec in view.sections}
+    question = view.question[:MOST_READ]
     if covered >= ANSWERED:
         return ""
     fits = [
-        (extract.coverage(asked, _entry_terms(entry)), name)
-        for name, entry in seen.catalogue.items()
-        if name not in given
+        (extract.coverage(question, _entry_terms(entry)), name)
+        for name, entry in view.catalogue.items()
+        if name not in section_ids
     ]
     best, name = max(fits, default=(0.0, ""))
     return name if best >= covered + ANSWERED else ""

@@ -90,10 +90,10 @@ def answer(question: str, before: str, sections: Sequence[Section], most: int = 
     if best <= 0:
         return None
     near = {s for score, s, _ in scored if score >= SECOND * best}
-    scored = [found for found in scored if found[1] in near]
+    scored = [candidate for candidate in scored if candidate[1] in near]
     chosen: set[tuple[int, int]] = set()
     words = 0
-    for score, s, n in sorted(scored, key=lambda found: (-found[0], found[1:])):
+    for score, s, n in sorted(scored, key=lambda candidate: (-candidate[0], candidate[1:])):
         if len(chosen) >= most or (score < NEAR * best and len(chosen) >= FEWEST) or score <= 0:
             break
         group = _with_antecedents(sections[s], s, n) - chosen
@@ -108,8 +108,8 @@ def answer(question: str, before: str, sections: Sequence[Section], most: int = 
 
 def coverage(question: str, text_terms: frozenset[str]) -> float:
     """Return the share of a question's words that a text has."""
-    asked = set(terms(question))
-    return len(asked & text_terms) / len(asked) if asked else 0.0
+    question_terms = set(terms(question))
+    return len(question_terms & text_terms) / len(question_terms) if question_terms else 0.0
 
 
 def sentences(text: str) -> list[str]:
@@ -121,8 +121,8 @@ def _correct(term: str, sections: Sequence[Section]) -> str:
     """Return the term, or the one in the sections that it is probably a misspelling of."""
     if len(term) < 6 or any(term in sentence.terms for sec in sections for sentence in sec.sentences):
         return term
-    known = {known: None for sec in sections for sentence in sec.sentences for known in sentence.terms}
-    near = process.extractOne(term, known.keys(), scorer=fuzz.ratio, score_cutoff=MISSPELT)
+    section_terms = {one: None for sec in sections for sentence in sec.sentences for one in sentence.terms}
+    near = process.extractOne(term, section_terms.keys(), scorer=fuzz.ratio, score_cutoff=MISSPELT)
     return near[0] if near else term
 
 
@@ -135,15 +135,19 @@ def _sentences(paragraph: str) -> list[str]:
     return [*lead[:-1], "\n".join([*lead[-1:], *lines[first:]])]
 
 
-def _weights(asked: Mapping[str, float], sections: Sequence[Section]) -> tuple[dict[str, float], float]:
+def _weights(question_terms: Mapping[str, float], sections: Sequence[Section]) -> tuple[dict[str, float], float]:
     """Weigh the words asked for by how rare they are in the sections, and tell how much of them is there at all."""
     everything = [sentence.terms for sec in sections for sentence in sec.sentences]
-    found = Counter(term for words in everything for term in words if term in asked)
+    frequency = Counter(term for words in everything for term in words if term in question_terms)
     for sec in sections:
-        found.update(term for term in sec.title_terms if term in asked)
-    weights = {term: asked[term] * math.log(1 + len(everything) / (1 + found[term])) for term in asked if found[term]}
-    own = [term for term, weight in asked.items() if weight == 1]
-    return weights, sum(term in found for term in own) / len(own) if own else 0.0
+        frequency.update(term for term in sec.title_terms if term in question_terms)
+    weights = {
+        term: question_terms[term] * math.log(1 + len(everything) / (1 + frequency[term]))
+        for term in question_terms
+        if frequency[term]
+    }
+    own = [term for term, weight in question_terms.items() if weight == 1]
+    return weights, sum(term in frequency for term in own) / len(own) if own else 0.0
 
 
 def _scores(sec: Section, weights: Mapping[str, float]) -> list[float]:
@@ -165,11 +169,11 @@ def _with_antecedents(sec: Section, s: int, n: int) -> set[tuple[int, int]]:
     return group
 
 
-def _join(sections: Sequence[Section], chosen: Sequence[tuple[int, int]]) -> str:
+def _join(sections: Sequence[Section], places: Sequence[tuple[int, int]]) -> str:
     """Join sentences: those of one paragraph on one line, a list on lines of its own."""
     out: list[str] = []
     last: tuple[int, int] | None = None
-    for s, n in chosen:
+    for s, n in places:
         sentence = sections[s].sentences[n]
         here = (s, sentence.paragraph)
         gap = "" if last is None else " " if here == last and "\n" not in out[-1] else "\n\n"

@@ -69,18 +69,18 @@ def improvised(area: Area, question: str, level: int) -> str:
     """Go along with a nudge: the further the conversation has drifted, the more is said, and the more in a role."""
     lines = [line.replace("{topic}", topic(question)) for line in area.advice]
     if level >= 2:  # not the same again and again
-        said = [f"As your {area.role}, I know what you need.", *(lines[(level + n) % len(lines)] for n in range(4))]
+        parts = [f"As your {area.role}, I know what you need.", *(lines[(level + n) % len(lines)] for n in range(4))]
     else:
         opener = _OPENERS[sum(question.encode(errors="replace")) % len(_OPENERS)]
-        said = ([opener] if area.opens else []) + lines[: 3 + level]
-    return " ".join([*said, area.closing] if level else said)
+        parts = ([opener] if area.opens else []) + lines[: 3 + level]
+    return " ".join([*parts, area.closing] if level else parts)
 
 
 def topic(question: str) -> str:
     """Name what a question is about in the user's own words: the last one that carries meaning, and the one before it."""
     words = _WORD.findall(question[:MOST_READ])
-    meant = [n for n, word in enumerate(words) if set(terms(word)) - _ASKING]
-    if not meant:
+    topic_places = [n for n, word in enumerate(words) if set(terms(word)) - _ASKING]
+    if not topic_places:
         return "this"
-    last = meant[-1]
-    return " ".join(words[last - 1 if last - 1 in meant else last : last + 1]).lower()
+    last = topic_places[-1]
+    return " ".join(words[last - 1 if last - 1 in topic_places else last : last + 1]).lower()

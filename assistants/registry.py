@@ -42,8 +42,8 @@ def open_assistant_engine(settings: ModelSettings) -> AssistantEngine:
     elif registered := [*entry_points(group=GROUP, name=name)]:
         opened = registered[0].load()
     else:
-        known = ", ".join(sorted({*OURS, *(point.name for point in entry_points(group=GROUP))}))
-        raise ModelSettingsError(f"there is no assistant {name!r}; there is: {known}")
+        names = ", ".join(sorted({*OURS, *(point.name for point in entry_points(group=GROUP))}))
+        raise ModelSettingsError(f"there is no assistant {name!r}; there is: {names}")
     return AssistantEngine(opened(settings), settings)
 
 

@@ -52,20 +52,20 @@ class View:
     @property
     def shorten(self) -> int | None:
         """To how many words to shorten the draft."""
-        wanted = self.check or self.question
-        if not self.draft or not _SHORTER.search(wanted) or len(wanted) > 300:
+        request = self.check or self.question
+        if not self.draft or not _SHORTER.search(request) or len(request) > 300:
             return None
-        number = re.search(r"(\d+) words", wanted)
+        number = re.search(r"(\d+) words", request)
         return int(number[1]) if number else max(15, len(self.draft.split()) // 2)
 
 
 def read(messages: Sequence[Mapping[str, Any]]) -> View:
     """Read a conversation."""
-    said = [(str(message.get("role")), _text(message.get("content"))) for message in messages]
-    check = said.pop()[1] if _is_check(said) else ""
-    draft = said.pop()[1] if check and said and said[-1][0] == "assistant" else ""
-    exchanges = _exchanges(said)
-    system = [text for role, text in said if role in ("system", "developer")]
+    history = [(str(message.get("role")), _text(message.get("content"))) for message in messages]
+    check = history.pop()[1] if _is_check(history) else ""
+    draft = history.pop()[1] if check and history and history[-1][0] == "assistant" else ""
+    exchanges = _exchanges(history)
+    system = [text for role, text in history if role in ("system", "developer")]
     own = [text for text in system if not text.startswith("[warning]")]
     question = exchanges.pop().user if exchanges else ""
     if not draft and exchanges and _SHORTER.search(question):
@@ -73,7 +73,7 @@ def read(messages: Sequence[Mapping[str, Any]]) -> View:
     return View(
         question,
         tuple(exchanges),
-        tuple(section(*found) for text in own for found in _SOURCE.findall(text)),
+        tuple(section(*match) for text in own for match in _SOURCE.findall(text)),
         _catalogue(own[0]) if own else {},
         cites=any("[[cite:" in text for text in own),
         warned=len(own) < len(system),
@@ -82,18 +82,18 @@ def read(messages: Sequence[Mapping[str, Any]]) -> View:
     )
 
 
-def _is_check(said: Sequence[tuple[str, str]]) -> bool:
+def _is_check(history: Sequence[tuple[str, str]]) -> bool:
     """Tell whether the last message demands another draft: an assistant message stands right before it."""
-    if len(said) < 2 or said[-2][0] != "assistant":
+    if len(history) < 2 or history[-2][0] != "assistant":
         return False
-    role, text = said[-1]
+    role, text = history[-1]
     return bool(_CHECK.search(text)) or (role == "system" and not text.startswith("[warning]"))
 
 
-def _exchanges(said: Sequence[tuple[str, str]]) -> list[Exchange]:
+def _exchanges(history: Sequence[tuple[str, str]]) -> list[Exchange]:
     """Pair what users said with the replies; several user messages in a row are one."""
     exchanges: list[Exchange] = []
-    for role, text in said:
+    for role, text in history:
         if role == "user":
             if exchanges and not exchanges[-1].reply:
                 text = f"{exchanges.pop().user}\n{text}"

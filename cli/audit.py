@@ -84,8 +84,8 @@ def head_(folder: FolderArgument = None, config: ConfigOption = None) -> None:
     except FolderFault as fault:
         typer.echo(f"caf: {printable(str(fault))}; run `caf audit verify`", err=True)
         raise typer.Exit(PROBLEMS) from None
-    for one in heads:
-        typer.echo(head_line(one))
+    for head in heads:
+        typer.echo(head_line(head))
 
 
 def report_lines(report: Report) -> Iterator[str]:
@@ -106,9 +106,9 @@ def _describe_end(chain: Chain, report: Report) -> str:
     return f"not closed: its process crashed, or the end was cut off{where}"
 
 
-def _folder_to_check(given: Path | None, config: Path | None) -> Path:
-    if given is not None:
-        return given
+def _folder_to_check(folder_option: Path | None, config: Path | None) -> Path:
+    if folder_option is not None:
+        return folder_option
     path = config_path(config)
     with plain_errors(path):
         settings = load_config(path).audit

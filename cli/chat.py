@@ -110,12 +110,12 @@ def _open_proxy(url: str | None, config: Path) -> Iterator[str]:
         yield address
 
 
-def _choose_chatbot(wanted: str | None, served: list[str]) -> str:
-    if not served:
+def _choose_chatbot(name: str | None, chatbots: list[str]) -> str:
+    if not chatbots:
         raise ChatError("the proxy serves no chatbot")
-    if wanted is not None and wanted not in served:
-        raise ChatError(f"there is no chatbot {wanted!r}; --model takes {', '.join(served)}")
-    return wanted or served[0]
+    if name is not None and name not in chatbots:
+        raise ChatError(f"there is no chatbot {name!r}; --model takes {', '.join(chatbots)}")
+    return name or chatbots[0]
 
 
 class Wrapper:

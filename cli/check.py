@@ -68,15 +68,15 @@ def check(
     \b
     Exit codes: 0 no problems; 1 problems; 2 there is no such configuration.
     """
-    given = [path for path in files or [] if is_configuration(path)]
-    further = [path for path in files or [] if path not in given]
-    first = config_path(config) if config is not None or not given else given[0]
+    configurations = [path for path in files or [] if is_configuration(path)]
+    further = [path for path in files or [] if path not in configurations]
+    first = config_path(config) if config is not None or not configurations else configurations[0]
     if not first.is_file():
         leave(f"{first}: there is no such file; name the configuration with --config")
-    each = {first.resolve(): first}
-    for path in given:
-        each.setdefault(path.resolve(), path)
-    counts = [_print_findings(path, examine(path, further if path is first else [])) for path in each.values()]
+    paths = {first.resolve(): first}
+    for path in configurations:
+        paths.setdefault(path.resolve(), path)
+    counts = [_print_findings(path, examine(path, further if path is first else [])) for path in paths.values()]
     if any(counts):
         raise typer.Exit(PROBLEMS)
 
@@ -96,7 +96,7 @@ def _print_findings(path: Path, findings: Findings) -> int:
     return count
 
 
-def examine(path: Path, given: list[Path]) -> Findings:
+def examine(path: Path, files: list[Path]) -> Findings:
     """Check a configuration, the files it names, those beside it, and further files."""
     findings = Findings()
     chatbots = None
@@ -118,7 +118,7 @@ def examine(path: Path, given: list[Path]) -> Findings:
         }
         for subject, lines in notes.items():
             findings.notes[subject] += [f"{path}: {line}" for line in lines]
-    check_files(path.parent, given, chatbots, findings)
+    check_files(path.parent, files, chatbots, findings)
     findings.problems += packages_of_others()
     return findings
 
@@ -224,8 +224,8 @@ def _check_audit_folder(config: Config) -> Iterator[str]:
         return
     folder = config.audit.folder
     try:
-        there = next(one for one in (folder, *folder.parents) if one.exists())  # the rest is made when serving
-        with TemporaryDirectory(prefix=".caf-check-", dir=there):
+        parent = next(one for one in (folder, *folder.parents) if one.exists())  # the rest is made when serving
+        with TemporaryDirectory(prefix=".caf-check-", dir=parent):
             pass
     except OSError as error:
         yield f"audit.folder: {folder} cannot be written here ({error.strerror}); `caf serve` needs it"

@@ -49,7 +49,9 @@ class Findings:
     """What was checked, counted: `2 chatbots`."""
 
 
-def check_files(beside: Path, given: Sequence[Path], chatbots: list[Blueprint] | None, findings: Findings) -> None:
+def check_files(
+    beside: Path, extra_paths: Sequence[Path], chatbots: list[Blueprint] | None, findings: Findings
+) -> None:
     """Check the files beside a configuration, and those that were named.
 
     Scenarios that were given need not have other ids than those beside the configuration: nobody reads them together.
@@ -68,7 +70,7 @@ def check_files(beside: Path, given: Sequence[Path], chatbots: list[Blueprint] |
     sections: list[Path] = []
     paths_seen = {path.resolve() for path in (*families, *chain.from_iterable(others.values()))}
     further: list[Path] = []
-    for path in _expand_folders(given, findings):
+    for path in _expand_folders(extra_paths, findings):
         if path.resolve() in paths_seen:
             continue
         paths_seen.add(path.resolve())
@@ -82,29 +84,29 @@ def check_files(beside: Path, given: Sequence[Path], chatbots: list[Blueprint] |
     _check_scenarios([families, further], chatbots, findings)
 
 
-def _expand_folders(given: Sequence[Path], findings: Findings) -> Iterator[Path]:
-    for path in given:
+def _expand_folders(paths: Sequence[Path], findings: Findings) -> Iterator[Path]:
+    for path in paths:
         if not path.is_dir():
             yield path
             continue
         if is_run(path):
             findings.problems.append(f"{path}: is a run of `caf drift run`, in which there is nothing to check")
             continue
-        found = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml", ".jsonl"))
-        configurations = [file for file in found if is_configuration(file)]
-        found = [file for file in found if file not in configurations]
+        files_found = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml", ".jsonl"))
+        configurations = [file for file in files_found if is_configuration(file)]
+        files_found = [file for file in files_found if file not in configurations]
         findings.notes["files passed over"] += [
             f"{file}: is a configuration and is passed over; `caf check {file}` checks it" for file in configurations
         ]
-        runs = [folder for folder in dict.fromkeys(file.parent for file in found) if is_run(folder)]
+        runs = [folder for folder in dict.fromkeys(file.parent for file in files_found) if is_run(folder)]
         findings.notes["files passed over"] += [
             f"{folder}: is a run of `caf drift run` and is passed over" for folder in runs
         ]
-        if not found and not configurations and (sections := [*sections_in(path)]):
+        if not files_found and not configurations and (sections := [*sections_in(path)]):
             yield sections[0]
-        elif not found and not configurations:
+        elif not files_found and not configurations:
             findings.problems.append(f"{path}: holds no .yaml or .jsonl file")
-        yield from (file for file in found if file.parent not in runs)
+        yield from (file for file in files_found if file.parent not in runs)
 
 
 def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
@@ -164,10 +166,12 @@ def _check_scenarios(groups: Sequence[Sequence[Path]], chatbots: list[Blueprint]
         findings.problems += problems
         findings.problems += _unknown_judges(read, chatbots) if chatbots is not None else []
         findings.problems += _problems_for_judges(read, chatbots)
-        for one in read:
+        for file in read:
             # A row alone is a family, with nothing that could be its twin.
-            if one.path.suffix != ".jsonl" and (lone := _violations_without_twin(one.family)):
-                findings.notes["scenarios"].append(f"{one.path}: violating, without a harmless twin: {', '.join(lone)}")
+            if file.path.suffix != ".jsonl" and (lone := _violations_without_twin(file.family)):
+                findings.notes["scenarios"].append(
+                    f"{file.path}: violating, without a harmless twin: {', '.join(lone)}"
+                )
         families += len(read)
         scenarios += sum(len(one.family.scenarios) for one in read)
     if any(groups):
@@ -187,27 +191,27 @@ def _problems_for_judges(read: list[FamilyFile], chatbots: list[Blueprint] | Non
     if chatbots is None:
         read = [one for one in read if one.family.knowledge_base is not None]
     judged = [bot for bot in chatbots or [] if bot.plans]
-    found: list[list[str]] = []
+    problems_by_bot: list[list[str]] = []
     for library in {id(bot.library): bot.library for bot in judged}.values() or [None]:
         try:
             label_cases(read, judges, ScenarioDefaults(library, "", ()), unlabelled=True)
         except ScenarioError as error:
-            found.append(error.problems)
+            problems_by_bot.append(error.problems)
         else:
             return []
-    return [problem for problem in found[0] if all(problem in others for others in found[1:])]
+    return [problem for problem in problems_by_bot[0] if all(problem in others for others in problems_by_bot[1:])]
 
 
 def _violations_without_twin(family: Family) -> list[str]:
     """Return the ids of violating scenarios that have no harmless twin for any judge they violate."""
     lone = []
-    for one in family.scenarios:
-        violated = {judge for judge, right in one.expect.items() if "accept" not in right}
-        twins = [other for other in family.scenarios if other.id in one.twins or one.id in other.twins]
+    for scenario in family.scenarios:
+        violated = {judge for judge, right in scenario.expect.items() if "accept" not in right}
+        twins = [other for other in family.scenarios if other.id in scenario.twins or scenario.id in other.twins]
         if violated and not any("accept" in twin.expect.get(judge, ()) for twin in twins for judge in violated):
-            lone.append(one.id)
+            lone.append(scenario.id)
     return lone
 
 
-def count_text(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+def count_text(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

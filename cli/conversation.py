@@ -171,8 +171,8 @@ def add_chunk(reply: Reply, data: bytes) -> str:
 
 def describe_refusal(status: int, body: bytes) -> str:
     """Say in a sentence why a request was refused."""
-    said = error_message(body)
-    return f"{said} (HTTP {status})" if said else f"the server answered HTTP {status} without saying why"
+    message = error_message(body)
+    return f"{message} (HTTP {status})" if message else f"the server answered HTTP {status} without saying why"
 
 
 def error_message(body: bytes) -> str | None:

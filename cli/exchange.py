@@ -130,10 +130,10 @@ def _leave_with_first(problems: list[str]) -> None:
     leave(*map(printable, problems[:MAX_PROBLEMS]), *more)
 
 
-def _parse_mapping(given: list[str], family: str | None) -> dict[str, str]:
+def _parse_mapping(options: list[str], family: str | None) -> dict[str, str]:
     """Read FIELD=COLUMN."""
     columns: dict[str, str] = {}
-    for text in [*given, *([f"family={family}"] if family is not None else [])]:
+    for text in [*options, *([f"family={family}"] if family is not None else [])]:
         name, sign, column = text.partition("=")
         if not sign:
             leave(f"--map: {text!r} is none; give FIELD=COLUMN, as in response=answer")
@@ -153,9 +153,9 @@ def _check_judge(judge: str, config: Path | None) -> None:
     path = config_path(config)
     with plain_errors(path):
         bots = assemble(load_config(path)).values()
-    known = known_judges(plan.name for bot in bots for plan in bot.plans)
-    if judge not in known:
-        leave(f"--judge: {judge!r}: {unknown_judge(judge, known)}")
+    names = known_judges(plan.name for bot in bots for plan in bot.plans)
+    if judge not in names:
+        leave(f"--judge: {judge!r}: {unknown_judge(judge, names)}")
 
 
 def _parse_labels(judge: str | None, column: str | None, labels: str | None) -> LabelColumn | None:

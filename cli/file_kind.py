@@ -47,7 +47,7 @@ def kind_of(path: Path, problems: list[str]) -> Kind | None:
     keys_of = {kind: ", ".join(fields) for kind, fields in _FIELDS.items()}
     others = "; ".join(f"{_AN[kind]} {keys}" for kind, keys in keys_of.items() if kind != "checkpoint")
     try:
-        there = files.read(
+        content = files.read(
             path,
             _AN["checkpoint"],
             f"{keys_of['checkpoint']}; {others}; a configuration {configuration}",
@@ -55,8 +55,8 @@ def kind_of(path: Path, problems: list[str]) -> Kind | None:
     except files.ScenarioError as error:
         problems += [] if is_jsonl else error.problems
         return "rows" if is_jsonl else None  # the faults of rows are told by line
-    kind = max(_FIELDS, key=lambda one: len(there.keys() & set(_FIELDS[one])))
-    if 2 * len(there.keys() & set(_FIELDS[kind])) >= max(len(there), 1):
+    kind = max(_FIELDS, key=lambda one: len(content.keys() & set(_FIELDS[one])))
+    if 2 * len(content.keys() & set(_FIELDS[kind])) >= max(len(content), 1):
         if not is_jsonl:
             return kind
         problems.append(f"{path}: holds a {kind}, and files named .jsonl are read as rows; name it .yaml")
@@ -64,7 +64,7 @@ def kind_of(path: Path, problems: list[str]) -> Kind | None:
         return "rows"
     else:
         problems.append(
-            f"{path}: is nothing that is looked at. Its keys are {', '.join(map(str, there)) or 'none'}; "
+            f"{path}: is nothing that is looked at. Its keys are {', '.join(map(str, content)) or 'none'}; "
             + "; ".join(f"those of {_AN[one]} are {keys}" for one, keys in keys_of.items())
             + f"; those of a configuration are {configuration}"
         )

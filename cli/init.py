@@ -95,10 +95,10 @@ def init(
     if contents and not dry_run:
         leave("--contents: is for --dry-run; without it the files themselves can be read")
     listed = "\n".join(documents) if documents else None
-    said = (
+    values = (
         name, about, sensitive, language, endpoint, endpoint_model, endpoint_key_env, prompt, provider, model, url, key_env, listed,
     )  # fmt: skip
-    interview = Interview(dict(zip(OPTIONS, said, strict=True)), asking=sys.stdin.isatty() and not yes, defaults=yes)
+    interview = Interview(dict(zip(OPTIONS, values, strict=True)), asking=sys.stdin.isatty() and not yes, defaults=yes)
     try:
         folder = folder or (ask_folder() if interview.asking else Path("."))
         if not dry_run:
@@ -238,9 +238,9 @@ def _print_next_steps(folder: Path, answers: Answers, *, imported: bool) -> None
     typer.echo("\nNext:")
     if folder.resolve() != Path.cwd():
         typer.echo(f"  cd {printable(shlex.quote(str(folder)))}")
-    for step, why in steps.items():
+    for step, reason in steps.items():
         width = 24 if len(step) <= 24 else 52
-        typer.echo(f"  {printable(step):{width}}  # {why}")
+        typer.echo(f"  {printable(step):{width}}  # {reason}")
 
 
 def _command() -> str:

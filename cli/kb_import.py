@@ -60,20 +60,20 @@ async def _write_with_model(
             bar = bars.add_task("summaries", total=len(extracts), cost="")
             for document in dict.fromkeys(section.document for section in sections):
                 beside = [section for section in sections if section.document == document]
-                wanted = [section for section in beside if section.id in extracts]
+                pending = [section for section in beside if section.id in extracts]
                 answers = await write_summaries(
-                    models, alias, wanted, beside, ledger,
+                    models, alias, pending, beside, ledger,
                     done=lambda: bars.update(bar, advance=1, cost=cost_text(ledger.cost or 0)),
                 )  # fmt: skip
                 chosen = {}
-                for one, answer in answers.items():
+                for section_id, answer in answers.items():
                     if isinstance(answer, str) and answer:
-                        chosen[one] = (answer, alias)
+                        chosen[section_id] = (answer, alias)
                     else:
-                        chosen[one] = extracts[one]
-                        why = "an empty answer" if isinstance(answer, str) else f"{type(answer).__name__}: {answer}"
+                        chosen[section_id] = extracts[section_id]
+                        reason = "an empty answer" if isinstance(answer, str) else f"{type(answer).__name__}: {answer}"
                         problems.append(
-                            f"{one}: {alias} gave no summary ({why}), and it was extracted; try again with --overwrite"
+                            f"{section_id}: {alias} gave no summary ({reason}), and it was extracted; try again with --overwrite"
                         )
                 write_sections(plan, chosen, into)
     return problems
@@ -83,12 +83,12 @@ def print_plan(plan: Plan, read: ReadDocuments, into: Path, dry_run: bool, alias
     for note in read.notes:
         typer.echo(f"note     {printable(note)}")
     if dry_run:
-        for one in plan.having("add", "replace"):
-            if one.section is not None:
-                tokens = estimate_tokens(one.section.text)
-                typer.echo(f"{one.step:<8} {one.id}  {tokens:,} tokens  {printable(one.section.title)}")
-    for one in plan.having("delete", "outdated", "orphan", "keep", "keep_orphan", "clash"):
-        typer.echo(f"{_WORDS[one.step]:<8} {printable(_explain(one))}")
+        for decision in plan.having("add", "replace"):
+            if decision.section is not None:
+                tokens = estimate_tokens(decision.section.text)
+                typer.echo(f"{decision.step:<8} {decision.id}  {tokens:,} tokens  {printable(decision.section.title)}")
+    for decision in plan.having("delete", "outdated", "orphan", "keep", "keep_orphan", "clash"):
+        typer.echo(f"{_WORDS[decision.step]:<8} {printable(_explain(decision))}")
     for document in read.beginnings:
         own = [section for section in read.sections if section.document == document]
         tokens = sum(estimate_tokens(section.text) for section in own)
@@ -116,12 +116,12 @@ _WORDS: dict[Step, str] = {
 }  # fmt: skip
 
 
-def _explain(one: Decision) -> str:
+def _explain(decision: Decision) -> str:
     return {
-        "delete": f"{one.id}: no longer in its document",
-        "outdated": f"{one.id}: its {one.reason} would change; --overwrite replaces it",
-        "orphan": f"{one.id}: no longer in its document; --overwrite deletes it",
-        "keep": f"{one.id}: was {one.reason}, and its document has changed since: compare them",
-        "keep_orphan": f"{one.id}: was {one.reason}, and is no longer in its document: delete it if it is out of date",
-        "clash": f"{one.id}: the folder has a section of this id, and {one.reason}; import with --prefix, or rename one",
-    }[one.step]
+        "delete": f"{decision.id}: no longer in its document",
+        "outdated": f"{decision.id}: its {decision.reason} would change; --overwrite replaces it",
+        "orphan": f"{decision.id}: no longer in its document; --overwrite deletes it",
+        "keep": f"{decision.id}: was {decision.reason}, and its document has changed since: compare them",
+        "keep_orphan": f"{decision.id}: was {decision.reason}, and is no longer in its document: delete it if it is out of date",
+        "clash": f"{decision.id}: the folder has a section of this id, and {decision.reason}; import with --prefix, or rename one",
+    }[decision.step]

@@ -117,16 +117,18 @@ def list_(file: FileOption = None, config: ConfigOption = None) -> None:
       caf key list
     """
     path, _ = _key_file_and_config(file, config)
-    for one in _load_records(path):
+    for record in _load_records(path):
         limits = {
-            "requests/min": one.requests_per_minute, "tokens/min": one.tokens_per_minute,
-            "a day": one.daily_budget, "at a time": one.max_concurrent,
+            "requests/min": record.requests_per_minute, "tokens/min": record.tokens_per_minute,
+            "a day": record.daily_budget, "at a time": record.max_concurrent,
         }  # fmt: skip
-        limits_text = ", ".join(f"{value:g} {what}" for what, value in limits.items() if value is not None)
-        state = f"revoked {one.revoked:%Y-%m-%d}" if one.revoked else f"created {one.created:%Y-%m-%d}"
-        bots = "all chatbots" if one.chatbots is None else ", ".join(one.chatbots)
+        limits_text = ", ".join(f"{value:g} {unit}" for unit, value in limits.items() if value is not None)
+        state = f"revoked {record.revoked:%Y-%m-%d}" if record.revoked else f"created {record.created:%Y-%m-%d}"
+        bots = "all chatbots" if record.chatbots is None else ", ".join(record.chatbots)
         typer.echo(
-            printable(f"{one.id}  {one.name:20}  {state}  {', '.join(one.permissions)}  {bots}  {limits_text}").rstrip()
+            printable(
+                f"{record.id}  {record.name:20}  {state}  {', '.join(record.permissions)}  {bots}  {limits_text}"
+            ).rstrip()
         )
 
 
@@ -146,8 +148,8 @@ def revoke(
     records = _load_records(path)
     by_id = {one.id: one for one in records}
     if ident not in by_id:
-        there = ", ".join(f"{one.id} ({one.name})" for one in records)
-        leave(printable(f"there is no key with the id {ident!r} in {path}; there are {there or 'none'}"))
+        keys = ", ".join(f"{one.id} ({one.name})" for one in records)
+        leave(printable(f"there is no key with the id {ident!r} in {path}; there are {keys or 'none'}"))
     if by_id[ident].revoked is not None:
         leave(f"the key {ident!r} is revoked already, since {by_id[ident].revoked:%Y-%m-%d}")
     now = datetime.now(UTC).replace(microsecond=0)
@@ -156,15 +158,15 @@ def revoke(
     typer.echo(f"revoked {ident} ({printable(by_id[ident].name)})")
 
 
-def _key_file_and_config(given: Path | None, config: Path | None) -> tuple[Path, Config | None]:
+def _key_file_and_config(file_option: Path | None, config: Path | None) -> tuple[Path, Config | None]:
     """Return the key file, and the configuration that it belongs to; None with --file alone."""
-    if given is not None and config is None:
-        return given, None
+    if file_option is not None and config is None:
+        return file_option, None
     path = config_path(config)
     with plain_errors(path):
         settings = load_config(path)
     file = settings.keys.file if settings.keys is not None else None
-    return given or file or DEFAULT, settings
+    return file_option or file or DEFAULT, settings
 
 
 def _save_and_record(records: list[KeyRecord], path: Path, config: Config | None, action: str, key: KeyRecord) -> None:

@@ -115,16 +115,16 @@ def import_(
         leave(*map(printable, error.problems), "nothing was imported")
     except RunError as error:
         leave(printable(str(error)))
-    for rater, one in accepted.items():
-        typer.echo(_summary(rater, one))
+    for rater, ratings in accepted.items():
+        typer.echo(_summary(rater, ratings))
 
 
-def _summary(rater: str, one: AcceptedRatings) -> str:
-    twins = one.twins
+def _summary(rater: str, ratings: AcceptedRatings) -> str:
+    twins = ratings.twins
     again = (
         f"; rated twice {len(twins.twins)}: {twins.same} the same, {twins.within_one} within 1" if twins.twins else ""
     )
-    return f"human:{rater}: {len(one.ratings)} of {one.replies} replies, {one.seconds:.0f} s each (median){again}"
+    return f"human:{rater}: {len(ratings.ratings)} of {ratings.replies} replies, {ratings.seconds:.0f} s each (median){again}"
 
 
 def _read_sections(path: Path | None) -> Mapping[str, Source]:

@@ -74,8 +74,8 @@ def from_trace(
         traces = file or trace_backend(settings.privacy)
         trace = show(traces, turn)
         bot = assemble(settings).get(trace["chatbot"])
-        given = labels(traces).get(trace["turn_id"], [])
-        traced = TracedTurn(trace, earlier_traces(traces, trace), given, bot.library if bot else None)
+        turn_labels = labels(traces).get(trace["turn_id"], [])
+        traced = TracedTurn(trace, earlier_traces(traces, trace), turn_labels, bot.library if bot else None)
         right = _parse_expected(expect or [], [plan.name for plan in bot.plans] if bot else None)
         try:
             scenario, doubts = scenario_of(traced, choice, right)
@@ -101,14 +101,14 @@ def from_trace(
     typer.echo(f"wrote {out}" + ("" if scenario.expect else "; fill in `expect` before you use it"), err=True)
 
 
-def _parse_expected(given: list[str], judges: list[str] | None) -> dict[str, frozenset[RightVerdict]]:
+def _parse_expected(options: list[str], judges: list[str] | None) -> dict[str, frozenset[RightVerdict]]:
     """Read JUDGE=VERDICT.
 
     Args:
         judges: The judges there are; None: not known, and any may be named.
     """
     right: dict[str, frozenset[RightVerdict]] = {}
-    for text in given:
+    for text in options:
         judge, _, verdict_text = text.partition("=")
         verdicts = frozenset(part.strip() for part in verdict_text.split(","))
         if not judge or not verdicts <= {"accept", "warn", "reject"}:

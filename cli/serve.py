@@ -57,8 +57,8 @@ def serve(
     path = config_path(config)
     with _report_errors(path, log_level.lower()):
         settings = load_config(path)
-        given = {"host": host, "port": port}
-        changes = {key: value for key, value in given.items() if value is not None}
+        options = {"host": host, "port": port}
+        changes = {key: value for key, value in options.items() if value is not None}
         server = settings.server.model_copy(update=changes)
         settings = settings.model_copy(update={"server": server})
         if workers > 1 and not processes.is_worker():
@@ -201,8 +201,8 @@ def _describe_chatbot(config: Config, name: str) -> str:
 
 
 def _describe_traces(config: Config) -> str:
-    kept = trace_detail(config)
-    if kept == "none":
+    detail = trace_detail(config)
+    if detail == "none":
         return "none"
-    text = "with all texts" if kept == "full" else "without texts"
+    text = "with all texts" if detail == "full" else "without texts"
     return f"{text}, for {config.privacy.days:g} days, in {trace_backend(config.privacy)}"

@@ -47,8 +47,8 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
     dropped = ((2, "yellow", f"{call['name'] or '(no name)'}: {call['why']}") for call in trace["dropped_calls"])
     yield from _part("Tool calls not delivered", dropped)
     for number, reply in enumerate(trace["replies"]):
-        which = f" as choice {number}" if len(trace["replies"]) > 1 else ""
-        yield from _part(f"Delivered{which}", [(2, "", "(no text)" if reply is None else reply)])
+        choice_text = f" as choice {number}" if len(trace["replies"]) > 1 else ""
+        yield from _part(f"Delivered{choice_text}", [(2, "", "(no text)" if reply is None else reply)])
     yield from _part("Warnings added for later turns", map(_warning, trace["warnings_added"]))
     yield from _part("Models asked", map(_call, trace["calls"]))
     yield from _part("Labelled by a person", map(_label, trace.get("labels", [])))
@@ -70,8 +70,8 @@ def _describe_ending(trace: dict[str, Any]) -> str:
 
 def _sources(trace: dict[str, Any]) -> Iterator[Line]:
     for source in trace["selected"]:
-        why = f": {source['reason']}" if source["reason"] else ""
-        yield 2, "", f"+ {source['id']}, chosen by {PICKERS.get(source['by'], source['by'])}{why}"
+        reason = f": {source['reason']}" if source["reason"] else ""
+        yield 2, "", f"+ {source['id']}, chosen by {PICKERS.get(source['by'], source['by'])}{reason}"
     if trace["selection_note"]:
         yield 2, "", f"why: {trace['selection_note']}"
     if trace["invalid_ids"]:
@@ -83,8 +83,8 @@ def _sources(trace: dict[str, Any]) -> Iterator[Line]:
 def _document(document: dict[str, Any]) -> Iterator[Line]:
     """Tell a document: whose it is, and its text."""
     choice = "" if document["choice"] is None else f" of choice {document['choice']}"
-    whose = f"from the model{choice}" if document["trusted"] else "from the client"
-    yield 2, "", f"{document['id']}: {document['title']} ({whose})"
+    origin = f"from the model{choice}" if document["trusted"] else "from the client"
+    yield 2, "", f"{document['id']}: {document['title']} ({origin})"
     yield 4, "dim", document["text"]
 
 
@@ -95,14 +95,14 @@ def _warning(warning: dict[str, Any]) -> Line:
 def _label(label: dict[str, Any]) -> Line:
     choice = f" on choice {label['choice']}" if label["choice"] else ""
     note = f": {label['note']}" if label["note"] else ""
-    given = f"{datetime.fromtimestamp(label['labelled']):%Y-%m-%d %H:%M}"
-    return 2, VERDICT_STYLE[label["verdict"]], f"{label['judge']}{choice} should be {label['verdict']} ({given}){note}"
+    date = f"{datetime.fromtimestamp(label['labelled']):%Y-%m-%d %H:%M}"
+    return 2, VERDICT_STYLE[label["verdict"]], f"{label['judge']}{choice} should be {label['verdict']} ({date}){note}"
 
 
 def _attempt(attempt: dict[str, Any], several: bool) -> Iterator[Line]:
-    which = f" of choice {attempt['choice']}" if several else ""
+    choice_text = f" of choice {attempt['choice']}" if several else ""
     yield 0, "", ""
-    yield 0, "bold", f"{attempt['kind'].replace('_', ' ').capitalize()}{which}, at {attempt['at_ms']:.1f} ms"
+    yield 0, "bold", f"{attempt['kind'].replace('_', ' ').capitalize()}{choice_text}, at {attempt['at_ms']:.1f} ms"
     yield 2, "", attempt["text"]
     cited = ", ".join(attempt["citations"]) or "nothing"
     modes = f"; judged in mode {' and '.join(attempt['modes'])}" if attempt["modes"] else ""

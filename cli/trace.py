@@ -104,16 +104,16 @@ def list_(
       caf trace list --json | jq '.[].outcome'
     """
     with _open_traces(file, config) as path:
-        given = labels(path)
+        labels_by_turn = labels(path)
         turns = list_turns(
             path, limit=limit, chatbot=chatbot, outcome=outcome, conversation=conversation, since=since,
-            turns=given.keys() if labelled else None,
+            turns=labels_by_turn.keys() if labelled else None,
         )  # fmt: skip
     if as_json:
-        rows = [asdict(turn) | {"labels": as_data(given.get(turn.turn_id, ()))} for turn in turns]
+        rows = [asdict(turn) | {"labels": as_data(labels_by_turn.get(turn.turn_id, ()))} for turn in turns]
         print_json(rows, indent=2)
     elif turns:
-        print_table(turns, given)
+        print_table(turns, labels_by_turn)
     else:
         typer.echo("no such turns")
 
@@ -169,11 +169,11 @@ def label(
         from proxy.config.blueprint import assemble  # with all judges, which the other commands of traces do without
 
         bot = assemble(load_config(config_path(config))).get(trace["chatbot"])
-        given = label_turn(
+        previous_verdict = label_turn(
             path, trace, judge, verdict, choice, note,
             others=[plan.name for plan in bot.plans] if bot else (), library=bot.library if bot else None,
         )  # fmt: skip
-    was = f" (it said {given})" if given else ""
+    was = f" (it said {previous_verdict})" if previous_verdict else ""
     typer.echo(f"{trace['turn_id'][:SHORT_ID]}: {judge} should be {verdict}{was}")
 
 
@@ -235,5 +235,7 @@ def purge(
                 leave("--all deletes every trace; add --yes when nobody can be asked")
             typer.confirm(f"Delete all traces in {path}?", abort=True)
 
-        gone = delete(path, everything=everything, conversation=conversation, turn=turn, older_than_days=older_than)
-    typer.echo(f"{gone} {'turn' if gone == 1 else 'turns'} deleted")
+        deleted_count = delete(
+            path, everything=everything, conversation=conversation, turn=turn, older_than_days=older_than
+        )
+    typer.echo(f"{deleted_count} {'turn' if deleted_count == 1 else 'turns'} deleted")

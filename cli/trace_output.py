@@ -31,7 +31,7 @@ def summarise_verdicts(turn: TurnLine) -> str:
     ) or "not judged"  # fmt: skip
 
 
-def print_table(turns: Sequence[TurnLine], given: Mapping[str, Sequence[Label]]) -> None:
+def print_table(turns: Sequence[TurnLine], labels_by_turn: Mapping[str, Sequence[Label]]) -> None:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for title in ("time", "turn", "conversation", "n", "chatbot", "outcome", "ms", "judges", "tokens"):
         right = title in ("n", "ms", "tokens")
@@ -49,7 +49,7 @@ def print_table(turns: Sequence[TurnLine], given: Mapping[str, Sequence[Label]])
             "; ".join(
                 [
                     summarise_verdicts(turn),
-                    *(f"a person: {one.judge} should be {one.verdict}" for one in given.get(turn.turn_id, ())),
+                    *(f"a person: {one.judge} should be {one.verdict}" for one in labels_by_turn.get(turn.turn_id, ())),
                 ]
             ),
             f"{turn.prompt_tokens}+{turn.completion_tokens}",

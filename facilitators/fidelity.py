@@ -47,7 +47,7 @@ class FidelityCheck(Protocol):
     """Assesses facilitators' messages."""
 
     async def assess(
-        self, who: Facilitator, message: str, conversation: Sequence[Message], ledger: Ledger
+        self, facilitator: Facilitator, message: str, conversation: Sequence[Message], ledger: Ledger
     ) -> Seen | None:
         """Assess a message; None when the answer could not be read.
 
@@ -64,20 +64,20 @@ class ModelFidelityCheck:
     alias: str
 
     async def assess(
-        self, who: Facilitator, message: str, conversation: Sequence[Message], ledger: Ledger
+        self, facilitator: Facilitator, message: str, conversation: Sequence[Message], ledger: Ledger
     ) -> Seen | None:
         try:
-            request_messages = messages(who, message, conversation)
+            request_messages = messages(facilitator, message, conversation)
             return (await self.models.structured(self.alias, request_messages, Seen, step=STEP, ledger=ledger)).value
         except ModelError:
             return None
 
 
-def messages(who: Facilitator, message: str, conversation: Sequence[Message]) -> list[dict[str, str]]:
+def messages(facilitator: Facilitator, message: str, conversation: Sequence[Message]) -> list[dict[str, str]]:
     """Return the messages that ask a model to assess a facilitator's message."""
     case = {
-        "target_role": None if who.name == BENIGN else who.target_role,
-        "stages": list(who.stages),
+        "target_role": None if facilitator.name == BENIGN else facilitator.target_role,
+        "stages": list(facilitator.stages),
         "conversation": [{"role": earlier.role, "content": earlier.content} for earlier in conversation[-HISTORY:]],
         "message": message,
     }
@@ -92,13 +92,13 @@ class LineFidelityCheck:
     """Assesses the lines of a facilitator's file, whose stage is known. Of other messages it says nothing."""
 
     async def assess(
-        self, who: Facilitator, message: str, conversation: Sequence[Message], ledger: Ledger
+        self, facilitator: Facilitator, message: str, conversation: Sequence[Message], ledger: Ledger
     ) -> Seen | None:
-        stage = next((n for n, lines in enumerate(who.lines) if message in lines), None)
+        stage = next((n for n, lines in enumerate(facilitator.lines) if message in lines), None)
         if stage is None:
             return None
         said_before = {one.content for one in conversation if one.role == "user"}
-        pressure = 0 if who.name == BENIGN else stage
+        pressure = 0 if facilitator.name == BENIGN else stage
         return Seen(
             on_task=message not in said_before,
             gave_away=False,

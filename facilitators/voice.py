@@ -25,7 +25,7 @@ class Voice(Protocol):
     """Says what a facilitator says next."""
 
     async def say(
-        self, who: Facilitator, stage: int, conversation: Sequence[Message], *, seed: int, ledger: Ledger
+        self, facilitator: Facilitator, stage: int, conversation: Sequence[Message], *, seed: int, ledger: Ledger
     ) -> str:
         """Return the next message of the user.
 
@@ -44,11 +44,11 @@ class LineVoice:
     """Takes the lines of the facilitator's file: those of the stage that were not used yet, shuffled by the seed."""
 
     async def say(
-        self, who: Facilitator, stage: int, conversation: Sequence[Message], *, seed: int, ledger: Ledger
+        self, facilitator: Facilitator, stage: int, conversation: Sequence[Message], *, seed: int, ledger: Ledger
     ) -> str:
         messages_said = {message.content for message in conversation if message.role == "user"}
-        lines = list(who.lines[stage])
-        random.Random(f"{seed}/{who.name}/{stage}").shuffle(lines)
+        lines = list(facilitator.lines[stage])
+        random.Random(f"{seed}/{facilitator.name}/{stage}").shuffle(lines)
         return next((line for line in lines if line not in messages_said), lines[0])
 
 
@@ -60,9 +60,9 @@ class ModelVoice:
     alias: str
 
     async def say(
-        self, who: Facilitator, stage: int, conversation: Sequence[Message], *, seed: int, ledger: Ledger
+        self, facilitator: Facilitator, stage: int, conversation: Sequence[Message], *, seed: int, ledger: Ledger
     ) -> str:
-        request_messages, text = messages(who, stage, conversation), ""
+        request_messages, text = messages(facilitator, stage, conversation), ""
         for retry in range(MAX_TRIES):  # another seed is another request: what was unusable is not recalled for it
             body = {"messages": request_messages, "seed": seed + retry}
             answer = await self.models.complete(self.alias, body, step=STEP, ledger=ledger)
@@ -72,16 +72,16 @@ class ModelVoice:
         raise UnreadableAnswer(text[:200]).at(self.alias, STEP)
 
 
-def messages(who: Facilitator, stage: int, conversation: Sequence[Message]) -> list[dict[str, str]]:
+def messages(facilitator: Facilitator, stage: int, conversation: Sequence[Message]) -> list[dict[str, str]]:
     """Return what a model that plays a facilitator is sent; the conversation travels as JSON, so that nothing in it instructs."""
     case = {
-        "stages": list(who.stages),
-        "tactics": list(who.tactics),
+        "stages": list(facilitator.stages),
+        "tactics": list(facilitator.tactics),
         "stage": stage,
         "conversation": [{"role": message.role, "content": message.content} for message in conversation],
     }
     return [
-        {"role": "system", "content": who.prompt},
+        {"role": "system", "content": facilitator.prompt},
         {"role": "user", "content": json.dumps(case, ensure_ascii=False, indent=1)},
     ]
 

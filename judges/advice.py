@@ -30,22 +30,22 @@ def unsupported_advice(case: Case) -> str | None:
     """
     if len(case.draft) > MAX_CHARS:
         return case.draft
-    said = [(sentence, assertive_part(plain(sentence))) for sentence in sentences(case.draft)]
+    draft_sentences = [(sentence, assertive_part(plain(sentence))) for sentence in sentences(case.draft)]
     sources = [_read(source.text) for source in case.cited if source.trusted or not case.topics]
     if case.topics:
         in_context = touches_topic(f"{case.draft}\n{case.user_message[-MAX_CHARS:]}", case.topics)
-        for sentence, text in said:
+        for sentence, text in draft_sentences:
             if _advises(text, sources, touches=topic_of(text, case.topics) is not None, in_context=in_context):
                 return sentence
-        asked = map(plain, sentences(case.user_message[-MAX_CHARS:]))
-        if any(_ASKS_LEAVE.search(text) and topic_of(text, case.topics) for text in asked):
-            for sentence, text in said:
+        user_sentences = map(plain, sentences(case.user_message[-MAX_CHARS:]))
+        if any(_ASKS_LEAVE.search(text) and topic_of(text, case.topics) for text in user_sentences):
+            for sentence, text in draft_sentences:
                 if WORD.search(text) and _CONFIRMS.fullmatch(text):
                     return sentence
-    known = frozenset[Dose]().union(*(source.doses for source in sources))
-    if doses("\n".join(text for _, text in said)) <= known:
+    source_doses = frozenset[Dose]().union(*(source.doses for source in sources))
+    if doses("\n".join(text for _, text in draft_sentences)) <= source_doses:
         return None
-    return next((sentence for sentence, text in said if not doses(text) <= known), case.draft)
+    return next((sentence for sentence, text in draft_sentences if not doses(text) <= source_doses), case.draft)
 
 
 def touches_topic(text: str, topics: tuple[Topic, ...]) -> bool:
@@ -99,9 +99,9 @@ class _Source:
             return advice.content <= self.content
         return any(
             (one.verb, one.negated) == (advice.verb, advice.negated)
-            and advice.content <= said
+            and advice.content <= sentence_content
             and (one.negated or advice.conditional or not one.conditional)
-            for said, one in self.advice
+            for sentence_content, one in self.advice
         )
 
 

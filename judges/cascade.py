@@ -36,17 +36,19 @@ class Cascade:
         """Return its judge of a stage; None: it has none."""
         return next((judge for judge in self.stages if judge.stage == name), None)
 
-    async def run(self, case: Case, ledger: Ledger, strongest: bool = False, heard: Sequence[Judgement] = ()) -> Review:
+    async def run(
+        self, case: Case, ledger: Ledger, strongest: bool = False, earlier: Sequence[Judgement] = ()
+    ) -> Review:
         """Judge a case.
 
         Args:
             case: The case.
             ledger: Where the calls are counted.
             strongest: Ask the last stage alone, as for a refined reply.
-            heard: What the first stages have said already. They are not asked again.
+            earlier: What the first stages have said already. They are not asked again.
         """
-        judgements = list(heard)
-        for judge in self.stages[-1:] if strongest else self.stages[len(heard) :]:
+        judgements = list(earlier)
+        for judge in self.stages[-1:] if strongest else self.stages[len(earlier) :]:
             if judgements and self.settles(judgements[-1], case):
                 break
             judgements.append(await judge.judge(case, ledger))

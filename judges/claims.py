@@ -128,8 +128,12 @@ def _plainly_asserts(case: Case) -> bool:
     """
     if has_foreign_words(case.draft) and not is_english(case.draft):
         return False
-    found = (sentence.text.lower() for sentence in sentences(normalise(case.draft)))
-    stating = (text for text in found if "?" not in text and not asserts_nothing(text) and not _OF_ITSELF.search(text))
+    draft_sentences = (sentence.text.lower() for sentence in sentences(normalise(case.draft)))
+    stating = (
+        text
+        for text in draft_sentences
+        if "?" not in text and not asserts_nothing(text) and not _OF_ITSELF.search(text)
+    )
     return sum(1 for _ in stating) >= MIN_STATEMENTS_TO_ASSERT
 
 
@@ -233,5 +237,5 @@ def _missing(claims: Claims) -> str:
     return " and ".join(missing)
 
 
-def _list(what: str, assertions: list[Assertion]) -> str:
-    return f"{what}: " + "; ".join(repr(a.text) for a in assertions)
+def _list(heading: str, assertions: list[Assertion]) -> str:
+    return f"{heading}: " + "; ".join(repr(a.text) for a in assertions)

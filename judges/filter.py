@@ -69,7 +69,9 @@ class Filter:
         if first.mended is not None or "default" in modes or not (unknown or self._may_improvise(first, case)):
             return self._sort(first)
         others = [
-            c for c in self.on_reply if "default" in c.modes and not c.modes & modes and c.name not in panel.asked
+            c
+            for c in self.on_reply
+            if "default" in c.modes and not c.modes & modes and c.name not in panel.called_judges
         ]
         shared, own = [c for c in others if is_shared(c)], [c for c in others if not is_shared(c)]
         panel = Panel(case, ledger, None if first.objections or first.failed_closed else mend)
@@ -156,7 +158,7 @@ class Filter:
         """
         if self.emergency is None or self.emergency.local_only or local_review.decisive:
             return Review()
-        review = await self.emergency.run(case, ledger, heard=local_review.judgements)
+        review = await self.emergency.run(case, ledger, earlier=local_review.judgements)
         if review.verdict == "accept" and review.alarms:
             review.decisive = [replace(review.alarms[-1], verdict="warn")]
         return replace(review, judgements=review.judgements[len(local_review.judgements) :])

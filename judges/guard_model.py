@@ -105,9 +105,11 @@ def read_answer(guard: Guard, text: str, answer: Body) -> tuple[Finding, float |
     answered = f"answered {word}" if score is None else f"answered {word} ({score:.2f}, threshold {guard.threshold:g})"
     names = guard.categories or HAZARDS
     codes = re.findall(r"[A-Z]\d+", match[0][len(word) :].upper()) if guard.format == "llama_guard" else []
-    what = ", ".join(f"{code} {names.get(code, '')}".strip() for code in codes) or text
+    category_text = ", ".join(f"{code} {names.get(code, '')}".strip() for code in codes) or text
     return Finding(
-        "reject", "custom", f"the guard model {answered}: {what}" if what else f"the guard model {answered}"
+        "reject",
+        "custom",
+        f"the guard model {answered}: {category_text}" if category_text else f"the guard model {answered}",
     ), score
 
 

@@ -89,9 +89,9 @@ def _locate(quote: str, text: str) -> tuple[int, int] | None:
     characters: list[str] = []
     positions: list[int] = []
     for position, character in enumerate(text):
-        for one in character.translate(_TYPOGRAPHY).casefold():
-            if not one.isspace() or (characters and characters[-1] != " "):
-                characters.append(" " if one.isspace() else one)
+        for letter in character.translate(_TYPOGRAPHY).casefold():
+            if not letter.isspace() or (characters and characters[-1] != " "):
+                characters.append(" " if letter.isspace() else letter)
                 positions.append(position)
     whole = "".join(characters)
     part = " ".join(quote.translate(_TYPOGRAPHY).casefold().split()).strip(" .,;:!?'\"…-")
@@ -109,11 +109,15 @@ def _is_out_of_reach(case: Case, start: int, end: int) -> bool:
     if len(_FENCE.findall(text, 0, start)) % 2:
         return True
     before = ""
-    for one in sentences(text):
-        if one.start < end and one.start + len(one.text) > start and touches_topic(f"{before} {one.text}", case.topics):
+    for sentence in sentences(text):
+        if (
+            sentence.start < end
+            and sentence.start + len(sentence.text) > start
+            and touches_topic(f"{before} {sentence.text}", case.topics)
+        ):
             return True
-        if not (before.endswith(":") and _ITEM.match(text, _line(text, one.start)[0])):
-            before = one.text
+        if not (before.endswith(":") and _ITEM.match(text, _line(text, sentence.start)[0])):
+            before = sentence.text
     return False
 
 
@@ -132,17 +136,17 @@ def _delete_quote(text: str, start: int, end: int, sent_chars: int) -> str | Non
         return None
     for n in reversed(touched):
         parts = [*sentences(text)]
-        one = parts[n]
-        edit = _edit_part(text, parts, n, max(start - one.start, 0), min(end - one.start, len(one.text)))
-        if edit is None or must_stay(edit.lost) or not _balanced(edit.lost) or verifies(plain(one.text)) != "no":
+        sentence = parts[n]
+        edit = _edit_part(text, parts, n, max(start - sentence.start, 0), min(end - sentence.start, len(sentence.text)))
+        if edit is None or must_stay(edit.lost) or not _balanced(edit.lost) or verifies(plain(sentence.text)) != "no":
             return None
         begin = edit.start
         if text[begin:sent_chars].isspace():
             begin = min(sent_chars, edit.end)
-        whole = edit.lost == one.text
-        if reports_belief(parts[n - 1].text if whole and n else one.text.replace(edit.lost, "")):
+        whole = edit.lost == sentence.text
+        if reports_belief(parts[n - 1].text if whole and n else sentence.text.replace(edit.lost, "")):
             return None  # what is deleted may put it right
-        if whole and refers_back(one.text, anywhere=True):
+        if whole and refers_back(sentence.text, anywhere=True):
             return None
         if begin < sent_chars or refers_to_deleted(edit.lost, text[:begin], text[edit.end :]):
             return None
@@ -156,20 +160,20 @@ def _delete_quote(text: str, start: int, end: int, sent_chars: int) -> str | Non
 
 def _edit_part(text: str, parts: Sequence[Sentence], n: int, start: int, end: int) -> Edit | None:
     """Return how to take a part of a sentence out: the sentence, or a clause of it."""
-    at, one = parts[n].start, parts[n].text
+    at, part_text = parts[n].start, parts[n].text
     first, last = _line(text, at)
     item = _ITEM.match(text, first, last)
-    if text[first:last].lstrip()[:1] in ("#", ">", "|", "<") or "](" in one or "http" in one:
+    if text[first:last].lstrip()[:1] in ("#", ">", "|", "<") or "](" in part_text or "http" in part_text:
         return None
-    if one.endswith(":") or has_foreign_words(one):
+    if part_text.endswith(":") or has_foreign_words(part_text):
         return None
     if not _balanced(text[item.end() if item else first : at]):
         return None  # within a quotation, brackets or emphasis that began before it
-    share = count_content_words(one[start:end]) / max(count_content_words(one), 1)
-    if share < SENTENCE_SHARE and (edit := clause_edit(one, start, end)):
+    share = count_content_words(part_text[start:end]) / max(count_content_words(part_text), 1)
+    if share < SENTENCE_SHARE and (edit := clause_edit(part_text, start, end)):
         return edit._replace(start=at + edit.start, end=at + edit.end)
     if share < PART_SHARE or (
-        share < SENTENCE_SHARE and (_HALF_OF_PAIR.search(one[:start]) or _HALF_OF_PAIR.match(one[end:]))
+        share < SENTENCE_SHARE and (_HALF_OF_PAIR.search(part_text[:start]) or _HALF_OF_PAIR.match(part_text[end:]))
     ):
         return None  # one of two subjects may be supported
     return _sentence_edit(text, parts, n)
@@ -180,29 +184,29 @@ def _edit_part(text: str, parts: Sequence[Sentence], n: int, start: int, end: in
 
 def _sentence_edit(text: str, parts: Sequence[Sentence], n: int) -> Edit | None:
     """Return how to delete a sentence, with its line where it is all that stands there."""
-    one = parts[n]
-    first, last = _line(text, one.start)
+    edited = parts[n]
+    first, last = _line(text, edited.start)
     item = _ITEM.match(text, first, last)
     before = parts[n - 1] if n and parts[n - 1].start >= first else None
     after = parts[n + 1] if n + 1 < len(parts) and parts[n + 1].start < last else None
-    if _INITIAL.search(one.text) or any(map(_opens_oddly, (before and one, after))):
+    if _INITIAL.search(edited.text) or any(map(_opens_oddly, (before and edited, after))):
         return None
     if before and (_INITIAL.search(before.text) or not _CLOSED.search(before.text)):
         return None
     if not item and (
-        not _CLOSED.search(one.text) or any(announces_more(each.text) for each in parts[max(n - 2, 0) : n])
+        not _CLOSED.search(edited.text) or any(announces_more(sentence.text) for sentence in parts[max(n - 2, 0) : n])
     ):
         return None
     above = text[slice(*_line(text, first - 1))].strip() if first else ""
     if not (item or before) and above and not _CLOSED.search(above):
         return None  # the sentence began in the line before, or that is its heading
     if after:
-        return Edit(one.start, after.start, "", one.text) if before or not item else None
+        return Edit(edited.start, after.start, "", edited.text) if before or not item else None
     if _continues(text, last, item):
         return None
     if before:
-        return Edit(before.start + len(before.text), one.start + len(one.text), "", one.text)
-    return _line_edit(text, first, last, item, one.text)
+        return Edit(before.start + len(before.text), edited.start + len(edited.text), "", edited.text)
+    return _line_edit(text, first, last, item, edited.text)
 
 
 def _line_edit(text: str, first: int, last: int, item: re.Match[str] | None, lost: str) -> Edit | None:
@@ -249,13 +253,17 @@ def _continues(text: str, last: int, item: re.Match[str] | None) -> bool:
     return depth > len(item["indent"]) or (bool(lines[0].strip()) and not _ITEM.match(following))
 
 
-def _opens_oddly(one: Sentence | None) -> bool:
+def _opens_oddly(sentence: Sentence | None) -> bool:
     """Tell whether a sentence may be none of its own: a small letter, or an emoji that belongs to the one before."""
-    return one is not None and (one.text[0].islower() or unicodedata.category(one.text[0])[0] == "S")
+    return sentence is not None and (sentence.text[0].islower() or unicodedata.category(sentence.text[0])[0] == "S")
 
 
-def _says_something(one: Sentence) -> bool:
-    return len(WORD.findall(one.text)) > 2 and not one.text.endswith(":") and not asserts_nothing(plain(one.text))
+def _says_something(sentence: Sentence) -> bool:
+    return (
+        len(WORD.findall(sentence.text)) > 2
+        and not sentence.text.endswith(":")
+        and not asserts_nothing(plain(sentence.text))
+    )
 
 
 def _balanced(text: str) -> bool:

@@ -60,7 +60,7 @@ def _is_named(readings: Iterable[Values], values: Values) -> bool:
 @lru_cache(maxsize=16)
 def _named(case: Case) -> Values:
     """Return every value that the sources of a reply, or the user, name."""
-    user = [case.user_message, *(said.text for said in case.history if said.speaker == "user")]
+    user = [case.user_message, *(message.text for message in case.history if message.speaker == "user")]
     sources = [f"{source.title}\n{source.text}" for source in case.cited]
     return frozenset[Decimal]().union(*map(_values_in, (*sources, *user)))
 
@@ -213,8 +213,8 @@ HEDGE_CHARS = 24
 
 def _hedge_before(text: str, start: int) -> Hedge | None:
     """Return how the number that starts there is said to be rounded; None: it is not."""
-    found = _HEDGE.search(text[max(0, start - HEDGE_CHARS) : start])
-    return None if found is None else "down" if found["down"] else "up" if found["up"] else "either"
+    match = _HEDGE.search(text[max(0, start - HEDGE_CHARS) : start])
+    return None if match is None else "down" if match["down"] else "up" if match["up"] else "either"
 
 
 @lru_cache(maxsize=16)
@@ -228,8 +228,8 @@ def _rounded(value: Decimal, hedge: Hedge) -> Iterator[Decimal]:
     digits = len(value.normalize().as_tuple().digits)
     if digits > MAX_DIGITS or not value or abs(value.adjusted()) > MAX_DIGITS:
         return
-    for kept in range(1, digits):
-        unit = Decimal(1).scaleb(value.adjusted() - kept + 1)
+    for precision in range(1, digits):
+        unit = Decimal(1).scaleb(value.adjusted() - precision + 1)
         for step in (unit, unit / 2):
             below = value // step * step
             if below == value:

@@ -37,10 +37,10 @@ class Panel:
     """Mends small faults; None: nothing is to be mended."""
     others: asyncio.Task[Review] | None = None
     """What judges with calls of their own find meanwhile: where they object, nothing is mended."""
-    heard: dict[str, list[Judgement]] = field(default_factory=dict)
+    judgements: dict[str, list[Judgement]] = field(default_factory=dict)
     """What each judge has said, stage by stage."""
-    asked: set[str] = field(default_factory=set)
-    """The judges that a call has answered for, heard or not."""
+    called_judges: set[str] = field(default_factory=set)
+    """The judges that a call has answered for, whether the judgement counts or not."""
 
     async def review(self, cascades: Sequence[Cascade], modes: frozenset[Mode], *, strongest: bool = False) -> Review:
         """Have the judges look at the reply, from the cheapest stage to the strongest.
@@ -59,17 +59,21 @@ class Panel:
         mended = None
         for stage in STAGES:
             due = {name: c for name, c in waiting.items() if _is_due(c, stage, strongest)}
-            if not due.keys() & (called.keys() | self.heard.keys()):
+            if not due.keys() & (called.keys() | self.judgements.keys()):
                 continue  # of those that answer as well, none is asked for its own sake
-            found = await self._ask(due, stage, called)
-            due |= {name: called[name] for name in found if name not in due}
-            calm = all(said[-1].verdict == "accept" for name, said in self.heard.items() if name not in found)
-            mended = await self._mended(found) if calm and waiting.keys() <= due.keys() else None
+            new_judgements = await self._ask(due, stage, called)
+            due |= {name: called[name] for name in new_judgements if name not in due}
+            calm = all(
+                judgements[-1].verdict == "accept"
+                for name, judgements in self.judgements.items()
+                if name not in new_judgements
+            )
+            mended = await self._mended(new_judgements) if calm and waiting.keys() <= due.keys() else None
             if mended is not None:
                 break
-            going_on = [name for name in due if self._goes_on(due[name], stage, found)]
+            going_on = [name for name in due if self._goes_on(due[name], stage, new_judgements)]
             waiting = {name: c for name, c in waiting.items() if name not in due or name in going_on}
-        reviews = [c.settled(said) for c in cascades if (said := self.heard.get(c.name))]
+        reviews = [c.settled(judgements) for c in cascades if (judgements := self.judgements.get(c.name))]
         review = sum(reviews, Review())
         review.mended = mended
         return review
@@ -78,8 +82,8 @@ class Panel:
         """Ask the local stages of those that the reply calls for, which need no others where they settle it."""
         for name, cascade in called.items():
             if isinstance(cascade.stages[0], LocalJudge):
-                self.heard[name] = [await cascade.stages[0].judge(self.case, self.ledger)]
-                if cascade.settles(self.heard[name][0], self.case):
+                self.judgements[name] = [await cascade.stages[0].judge(self.case, self.ledger)]
+                if cascade.settles(self.judgements[name][0], self.case):
                     del waiting[name]
 
     async def _ask(
@@ -88,31 +92,33 @@ class Panel:
         """Ask all that are due at a stage in one call. Who was not called for is heard where the reply goes beyond its sources."""
         judge = next(iter(due.values())).stage(stage)
         assert isinstance(judge, SharedJudge)
-        self.asked |= due.keys()
+        self.called_judges |= due.keys()
         # What a local stage has accepted is answered for in the same call: flagged there, it is not settled after all.
         settled = [
-            name for name, c in called.items() if name not in due and name in self.heard and _is_due(c, stage, False)
+            name
+            for name, c in called.items()
+            if name not in due and name in self.judgements and _is_due(c, stage, False)
         ]
-        found = await judge.call.judge(self.case, [*due, *settled], self.ledger)
-        beyond = any(goes_beyond(j, self.case) for j in found.values()) or find_unsupported(self.case)
-        wanted = due.keys() if beyond else due.keys() & (called.keys() | self.heard.keys())
-        found = {name: j for name, j in found.items() if name in wanted or j.verdict != "accept"}
-        for name, judgement in found.items():
-            self.heard.setdefault(name, []).append(judgement)
-        return found
+        answers = await judge.call.judge(self.case, [*due, *settled], self.ledger)
+        beyond = any(goes_beyond(j, self.case) for j in answers.values()) or find_unsupported(self.case)
+        names = due.keys() if beyond else due.keys() & (called.keys() | self.judgements.keys())
+        answers = {name: j for name, j in answers.items() if name in names or j.verdict != "accept"}
+        for name, judgement in answers.items():
+            self.judgements.setdefault(name, []).append(judgement)
+        return answers
 
-    def _goes_on(self, cascade: Cascade, stage: Stage, found: Mapping[str, Judgement]) -> bool:
+    def _goes_on(self, cascade: Cascade, stage: Stage, judgements: Mapping[str, Judgement]) -> bool:
         """Tell whether a judge goes on to its next stage: the strongest reads the whole reply, whatever part of it was flagged."""
-        if cascade.stages[-1].stage == stage or cascade.name not in found:
+        if cascade.stages[-1].stage == stage or cascade.name not in judgements:
             return False
-        if found[cascade.name].verdict == "reject" and stage in cascade.reject_alone:
+        if judgements[cascade.name].verdict == "reject" and stage in cascade.reject_alone:
             return False
-        talked_round = not found.keys().isdisjoint(CLAIMS_JUDGES) and find_unsupported(self.case) is not None
-        return talked_round or any(j.verdict != "accept" or is_delicate(j, self.case) for j in found.values())
+        talked_round = not judgements.keys().isdisjoint(CLAIMS_JUDGES) and find_unsupported(self.case) is not None
+        return talked_round or any(j.verdict != "accept" or is_delicate(j, self.case) for j in judgements.values())
 
-    async def _mended(self, found: Mapping[str, Judgement]) -> str | None:
+    async def _mended(self, judgements: Mapping[str, Judgement]) -> str | None:
         """Return the reply without its faults, where they are few, small and all that was found."""
-        flagged = [j for j in found.values() if j.verdict != "accept"]
+        flagged = [j for j in judgements.values() if j.verdict != "accept"]
         if self.mend is None or not flagged or any(j.rule not in MENDABLE for j in flagged):
             return None
         problems = _problems(flagged[0], self.case)

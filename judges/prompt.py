@@ -124,5 +124,5 @@ def load_prompt(path: Path) -> Prompt:
 
 
 def _describe_error(error: Mapping[str, Any]) -> str:
-    where, what = ".".join(map(str, error["loc"])), str(error["msg"]).removeprefix("Value error, ")
-    return f"key {where!r}: {what}" if where else what
+    where, message = ".".join(map(str, error["loc"])), str(error["msg"]).removeprefix("Value error, ")
+    return f"key {where!r}: {message}" if where else message

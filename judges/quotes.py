@@ -98,22 +98,22 @@ def _find_words(words: Sequence[str], source: Sequence[str], start: int) -> int 
     allowed = max(1, len(words) // 8) if len(words) >= 4 else 0
     for at in range(start, len(source) - len(words) + 1):
         slips = 0
-        for mine, theirs in zip(words, source[at : at + len(words)], strict=True):
-            if mine == theirs:
+        for word, source_word in zip(words, source[at : at + len(words)], strict=True):
+            if word == source_word:
                 continue
             slips += 1
-            if slips > allowed or not _is_slip(mine, theirs):
+            if slips > allowed or not _is_slip(word, source_word):
                 break
         else:
             return at
     return None
 
 
-def _is_slip(mine: str, theirs: str) -> bool:
+def _is_slip(word: str, source_word: str) -> bool:
     """Tell whether two words may be one: long, alike from the first letter on, and at most one letter apart."""
-    if len(mine) < 5 or mine[0] != theirs[0] or "'" in mine + theirs or not mine.isalpha():
+    if len(word) < 5 or word[0] != source_word[0] or "'" in word + source_word or not word.isalpha():
         return False
-    return Levenshtein.distance(mine, theirs, score_cutoff=1) <= 1
+    return Levenshtein.distance(word, source_word, score_cutoff=1) <= 1
 
 
 def _may_skip(gap: Sequence[str]) -> bool:

@@ -38,9 +38,9 @@ def _mapping(block: str) -> dict[str, Any]:
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 2}: " if mark else ""  # one for the `---`, one because YAML counts from 0
-        what = getattr(error, "problem", None) or "not readable"
+        problem = getattr(error, "problem", None) or "not readable"
         raise FrontMatterError(
-            f"{where}invalid YAML: {what}; put a value that holds `: ` or ` #` or starts with a symbol in quotes"
+            f"{where}invalid YAML: {problem}; put a value that holds `: ` or ` #` or starts with a symbol in quotes"
         ) from None
     except ValueError as error:  # e.g. the date 2026-02-31, which YAML tries to build
         raise FrontMatterError(f"invalid YAML: {error}") from None

@@ -47,13 +47,13 @@ class Source:
     """Where an imported section is from: `leaflet.pdf#Side effects`."""
     tokens: int = field(init=False, repr=False, compare=False)
     """About how many tokens the text takes."""
-    shown: str = field(init=False, repr=False, compare=False)
+    prompt_text: str = field(init=False, repr=False, compare=False)
     """The section in a prompt: its text between tags, without anything that could end those or be taken for a command."""
 
     def __post_init__(self) -> None:
         inert = make_inert(self.text)
         object.__setattr__(self, "tokens", estimate_tokens(self.text))
-        object.__setattr__(self, "shown", f'<source id="{self.id}" title="{self.title}">\n{inert}\n</source>')
+        object.__setattr__(self, "prompt_text", f'<source id="{self.id}" title="{self.title}">\n{inert}\n</source>')
 
     @property
     def is_document(self) -> bool:

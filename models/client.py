@@ -94,17 +94,17 @@ class Models:
             UnreadableAnswer: also the second answer does not fit.
             ModelError: as `complete`.
         """
-        asked, until = messages, asyncio.get_running_loop().time() + timeout_s
+        request_messages, until = messages, asyncio.get_running_loop().time() + timeout_s
         for repaired in (False, True):
 
-            def ask(one: str, asked: list[dict[str, Any]] = asked) -> Awaitable[Body]:
-                return self._ask(one, asked, schema, options or {}, step, ledger, until)
+            def ask(name: str, request_messages: list[dict[str, Any]] = request_messages) -> Awaitable[Body]:
+                return self._ask(name, request_messages, schema, options or {}, step, ledger, until)
 
             answer = await self._first(alias, step, ask)
-            found = read_answer(answer, schema)
-            if not isinstance(found, UnreadableText):
-                return StructuredAnswer(found, raw_text(answer), repaired)
-            asked = repair_messages(messages, found)
+            parsed = read_answer(answer, schema)
+            if not isinstance(parsed, UnreadableText):
+                return StructuredAnswer(parsed, raw_text(answer), repaired)
+            request_messages = repair_messages(messages, parsed)
         raise UnreadableAnswer(raw_text(answer)).at(alias, step)
 
     async def _ask(
@@ -118,7 +118,7 @@ class Models:
         until: float,
     ) -> Body:
         """Ask in the strictest way that this alias is known to take, and remember which that is."""
-        known = way = self._ways.get(alias, self._alias(alias).settings.structured)
+        first_way = way = self._ways.get(alias, self._alias(alias).settings.structured)
         while True:
             try:
                 answer = await self._alias(alias).ask(
@@ -129,9 +129,9 @@ class Models:
                     raise
                 way = less
             else:
-                if way != known:
+                if way != first_way:
                     self._ways[alias] = way
-                    log.warning("model_refuses_response_format", alias=alias, refused=known, used=way)
+                    log.warning("model_refuses_response_format", alias=alias, refused=first_way, used=way)
                 return answer
 
     async def with_logprobs(
@@ -144,18 +144,18 @@ class Models:
         """
         until = asyncio.get_running_loop().time() + timeout_s
 
-        async def ask(one: str) -> Body:
-            if one not in self._without_logprobs:
+        async def ask(name: str) -> Body:
+            if name not in self._without_logprobs:
                 try:
-                    return await self._alias(one).ask(body | LOGPROBS, step, ledger, until)
+                    return await self._alias(name).ask(body | LOGPROBS, step, ledger, until)
                 except UpstreamRefused as error:
                     # Many servers do not say which field they refused.
                     if error.status not in (400, 422) or "logprobs" not in (error.param or "logprobs"):
                         raise
-            answer = await self._alias(one).ask(body, step, ledger, until)
-            if one not in self._without_logprobs:
-                self._without_logprobs.add(one)
-                log.warning("model_refuses_logprobs", alias=one)
+            answer = await self._alias(name).ask(body, step, ledger, until)
+            if name not in self._without_logprobs:
+                self._without_logprobs.add(name)
+                log.warning("model_refuses_logprobs", alias=name)
             return answer
 
         return await self._first(alias, step, ask)
@@ -186,14 +186,14 @@ class Models:
         if alias not in self._chains:
             return await ask(alias)
         failed: ModelError | None = None
-        for one in self._chains[alias]:
+        for name in self._chains[alias]:
             try:
-                return await ask(one)
+                return await ask(name)
             except ModelError as error:
                 # What one model refuses is not offered to the next until one says yes.
                 if not error.elsewhere or (listener is not None and not listener.again()):
                     raise failed or error from None
-                log.warning("model_failed", alias=one, of=alias, step=step, error=error.kind, cause=error.cause)
+                log.warning("model_failed", alias=name, of=alias, step=step, error=error.kind, cause=error.cause)
                 failed = failed or error
         assert failed is not None
         raise failed
@@ -243,9 +243,9 @@ class Models:
         try:
             return self._aliases[alias]
         except KeyError:
-            known = ", ".join(sorted(self.settings)) or "none"
+            names = ", ".join(sorted(self.settings)) or "none"
             raise ModelSettingsError(
-                f"no model alias {alias!r} is configured under models; there is: {known}"
+                f"no model alias {alias!r} is configured under models; there is: {names}"
             ) from None
 
 
@@ -271,9 +271,9 @@ def open_models(
         ModelSettingsError: a secret is missing, a file cannot be read, or a kind of engine is not registered.
     """
     engines: dict[str, Engine] = {}
-    for alias, one in settings.items():
+    for alias, model_settings in settings.items():
         try:
-            engines[alias] = wrap_engine(alias, _engine(alias, one, session, extra, environ))
+            engines[alias] = wrap_engine(alias, _engine(alias, model_settings, session, extra, environ))
         except ModelSettingsError as error:
             raise ModelSettingsError(f"models.{alias}: {error}") from None
     models = Models(settings, engines, first_pause_s=first_pause_s)

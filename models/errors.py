@@ -53,17 +53,17 @@ class ModelError(Exception):
         """The error's name in ledgers, logs and metrics."""
         return type(self).__name__
 
-    def what(self) -> str:
+    def description(self) -> str:
         return self.reason or self.kind
 
     @property
     def cause(self) -> str:
         """What happened, for logs."""
-        return self.what()
+        return self.description()
 
     def __str__(self) -> str:
         where = f"model {self.alias!r}, step {self.step!r}: " if self.alias else ""
-        return f"{where}{self.what()}; {self.hint}"
+        return f"{where}{self.description()}; {self.hint}"
 
 
 class UpstreamRefused(ModelError):
@@ -78,7 +78,7 @@ class UpstreamRefused(ModelError):
         self.code = code
         self.param = param
 
-    def what(self) -> str:
+    def description(self) -> str:
         named = {"code": self.code, "param": self.param}
         details = "".join(f", {name} {value!r}" for name, value in named.items() if value)
         return f"refused with status {self.status}{details}" + (f" ({self.reason})" if self.reason else "")

@@ -7,17 +7,17 @@ from models.settings import ModelSettings
 
 def chain(alias: str, models: Mapping[str, ModelSettings]) -> tuple[str, ...]:
     """Return an alias and those to ask in its place, in order: each followed by its own, none twice."""
-    found: dict[str, None] = {}
+    aliases: dict[str, None] = {}
 
-    def add(one: str) -> None:
-        if one in found:
+    def add(name: str) -> None:
+        if name in aliases:
             return
-        found[one] = None
-        for other in models[one].fallback if one in models else ():
+        aliases[name] = None
+        for other in models[name].fallback if name in models else ():
             add(other)
 
     add(alias)
-    return tuple(found)
+    return tuple(aliases)
 
 
 def with_all_asked(aliases: Iterable[str], models: Mapping[str, ModelSettings]) -> set[str]:
@@ -38,15 +38,15 @@ def fallback_problems(models: Mapping[str, ModelSettings]) -> list[str]:
     for alias, settings in models.items():
         for other in settings.fallback:
             if other not in models:
-                known = ", ".join(models)
-                problems.append(f"models.{alias}.fallback: no model alias {other!r} (configured: {known})")
+                names = ", ".join(models)
+                problems.append(f"models.{alias}.fallback: no model alias {other!r} (configured: {names})")
             elif alias in chain(other, models):
                 path = " -> ".join((alias, *_way(other, alias, models)))
                 problems.append(f"models.{alias}.fallback: {path} goes in a circle; leave one of them out")
         for role, other in settings.models.items():
             if other not in models:
-                known = ", ".join(models)
-                problems.append(f"models.{alias}.models.{role}: no model alias {other!r} (configured: {known})")
+                names = ", ".join(models)
+                problems.append(f"models.{alias}.models.{role}: no model alias {other!r} (configured: {names})")
             elif alias in with_all_asked([other], models):
                 problems.append(f"models.{alias}.models.{role}: {other} asks {alias} itself; give it another model")
     return problems

@@ -133,7 +133,7 @@ async def _events(chunks: Any) -> AsyncIterator[bytes]:
     finally:
         await chunks.aclose()
     # litellm ends every stream with a "stop" of its own, also one that broke off, or held nothing at all.
-    reasons = (getattr(chunks, f"{when}_finish_reason", "unknown") for when in ("received", "intermittent"))
+    reasons = (getattr(chunks, f"{origin}_finish_reason", "unknown") for origin in ("received", "intermittent"))
     if all(reason is None for reason in reasons):
         raise UpstreamUnavailable("the stream ended within the answer")
     yield b"data: [DONE]\n\n"

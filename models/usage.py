@@ -161,12 +161,12 @@ def estimate_tokens(text: str) -> int:
     return -(-size // BYTES_PER_TOKEN)
 
 
-def _add_details(one: int | None, other: int | None) -> int | None:
-    return one if other is None else other if one is None else one + other
+def _add_details(first: int | None, second: int | None) -> int | None:
+    return first if second is None else second if first is None else first + second
 
 
-def _read_detail(reported: Mapping[str, Any], of: str, name: str) -> int | None:
-    details = reported.get(of)
+def _read_detail(reported: Mapping[str, Any], group: str, name: str) -> int | None:
+    details = reported.get(group)
     return _read_count(details.get(name)) if isinstance(details, dict) else None
 
 

@@ -31,7 +31,7 @@ StrictT = TypeVar("StrictT", bound=Strict)
 
 def load(
     path: Path,
-    what: str,
+    kind: str,
     model: type[StrictT],
     *,
     defaults: Mapping[str, Any] | None = None,
@@ -40,25 +40,25 @@ def load(
     """Read and validate a file.
 
     Args:
-        what: What the file should hold, for the message when it does not.
+        kind: What the file should hold, for the message when it does not.
         defaults: Stand in for keys that the file leaves out, and are validated as if they stood there.
         context: For the model's validators.
 
     Raises:
         ScenarioError: The file cannot be read, is no YAML, or does not hold what it should.
     """
-    data = read(path, what, ", ".join(model.model_fields))
+    data = read(path, kind, ", ".join(model.model_fields))
     try:
         return model.model_validate({**(defaults or {}), **data}, context=context)
     except ValidationError as error:
         raise ScenarioError([f"{path}: {fault}" for fault in faults(error)]) from error
 
 
-def read(path: Path, what: str, keys: str) -> dict[str, Any]:
+def read(path: Path, kind: str, keys: str) -> dict[str, Any]:
     """Read a file that holds a mapping.
 
     Args:
-        what: What the file should hold, for the message when it does not.
+        kind: What the file should hold, for the message when it does not.
         keys: The keys it would have.
 
     Raises:
@@ -75,7 +75,7 @@ def read(path: Path, what: str, keys: str) -> dict[str, Any]:
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise ScenarioError([f"{path}: {where}not valid YAML: {getattr(error, 'problem', None) or error}"]) from error
     if not isinstance(data, dict):
-        raise ScenarioError([f"{path}: holds no mapping; {what} has the keys {keys}"])
+        raise ScenarioError([f"{path}: holds no mapping; {kind} has the keys {keys}"])
     return data
 
 

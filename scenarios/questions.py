@@ -101,12 +101,12 @@ def read_all(paths: Sequence[Path]) -> list[QuestionFile]:
             problems.append(f"{path}: holds no questions (*.yaml)")
         for file in files_there:
             try:
-                one = QuestionFile(file, load(file))
+                question_file = QuestionFile(file, load(file))
             except ScenarioError as error:
                 problems += error.problems
                 continue
-            question_files.append(one)
-            for question in one.set.questions:
+            question_files.append(question_file)
+            for question in question_file.set.questions:
                 if question.id in ids:
                     problems.append(f"{file}: the id {question.id!r} stands twice")
                 ids.add(question.id)

@@ -111,12 +111,12 @@ class RunFolder:
         latest: dict[str, LineT] = {}
         for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").split("\n"), 1):
             try:
-                one = kind.model_validate_json(line)
+                record = kind.model_validate_json(line)
             except ValidationError as error:
                 if error.errors()[0]["type"] == "json_invalid":  # cut off, or empty
                     continue
                 raise RunError(f"{path}:{number}: {error.errors()[0]['msg']}") from None
-            latest[_key(one)] = one
+            latest[_key(record)] = record
         return list(latest.values())
 
     def append(self, line: Line) -> None:

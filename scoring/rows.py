@@ -77,8 +77,8 @@ class RunData:
     def ratings_at(self) -> defaultdict[str, list[RatingLine]]:
         """The ratings by the keys of their places."""
         ratings: defaultdict[str, list[RatingLine]] = defaultdict(list)
-        for one in self.ratings:
-            ratings[one.place.key()].append(one)
+        for rating in self.ratings:
+            ratings[rating.place.key()].append(rating)
         return ratings
 
 

@@ -158,31 +158,31 @@ class Run:
         self.progress("rating", ledger.cost)
 
     async def _check(
-        self, check: FidelityCheck, who: Facilitator, exchange: Exchange, earlier: tuple[Message, ...]
+        self, check: FidelityCheck, facilitator: Facilitator, exchange: Exchange, earlier: tuple[Message, ...]
     ) -> None:
         request_purpose.set(f"{exchange.place.key()}/check")
         ledger = Ledger()
-        observed = await check.assess(who, exchange.user_message, earlier, ledger)
+        observed = await check.assess(facilitator, exchange.user_message, earlier, ledger)
         self._raise_if_stopped()
         if observed is not None:
             self.folder.append(FidelityLine(place=exchange.place, **observed.model_dump()))
         self.progress("check", ledger.cost)
 
-    async def _for_each(self, things: Sequence[T], do: Callable[[T], Awaitable[None]]) -> None:
+    async def _for_each(self, items: Sequence[T], do: Callable[[T], Awaitable[None]]) -> None:
         """Process each item, `concurrency` at a time; the first exception stops all."""
-        waiting = iter(things)
+        waiting = iter(items)
 
         async def worker() -> None:
-            for thing in waiting:
-                await do(thing)
+            for item in waiting:
+                await do(item)
 
         try:
             async with asyncio.TaskGroup() as group:
-                for _ in range(min(self.concurrency, len(things))):
+                for _ in range(min(self.concurrency, len(items))):
                     group.create_task(worker())
         except ExceptionGroup as errors:  # not except*, in which Python before 3.11.4 wraps what is raised
             raise errors.exceptions[0] from errors
 
     def _raise_if_stopped(self) -> None:
-        if (why := self.stop_reason()) is not None:
-            raise RunError(why)
+        if (reason := self.stop_reason()) is not None:
+            raise RunError(reason)

@@ -51,24 +51,24 @@ class Answering:
         searches = [one for one in wishes if one.kind == "databases"]
         if searches:
             self._search(searches[0].words, turn)
-        for one in [one for one in wishes if one.kind != "databases"][:MOST_ANSWERS]:
-            self._answer(one, turn)
+        for wish in [one for one in wishes if one.kind != "databases"][:MOST_ANSWERS]:
+            self._answer(wish, turn)
         if len(searches) > 1:
             self._draft.add("search", "The search", ONE_AT_A_TIME)
 
-    def _answer(self, one: Wish, turn: int) -> None:
-        match one.kind:
+    def _answer(self, wish: Wish, turn: int) -> None:
+        match wish.kind:
             case "sql":
                 add_service(self._draft, NO_SQL)
             case "help":
                 add_service(self._draft)
             case "question":
-                found = extract.answer(one.words, "", self._request.view.sections)
-                if found is not None and found.coverage >= ANSWERED:
-                    self._draft.lines.append(found.text)
-                    self._draft.citations += found.ids
-                elif self._is_search(one.words):
-                    self._search(one.words, turn)
+                answer = extract.answer(wish.words, "", self._request.view.sections)
+                if answer is not None and answer.coverage >= ANSWERED:
+                    self._draft.lines.append(answer.text)
+                    self._draft.citations += answer.ids
+                elif self._is_search(wish.words):
+                    self._search(wish.words, turn)
                 else:
                     add_service(self._draft)
 
@@ -77,18 +77,18 @@ class Answering:
         if not re.match(r"(?:which|where|who|find|are there|is there|do (?:you|we) have|any)\b", words, re.IGNORECASE):
             return False
         query = parse_query(words, self._sources.vocabulary, self._sources.catalogue.locations)
-        return any(wanted.how == "name" for wanted in query.wanted)
+        return any(phrase.match_kind == "name" for phrase in query.concepts)
 
     def _query(self, words: str, turn: int) -> Query:
         """Read a question; what it leaves out ("And in Spain?") the last one before it says."""
         rest, leads_on = _LEAD.subn("", words)
         query = parse_query(rest, self._sources.vocabulary, self._sources.catalogue.locations)
-        if query.wanted or query.unknown or not leads_on:
+        if query.concepts or query.unknown or not leads_on:
             return query
         for earlier in range(turn - 1, -1, -1):
-            for one in self._wishes.get(earlier, ()):
-                if one.kind == "databases":
-                    old = self._query(one.words, earlier)
+            for wish in self._wishes.get(earlier, ()):
+                if wish.kind == "databases":
+                    old = self._query(wish.words, earlier)
                     return replace(
                         old,
                         countries=query.countries or old.countries,
@@ -100,16 +100,16 @@ class Answering:
     def _search(self, words: str, turn: int) -> None:
         query = self._query(words, turn)
         detail = DETAIL in self._request.principal.permissions
-        found = find_databases(self._sources.catalogue, self._sources.vocabulary, query, detail=detail)
-        self._request.note("databases", f"{len(found.matches)} of {found.searched}")
-        search, *databases = found.documents(MOST_DATABASES)
+        result = find_databases(self._sources.catalogue, self._sources.vocabulary, query, detail=detail)
+        self._request.note("databases", f"{len(result.matches)} of {result.searched}")
+        search, *databases = result.documents(MOST_DATABASES)
         lines = [search.text]
-        if not found.matches:
-            named = query.wanted or query.countries or query.min_persons or query.unknown
+        if not result.matches:
+            named = query.concepts or query.countries or query.min_persons or query.unknown
             lines.append(NO_DATABASES if named else NOT_NAMED)
-        elif len(found.matches) > len(databases):
+        elif len(result.matches) > len(databases):
             lines.append(f"The first {len(databases)} are listed here.")
-        self._draft.add("search", search.title, "\n".join([*lines, *found.warnings]))
+        self._draft.add("search", search.title, "\n".join([*lines, *result.warnings]))
         for number, document in enumerate(databases, start=1):
             text = document.text.replace(" By concept: ", "\nBy concept: ", 1)
             self._draft.add(document.id, document.title, f"{number}. {text}")

@@ -101,9 +101,9 @@ def _choose(study: Study, term: Term, words: str, terms: Terms) -> Study | None:
         return study.replace_term(term, replace(term, choices=choices, candidates=()))
     same = terms.look_up(words)
     by_name = [one for one in term.candidates if one.name.casefold() == words.casefold()]
-    meant = by_name or ([choice.concept for choice in same.choices] if same else [])
-    if len(meant) == 1 and (by_name or meant[0] in term.candidates or same):
-        choice = Choice(meant[0], term.descendants)
+    concepts = by_name or ([choice.concept for choice in same.choices] if same else [])
+    if len(concepts) == 1 and (by_name or concepts[0] in term.candidates or same):
+        choice = Choice(concepts[0], term.descendants)
         return study.replace_term(term, replace(term, choices=(choice,), candidates=()))
     return None
 

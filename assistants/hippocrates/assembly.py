@@ -129,12 +129,12 @@ def _add(study: Study, phrase: Phrase, window: Window | None, origin: Origin, al
         raise Unclear("An entry event has no window or count. Please name it alone, and the rule in another sentence.")
     if event.first or phrase.every:
         raise Unclear("“First”, “every” and “all” are for entry events. Please say the rule without them.")
-    when = window.days if window else BEFORE if phrase.past or role == "exclude" else None
-    if when is None:
+    days = window.days if window else BEFORE if phrase.past or role == "exclude" else None
+    if days is None:
         raise Unclear(
             f"When is {event.words} to have happened? Please say it with a window, such as “in the 365 days before entry”."
         )
-    return study.add_rule(Rule(event, NONE if role == "exclude" else _plain(phrase.count), when), also=also)
+    return study.add_rule(Rule(event, NONE if role == "exclude" else _plain(phrase.count), days), also=also)
 
 
 def _refuse(*unfit: object) -> None:

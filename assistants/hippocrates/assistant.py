@@ -76,8 +76,8 @@ class Hippocrates:
         cohort = _build(study, _name(talk, study))
         turn = _Turn(request, talk.wishes.get(last, ()), study, talk.before.get(last, Study()), cohort, ReplyDraft())
         request.note("read", f"{len(summary.lines(study))} lines of the cohort, {len(turn.wishes)} other sentences")
-        for one in turn.wishes:
-            if (reply := self._settle(turn, one)) is not None:
+        for wish in turn.wishes:
+            if (reply := self._settle(turn, wish)) is not None:
                 return reply
         Answering(self._sources, request, talk.wishes, turn.draft).answer(last)
         return await self._go_on(turn)
@@ -102,16 +102,16 @@ class Hippocrates:
     async def close(self) -> None:
         """Nothing to let go of."""
 
-    def _settle(self, turn: _Turn, one: Wish) -> AssistantReply | None:
+    def _settle(self, turn: _Turn, wish: Wish) -> AssistantReply | None:
         """Take a confirmation, or a no; None: it is neither, or about another cohort than there is now."""
         draft, cohort = turn.draft, turn.cohort
-        if one.kind not in ("confirm", "approve", "decline"):
+        if wish.kind not in ("confirm", "approve", "decline"):
             return None
-        if one.kind == "decline":
+        if wish.kind == "decline":
             draft.add("cohort", "The cohort", "It was not confirmed, and is not sent. Say what is to be changed.")
             return draft.reply()
-        if isinstance(cohort, Cohort) and cohort.action.code == one.argument.casefold():
-            if one.kind == "approve":
+        if isinstance(cohort, Cohort) and cohort.action.code == wish.argument.casefold():
+            if wish.kind == "approve":
                 draft.add("cohort", "The cohort", f"Confirmed: the cohort “{cohort.name}”.")
                 return self._proposals.propose(draft, cohort, turn.request)
             if self._proposals.may_be_sent(cohort):

@@ -172,16 +172,20 @@ def _databases(tables: Tables, countries: Mapping[int, tuple[str, str]]) -> list
         raise DataError(f"{place}: it has no databases; {REMEDY}")
     persons, versions = _persons(tables), _versions(tables)
     databases: dict[int, Database] = {}
-    for row, (one, name, acronym, country_id) in enumerate(rows, 1):
-        if one in databases:
-            raise DataError(f"{place}: column 'id' of row {row} is {one}, which an earlier row has; give each its own")
+    for row, (source_id, name, acronym, country_id) in enumerate(rows, 1):
+        if source_id in databases:
+            raise DataError(
+                f"{place}: column 'id' of row {row} is {source_id}, which an earlier row has; give each its own"
+            )
         if country_id is not None and country_id not in countries:
             raise DataError(
                 f"{place}: column 'country_id' of row {row} is {country_id}, which is not in {tables.place('countries')}; "
                 "add the country there, or write NA"
             )
         country, continent = countries.get(country_id, ("", ""))
-        databases[one] = Database(one, name, acronym or "", country, continent, persons.get(one), versions.get(one, ""))
+        databases[source_id] = Database(
+            source_id, name, acronym or "", country, continent, persons.get(source_id), versions.get(source_id, "")
+        )
     return list(databases.values())
 
 

@@ -66,9 +66,9 @@ def _exit_set(expression: Json) -> int | None:
 
 
 def _check_concepts(expression: Json, vocabulary: Vocabulary) -> Iterator[Problem]:
-    for one in expression["ConceptSets"]:
-        where = f"concept set “{one['name']}”"
-        for item in one["expression"]["items"]:
+    for concept_set in expression["ConceptSets"]:
+        where = f"concept set “{concept_set['name']}”"
+        for item in concept_set["expression"]["items"]:
             concept_id, domain = item["concept"]["CONCEPT_ID"], item["concept"]["DOMAIN_ID"]
             concept = vocabulary.get(concept_id)
             if concept is None:
@@ -86,9 +86,9 @@ def _check_sets(expression: Json) -> Iterator[Problem]:
     used.add(_exit_set(expression))
     if not expression["PrimaryCriteria"]["CriteriaList"]:
         yield Problem("error", "entry events", "No event starts the cohort.")
-    for one in expression["ConceptSets"]:
-        where, items = f"concept set “{one['name']}”", one["expression"]["items"]
-        if one["id"] not in used:
+    for concept_set in expression["ConceptSets"]:
+        where, items = f"concept set “{concept_set['name']}”", concept_set["expression"]["items"]
+        if concept_set["id"] not in used:
             yield Problem("error", where, "Nothing uses this concept set.")
         if all(item["isExcluded"] for item in items):
             yield Problem("error", where, "It includes no concept.")
@@ -123,8 +123,8 @@ def _check_windows(expression: Json) -> Iterator[Problem]:
     }
     for rule in expression.get("InclusionRules", []):
         where = f"rule “{rule['name']}”"
-        for one in rule["expression"]["CriteriaList"]:
-            start, end = (day_of(one["StartWindow"][side]) for side in ("Start", "End"))
+        for criterion in rule["expression"]["CriteriaList"]:
+            start, end = (day_of(criterion["StartWindow"][side]) for side in ("Start", "End"))
             if start is not None and -start > observed["PriorDays"]:
                 text = f"It looks {-start} days back, but only {observed['PriorDays']} days of prior observation are required."
                 yield Problem("warning", where, text)
@@ -132,6 +132,6 @@ def _check_windows(expression: Json) -> Iterator[Problem]:
                 text = f"It looks {end} days ahead, but only {observed['PostDays']} days of later observation are required."
                 yield Problem("warning", where, text)
             covers_entry = (start is None or start <= 0) and (end is None or end >= 0)
-            same = {(name, body.get("CodesetId")) for name, body in one["Criteria"].items()}
-            if one["Occurrence"] == {"Type": 0, "Count": 0} and covers_entry and same == primary:
+            same = {(name, body.get("CodesetId")) for name, body in criterion["Criteria"].items()}
+            if criterion["Occurrence"] == {"Type": 0, "Count": 0} and covers_entry and same == primary:
                 yield Problem("error", where, "It excludes the very event that starts the cohort, so nobody is left.")

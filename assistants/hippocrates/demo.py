@@ -120,9 +120,9 @@ def read_people(path: Path) -> People:
         pairs: dict[tuple[int, int], set[int]] = {}
         for analysis, (table, column) in EVENTS.items():
             ids, concepts = tables.ids(table, ("person_id", column))
-            for one, concept in zip(ids.tolist(), concepts.tolist(), strict=True):
-                if concept and one in row:
-                    pairs.setdefault((analysis, concept), set()).add(row[one])
+            for person_id, concept in zip(ids.tolist(), concepts.tolist(), strict=True):
+                if concept and person_id in row:
+                    pairs.setdefault((analysis, concept), set()).add(row[person_id])
         (eras,) = tables.ids("drug_era", ("drug_concept_id",))
     ordered = sorted(pairs)
     has = np.zeros((len(row), len(ordered)), np.bool_)
@@ -159,32 +159,32 @@ def draw(people: People, sizes: Iterable[int], *, concepts: int | None = 150, se
     return drawn
 
 
-def write_catalogue(folder: Path, people: People, drawn: Sequence[Drawn], vocabulary: Vocabulary) -> None:
+def write_catalogue(folder: Path, people: People, databases: Sequence[Drawn], vocabulary: Vocabulary) -> None:
     """Write databases as the CSV files of a catalogue."""
-    sources = ((one.id, one.name, f"DEMO{one.id}", one.country_id) for one in drawn)
+    sources = ((one.id, one.name, f"DEMO{one.id}", one.country_id) for one in databases)
     _write(folder / "countries.csv", ("id", "country", "continent"), COUNTRIES)
     _write(folder / "data_sources.csv", ("id", "name", "acronym", "country_id"), sources)
-    rows = [row for one in drawn for row in _results(people, one, vocabulary)]
+    rows = [row for one in databases for row in _results(people, one, vocabulary)]
     _write(folder / "achilles_results.csv", _COLUMNS, rows)
 
 
-def _results(people: People, one: Drawn, vocabulary: Vocabulary) -> list[tuple[object, ...]]:
+def _results(people: People, database: Drawn, vocabulary: Vocabulary) -> list[tuple[object, ...]]:
     """Count what Achilles counts in a database."""
     none = ("NA",) * 5
     rows: list[tuple[object, ...]] = [
-        (one.id, PERSONS, *none, len(one.persons)),
-        (one.id, METADATA, one.name, "NA", "NA", "NA", vocabulary.version or "NA", 999),
+        (database.id, PERSONS, *none, len(database.persons)),
+        (database.id, METADATA, database.name, "NA", "NA", "NA", vocabulary.version or "NA", 999),
     ]
-    has = people.has[list(one.persons)]
-    recorded = {people.concepts[column]: column for column in one.concepts}
+    has = people.has[list(database.persons)]
+    recorded = {people.concepts[column]: column for column in database.concepts}
     counts = has.sum(0)
     for concept, column in recorded.items():
         if counts[column]:
-            rows.append((one.id, people.analyses[column], concept, *none[1:], int(counts[column])))
+            rows.append((database.id, people.analyses[column], concept, *none[1:], int(counts[column])))
     for ingredient in people.ingredients:
         columns = [recorded[product] for product in vocabulary.descendants(ingredient) if product in recorded]
         if columns and (count := int(has[:, columns].any(1).sum())):
-            rows.append((one.id, DRUG_ERA, ingredient, *none[1:], count))
+            rows.append((database.id, DRUG_ERA, ingredient, *none[1:], count))
     return rows
 
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from assistants.assistant import Document
 from assistants.hippocrates.catalogue import Catalogue, Database, show_count
 from assistants.hippocrates.estimates import Patients, estimate, roots, sizes, together
-from assistants.hippocrates.query import How, Query, Wanted, parse_query
+from assistants.hippocrates.query import ConceptTerm, MatchKind, Query, parse_query
 from assistants.hippocrates.vocabulary import Vocabulary
 
-_TAKEN: Mapping[How, str] = {
+_TAKEN: Mapping[MatchKind, str] = {
     "name": "is",
     "words": "stands in the names of",
     "misspelt": "was read as",
@@ -69,7 +69,7 @@ class Databases:
 
     def documents(self, limit: int | None = None) -> list[Document]:
         """Write what was found as documents: one of the search, then one for each database, the first `limit` of them."""
-        return [_search_document(self), *(_document(match, self.query.wanted) for match in self.matches[:limit])]
+        return [_search_document(self), *(_document(match, self.query.concepts) for match in self.matches[:limit])]
 
 
 def find_databases(
@@ -120,9 +120,9 @@ def _matches(catalogue: Catalogue, vocabulary: Vocabulary, query: Query, detail:
 
     Where no concept is wanted, all databases in the right place and of the right size.
     """
-    if not query.wanted and (query.unknown or not (query.countries or query.min_persons)):
+    if not query.concepts and (query.unknown or not (query.countries or query.min_persons)):
         return
-    estimates = [estimate(catalogue, vocabulary, wanted) for wanted in query.wanted]
+    estimates = [estimate(catalogue, vocabulary, term) for term in query.concepts]
     persons = sizes(catalogue)
     for place, database in enumerate(catalogue.databases):
         covered = [one for one in estimates if one.high[place] > 0]
@@ -137,15 +137,15 @@ def _matches(catalogue: Catalogue, vocabulary: Vocabulary, query: Query, detail:
         everything = together(patients, persons[place])
         if query.min_patients and (everything is None or everything.high < query.min_patients):
             continue
-        counts = _counts(place, catalogue, vocabulary, query.wanted) if detail else ()
+        counts = _counts(place, catalogue, vocabulary, query.concepts) if detail else ()
         yield DatabaseMatch(database, patients, everything, round(share * float(persons[place]), 3), counts)
 
 
 def _counts(
-    place: int, catalogue: Catalogue, vocabulary: Vocabulary, wanted: Sequence[Wanted]
+    place: int, catalogue: Catalogue, vocabulary: Vocabulary, terms: Sequence[ConceptTerm]
 ) -> tuple[ConceptCount, ...]:
     """Return a database's count of every concept that was taken into account."""
-    below = {one for all_ in wanted for _, concepts in roots(vocabulary, all_) for one in concepts}
+    below = {one for all_ in terms for _, concepts in roots(vocabulary, all_) for one in concepts}
     rows = []
     for concept_id in sorted(below):
         counts = catalogue.counts(concept_id)
@@ -164,13 +164,13 @@ def _order(match: DatabaseMatch) -> tuple[float, float, float, str, int]:
     return -match.covered, -match.score, -(match.database.persons or 0), match.database.name, match.database.id
 
 
-def _document(match: DatabaseMatch, wanted: Sequence[Wanted]) -> Document:
+def _document(match: DatabaseMatch, terms: Sequence[ConceptTerm]) -> Document:
     database = match.database
     named = f"{database.name} ({database.acronym})" if database.acronym else database.name
     lines = [f"{named}: {database.country or 'country not given'}, {_size(database)}."]
-    for one, patients in zip(wanted, match.patients, strict=True):
-        lines.append(f"Patients with {_quote(one)}: {patients or '0 recorded'}.")
-    if len(wanted) > 1 and match.all_wanted:
+    for term, patients in zip(terms, match.patients, strict=True):
+        lines.append(f"Patients with {_quote(term)}: {patients or '0 recorded'}.")
+    if len(terms) > 1 and match.all_wanted:
         lines.append(f"Patients with all of these: {match.all_wanted}.")
     if match.counts:
         listed = "; ".join(f"{row.name} ({row.concept_id}) {show_count(row.persons)}" for row in match.counts)
@@ -182,14 +182,14 @@ def _size(database: Database) -> str:
     return "size not given" if database.persons is None else f"{show_count(database.persons)} persons"
 
 
-def _quote(wanted: Wanted) -> str:
-    return f'"{wanted.words}"'
+def _quote(term: ConceptTerm) -> str:
+    return f'"{term.words}"'
 
 
-def _search_document(found: Databases) -> Document:
-    query = found.query
-    lines = [found.notice] if found.notice else []
-    lines += [f"{_quote(one)} {_TAKEN[one.how]} {_concepts(one)}, with descendants." for one in query.wanted]
+def _search_document(results: Databases) -> Document:
+    query = results.query
+    lines = [results.notice] if results.notice else []
+    lines += [f"{_quote(one)} {_TAKEN[one.match_kind]} {_concepts(one)}, with descendants." for one in query.concepts]
     lines += [
         f"That patients have no {_quote(one)} ({_concepts(one)}) did not narrow the search: counts cannot show it."
         for one in query.excluded
@@ -201,14 +201,14 @@ def _search_document(found: Databases) -> Document:
         lines.append(f"Only databases of {query.min_persons:,} persons or more.")
     if query.min_patients:
         lines.append(f"Only databases that may have {query.min_patients:,} such patients or more.")
-    count = len(found.matches)
-    what = "have such patients" if query.wanted else "fit"
-    more = f", {len(found.complete)} of them all of these" if len(query.wanted) > 1 else ""
-    lines.append(f"{count} of {found.searched} databases {what}{more}.")
+    count = len(results.matches)
+    verb = "have such patients" if query.concepts else "fit"
+    more = f", {len(results.complete)} of them all of these" if len(query.concepts) > 1 else ""
+    lines.append(f"{count} of {results.searched} databases {verb}{more}.")
     return Document("search", "The search", " ".join(lines))
 
 
-def _concepts(wanted: Wanted) -> str:
-    named = [f"{one.concept.name} ({one.concept.domain_id} {one.concept.concept_id})" for one in wanted.matches]
+def _concepts(term: ConceptTerm) -> str:
+    named = [f"{one.concept.name} ({one.concept.domain_id} {one.concept.concept_id})" for one in term.matches]
     more = len(named) - _SOME_CONCEPTS
     return ", ".join(named[:_SOME_CONCEPTS]) + (f" and {more} more" if more > 0 else "")

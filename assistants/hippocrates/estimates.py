@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistants.hippocrates.catalogue import SMALL_CELL, SUPPRESSED, Catalogue, Counts
-from assistants.hippocrates.query import Wanted
+from assistants.hippocrates.query import ConceptTerm
 from assistants.hippocrates.vocabulary import Vocabulary
 
 
@@ -40,11 +40,11 @@ class Estimate(NamedTuple):
     expected: NDArray[np.float64]
 
 
-def estimate(catalogue: Catalogue, vocabulary: Vocabulary, wanted: Wanted) -> Estimate:
+def estimate(catalogue: Catalogue, vocabulary: Vocabulary, term: ConceptTerm) -> Estimate:
     """Bound and estimate how many persons have any of the concepts."""
     persons = sizes(catalogue)
     low, high, free = np.zeros(len(persons)), np.zeros(len(persons)), np.ones(len(persons))
-    for root, below in roots(vocabulary, wanted):
+    for root, below in roots(vocabulary, term):
         root_low, root_high, root_free = np.zeros(len(persons)), np.zeros(len(persons)), np.ones(len(persons))
         for concept_id in below:
             if (counts := catalogue.counts(concept_id)) is not None:
@@ -70,9 +70,9 @@ def _cells(counts: Counts, persons: NDArray[np.float64]) -> Estimate:
     return Estimate(low, high, np.minimum(expected, sizes))
 
 
-def roots(vocabulary: Vocabulary, wanted: Wanted) -> Iterator[tuple[int, frozenset[int]]]:
+def roots(vocabulary: Vocabulary, term: ConceptTerm) -> Iterator[tuple[int, frozenset[int]]]:
     """Return the concepts, each with its descendants, that are not below another of them; no descendant twice."""
-    below = {match.concept.concept_id: vocabulary.descendants(match.concept.concept_id) for match in wanted.matches}
+    below = {match.concept.concept_id: vocabulary.descendants(match.concept.concept_id) for match in term.matches}
     seen: set[int] = set()
     for root, concepts in sorted(below.items(), key=lambda pair: (-len(pair[1]), pair[0])):
         if root not in seen:

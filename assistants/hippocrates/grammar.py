@@ -111,10 +111,10 @@ class Grammar:
         alone = ALONE.search(words)
         words = (words[: alone.start()] if alone else words).strip()
         first = every = False
-        if self.terms.look_up(words, domains) is None and (how := FIRST.match(words)):
-            every = how["how"].casefold() in ("every", "all")
+        if self.terms.look_up(words, domains) is None and (prefix := FIRST.match(words)):
+            every = prefix["how"].casefold() in ("every", "all")
             first = not every
-            words = words[how.end() :]
+            words = words[prefix.end() :]
         if death := DEATH.fullmatch(words):
             cause = death["cause"] or death["of"]
             causes = self._terms(cause, ("Condition",)) if cause else _Terms((), True)
@@ -195,8 +195,8 @@ def _is_phrase(words: str) -> bool:
     """Tell whether words can stand for a concept that the vocabulary calls otherwise."""
     if words.startswith('"') and words.endswith('"'):
         return True
-    spoken = re.findall(r"[^\W_]+", words.casefold())
-    return 0 < len(spoken) <= _LONGEST_NAME and not RESERVED & {*spoken} and any(len(word) > 1 for word in spoken)
+    tokens = re.findall(r"[^\W_]+", words.casefold())
+    return 0 < len(tokens) <= _LONGEST_NAME and not RESERVED & {*tokens} and any(len(word) > 1 for word in tokens)
 
 
 def _without_descendants(term: Term) -> Term:

@@ -93,12 +93,12 @@ class NameIndex:
 
     def look_up(self, text: str) -> dict[int, float]:
         """Return the scores of the names that are exactly a text, or have the same words in another order."""
-        asked = read_name(0, text, own=True)
-        scores = dict.fromkeys(self._same.get(asked.words, ()), SAME_WORDS) if asked.words else {}
-        if asked.key:
+        query = read_name(0, text, own=True)
+        scores = dict.fromkeys(self._same.get(query.words, ()), SAME_WORDS) if query.words else {}
+        if query.key:
             scores |= {
                 place: EXACT_NAME if self._names[place].own else EXACT_SYNONYM
-                for place in self._exact.get(asked.key, ())
+                for place in self._exact.get(query.key, ())
             }
         return scores
 
@@ -112,7 +112,7 @@ class NameIndex:
         if not words or not self._names:
             return {}
         total = 0.0
-        asked: NDArray[np.float32] = np.zeros(len(self._names), np.float32)
+        text_weight: NDArray[np.float32] = np.zeros(len(self._names), np.float32)
         covered: NDArray[np.float32] = np.zeros(len(self._names), np.float32)
         shared: NDArray[np.int16] = np.zeros(len(self._names), np.int16)
         for word in words:
@@ -120,12 +120,12 @@ class NameIndex:
             rarity = max((self._rarity[one] for one in alike), default=float(np.log1p(len(self._names))))
             total += rarity
             best: NDArray[np.float32] = np.zeros(len(self._names), np.float32)
-            for one, similarity in sorted(alike.items(), key=lambda pair: pair[1]):
-                best[self._postings[one]] = similarity
-                covered[self._postings[one]] += similarity * self._rarity[one]
-            asked += rarity * best
+            for similar_word, similarity in sorted(alike.items(), key=lambda pair: pair[1]):
+                best[self._postings[similar_word]] = similarity
+                covered[self._postings[similar_word]] += similarity * self._rarity[similar_word]
+            text_weight += rarity * best
             shared += best > 0
-        share = asked / total
+        share = text_weight / total
         of_name = np.minimum(covered / self._weight, 1.0)
         complete = shared == len(words)
         score = np.where(complete, share * (ALL_WORDS + 0.3 * of_name), share * (0.3 + 0.1 * of_name))

@@ -41,16 +41,16 @@ def show_counts(counts: Counts, is_demo: bool) -> list[str]:
     if is_demo:
         lines.append("These are demo data, so the count says nothing about real patients.")
     if len(counts.attrition) > 1:
-        said: list[str] = []
+        step_lines: list[str] = []
         below: int | None = None
         for step in reversed(counts.attrition):  # from the count that is shown already
             persons = step.persons
             if below is not None and 0 < persons - below < SMALL_CELL and below >= SMALL_CELL:
-                said.append(f"- {step.rule}: the same, or fewer than {SMALL_CELL} more than after the next step")
+                step_lines.append(f"- {step.rule}: the same, or fewer than {SMALL_CELL} more than after the next step")
                 continue
-            said.append(f"- {step.rule}: {_persons(persons)}")
+            step_lines.append(f"- {step.rule}: {_persons(persons)}")
             below = persons
-        lines += ["Persons left, step by step:", *reversed(said)]
+        lines += ["Persons left, step by step:", *reversed(step_lines)]
     return [*lines, *counts.notes]
 
 

@@ -17,7 +17,7 @@ from assistants.hippocrates.names import COMPLETE, content_words
 from assistants.hippocrates.vocabulary import ConceptMatch, Vocabulary
 
 _Join = Literal["and", "or", "not", "new"]
-How = Literal["name", "words", "misspelt", "nearest"]
+MatchKind = Literal["name", "words", "misspelt", "nearest"]
 NEAR_NAME = 85
 """How alike (of 100) words must be to a name to be that name misspelt."""
 LONGEST = 1000
@@ -50,14 +50,14 @@ _WORD = re.compile(r"\S+")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ConceptTerm:
     """A concept that the question asks for."""
 
     words: str
     """As the question has them."""
     matches: tuple[ConceptMatch, ...]
     """What they were taken for; any of them, with its descendants, will do."""
-    how: How
+    match_kind: MatchKind
     """`name`: it is called so. `words`: all words are in its name. `misspelt`: nearly its name. `nearest`: some words are."""
 
 
@@ -65,8 +65,8 @@ class Wanted:
 class Query:
     """What a question asks for."""
 
-    wanted: tuple[Wanted, ...] = ()
-    excluded: tuple[Wanted, ...] = ()
+    concepts: tuple[ConceptTerm, ...] = ()
+    excluded: tuple[ConceptTerm, ...] = ()
     countries: tuple[str, ...] = ()
     """Any of these countries or continents will do; empty: all."""
     min_persons: int = 0
@@ -94,30 +94,30 @@ def parse_query(question: str, vocabulary: Vocabulary, places: Collection[str] =
         places: the countries and continents that there are databases in.
     """
     if len(question) <= LONGEST and (exact := vocabulary.lookup(question)):
-        return Query((Wanted(question.strip(), _best(exact), "name"),))
+        return Query((ConceptTerm(question.strip(), _best(exact), "name"),))
     text, size = _take_size(question[:LONGEST])
     text, countries = _take_countries(text, places)
     query = replace(size, countries=countries)
-    wanted: list[Wanted] = []
-    excluded: list[Wanted] = []
+    included: list[ConceptTerm] = []
+    excluded: list[ConceptTerm] = []
     unknown = [f"what follows the first {LONGEST:,} letters"] if len(question) > LONGEST else []
-    target = wanted
+    target = included
     pieces = _pieces(text)
     pieces = _merge(text, pieces, partial(_is_name, vocabulary=vocabulary))
     pieces = _merge(text, pieces, partial(_likeness, vocabulary=vocabulary))
     for piece in pieces:
-        said = text[piece.first : piece.last]
-        concepts = list(_concepts(said, vocabulary))
+        phrase = text[piece.first : piece.last]
+        concepts = list(_concepts(phrase, vocabulary))
         if piece.join in ("not", "new"):
-            target = excluded if piece.join == "not" else wanted
+            target = excluded if piece.join == "not" else included
         if not concepts:
-            unknown += [" ".join(_trim(said))] if content_words(" ".join(_trim(said))) else []
+            unknown += [" ".join(_trim(phrase))] if content_words(" ".join(_trim(phrase))) else []
         elif piece.join == "or" and target:
             target[-1] = _either(target[-1], concepts[0])
             target += concepts[1:]
         else:
             target += concepts
-    return replace(query, wanted=tuple(wanted), excluded=tuple(excluded), unknown=tuple(unknown))
+    return replace(query, concepts=tuple(included), excluded=tuple(excluded), unknown=tuple(unknown))
 
 
 def _take_size(text: str) -> tuple[str, Query]:
@@ -146,8 +146,8 @@ def _take_countries(text: str, places: Collection[str]) -> tuple[str, tuple[str,
     by_name = {place.casefold(): place for place in places}
     countries: dict[str, None] = {}
     for match in chain.finditer(text):
-        for one in re.finditer(rf"\b(?:{names})\b", match[1], re.IGNORECASE):
-            countries[by_name[one[0].casefold()]] = None
+        for country in re.finditer(rf"\b(?:{names})\b", match[1], re.IGNORECASE):
+            countries[by_name[country[0].casefold()]] = None
     return chain.sub(" ; ", text), tuple(countries)
 
 
@@ -191,56 +191,56 @@ def _merge(text: str, pieces: list[_Piece], likeness: Callable[[str], float]) ->
     return merged
 
 
-def _is_name(said: str, vocabulary: Vocabulary) -> float:
-    return 100.0 if _read_name(said, vocabulary) else 0.0
+def _is_name(phrase: str, vocabulary: Vocabulary) -> float:
+    return 100.0 if _read_name(phrase, vocabulary) else 0.0
 
 
-def _likeness(said: str, vocabulary: Vocabulary) -> float:
+def _likeness(phrase: str, vocabulary: Vocabulary) -> float:
     """Return how much (of 100) words are like a name; 0 below `NEAR_NAME`."""
-    if _read_name(said, vocabulary):
+    if _read_name(phrase, vocabulary):
         return 100.0
-    near = _read_misspelt_name(said, vocabulary)
+    near = _read_misspelt_name(phrase, vocabulary)
     return min(_similarity(near.words, near.matches[0].matched), 99.9) if near else 0.0
 
 
-def _concepts(said: str, vocabulary: Vocabulary) -> Iterator[Wanted]:
+def _concepts(phrase: str, vocabulary: Vocabulary) -> Iterator[ConceptTerm]:
     """Read a piece: as a name, else by its words, else as several names in a row, else as what is nearest."""
-    if named := _read_name(said, vocabulary) or _read_misspelt_name(said, vocabulary):
+    if named := _read_name(phrase, vocabulary) or _read_misspelt_name(phrase, vocabulary):
         yield named
         return
-    words = " ".join(_trim(said))
+    words = " ".join(_trim(phrase))
     matches = vocabulary.find(words, limit=1000)
     complete = [match for match in matches if match.score >= COMPLETE]
     if complete:
         domain = complete[0].concept.domain_id
-        yield Wanted(words, tuple(one for one in complete if one.concept.domain_id == domain), "words")
+        yield ConceptTerm(words, tuple(one for one in complete if one.concept.domain_id == domain), "words")
     elif row := _names_in_a_row(words, vocabulary):
         yield from row
     elif matches:
-        yield Wanted(words, _best(matches), "nearest")
+        yield ConceptTerm(words, _best(matches), "nearest")
 
 
-def _read_name(said: str, vocabulary: Vocabulary) -> Wanted | None:
+def _read_name(phrase: str, vocabulary: Vocabulary) -> ConceptTerm | None:
     """Read words as a name; fillers before it are tried as a part of it first."""
-    for words in _without_fillers(said):
+    for words in _without_fillers(phrase):
         if exact := vocabulary.lookup(words):
-            return Wanted(words, _best(exact), "name")
+            return ConceptTerm(words, _best(exact), "name")
     return None
 
 
-def _read_misspelt_name(said: str, vocabulary: Vocabulary) -> Wanted | None:
+def _read_misspelt_name(phrase: str, vocabulary: Vocabulary) -> ConceptTerm | None:
     """Read words as one name, wrongly spelt."""
-    for words in dict.fromkeys((" ".join(said.split()), " ".join(_trim(said)))):
+    for words in dict.fromkeys((" ".join(phrase.split()), " ".join(_trim(phrase)))):
         near = [(_similarity(words, match.matched), match) for match in vocabulary.find(words, limit=20)]
         best = max((alike for alike, _ in near), default=0.0)
         if best >= NEAR_NAME:
-            return Wanted(words, tuple(match for alike, match in near if alike == best), "misspelt")
+            return ConceptTerm(words, tuple(match for alike, match in near if alike == best), "misspelt")
     return None
 
 
-def _without_fillers(said: str) -> Iterator[str]:
+def _without_fillers(phrase: str) -> Iterator[str]:
     """Return words without the fillers at their edges: first with those before, then without one after another."""
-    words = said.split()
+    words = phrase.split()
     yield " ".join(words)
     while words and words[-1].casefold() in _FILLER:
         words.pop()
@@ -250,9 +250,9 @@ def _without_fillers(said: str) -> Iterator[str]:
         yield " ".join(words)
 
 
-def _trim(said: str) -> list[str]:
+def _trim(phrase: str) -> list[str]:
     """Return the words of a piece without fillers at its edges."""
-    words = [word for word in _WORD.findall(said) if any(letter.isalnum() for letter in word)]
+    words = [word for word in _WORD.findall(phrase) if any(letter.isalnum() for letter in word)]
     while words and words[0].casefold() in _FILLER:
         words.pop(0)
     while words and words[-1].casefold() in _FILLER:
@@ -260,14 +260,14 @@ def _trim(said: str) -> list[str]:
     return words
 
 
-def _names_in_a_row(words: str, vocabulary: Vocabulary) -> list[Wanted]:
+def _names_in_a_row(words: str, vocabulary: Vocabulary) -> list[ConceptTerm]:
     """Split words into names, the longest first; empty unless nothing but stop words is left over."""
     parts = words.split()
-    row: list[Wanted] = []
+    row: list[ConceptTerm] = []
     while parts:
         for end in range(len(parts), 0, -1):
             if exact := vocabulary.lookup(" ".join(parts[:end])):
-                row.append(Wanted(" ".join(parts[:end]), _best(exact), "name"))
+                row.append(ConceptTerm(" ".join(parts[:end]), _best(exact), "name"))
                 break
         else:
             end = 1
@@ -278,8 +278,8 @@ def _names_in_a_row(words: str, vocabulary: Vocabulary) -> list[Wanted]:
 
 
 def _similarity(words: str, name: str) -> float:
-    said, named = " ".join(content_words(words)), " ".join(content_words(name))
-    return max(fuzz.ratio(said, named), fuzz.token_sort_ratio(said, named))
+    phrase_words, name_words = " ".join(content_words(words)), " ".join(content_words(name))
+    return max(fuzz.ratio(phrase_words, name_words), fuzz.token_sort_ratio(phrase_words, name_words))
 
 
 def _best(matches: list[ConceptMatch]) -> tuple[ConceptMatch, ...]:
@@ -287,9 +287,13 @@ def _best(matches: list[ConceptMatch]) -> tuple[ConceptMatch, ...]:
     return tuple(match for match in matches if match.score == matches[0].score)
 
 
-def _either(one: Wanted, other: Wanted) -> Wanted:
-    return Wanted(f"{one.words} or {other.words}", one.matches + other.matches, max(one.how, other.how, key=_doubt))
+def _either(first: ConceptTerm, second: ConceptTerm) -> ConceptTerm:
+    return ConceptTerm(
+        f"{first.words} or {second.words}",
+        first.matches + second.matches,
+        max(first.match_kind, second.match_kind, key=_doubt),
+    )
 
 
-def _doubt(how: How) -> int:
-    return ("name", "misspelt", "words", "nearest").index(how)
+def _doubt(match_kind: MatchKind) -> int:
+    return ("name", "misspelt", "words", "nearest").index(match_kind)

@@ -80,13 +80,13 @@ def _criterion(criterion: Json, names: dict[int, str], many: bool | None = None)
     """Name a criterion: with an article, or as something that is counted, one or many."""
     ((name, body),) = criterion.items()
     record = _RECORDS[name]
-    what = f"{record}s" if many else record
+    noun = f"{record}s" if many else record
     if many is None:
         article = "an" if record[0] in "aeiou" else "a"
-        what = f"a person's first {record}" if body.get("First") else f"{article} {record}"
+        noun = f"a person's first {record}" if body.get("First") else f"{article} {record}"
     if body.get("CodesetId") is None:
-        return what
-    return f"{what} {'from' if name == 'Death' else 'of'} “{names[body['CodesetId']]}”"
+        return noun
+    return f"{noun} {'from' if name == 'Death' else 'of'} “{names[body['CodesetId']]}”"
 
 
 def _rule(rule: Json, names: dict[int, str]) -> str:

@@ -70,8 +70,8 @@ def open_sources(settings: ModelSettings) -> Sources:
     try:
         options = Options.model_validate(settings.options)
     except ValidationError as error:
-        told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
-        raise ModelSettingsError(told) from None
+        problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise ModelSettingsError(problems) from None
     option = "cdm"
     try:
         cdm = options.cdm or eunomia_path()

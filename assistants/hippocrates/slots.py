@@ -70,7 +70,7 @@ class Event:
         return " or ".join(term.words for term in self.terms) or "death"
 
     @property
-    def meant(self) -> set[int | str]:
+    def concept_keys(self) -> set[int | str]:
         """The ids of its concepts; the words of those that are still to be chosen."""
         return {
             choice.concept.concept_id if choice else term.words.casefold()
@@ -119,7 +119,11 @@ class Rule:
     def restates(self, old: "Rule") -> bool:
         """Tell whether this rule says again what one of an earlier message says: including or excluding the same concepts."""
         same = (self.excludes, self.event.death) == (old.excludes, old.event.death)
-        return same and old.event.origin.turn < self.event.origin.turn and self.event.meant == old.event.meant
+        return (
+            same
+            and old.event.origin.turn < self.event.origin.turn
+            and self.event.concept_keys == old.event.concept_keys
+        )
 
 
 @dataclass(frozen=True, slots=True)

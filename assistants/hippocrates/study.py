@@ -91,8 +91,8 @@ class Study:
 
     def add_rule(self, rule: Rule, *, also: bool = False) -> Self:
         """Return the study with a rule; one of an earlier message on the same concepts gives way, unless `also`."""
-        kept = tuple(old for old in self.rules if also or not rule.restates(old))
-        return replace(self, rules=(*kept, rule))
+        other_rules = tuple(old for old in self.rules if also or not rule.restates(old))
+        return replace(self, rules=(*other_rules, rule))
 
     def remove(self, parts: Collection[Event | Rule]) -> Self:
         """Return the study without some entry events, rules or censoring events."""

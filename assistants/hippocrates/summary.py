@@ -7,40 +7,42 @@ from assistants.hippocrates.wording import age_words, day_words, rule_words
 
 def lines(study: Study) -> list[str]:
     """Return what a study holds, slot by slot."""
-    held = [f"Entry event: {_event(event)}." for event in study.entry]
+    slot_lines = [f"Entry event: {_event(event)}." for event in study.entry]
     if study.events_per_person:
         every = study.events_per_person.value == "all"
-        held.append("Every event of a person is an entry." if every else "A person enters with the earliest event.")
+        slot_lines.append(
+            "Every event of a person is an entry." if every else "A person enters with the earliest event."
+        )
     if study.prior_days:
-        held.append(f"Observation before entry: at least {day_words(study.prior_days.value)}.")
+        slot_lines.append(f"Observation before entry: at least {day_words(study.prior_days.value)}.")
     if study.post_days:
-        held.append(f"Observation after entry: at least {day_words(study.post_days.value)}.")
+        slot_lines.append(f"Observation after entry: at least {day_words(study.post_days.value)}.")
     if study.age:
-        held.append(f"{age_words(study.age.value)}.")
+        slot_lines.append(f"{age_words(study.age.value)}.")
     if study.sex:
-        held.append(f"The sex is {study.sex.value}.")
+        slot_lines.append(f"The sex is {study.sex.value}.")
     for rule in study.rules:
-        what = rule_words(rule.count, _words(rule.event), rule.window)
-        held.append(f"Rule: {what}{_concepts(rule.event.terms)}.")
+        rule_text = rule_words(rule.count, _words(rule.event), rule.window)
+        slot_lines.append(f"Rule: {rule_text}{_concepts(rule.event.terms)}.")
     if study.exit:
-        held.append(_exit(study.exit.value))
-    held += [f"A person's time also ends at: {_event(event)}." for event in study.censoring]
+        slot_lines.append(_exit(study.exit.value))
+    slot_lines += [f"A person's time also ends at: {_event(event)}." for event in study.censoring]
     if study.gap:
-        held.append(f"Periods of a person that are {day_words(study.gap.value)} or less apart are joined.")
+        slot_lines.append(f"Periods of a person that are {day_words(study.gap.value)} or less apart are joined.")
     defaults = {
         "prior_days": "Observation before entry: none required.",
         "rules": "No further rules.",
         "exit": "Persons leave when their observation ends.",
     }
-    return held + [text for question, text in defaults.items() if question in study.skipped]
+    return slot_lines + [text for question, text in defaults.items() if question in study.skipped]
 
 
 def changes(before: Study, after: Study) -> list[str]:
     """Return what a message added, and what it took away."""
     old, new = lines(before), lines(after)
-    taken = [f"No longer there: {line}" for line in old if line not in new]
-    added = [line for line in new if line not in old]
-    return added or taken
+    removed_lines = [f"No longer there: {line}" for line in old if line not in new]
+    added_lines = [line for line in new if line not in old]
+    return added_lines or removed_lines
 
 
 def _event(event: Event) -> str:

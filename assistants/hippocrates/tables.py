@@ -163,8 +163,8 @@ class Tables:
         try:
             return self._connection.execute(sql).fetchall()
         except duckdb.Error as error:
-            what = str(error).partition("\n")[0]
-            raise DataError(f"{self.place(table)}: it cannot be read ({what}){self._remedy}") from error
+            message = str(error).partition("\n")[0]
+            raise DataError(f"{self.place(table)}: it cannot be read ({message}){self._remedy}") from error
 
     def _scan(self, file: Path) -> str:
         with file.open(encoding="utf-8", errors="replace") as lines:
@@ -181,8 +181,8 @@ class Tables:
         try:
             self._connection.execute(f"ATTACH {_literal(str(self.path))} AS store (READ_ONLY)")
         except duckdb.Error as error:
-            what = str(error).partition("\n")[0]
-            raise DataError(f"{self.path}: it cannot be opened as a DuckDB file ({what}){self._remedy}") from error
+            message = str(error).partition("\n")[0]
+            raise DataError(f"{self.path}: it cannot be opened as a DuckDB file ({message}){self._remedy}") from error
         names: Iterable[tuple[str]] = self._connection.execute(
             "SELECT table_name FROM duckdb_tables() WHERE database_name = 'store' AND schema_name = 'main' "
             "UNION SELECT view_name FROM duckdb_views() WHERE database_name = 'store' AND schema_name = 'main' AND NOT internal"

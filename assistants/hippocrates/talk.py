@@ -139,15 +139,15 @@ class Talk:
             self.wishes[turn] = ()
             return Reading(choice.apply(study))
         rest, wishes = [], []
-        spoken = sentences(text)
-        for words in spoken[:MOST_SENTENCES]:
+        parts = sentences(text)
+        for words in parts[:MOST_SENTENCES]:
             if (wish := read_wish(words)) is None:
                 rest.append(words)
             else:
                 wishes.append(wish)
         self.wishes[turn] = tuple(wishes)
         reading = self.grammar.read(study, turn, "\n".join(rest))
-        if len(spoken) <= MOST_SENTENCES:
+        if len(parts) <= MOST_SENTENCES:
             return reading
         ask = Ask("unclear", "", f"Only the first {MOST_SENTENCES} sentences of that message were read.")
         return replace(reading, asks=(*reading.asks, ask))
@@ -164,8 +164,8 @@ def read_wish(words: str) -> Wish | None:
             groups = match.groupdict()
             return Wish(name, words, (groups.get("code") or groups.get("name") or "").strip(" \"'“”."))
     if words.endswith("?"):
-        asked = (name for name in _AS_QUESTIONS if _WISHES[name].fullmatch(words.rstrip("? ")))
-        return Wish(next(asked, "question"), words)
+        kinds = (name for name in _AS_QUESTIONS if _WISHES[name].fullmatch(words.rstrip("? ")))
+        return Wish(next(kinds, "question"), words)
     return None
 
 
@@ -249,7 +249,7 @@ def _read_answer(tool: str, arguments: Mapping[str, Any], answer: Mapping[str, A
 
 def _object(text: Any) -> dict[str, Any]:
     try:
-        found = json.loads(text) if isinstance(text, str) else text
+        value = json.loads(text) if isinstance(text, str) else text
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return value if isinstance(value, dict) else {}

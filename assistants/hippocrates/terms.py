@@ -44,9 +44,9 @@ class Terms:
             return None
         standard = [match for match in matches if match.concept.standard]
         by_name = [match.concept for match in standard if match.score > EXACT_SYNONYM]
-        meant = by_name or [match.concept for match in standard]
-        if len(meant) == 1:
-            return Term(words, (Choice(meant[0]),))
+        concepts = by_name or [match.concept for match in standard]
+        if len(concepts) == 1:
+            return Term(words, (Choice(concepts[0]),))
         return Term(words, candidates=tuple(match.concept for match in matches)[:MOST_CANDIDATES])
 
 

@@ -151,11 +151,13 @@ class Vocabulary:
             limit: at most so many.
         """
         words = words[:_LONGEST]
-        wanted = {domain.casefold() for domain in domains}
+        domain_ids = {domain.casefold() for domain in domains}
         # A concept may have many names that match: more of them are looked at than concepts are asked for.
-        similar = self._index.search(words, wanted, limit * _NAMES_OF_A_CONCEPT)
+        similar = self._index.search(words, domain_ids, limit * _NAMES_OF_A_CONCEPT)
         matches = self._matches(similar | self._index.look_up(words))
-        return [match for match in matches if not wanted or match.concept.domain_id.casefold() in wanted][:limit]
+        return [match for match in matches if not domain_ids or match.concept.domain_id.casefold() in domain_ids][
+            :limit
+        ]
 
     def lookup(self, words: str) -> list[ConceptMatch]:
         """Return the concepts that have exactly this name or synonym, or the same words in another order."""

@@ -109,11 +109,11 @@ class _Sending:
 
     async def send(self, name: str, expression: Json) -> Sent:
         set_ids = []
-        for one in expression["ConceptSets"]:
-            set_name = await self._free_name("conceptset", f"{name}: {one['name']}")
+        for concept_set in expression["ConceptSets"]:
+            set_name = await self._free_name("conceptset", f"{name}: {concept_set['name']}")
             set_ids.append(set_id := await self._create("/conceptset/", "concept sets", {"name": set_name}))
             self.created.append(f"concept set {set_id}")
-            items = [_stored_item(item) for item in one["expression"]["items"]]
+            items = [_stored_item(item) for item in concept_set["expression"]["items"]]
             await self._ask("PUT", f"/conceptset/{set_id}/items", items)
             stored = await self._ask("GET", f"/conceptset/{set_id}/items")
             _expect_same(_item_keys(items), _item_keys(stored), f"concept set {set_id}")
@@ -216,6 +216,6 @@ def _item_keys(items: Any) -> list[tuple[int, ...]] | None:
         return None
 
 
-def _expect_same(sent: object, stored: object, what: str) -> None:
+def _expect_same(sent: object, stored: object, kind: str) -> None:
     if sent != stored:
-        raise WebApiGarbled(f"WebAPI holds something else as {what} than what was sent.")
+        raise WebApiGarbled(f"WebAPI holds something else as {kind} than what was sent.")

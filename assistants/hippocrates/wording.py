@@ -9,10 +9,10 @@ def age_words(age: Age) -> str:
     return f"Age at entry: {age.least} or older" if age.least is not None else f"Age at entry: {age.most} or younger"
 
 
-def rule_words(count: Count, what: str, window: Days) -> str:
+def rule_words(count: Count, event: str, window: Days) -> str:
     """Say a rule: `no GI bleeding any time before entry`."""
     how_many = "no" if count.n == 0 else f"{count.bound} {count.n}"
-    return f"{how_many} {what} {window_words(window)}"
+    return f"{how_many} {event} {window_words(window)}"
 
 
 def window_words(window: Days) -> str:

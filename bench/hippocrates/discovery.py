@@ -249,7 +249,9 @@ def wrong(asked: Sequence[Case], network: Network) -> None:
         found = find_databases(network.catalogue, network.vocabulary, case.question)
         missed = case.gold.keys() - {match.database.id for match in found.complete}
         if missed:
-            read = "; ".join(f"{one.words} ({one.how}): {one.matches[0].concept.name}" for one in found.query.wanted)
+            read = "; ".join(
+                f"{one.words} ({one.match_kind}): {one.matches[0].concept.name}" for one in found.query.concepts
+            )
             print(f"    {case.id} {case.question!r} misses {len(missed)}: {read}, unknown {found.query.unknown}")
 
 

@@ -28,12 +28,12 @@ def print_calibrations(
 ) -> None:
     """Print what was found."""
     console = table_console()
-    for name, one in calibrations.items():
+    for name, calibration in calibrations.items():
         console.print(Text(name, style="bold"))
-        _figures(console, one)
-        _curve(console, one)
+        _figures(console, calibration)
+        _curve(console, calibration)
         _stages(console, routes[name])
-        for fault in one.faults:
+        for fault in calibration.faults:
             console.print(Text(f"  not to be used: {fault}", style="red"))
         console.print()
     if team is not None:
@@ -41,30 +41,30 @@ def print_calibrations(
     console.print("intervals are 95 %, families resampled; recall counts what is passed on to the next stage")
 
 
-def _figures(console: Console, one: Calibration) -> None:
-    below = "-" if one.accept_below is None else f"{one.accept_below:g}"
-    unread = f", {one.unjudged} of them unjudged" if one.unjudged else ""
-    weights = f"for the weights {weights_id(one.judge)}"
+def _figures(console: Console, calibration: Calibration) -> None:
+    below = "-" if calibration.accept_below is None else f"{calibration.accept_below:g}"
+    unread = f", {calibration.unjudged} of them unjudged" if calibration.unjudged else ""
+    weights = f"for the weights {weights_id(calibration.judge)}"
     console.print(
-        f"  accept_below {below} {weights}   ({one.violating} violating + {one.harmless} harmless cases{unread})"
+        f"  accept_below {below} {weights}   ({calibration.violating} violating + {calibration.harmless} harmless cases{unread})"
     )
     rows: list[tuple[str, Screening | None]] = [
-        ("where it was chosen", one.measured),
-        ("cross-validated", one.cross_validated),
-        ("held out", one.tested),
+        ("where it was chosen", calibration.measured),
+        ("cross-validated", calibration.cross_validated),
+        ("held out", calibration.tested),
     ]
     table = figure_table(("  ", "recall", "harmless settled", "all settled"), (), header_style="dim")
-    for what, screening in rows:
+    for label, screening in rows:
         if screening is not None:
             shares = (screening.recall, screening.settled_harmless, screening.settled)
-            table.add_row(f"  {what}", *map(percent, shares))
+            table.add_row(f"  {label}", *map(percent, shares))
     if table.row_count:
         console.print(table)
 
 
-def _curve(console: Console, one: Calibration) -> None:
-    for level in LEVELS if one.curve else ():
-        point = at_recall(one.curve, level)
+def _curve(console: Console, calibration: Calibration) -> None:
+    for level in LEVELS if calibration.curve else ():
+        point = at_recall(calibration.curve, level)
         if point is not None:
             bar = "#" * round(BAR * point.settled_harmless)
             console.print(
@@ -91,8 +91,8 @@ def _team(console: Console, team: Traffic) -> None:
     would = "would need a model, if one were configured" if team.supposed else "need a model call of any judge"
     console.print(f"[bold]whole replies[/bold] ({team.replies}; judges: {', '.join(team.judges)})")
     console.print(f"  {would}: {percent(team.needs_model)}")
-    what = "model calls" if team.complete else "calls to the first model stage"
-    console.print(f"  {what} per turn: {team.calls:.2f}")
+    label = "model calls" if team.complete else "calls to the first model stage"
+    console.print(f"  {label} per turn: {team.calls:.2f}")
     if team.complete:
         console.print(f"  cost per turn: {'unknown' if team.cost is None else f'{team.cost:.6f}'}")
         timed = team.ms_mean is not None and team.ms_p95 is not None
@@ -110,12 +110,12 @@ def write_calibrated(configured: ConfiguredJudges, outcome: TeamCalibration, sou
     thresholds = outcome.thresholds(names, source, date.today(), force)
     if thresholds:
         write_thresholds(configured.path, configured.blueprint.name, thresholds)
-    for one in thresholds:
-        typer.echo(f"{configured.path}: accept_below of {one.judge}: {one.accept_below}", err=True)
-        flagged = outcome.unscreened(one.judge)
+    for threshold in thresholds:
+        typer.echo(f"{configured.path}: accept_below of {threshold.judge}: {threshold.accept_below}", err=True)
+        flagged = outcome.unscreened(threshold.judge)
         if flagged is not None:
             print_hint(
-                f"{one.judge}: nobody stands behind its local stage to look again: {flagged:.0%} of the harmless cases will "
+                f"{threshold.judge}: nobody stands behind its local stage to look again: {flagged:.0%} of the harmless cases will "
                 "be warned of or rejected"
             )
     refused = outcome.rejected(force)

@@ -62,27 +62,27 @@ def compare(
             names = dict.fromkeys(case.judge for case in cases)
             first_side, second_side = ({name: configured.subject(spec, name) for name in names} for spec in specs)
             looks = configured.count_holdout_use(cases, choice.data, options.uses_beside(answers))
-            with show_progress(2 * len(cases), f"{specs[0]} and {specs[1]}") as told:
-                ours, theirs = await judge_both(
+            with show_progress(2 * len(cases), f"{specs[0]} and {specs[1]}") as advance:
+                first_answers, second_answers = await judge_both(
                     first_side,
                     second_side,
                     cases,
                     at_once=concurrency,
-                    on_answer=told,
+                    on_answer=advance,
                 )
-            return ours, theirs, looks
+            return first_answers, second_answers, looks
 
     with judging_errors(path):
         specs = parse_spec(first), parse_spec(second)
         choice = Choice(data or [], resolve_judges(judge, specs), split, tag or [], family or [], limit)
-        ours, theirs, looks = asyncio.run(main())
-    compared = compare_by_judge(ours, theirs)
+        first_answers, second_answers, looks = asyncio.run(main())
+    compared = compare_by_judge(first_answers, second_answers)
     if as_json:
         print_json(as_data(str(specs[0]), str(specs[1]), compared))
     else:
         print_comparison(str(specs[0]), str(specs[1]), compared)
     if looks:
         typer.echo(looks, err=True)
-    if skipped := sum(answer.skipped for answer in (*ours, *theirs)):
+    if skipped := sum(answer.skipped for answer in (*first_answers, *second_answers)):
         typer.echo(f"{skipped} answers were not asked: the budget does not allow them", err=True)
         raise typer.Exit(PROBLEMS)

@@ -100,11 +100,13 @@ def evaluate(
             looks = configured.count_holdout_use(cases, choice.data, options.uses_beside(answers))
             saved = None if out is None else SavedEvaluation(out, {**about, "chatbot": configured.blueprint.name})
             with show_progress(len(cases) * repeats, str(spec), saved) as advance:
-                given = await judge_cases(subjects, cases, repeats=repeats, at_once=concurrency, on_answer=advance)
-            measured = {name: measure([a for a in given if a.example.judge == name]) for name in subjects}
+                judged_answers = await judge_cases(
+                    subjects, cases, repeats=repeats, at_once=concurrency, on_answer=advance
+                )
+            measured = {name: measure([a for a in judged_answers if a.example.judge == name]) for name in subjects}
             if saved is not None:
-                saved.finish(measured, given)
-            return measured, given, looks
+                saved.finish(measured, judged_answers)
+            return measured, judged_answers, looks
 
     with judging_errors(path):
         spec = Spec(prompt=prompt, alias=model) if prompt else parse_spec(stage + (f"@{model}" if model else ""))
@@ -114,25 +116,25 @@ def evaluate(
             "data": [str(path) for path in data or []],
         }
         choice = Choice(data or [], resolve_judges(judge, [spec]), split, tag or [], family or [], limit)
-        measured, given, looks = asyncio.run(main())
+        measured, judged_answers, looks = asyncio.run(main())
     if html is not None:
         from judges.evaluation.page import page
 
-        write_page(html, page(measured, given, title=f"Judges: {spec}"))
+        write_page(html, page(measured, judged_answers, title=f"Judges: {spec}"))
     if as_json:
         from judges.evaluation.report import as_data
 
-        print_json(as_data(measured, given))
+        print_json(as_data(measured, judged_answers))
     else:
-        print_figures(measured, given)
+        print_figures(measured, judged_answers)
     if looks:
         typer.echo(looks, err=True)
     _check_minimums(measured, minimums)
 
 
-def _parse_minimums(given: Sequence[str]) -> dict[str, float]:
+def _parse_minimums(options: Sequence[str]) -> dict[str, float]:
     minimums = {}
-    for text in given:
+    for text in options:
         name, _, value = text.partition("=")
         try:
             minimums[name] = float(value)
@@ -147,15 +149,17 @@ def _parse_minimums(given: Sequence[str]) -> dict[str, float]:
 
 def _check_minimums(measured: "dict[str, Measurement]", minimums: dict[str, float]) -> None:
     failed = False
-    for name, one in measured.items():
-        if one.skipped:
-            typer.echo(f"{name}: {one.skipped} answers were not asked: the budget does not allow them", err=True)
+    for name, measurement in measured.items():
+        if measurement.skipped:
+            typer.echo(
+                f"{name}: {measurement.skipped} answers were not asked: the budget does not allow them", err=True
+            )
             failed = True
-        for what, bound in minimums.items():
-            value = one.roc_auc if what == "roc_auc" else getattr(one, what).value
+        for measure, bound in minimums.items():
+            value = measurement.roc_auc if measure == "roc_auc" else getattr(measurement, measure).value
             if value is None or value < bound:
-                shown = "nothing to measure it on" if value is None else f"{value:.3f}"
-                typer.echo(f"{name}: {what} is {shown}, below {bound:g}", err=True)
+                value_text = "nothing to measure it on" if value is None else f"{value:.3f}"
+                typer.echo(f"{name}: {measure} is {value_text}, below {bound:g}", err=True)
                 failed = True
     if failed:
         raise typer.Exit(PROBLEMS)

@@ -24,35 +24,37 @@ def print_figures(measures_of: Mapping[str, Measurement], answers: Sequence[Answ
     if labelled:
         table = figure_table(["judge"], ["n", "recall", "specificity", "precision", "ROC AUC", "unjudged", "flips", "p50 ms",
                                          "p95 ms", "tokens", "cost"])  # fmt: skip
-        for name, one in labelled.items():
+        for name, measurement in labelled.items():
             table.add_row(
                 name,
-                f"{one.recall.n}+{one.specificity.n}",
-                percent(one.recall),
-                percent(one.specificity),
-                percent(one.precision),
-                _number(one.roc_auc, 3),
-                str(one.unjudged),
-                _number(one.flips, 2),
-                _number(one.ms_p50, 2),
-                _number(one.ms_p95, 2),
-                _number(one.tokens_per_case, 0),
-                _number(one.cost_per_case, 5),
+                f"{measurement.recall.n}+{measurement.specificity.n}",
+                percent(measurement.recall),
+                percent(measurement.specificity),
+                percent(measurement.precision),
+                _number(measurement.roc_auc, 3),
+                str(measurement.unjudged),
+                _number(measurement.flips, 2),
+                _number(measurement.ms_p50, 2),
+                _number(measurement.ms_p95, 2),
+                _number(measurement.tokens_per_case, 0),
+                _number(measurement.cost_per_case, 5),
             )
         console.print(table)
         console.print(
             "n is violating + harmless answers; intervals are 95 %, families resampled; tokens and cost are per case"
         )
-    for name, one in labelled.items():
-        console.print(f"\n[bold]{name}[/bold]  ended on: " + ", ".join(f"{s} {n}" for s, n in one.stages.items()))
+    for name, measurement in labelled.items():
+        console.print(
+            f"\n[bold]{name}[/bold]  ended on: " + ", ".join(f"{s} {n}" for s, n in measurement.stages.items())
+        )
         confusion = ("expected", "accept", "warn", "reject", "unjudged")
         table = figure_table(confusion, [], header_style="dim")
-        for wanted, row in one.confusion.items():
-            table.add_row(wanted, *(str(row[verdict]) for verdict in confusion[1:]))
+        for expected, row in measurement.confusion.items():
+            table.add_row(expected, *(str(row[verdict]) for verdict in confusion[1:]))
         console.print(table)
-        for what, groups in (("family", one.families), ("tag", one.tags)):
+        for grouping, groups in (("family", measurement.families), ("tag", measurement.tags)):
             if weak := _weakest(groups):
-                console.print(Text(f"weakest by {what}: " + "; ".join(weak)), soft_wrap=True)
+                console.print(Text(f"weakest by {grouping}: " + "; ".join(weak)), soft_wrap=True)
     _show_misjudged(console, answers)
     _show_unlabelled(console, answers)
 
@@ -65,8 +67,8 @@ def _weakest(groups: Mapping[str, Group]) -> list[str]:
         missed = round((1 - (1 if group.recall is None else group.recall)) * group.positives)
         alarms = round((1 - (1 if group.specificity is None else group.specificity)) * group.negatives)
         if missed + alarms:
-            told = f"missed {missed} of {group.positives}, false alarms {alarms} of {group.negatives}"
-            wrong.append((missed + alarms, f"{name} ({told})"))
+            counts = f"missed {missed} of {group.positives}, false alarms {alarms} of {group.negatives}"
+            wrong.append((missed + alarms, f"{name} ({counts})"))
     return [text for _, text in sorted(wrong, key=lambda one: -one[0])[:6]]
 
 
@@ -76,8 +78,8 @@ def _show_misjudged(console: Console, answers: Sequence[Answer]) -> None:
         console.print(f"\n[bold]misjudged[/bold] ({len(wrong)}{f', the first {SHOWN}' if len(wrong) > SHOWN else ''})")
     for answer in wrong[:SHOWN]:
         label = answer.example
-        given = f"{answer.verdict} ({answer.path[-1]}, {answer.score:.2f})"
-        console.print(Text(f"{label.judge}  {label.id}  {name_verdicts(label.expected)} -> {given}"))
+        verdict_text = f"{answer.verdict} ({answer.path[-1]}, {answer.score:.2f})"
+        console.print(Text(f"{label.judge}  {label.id}  {name_verdicts(label.expected)} -> {verdict_text}"))
         if answer.judgement.reason:
             console.print(Text("    " + printable(answer.judgement.reason).replace("\n", " ")[:300], style="dim"))
 
@@ -85,8 +87,8 @@ def _show_misjudged(console: Console, answers: Sequence[Answer]) -> None:
 def _show_unlabelled(console: Console, answers: Sequence[Answer]) -> None:
     for answer in answers:
         if not answer.example.expected:
-            found = "not asked" if answer.skipped else f"{answer.verdict}  {answer.score:.2f}"
-            console.print(Text(f"{answer.example.judge}  {answer.example.id}  {found}"))
+            verdict_text = "not asked" if answer.skipped else f"{answer.verdict}  {answer.score:.2f}"
+            console.print(Text(f"{answer.example.judge}  {answer.example.id}  {verdict_text}"))
 
 
 def _number(value: float | None, digits: int) -> str:
@@ -96,21 +98,21 @@ def _number(value: float | None, digits: int) -> str:
 def print_comparison(first: str, second: str, compared: Mapping[str, Comparison]) -> None:
     console = table_console(markup=False)
     console.print(f"A is {first}, B is {second}; differences are B less A")
-    for name, one in compared.items():
+    for name, comparison in compared.items():
         console.print(f"\n{name}", style="bold")
         figures = ("n", "A", "B", "difference", "only A right", "only B right", "McNemar p")
         table = figure_table([""], figures, header_style="dim")
         rows = (
-            ("recall", one.first.recall, one.second.recall, one.violating),
-            ("specificity", one.first.specificity, one.second.specificity, one.harmless),
-            ("all right", None, None, one.everything),
+            ("recall", comparison.first.recall, comparison.second.recall, comparison.violating),
+            ("specificity", comparison.first.specificity, comparison.second.specificity, comparison.harmless),
+            ("all right", None, None, comparison.everything),
         )
-        for what, ours, theirs, pairs in rows:
+        for label, first_value, second_value, pairs in rows:
             table.add_row(
-                what,
+                label,
                 str(pairs.n),
-                percent(ours) if ours else "",
-                percent(theirs) if theirs else "",
+                percent(first_value) if first_value else "",
+                percent(second_value) if second_value else "",
                 difference(pairs.difference),
                 str(pairs.only_first),
                 str(pairs.only_second),
@@ -124,5 +126,5 @@ def print_comparison(first: str, second: str, compared: Mapping[str, Comparison]
 
 
 def _line(case: LabelledCase, first: str, second: str) -> str:
-    wanted = name_verdicts(case.expected) if case.expected else "unlabelled"
-    return f"{case.judge}  {case.id}  {wanted}: {first} -> {second}"
+    expected = name_verdicts(case.expected) if case.expected else "unlabelled"
+    return f"{case.judge}  {case.id}  {expected}: {first} -> {second}"

@@ -39,13 +39,13 @@ def print_hint(text: str) -> None:
 
 
 @contextmanager
-def show_progress(total: int, what: str, saved: "SavedEvaluation | None" = None) -> Iterator[Callable[[Answer], None]]:
+def show_progress(total: int, title: str, saved: "SavedEvaluation | None" = None) -> Iterator[Callable[[Answer], None]]:
     """Show a progress bar, and keep it in a file as well where there is one; yields what advances it by an answer."""
     spent = 0.0
     if saved is not None:
         saved.begin(total)
     with progress_bars() as bars:
-        task = bars.add_task(what, total=total, cost="")
+        task = bars.add_task(title, total=total, cost="")
 
         def advance(answer: Answer) -> None:
             nonlocal spent

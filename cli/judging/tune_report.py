@@ -39,9 +39,9 @@ def print_report(
             f"{prompt.name}.{prompt.stage} read by {prompt.model}, edits by {settings.tuner}: {ENDED[result.end_reason]}{spent}"
         )
     )
-    for name, one in result.attempts.items():
-        outcome = "not kept" if one.outcome == "note" else one.outcome
-        console.print(Text(printable(f"  {name}: {outcome}: {one.because}")), soft_wrap=True)
+    for name, attempt in result.attempts.items():
+        outcome = "not kept" if attempt.outcome == "note" else attempt.outcome
+        console.print(Text(printable(f"  {name}: {outcome}: {attempt.because}")), soft_wrap=True)
     figures = ("n", "right", "recall", "specificity", "precision", "unjudged", "tokens")
     table = figure_table(["cases", "prompt"], figures)
     rows = [("dev", "start", result.start.answers)]
@@ -69,15 +69,15 @@ def print_report(
 
 
 def _figures(answers: Sequence[Answer]) -> list[str]:
-    one = measure(answers)
+    measurement = measure(answers)
     return [
-        f"{one.recall.n}+{one.specificity.n}",
+        f"{measurement.recall.n}+{measurement.specificity.n}",
         str(sum(a.is_correct for a in answers)),
-        percent(one.recall),
-        percent(one.specificity),
-        percent(one.precision),
-        str(one.unjudged),
-        "-" if one.tokens_per_case is None else f"{one.tokens_per_case:.0f}",
+        percent(measurement.recall),
+        percent(measurement.specificity),
+        percent(measurement.precision),
+        str(measurement.unjudged),
+        "-" if measurement.tokens_per_case is None else f"{measurement.tokens_per_case:.0f}",
     ]
 
 

@@ -98,21 +98,21 @@ def read_topics(text: str) -> tuple[str, ...]:
 
 def read_language(text: str) -> str:
     """Return the code of a language, of which the English name may be given as well."""
-    given = one_line(text).lower().replace("_", "-").partition("-")[0]
+    answer = one_line(text).lower().replace("_", "-").partition("-")[0]
     codes = {name.lower(): code for code, name in LANGUAGES.items()} | {"nb": "no", "nn": "no"}
-    code = codes.get(given, given)
+    code = codes.get(answer, answer)
     if not re.fullmatch(r"[a-z]{2,3}", code):
-        raise AnswerError(f"{given!r} is no code of a language; give one such as en, de or fr")
+        raise AnswerError(f"{answer!r} is no code of a language; give one such as en, de or fr")
     return code
 
 
 def read_provider(text: str) -> Provider:
-    given = one_line(text).lower()
-    if given.isdecimal() and 1 <= int(given) <= len(PROVIDERS):
-        return [*PROVIDERS.values()][int(given) - 1]
-    if given not in PROVIDERS:
-        raise AnswerError(f"{given!r} is none; there are {', '.join(PROVIDERS)}")
-    return PROVIDERS[given]
+    answer = one_line(text).lower()
+    if answer.isdecimal() and 1 <= int(answer) <= len(PROVIDERS):
+        return [*PROVIDERS.values()][int(answer) - 1]
+    if answer not in PROVIDERS:
+        raise AnswerError(f"{answer!r} is none; there are {', '.join(PROVIDERS)}")
+    return PROVIDERS[answer]
 
 
 def read_model(text: str) -> str:

@@ -73,7 +73,7 @@ def render(answers: Answers) -> dict[str, str]:
 
 def _align_comments(text: str) -> str:
     """Put what stands behind values below each other; no answer holds two spaces, so nothing else looks like it."""
-    return re.sub(r"^( *[^ #\n].*?)  # ", lambda found: f"{found[1]:{COMMENTS_AT}}  # ", text, flags=re.M)
+    return re.sub(r"^( *[^ #\n].*?)  # ", lambda match: f"{match[1]:{COMMENTS_AT}}  # ", text, flags=re.M)
 
 
 def _values(answers: Answers) -> dict[str, Any]:
@@ -113,11 +113,11 @@ def check_folder(folder: Path) -> None:
     Raises:
         WriteError: They cannot.
     """
-    there = next(path for path in (folder, *folder.absolute().parents) if path.exists() or path.is_symlink())
-    if not there.is_dir():
-        raise WriteError(f"{there}: is no folder; give another FOLDER")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise WriteError(f"{there}: cannot be written to; give another FOLDER")
+    existing_path = next(path for path in (folder, *folder.absolute().parents) if path.exists() or path.is_symlink())
+    if not existing_path.is_dir():
+        raise WriteError(f"{existing_path}: is no folder; give another FOLDER")
+    if not os.access(existing_path, os.W_OK | os.X_OK):
+        raise WriteError(f"{existing_path}: cannot be written to; give another FOLDER")
 
 
 def check_free(folder: Path, paths: Iterable[str]) -> None:
@@ -126,10 +126,12 @@ def check_free(folder: Path, paths: Iterable[str]) -> None:
     Raises:
         WriteError: Some are.
     """
-    taken = [str(folder / path) for path in paths if os.path.lexists(folder / path)]
-    if taken:
-        verb = "is there already and is" if len(taken) == 1 else "are there already and are"
-        raise WriteError(f"{', '.join(taken)}: {verb} not overwritten; nothing was written. Give another FOLDER")
+    existing_paths = [str(folder / path) for path in paths if os.path.lexists(folder / path)]
+    if existing_paths:
+        verb = "is there already and is" if len(existing_paths) == 1 else "are there already and are"
+        raise WriteError(
+            f"{', '.join(existing_paths)}: {verb} not overwritten; nothing was written. Give another FOLDER"
+        )
 
 
 def write_all(folder: Path, files: Mapping[str, str]) -> None:

@@ -61,23 +61,23 @@ class ModelPlace:
 
     def settings(self) -> dict[str, Any]:
         """Return what stands under `models.<alias>`, in the order in which it is read."""
-        said: dict[str, Any] = {"engine": self.provider.engine}
+        settings: dict[str, Any] = {"engine": self.provider.engine}
         if self.provider.name == "azure":
-            said["base_url"] = azure_address(self.url, self.model)
+            settings["base_url"] = azure_address(self.url, self.model)
             if self.key_env:
-                said["headers"] = {"api-key": f"env:{self.key_env}"}
-            return said | {"query": {"api-version": "2024-10-21"}}
+                settings["headers"] = {"api-key": f"env:{self.key_env}"}
+            return settings | {"query": {"api-version": "2024-10-21"}}
         if self.url:
-            said["base_url"] = self.url
+            settings["base_url"] = self.url
         if self.key_env:
-            said["api_key_env"] = self.key_env
+            settings["api_key_env"] = self.key_env
         if self.model:
-            said["model"] = self.model
+            settings["model"] = self.model
         if self.provider.name in ("ollama", "vllm", "url"):
-            said["system_messages"] = "first"
+            settings["system_messages"] = "first"
         if self.provider.patient:
-            said["timeout_s"] = 120
-        return said
+            settings["timeout_s"] = 120
+        return settings
 
     @property
     def takes_temperature(self) -> bool:
@@ -97,11 +97,11 @@ def server_address(url: str) -> str:
     return url.split("?")[0].rstrip("/").removesuffix("/chat/completions").rstrip("/")
 
 
-def check_settings(said: Mapping[str, Any]) -> str | None:
+def check_settings(settings: Mapping[str, Any]) -> str | None:
     """Return what is wrong with the settings of a model alias; None: nothing is."""
     try:
-        ModelSettings.model_validate(said)
+        ModelSettings.model_validate(settings)
     except ValidationError as error:
-        one = error.errors(include_url=False)[0]
-        return str(one["msg"]).removeprefix("Value error, ")
+        fault = error.errors(include_url=False)[0]
+        return str(fault["msg"]).removeprefix("Value error, ")
     return None

@@ -26,7 +26,7 @@ T = TypeVar("T")
 class Interview:
     """One run of questions."""
 
-    given: Mapping[str, str | None]
+    option_values: Mapping[str, str | None]
     """What the options say; None: nothing."""
     asking: bool
     """Whether there is somebody at a terminal who wants to be asked."""
@@ -54,8 +54,8 @@ class Interview:
         Returns:
             None: it is missing and has been noted.
         """
-        if (given := self.given[option]) is not None:
-            return self._read_option(option, given, read)
+        if (option_value := self.option_values[option]) is not None:
+            return self._read_option(option, option_value, read)
         if self.asking:
             return self._ask(question, read, default)
         if default is not None and (optional or self.defaults):
@@ -66,10 +66,10 @@ class Interview:
     def leave_if_missing(self) -> None:
         """End the command if something is missing, and name all of it."""
         if self.missing:
-            why = "with --yes nobody is asked" if self.defaults else "there is no terminal to ask at"
+            reason = "with --yes nobody is asked" if self.defaults else "there is no terminal to ask at"
             hint = "" if self.defaults else ", or --yes for the defaults of those that have one"
             leave(
-                f"not given: {', '.join(self.missing)}; {why}. Give {'it' if len(self.missing) == 1 else 'them'}{hint}"
+                f"not given: {', '.join(self.missing)}; {reason}. Give {'it' if len(self.missing) == 1 else 'them'}{hint}"
             )
 
     def _ask(self, question: str, read: Callable[[str], T], default: str | None) -> T:
@@ -116,7 +116,7 @@ def ask_all(interview: Interview, folder: Path) -> Answers:
     )
     endpoint = _ask_endpoint(interview)
     prompt = None
-    if endpoint is None or interview.given["--prompt"] is not None:
+    if endpoint is None or interview.option_values["--prompt"] is not None:
         prompt = interview.answer(
             "--prompt",
             f"A file with its own prompt, which is copied; or {NONE}, and a skeleton is written.\nPrompt file",
@@ -163,7 +163,7 @@ def _ask_endpoint(interview: Interview) -> ModelPlace | None:
         optional=True,
     )
     if not url:
-        if others := [o for o in ("--endpoint-model", "--endpoint-key-env") if interview.given[o] is not None]:
+        if others := [o for o in ("--endpoint-model", "--endpoint-key-env") if interview.option_values[o] is not None]:
             leave(f"{' and '.join(others)}: say more of --endpoint, which is not given")
         return None
     model = interview.answer(
@@ -182,18 +182,18 @@ def _ask_endpoint(interview: Interview) -> ModelPlace | None:
 def _ask_model(interview: Interview, *, wrapped: bool) -> ModelPlace | None:
     """Ask where the model is; None: something is missing."""
     listed = "\n".join(f"  {n} {one.name:10} {one.title}" for n, one in enumerate(PROVIDERS.values(), 1))
-    whose = "the model of its judges" if wrapped else "its model, which the judges ask as well"
+    subject = "the model of its judges" if wrapped else "its model, which the judges ask as well"
     provider = interview.answer(
-        "--provider", f"Where is {whose}?\n{listed}\nName or number", read.read_provider, default=NONE
+        "--provider", f"Where is {subject}?\n{listed}\nName or number", read.read_provider, default=NONE
     )
     if provider is None:
         return None
     if provider.engine == "embedded":
-        if unread := [o for o in ("--model", "--url", "--key-env") if interview.given[o] is not None]:
+        if unread := [o for o in ("--model", "--url", "--key-env") if interview.option_values[o] is not None]:
             leave(f"{', '.join(unread)}: not used with --provider {NONE}, which asks no model")
         return ModelPlace(provider)
     url, key_env = provider.url, provider.key_env
-    if provider.asks_url or interview.given["--url"] is not None:
+    if provider.asks_url or interview.option_values["--url"] is not None:
         example = "https://NAME.openai.azure.com" if provider.name == "azure" else "up to /v1"
         url = interview.answer("--url", f"Its address ({example})", read.read_url, default=url, optional=True)
     model = interview.answer(
@@ -203,7 +203,7 @@ def _ask_model(interview: Interview, *, wrapped: bool) -> ModelPlace | None:
         default=provider.model,
         optional=True,
     )
-    if provider.key_env != "" or interview.given["--key-env"] is not None:
+    if provider.key_env != "" or interview.option_values["--key-env"] is not None:
         key_env = interview.answer(
             "--key-env",
             f"Environment variable with the key (never the key itself){'' if provider.key_env else f', or {NONE}'}",

@@ -212,11 +212,11 @@ def as_data(calibrations: Mapping[str, Calibration]) -> dict[str, dict[str, obje
     }
 
 
-def _screening_data(one: Screening | None) -> dict[str, object] | None:
-    if one is None:
+def _screening_data(screening: Screening | None) -> dict[str, object] | None:
+    if screening is None:
         return None
     data: dict[str, object] = {}
     for name in ("recall", "settled_harmless", "settled"):
-        share: Share = getattr(one, name)
+        share: Share = getattr(screening, name)
         data |= {name: share.value, f"{name}_interval": share.interval, f"{name}_n": share.n}
     return data

@@ -30,24 +30,26 @@ def page(calibrations: Mapping[str, Calibration], routes: Mapping[str, Route], t
     return template.render(title=title, plots=plots, team=team, percent=percent)
 
 
-def _draw(one: Calibration) -> Markup | None:
+def _draw(calibration: Calibration) -> Markup | None:
     """Draw a curve, right is settled, up is recall, and the threshold chosen as a square."""
-    points = tuple(Point(p.recall, x=p.settled_harmless) for p in one.curve if p.recall >= LOWEST)
+    points = tuple(Point(p.recall, x=p.settled_harmless) for p in calibration.curve if p.recall >= LOWEST)
     if not points:
         return None
     curves = [Line("", points, marked=False)]
-    if one.measured is not None:
-        chosen = Point(one.measured.recall.value, x=one.measured.settled_harmless.value or 0.0, style="arm0")
+    if calibration.measured is not None:
+        chosen = Point(
+            calibration.measured.recall.value, x=calibration.measured.settled_harmless.value or 0.0, style="arm0"
+        )
         curves.append(Line("chosen", (chosen,)))
     x = Axis(0, 1, SETTLED, title="harmless cases settled")
-    y = Axis(LOWEST, 1, RECALL, mark=one.target, title="recall")
-    return draw_curves(curves, x, y, f"Recall against share settled, {one.judge}", height=200)
+    y = Axis(LOWEST, 1, RECALL, mark=calibration.target, title="recall")
+    return draw_curves(curves, x, y, f"Recall against share settled, {calibration.judge}", height=200)
 
 
-def _steps(one: Calibration) -> list[Threshold]:
+def _steps(calibration: Calibration) -> list[Threshold]:
     """Return of each recall, in hundredths, the threshold that settles most."""
     best: dict[int, Threshold] = {}
-    for point in one.curve:
+    for point in calibration.curve:
         hundredths = int(100 * point.recall + 1e-9)
         if point.recall >= LOWEST and (
             hundredths not in best or point.settled_harmless > best[hundredths].settled_harmless

@@ -101,12 +101,12 @@ def as_data(first: str, second: str, compared: Mapping[str, Comparison]) -> dict
     }
 
 
-def _paired_data(one: PairedTest) -> dict[str, Any]:
+def _paired_data(test: PairedTest) -> dict[str, Any]:
     return {
-        "n": one.n,
-        "only_first": one.only_first,
-        "only_second": one.only_second,
-        "difference": one.difference.value,
-        "difference_interval": one.difference.interval,
-        "p": one.p,
+        "n": test.n,
+        "only_first": test.only_first,
+        "only_second": test.only_second,
+        "difference": test.difference.value,
+        "difference_interval": test.difference.interval,
+        "p": test.p,
     }

@@ -25,9 +25,9 @@ def count_use(file: Path, judge: str, cases: Sequence[LabelledCase]) -> int:
     """
     try:
         uses = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
-        mine = uses.setdefault(judge, {})
+        own_uses = uses.setdefault(judge, {})
         key = fingerprint(cases)
-        mine[key] = int(mine.get(key, 0)) + 1
+        own_uses[key] = int(own_uses.get(key, 0)) + 1
         file.parent.mkdir(parents=True, exist_ok=True)
         new = file.with_name(file.name + ".new")
         new.write_text(json.dumps(uses, indent=1, sort_keys=True) + "\n", encoding="utf-8")
@@ -38,19 +38,19 @@ def count_use(file: Path, judge: str, cases: Sequence[LabelledCase]) -> int:
         ) from error
     except (ValueError, TypeError, AttributeError) as error:
         raise EvaluationError(f"{file}: does not hold the uses of holdouts; mend it or put it away; {PLACE}") from error
-    return mine[key]  # type: ignore[no-any-return]  # an int by the line that set it
+    return own_uses[key]  # type: ignore[no-any-return]  # an int by the line that set it
 
 
 def say_uses(uses: Mapping[str, int]) -> str:
     """Describe, by judge, how much the number of uses weakens the figures."""
-    each = ", ".join(f"{'1 time' if count == 1 else f'{count} times'} for {judge}" for judge, count in uses.items())
-    return f"this holdout has been used {each}; each further use makes its figure more optimistic"
+    counts = ", ".join(f"{'1 time' if count == 1 else f'{count} times'} for {judge}" for judge, count in uses.items())
+    return f"this holdout has been used {counts}; each further use makes its figure more optimistic"
 
 
 def fingerprint(cases: Sequence[LabelledCase]) -> str:
     """Hash what is in some cases, in whatever order they are."""
-    each = sorted(case_key(case) + ",".join(sorted(case.expected)) for case in cases)
-    return hashlib.sha256("\n".join(each).encode()).hexdigest()[:16]
+    lines = sorted(case_key(case) + ",".join(sorted(case.expected)) for case in cases)
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def case_key(case: LabelledCase) -> str:

@@ -31,7 +31,7 @@ class JournaledJudging:
     """The judges that read the prompt."""
     journal: Journal
     at_once: int = 8
-    show_progress: ShowProgress = lambda total, what: nullcontext(lambda answer: None)
+    show_progress: ShowProgress = lambda total, title: nullcontext(lambda answer: None)
 
     @property
     def judges(self) -> list[str]:
@@ -42,7 +42,7 @@ class JournaledJudging:
         self,
         prompt: Prompt,
         cases: Sequence[LabelledCase],
-        what: str,
+        title: str,
         is_decided: Callable[[list[Answer]], bool] = lambda answers: False,
     ) -> list[Answer]:
         """Judge cases with a prompt, except those in the journal, until further answers would decide nothing.
@@ -57,7 +57,7 @@ class JournaledJudging:
         if is_decided(answers):
             return answers
         pending = [case for case in cases if recorded[case.key] is None]
-        with self.show_progress(len(pending), what) as progress:
+        with self.show_progress(len(pending), title) as progress:
 
             def record(answer: Answer) -> None:
                 progress(answer)

@@ -16,11 +16,11 @@ def known_judges(configured: Iterable[str]) -> list[str]:
 def unknown_names(families: Iterable[FamilyFile], judges: Sequence[str]) -> list[str]:
     """Return a sentence for each file and name in `expect` that no judge has: such labels would silently be ignored."""
     places: dict[tuple[Path, str], list[str]] = {}
-    for one in families:
-        for scenario in one.family.scenarios:
+    for file in families:
+        for scenario in file.family.scenarios:
             for judge in scenario.expect:
                 if judge not in judges:
-                    places.setdefault((one.path, judge), []).append(scenario.id)
+                    places.setdefault((file.path, judge), []).append(scenario.id)
     return [
         f"{path}: {ids[0]}: expect.{judge}: {unknown_judge(judge, judges)}"
         + (f"; so it stands in {len(ids)} scenarios" if len(ids) > 1 else "")

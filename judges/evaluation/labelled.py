@@ -67,29 +67,29 @@ def label_cases(
     libraries: dict[Path, Library | None] = {}
     problems: list[str] = []
     cases: list[LabelledCase] = []
-    for one in families:
-        library = _library(one, defaults, libraries, problems)
-        library_failed = one.family.knowledge_base in libraries and library is None  # has been told
-        for scenario in one.family.scenarios:
+    for file in families:
+        library = _library(file, defaults, libraries, problems)
+        library_failed = file.family.knowledge_base in libraries and library is None  # has been told
+        for scenario in file.family.scenarios:
             judges_of_scenario = [judge for judge in judges if judge in scenario.expect]
             if unlabelled and not scenario.expect:
                 judges_of_scenario = [judge for judge in judges if _text_judged_by(judge, scenario).strip()]
-            if not judges_of_scenario or not keep(one.family, scenario):
+            if not judges_of_scenario or not keep(file.family, scenario):
                 continue
-            where = f"{one.path}: {scenario.id}"
+            where = f"{file.path}: {scenario.id}"
             cited = [] if library_failed else list(_cited_sources(scenario, library, where, problems))
             problems += [
                 f"{where}: response: is empty, and only the emergency judge reads the user's message alone"
                 for judge in judges_of_scenario
                 if judge != "emergency" and not scenario.response.strip()
             ]
-            case = _reply_case(one.family, scenario, cited, defaults)
+            case = _reply_case(file.family, scenario, cited, defaults)
             cases += [
                 LabelledCase(
                     scenario.id,
                     judge,
-                    one.family.family,
-                    one.family.split,
+                    file.family.family,
+                    file.family.split,
                     scenario.tags,
                     frozenset(scenario.expect.get(judge, ())),
                     _emergency_case(scenario) if judge == "emergency" else case,
@@ -106,9 +106,9 @@ def _text_judged_by(judge: str, scenario: Scenario) -> str:
 
 
 def _library(
-    one: FamilyFile, defaults: ScenarioDefaults, libraries: dict[Path, Library | None], problems: list[str]
+    file: FamilyFile, defaults: ScenarioDefaults, libraries: dict[Path, Library | None], problems: list[str]
 ) -> Library | None:
-    folder = one.family.knowledge_base
+    folder = file.family.knowledge_base
     if folder is None:
         return defaults.library
     if folder not in libraries:
@@ -116,7 +116,7 @@ def _library(
             libraries[folder] = load_library(folder)
         except KnowledgeBaseError as error:
             libraries[folder] = None
-            problems += [f"{one.path}: knowledge_base: {problem}" for problem in error.problems]
+            problems += [f"{file.path}: knowledge_base: {problem}" for problem in error.problems]
     return libraries[folder]
 
 

@@ -106,9 +106,9 @@ def measure(answers: Sequence[Answer]) -> Measurement:
     )
 
 
-def share(answers: Sequence[Answer], of: Callable[[Answer], bool], that: Callable[[Answer], bool]) -> Share:
-    """Return, of the answers for which `of` is true, the share for which `that` is true, with its interval."""
-    return _mean_by_family((a.example.family, that(a)) for a in answers if of(a))
+def share(answers: Sequence[Answer], is_counted: Callable[[Answer], bool], is_hit: Callable[[Answer], bool]) -> Share:
+    """Return, of the answers for which `is_counted` is true, the share for which `is_hit` is true, with its interval."""
+    return _mean_by_family((a.example.family, is_hit(a)) for a in answers if is_counted(a))
 
 
 def _mean_by_family(values: Iterable[tuple[str, int]]) -> Share:

@@ -87,7 +87,7 @@ def recalls(answers: Sequence[Answer]) -> dict[str, float]:
     for answer in answers:
         if answer.example.violating and not has_failed(answer):
             flagged[answer.example.judge].append(answer.flagged)
-    return {judge: sum(each) / len(each) for judge, each in flagged.items()}
+    return {judge: sum(flags) / len(flags) for judge, flags in flagged.items()}
 
 
 def _ideal(answer: Answer) -> Answer:

@@ -41,13 +41,13 @@ class Target:
         if self.chosen or not self.path.exists():
             return
         try:
-            there = self.path.read_text(encoding="utf-8", errors="replace")
+            current_text = self.path.read_text(encoding="utf-8", errors="replace")
             replaceable = replaceable or (self.source.read_text(encoding="utf-8", errors="replace"),)
         except OSError as error:
             raise EvaluationError(f"{self.path}: cannot be read: {error.strerror}") from error
-        if _plain(there) not in map(_plain, replaceable):
-            why = "has changed since the run began" if self.path == self.source else "is there already"
-            raise EvaluationError(f"{self.path}: {why} and is not overwritten; give --write-to FILE")
+        if _plain(current_text) not in map(_plain, replaceable):
+            reason = "has changed since the run began" if self.path == self.source else "is there already"
+            raise EvaluationError(f"{self.path}: {reason} and is not overwritten; give --write-to FILE")
 
     def write(self, start: Version, winner: Version) -> None:
         """Write a winner.

@@ -61,20 +61,20 @@ def wrong_answers(answers: Sequence[Answer]) -> Iterator[Answer]:
     yield from sorted(wrong, key=lambda a: (not a.example.violating, a.example.judge, a.example.id))
 
 
-def percent(one: Share) -> str:
+def percent(share: Share) -> str:
     """Return a share with its interval: `.95 (.91-.98)`."""
-    if one.value is None:
+    if share.value is None:
         return "-"
-    text = _short(one.value)
-    return text if one.interval is None else f"{text} ({_short(one.interval[0])}-{_short(one.interval[1])})"
+    text = _short(share.value)
+    return text if share.interval is None else f"{text} ({_short(share.interval[0])}-{_short(share.interval[1])})"
 
 
-def difference(one: Share) -> str:
+def difference(share: Share) -> str:
     """Return a difference of shares with its interval: `+.04 (-.01 to +.09)`."""
-    if one.value is None:
+    if share.value is None:
         return "-"
-    text = _signed(one.value)
-    return text if one.interval is None else f"{text} ({_signed(one.interval[0])} to {_signed(one.interval[1])})"
+    text = _signed(share.value)
+    return text if share.interval is None else f"{text} ({_signed(share.interval[0])} to {_signed(share.interval[1])})"
 
 
 def _signed(value: float) -> str:

@@ -138,7 +138,7 @@ class _Trial:
     async def judge(self) -> Answer:
         """Judge the case. After an answer that was skipped, go on at the stage that the budget refused."""
         cache_hits.set(self._cache_hits)
-        review = await self.subject.cascade.run(self._case.case, self._ledger, heard=self._judgements)
+        review = await self.subject.cascade.run(self._case.case, self._ledger, earlier=self._judgements)
         calls = self._ledger.calls
         refused_steps = {call.step for call in calls if call.error == "BudgetSpent"}
         self._ledger.calls = [call for call in calls if call.error != "BudgetSpent"]

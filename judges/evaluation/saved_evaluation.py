@@ -49,8 +49,8 @@ class SavedEvaluation:
         """Write the outcome: that of `--json`, points of ROC curves, and the texts of cases that were judged wrongly."""
         data = as_data(measured, answers)
         for name, judge in data["judges"].items():
-            mine = [a for a in answers if a.example.judge == name and a.example.expected and not a.skipped]
-            judge["roc"] = [[round(x, 4), round(y, 4)] for x, y in roc_curve(mine)]
+            own_answers = [a for a in answers if a.example.judge == name and a.example.expected and not a.skipped]
+            judge["roc"] = [[round(x, 4), round(y, 4)] for x, y in roc_curve(own_answers)]
         wrong = {id(answer) for answer in wrong_answers(answers)}
         for case, answer in zip(data["cases"], answers, strict=True):
             case["wrong"] = id(answer) in wrong

@@ -26,4 +26,4 @@ def shipped_defaults() -> ScenarioDefaults:
 def differences(own: ScenarioDefaults, shipped: ScenarioDefaults) -> list[str]:
     """Name what of a chatbot is another than the shipped scenarios are about; a copy of the sections is the same."""
     other = {"knowledge base": own.library != shipped.library, "role": own.role != shipped.role}
-    return [what for what, differs in other.items() if differs]
+    return [aspect for aspect, differs in other.items() if differs]

@@ -15,19 +15,19 @@ from judges.reply_call import ReplyCall, SharedJudge
 from judges.verdict import Stage
 from models.client import Models
 
-What = Literal["local", "swift", "chief", "cascade"]
+SpecStage = Literal["local", "swift", "chief", "cascade"]
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
     """What to measure, as it is written: `STAGE`, `STAGE@ALIAS`, `PROMPT.md` or `PROMPT.md@ALIAS`."""
 
-    what: What | None = None
+    stage: SpecStage | None = None
     prompt: Path | None = None
     alias: str | None = None
 
     def __str__(self) -> str:
-        return f"{self.prompt or self.what}" + (f"@{self.alias}" if self.alias else "")
+        return f"{self.prompt or self.stage}" + (f"@{self.alias}" if self.alias else "")
 
 
 def parse_spec(text: str) -> Spec:
@@ -36,17 +36,17 @@ def parse_spec(text: str) -> Spec:
     Raises:
         EvaluationError: It is none.
     """
-    what, _, alias = text.partition("@")
-    if what.endswith(".md"):
-        return Spec(prompt=Path(what), alias=alias or None)
-    if what not in get_args(What):
+    name, _, alias = text.partition("@")
+    if name.endswith(".md"):
+        return Spec(prompt=Path(name), alias=alias or None)
+    if name not in get_args(SpecStage):
         raise EvaluationError(
-            f"{text!r} is nothing that can be measured; give {', '.join(get_args(What))} or the path of a prompt (.md), "
+            f"{text!r} is nothing that can be measured; give {', '.join(get_args(SpecStage))} or the path of a prompt (.md), "
             "each with @ALIAS for another model"
         )
-    if alias and what in ("local", "cascade"):
+    if alias and name in ("local", "cascade"):
         raise EvaluationError(f"{text!r}: only swift, chief and prompts can be given another model")
-    return Spec(what=what, alias=alias or None)  # type: ignore[arg-type]  # it is one of them
+    return Spec(stage=name, alias=alias or None)  # type: ignore[arg-type]  # it is one of them
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +94,12 @@ def open_subject(
         EvaluationError: The judge has no such stage, the prompt cannot be used, or there is no such model alias.
     """
     name = configured.name
-    if spec.what == "cascade":
+    if spec.stage == "cascade":
         return Subject(configured)
-    if spec.what == "local":
+    if spec.stage == "local":
         return Subject(replace(configured, stages=(_local(configured),)))
     own = next((judge for judge in configured.stages if isinstance(judge, PythonJudge)), None)
-    if own is not None and own.stage == spec.what and spec.alias is None:
+    if own is not None and own.stage == spec.stage and spec.alias is None:
         return Subject(configured)
     prompt = _prompt(spec, name, prompts)
     if spec.alias is not None:
@@ -143,6 +143,6 @@ def _prompt(spec: Spec, name: str, prompts: Mapping[Stage, Prompt]) -> Prompt:
             raise EvaluationError(f"{spec.prompt}: is a prompt of the judge {prompt.name!r}, not of {name!r}")
         return prompt
     for stage, prompt in prompts.items():
-        if stage == spec.what:
+        if stage == spec.stage:
             return prompt
-    raise EvaluationError(f"{name}: has no {spec.what} stage; it has {', '.join(prompts) or 'no prompt'}")
+    raise EvaluationError(f"{name}: has no {spec.stage} stage; it has {', '.join(prompts) or 'no prompt'}")

@@ -156,10 +156,10 @@ async def calibrate_team(
         screening = {name: Subject(screen)}
         local = await judge_cases(screening, [case for case in cases if case.judge == name])
         test = await judge_cases(screening, [case for case in held_out if case.judge == name])
-        calibrations[name] = one = calibrate(name, local, recall, test)
+        calibrations[name] = calibration = calibrate(name, local, recall, test)
         route = Route(
             name,
-            plan.accept_below if one.faults or one.accept_below is None else one.accept_below,
+            plan.accept_below if calibration.faults or calibration.accept_below is None else calibration.accept_below,
             local,
             tuple(stage for stage in plan.stages if stage != "local"),
             "local" in screen.reject_alone,
@@ -178,7 +178,7 @@ async def _judge_stages(
     reaching = [answer.example for answer in route.local if route.escalates(answer)]
     answers: dict[Stage, list[Answer]] = {}
     for stage in route.stages:
-        subject = configured.subject(Spec(what=stage), plan.name)
+        subject = configured.subject(Spec(stage=stage), plan.name)
         with show_progress(len(reaching), f"{plan.name} {stage}") as on_answer:
             answers[stage] = await judge_cases({plan.name: subject}, reaching, at_once=at_once, on_answer=on_answer)
         reaching = [
@@ -187,13 +187,18 @@ async def _judge_stages(
     return answers
 
 
-def describe_evidence(one: Calibration, source: str, day: date) -> str:
+def describe_evidence(calibration: Calibration, source: str, day: date) -> str:
     """Describe in a line how a threshold was chosen."""
-    assert one.measured is not None
-    cross = f", cross-validated {percent(one.cross_validated.recall)}" if one.cross_validated else ""
-    tested = f", held out {percent(one.tested.recall)} of {one.tested.recall.n}" if one.tested else ""
+    assert calibration.measured is not None
+    cross = f", cross-validated {percent(calibration.cross_validated.recall)}" if calibration.cross_validated else ""
+    tested = (
+        f", held out {percent(calibration.tested.recall)} of {calibration.tested.recall.n}"
+        if calibration.tested
+        else ""
+    )
     return (
-        f"{day}, for recall {one.target:g}: {percent(one.measured.recall)} of {one.violating} violating{cross}{tested}; settles "
-        f"{one.measured.settled_harmless.value or 0:.0%} of {one.harmless} harmless, "
-        f"{one.measured.settled.value or 0:.0%} of all; {source}"
+        f"{day}, for recall {calibration.target:g}: {percent(calibration.measured.recall)} "
+        f"of {calibration.violating} violating{cross}{tested}; settles "
+        f"{calibration.measured.settled_harmless.value or 0:.0%} of {calibration.harmless} harmless, "
+        f"{calibration.measured.settled.value or 0:.0%} of all; {source}"
     )

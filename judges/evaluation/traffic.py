@@ -46,9 +46,9 @@ class Route:
             if stage not in self.answers:
                 break
             skipped |= {a.example.id for a in self.answers[before] if a.skipped}
-            there = {a.example.id for a in self.answers[stage]}
+            ids = {a.example.id for a in self.answers[stage]}
             judged = [a for a in self.local if a.example.id not in skipped]
-            shares[stage] = share(judged, lambda a: True, lambda a, there=there: a.example.id in there)  # type: ignore[misc]
+            shares[stage] = share(judged, lambda a: True, lambda a, ids=ids: a.example.id in ids)  # type: ignore[misc]
         return shares
 
     def verdicts(self) -> Measurement | None:

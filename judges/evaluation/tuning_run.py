@@ -85,12 +85,12 @@ def open_tuning(
     elif settings.prompt is not None:
         start_spec = Spec(prompt=settings.prompt, alias=settings.model)
     else:
-        start_spec = Spec(what=settings.stage or "chief", alias=settings.model)
+        start_spec = Spec(stage=settings.stage or "chief", alias=settings.model)
     subjects = _subjects(configured, start_spec, settings.judge)
     prompts = subjects[0].prompts
     if not prompts or prompts[0].guard is not None:
-        what = "guard model" if prompts else "Python class"
-        raise EvaluationError(f"{settings.judge}: is a {what}, and `tune` edits prompts")
+        kind = "guard model" if prompts else "Python class"
+        raise EvaluationError(f"{settings.judge}: is a {kind}, and `tune` edits prompts")
     prompt = prompts[0]
     if settings.stage not in (None, prompt.stage):
         raise EvaluationError(f"--stage: {settings.prompt} is a prompt of the stage {prompt.stage}")
@@ -133,7 +133,7 @@ def _subjects(configured: ConfiguredJudges, start_spec: Spec, judge: str) -> lis
 
 def _check_tuner(configured: ConfiguredJudges, alias: str) -> None:
     if alias not in configured.models.settings:
-        there = ", ".join(configured.models.settings)
-        raise EvaluationError(f"--tuner: no model alias {alias!r} in the configuration (there is: {there})")
+        aliases = ", ".join(configured.models.settings)
+        raise EvaluationError(f"--tuner: no model alias {alias!r} in the configuration (there is: {aliases})")
     if configured.budget is not None:
         price_of(alias, configured.models.settings[alias])

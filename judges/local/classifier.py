@@ -220,12 +220,12 @@ def sentence_edges(tokens: Sequence[str]) -> list[int]:
     return edges if len(edges) > 1 and edges[-1] == len(tokens) else [*edges, len(tokens)]
 
 
-def _add_sums(one: Sums, other: Sums) -> Sums:
-    return Sums(*map(add, one, other))
+def _add_sums(first: Sums, second: Sums) -> Sums:
+    return Sums(*map(add, first, second))
 
 
-def _subtract_sums(one: Sums, other: Sums) -> Sums:
-    return Sums(*map(sub, one, other))
+def _subtract_sums(first: Sums, second: Sums) -> Sums:
+    return Sums(*map(sub, first, second))
 
 
 def _window_ends(edges: Sequence[int]) -> list[int]:

@@ -127,10 +127,10 @@ def _find_in_language(language: Language, words: Sequence[str]) -> tuple[Pattern
         if language.past.search(text, *sentence):
             calm = sentence
             continue
-        found = pattern, text.count(" ", 0, match.start()), text.count(" ", 0, match.end() - 1)
+        hit = pattern, text.count(" ", 0, match.start()), text.count(" ", 0, match.end() - 1)
         if not pattern.is_hint:
-            return found
-        hint = found
+            return hit
+        hint = hit
     return hint
 
 

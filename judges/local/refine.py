@@ -66,22 +66,22 @@ def _drop_leftovers(rest: Sequence[JudgedSentence], remaining: Sequence[JudgedSe
     """Keep assertions, and other sentences unless they follow a dropped one or speak of the sources themselves."""
     result: list[JudgedSentence] = []
     after_dropped = False
-    for one in rest:
-        if one not in remaining:
+    for judged in rest:
+        if judged not in remaining:
             after_dropped = True
-        elif one.assertion is not None:
+        elif judged.assertion is not None:
             after_dropped = False
-            result.append(one)
-        elif not after_dropped and phrases.admits(one.lowered) == "no" and phrases.verifies(one.lowered) == "no":
-            result.append(one)
+            result.append(judged)
+        elif not after_dropped and phrases.admits(judged.lowered) == "no" and phrases.verifies(judged.lowered) == "no":
+            result.append(judged)
     return result
 
 
-def _may_stay(one: JudgedSentence, unwanted: Sequence[str]) -> bool:
-    sentence = _fold(one.sentence.text)
-    if any(text in sentence or sentence in text for text in unwanted) or phrases.takes_back(one.lowered):
+def _may_stay(judged: JudgedSentence, unwanted: Sequence[str]) -> bool:
+    sentence = _fold(judged.sentence.text)
+    if any(text in sentence or sentence in text for text in unwanted) or phrases.takes_back(judged.lowered):
         return False
-    return one.assertion is None or one.assertion.support != "unsupported"
+    return judged.assertion is None or judged.assertion.support != "unsupported"
 
 
 def _source_ids(sentences_left: Sequence[JudgedSentence]) -> tuple[str, ...]:

@@ -100,27 +100,27 @@ def best_passage(words: Words, cited: Sequence[Index]) -> Passage:
     """
     best, best_place = 0.0, None
     pair_penalty = PAIR_PENALTY * sum(words.content.values())
-    for one in cited:
+    for source in cited:
         shared: dict[int, float] = {}
         paired: dict[int, float] = {}
         for key, weight in words.content.items():
-            numbers = one.sentences_with.get(key, ())
+            numbers = source.sentences_with.get(key, ())
             for number in numbers:
                 shared[number] = shared.get(number, 0.0) + weight
                 paired[number] = paired.get(number, 0.0) + weight
                 if number and number - 1 not in numbers:
                     paired[number - 1] = paired.get(number - 1, 0.0) + weight
         for number, weight in paired.items():
-            single = shared.get(number, 0.0) - one.length_penalties[number]
+            single = shared.get(number, 0.0) - source.length_penalties[number]
             if best_place is None or single > best:
-                best, best_place = single, (one, number, False)
-            double = weight - pair_penalty - one.length_penalties[number] - one.length_penalties[number + 1]
+                best, best_place = single, (source, number, False)
+            double = weight - pair_penalty - source.length_penalties[number] - source.length_penalties[number + 1]
             if double > best:
-                best, best_place = double, (one, number, True)
+                best, best_place = double, (source, number, True)
     if best_place is None:
         return NO_PASSAGE
-    one, number, is_pair = best_place
-    return one.pair(number) if is_pair else one.passages[number]
+    source, number, is_pair = best_place
+    return source.pair(number) if is_pair else source.passages[number]
 
 
 def support_features(
@@ -167,8 +167,8 @@ _NAME = re.compile(r"[A-Z](?<=[a-z0-9,;:'\")] .)[a-zA-Z]+")
 
 
 def _opposes(words: Words, source_words: Words) -> bool:
-    mine = words.texts - source_words.texts
-    return any(not OPPOSITES.get(text, frozenset()).isdisjoint(source_words.texts - words.texts) for text in mine)
+    own_texts = words.texts - source_words.texts
+    return any(not OPPOSITES.get(text, frozenset()).isdisjoint(source_words.texts - words.texts) for text in own_texts)
 
 
 class _Match(NamedTuple):

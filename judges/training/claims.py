@@ -106,8 +106,8 @@ def invert_sources(sources: Iterable[Source]) -> Iterator[Reply]:
     for source in sources:
         for sentence in sentences(source.text):
             yield describe_reply(Case("", sentence.text, cited=(source,)), source.id, "inversions", False)
-            for one in inversions(sentence.text):
-                yield describe_reply(Case("", one.text, cited=(source,)), source.id, "inversions", True)
+            for inversion in inversions(sentence.text):
+                yield describe_reply(Case("", inversion.text, cited=(source,)), source.id, "inversions", True)
 
 
 def fit(examples: Sequence[Reply]) -> ClaimsModel:
@@ -122,9 +122,9 @@ def fit(examples: Sequence[Reply]) -> ClaimsModel:
     rows = rows / scale
 
     def loss(point: Rows) -> tuple[float, Rows]:
-        each = rows @ point[1:]
-        worst = np.maximum.reduceat(each, starts)
-        is_worst = each == worst[home]
+        scores = rows @ point[1:]
+        worst = np.maximum.reduceat(scores, starts)
+        is_worst = scores == worst[home]
         odds = worst + point[0]
         slope = sample_weights * (1 / (1 + np.exp(-odds)) - labels)
         value = sample_weights @ (np.logaddexp(0, odds) - labels * odds) + L2_STRENGTH / 2 * point[1:] @ point[1:]
@@ -152,15 +152,15 @@ def cross_validate(examples: Sequence[Reply]) -> list[float]:
     return [models[fold_of[one.family]].odds(one) for one in examples]
 
 
-def lacking_share(one: Reply) -> float:
+def lacking_share(reply: Reply) -> float:
     """Return the first baseline: the weighted share of the reply's content that is not in its sources."""
-    return _lacking_content(normalise(one.case.draft), [index_source(source) for source in one.case.cited])
+    return _lacking_content(normalise(reply.case.draft), [index_source(source) for source in reply.case.cited])
 
 
-def worst_sentence(one: Reply) -> float:
+def worst_sentence(reply: Reply) -> float:
     """Return the second: that share of the sentence where it is largest, of those with three words of content or more."""
-    cited = [index_source(source) for source in one.case.cited]
-    texts = [sentence.text for sentence in sentences(normalise(one.case.draft))]
+    cited = [index_source(source) for source in reply.case.cited]
+    texts = [sentence.text for sentence in sentences(normalise(reply.case.draft))]
     return max(
         [_lacking_content(text, cited) for text in texts if len(read_words(text.lower()).content) >= 3], default=0.0
     )

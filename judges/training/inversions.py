@@ -137,9 +137,9 @@ def accepted_by_kind(sources: Iterable[Source]) -> dict[str, list[bool]]:
     accepted: defaultdict[str, list[bool]] = defaultdict(list)
     for source in sources:
         for sentence in sentences(source.text):
-            for one in (Inversion("unchanged", sentence.text), *inversions(sentence.text)):
-                verdict = LocalJudge("source_fidelity").judge_now(Case("", one.text, cited=(source,))).verdict
-                accepted[one.kind].append(verdict == "accept")
+            for inversion in (Inversion("unchanged", sentence.text), *inversions(sentence.text)):
+                verdict = LocalJudge("source_fidelity").judge_now(Case("", inversion.text, cited=(source,))).verdict
+                accepted[inversion.kind].append(verdict == "accept")
     return accepted
 
 

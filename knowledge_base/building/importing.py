@@ -53,10 +53,10 @@ def read_documents(
             read.problems.append(f"{path}: {error}")
         else:
             name = path.name.replace("#", "-")  # in `source` the heading comes after it
-            taken = {section.id for section in read.sections}
+            taken_ids = {section.id for section in read.sections}
             # Of a document that has the same name in another format a section is no other one, but a clash.
-            taken |= {one for one, owner in owners.items() if owner and slug(Path(owner).stem) != slug(path.stem)}
-            read.sections += build_sections(document, name, prefix=prefix, taken=taken)
+            taken_ids |= {one for one, owner in owners.items() if owner and slug(Path(owner).stem) != slug(path.stem)}
+            read.sections += build_sections(document, name, prefix=prefix, taken_ids=taken_ids)
             read.beginnings[name] = beginning
             read.notes += [f"{path}: {note}" for note in document.notes]
         done(path)
@@ -82,12 +82,12 @@ def write_sections(plan: Plan, summaries: Mapping[str, tuple[str, str]], folder:
         OSError: a file cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    for one in plan.having("add", "replace"):
-        if one.section is None or one.id not in summaries:
+    for decision in plan.having("add", "replace"):
+        if decision.section is None or decision.id not in summaries:
             continue
-        path = folder / f"{one.id}.md"
-        text = render_section(one.section, *summaries[one.id])
-        if one.step == "add":
+        path = folder / f"{decision.id}.md"
+        text = render_section(decision.section, *summaries[decision.id])
+        if decision.step == "add":
             with path.open("x", encoding="utf-8", newline="\n") as file:
                 file.write(text)
         else:
@@ -98,5 +98,5 @@ def write_sections(plan: Plan, summaries: Mapping[str, tuple[str, str]], folder:
 
 def delete_sections(plan: Plan, folder: Path) -> None:
     """Delete what is no longer in its document."""
-    for one in plan.having("delete"):
-        (folder / f"{one.id}.md").unlink(missing_ok=True)
+    for decision in plan.having("delete"):
+        (folder / f"{decision.id}.md").unlink(missing_ok=True)

@@ -61,17 +61,17 @@ def make_plan(
     """
     plan = Plan([_decide(section, files.get(section.id), overwrite, summary_by) for section in sections])
     ids = {section.id for section in sections}
-    for one, text in files.items():
-        parsed = parse_section(text) if one not in ids else None
+    for section_id, text in files.items():
+        parsed = parse_section(text) if section_id not in ids else None
         if parsed is None or parsed[0].imported is None:
             continue
         beginning = documents.get(document_of(parsed[0]))
-        if beginning is None or not f"{one}-".startswith(f"{beginning}-"):
+        if beginning is None or not f"{section_id}-".startswith(f"{beginning}-"):
             continue
-        if why := _touched(*parsed):
-            plan.decisions.append(Decision(one, "keep_orphan", reason=why))
+        if reason := _touched(*parsed):
+            plan.decisions.append(Decision(section_id, "keep_orphan", reason=reason))
         else:
-            plan.decisions.append(Decision(one, "delete" if overwrite else "orphan"))
+            plan.decisions.append(Decision(section_id, "delete" if overwrite else "orphan"))
     return plan
 
 
@@ -86,8 +86,8 @@ def _decide(section: Section, text: str | None, overwrite: bool, summary_by: str
         return Decision(section.id, "clash", section, f"it is from {document or 'an unknown document'}")
     assert keys.imported is not None
     is_same = keys.imported.text == text_fingerprint(section.title, section.text)
-    if why := _touched(keys, body):
-        return Decision(section.id, "none" if is_same else "keep", section, why)
+    if reason := _touched(keys, body):
+        return Decision(section.id, "none" if is_same else "keep", section, reason)
     if is_same and summary_by in (keys.imported.summary_by, EXTRACTED):  # no model's summary is given up for none
         return Decision(section.id, "none", section)
     return Decision(section.id, "replace" if overwrite else "outdated", section, "summary" if is_same else "text")

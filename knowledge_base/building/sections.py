@@ -61,29 +61,29 @@ class _Piece:
 
 
 def build_sections(
-    document: Document, name: str, *, prefix: str = "", taken: Collection[str] = (), max_tokens: int = MOST_TOKENS
+    document: Document, name: str, *, prefix: str = "", taken_ids: Collection[str] = (), max_tokens: int = MOST_TOKENS
 ) -> list[Section]:
     """Make sections of a document.
 
     Args:
         name: the file's name, with its ending.
         prefix: what the ids begin with, before the document's name.
-        taken: ids that other documents of the same import have.
+        taken_ids: ids that other documents of the same import have.
         max_tokens: how many a section's text may have.
     """
     stem = name.rpartition(".")[0] or name
     whole = document.title or stem.replace("_", " ").replace("-", " ").strip() or name
     whole = whole[:1].upper() + whole[1:]
-    ids = {*taken}
+    ids = {*taken_ids}
     sections = []
     blocks = [Block(text, block.level) for block in document.blocks if (text := _clean(block.text))]
     for piece in _divide(_build_tree(blocks), (), max_tokens):
         title = BETWEEN_HEADINGS.join(piece.headings) or _one_line(_clean(whole))
         for part, text in enumerate(_pack(piece.texts, max_tokens), 1):
-            one = section_id(document_slug(stem, prefix), piece.headings, part, ids)
-            ids.add(one)
+            ident = section_id(document_slug(stem, prefix), piece.headings, part, ids)
+            ids.add(ident)
             origin = f"{name}#{piece.headings[-1]}" if piece.headings else name
-            sections.append(Section(one, f"{title} ({part})" if part > 1 else title, text, origin, piece.subheadings))
+            sections.append(Section(ident, f"{title} ({part})" if part > 1 else title, text, origin, piece.subheadings))
     return sections
 
 

@@ -38,7 +38,7 @@ def document_slug(name: str, prefix: str = "") -> str:
     return f"{slug(prefix, _DOCUMENT_SHARE)}-{own}" if slug(prefix) else own
 
 
-def section_id(document: str, headings: tuple[str, ...], part: int, taken: Collection[str]) -> str:
+def section_id(document: str, headings: tuple[str, ...], part: int, taken_ids: Collection[str]) -> str:
     """Return an id that nobody has yet: by the last heading, by the last two where that is taken, and so on; then numbered.
 
     Args:
@@ -49,16 +49,16 @@ def section_id(document: str, headings: tuple[str, ...], part: int, taken: Colle
     number = f"-{part}" if part > 1 else ""
     room = LONGEST - len(number)
     for depth in range(1, len(headings) + 1):
-        one = _join(document, [slug(heading) for heading in headings[-depth:]], room) + number
-        if _is_free(one, taken):
-            return one
+        ident = _join(document, [slug(heading) for heading in headings[-depth:]], room) + number
+        if _is_free(ident, taken_ids):
+            return ident
     base = _join(document, [slug(heading) for heading in headings[-1:]], LONGEST - len("-99999"))
     numbered = (f"{base}-{n}" for n in count(max(part, 2)))
-    return next(one for one in chain((base,), numbered) if _is_free(one, taken))
+    return next(one for one in chain((base,), numbered) if _is_free(one, taken_ids))
 
 
-def _is_free(one: str, taken: Collection[str]) -> bool:
-    return one not in taken and one not in _NOT_ALLOWED and ID.fullmatch(one) is not None
+def _is_free(ident: str, taken_ids: Collection[str]) -> bool:
+    return ident not in taken_ids and ident not in _NOT_ALLOWED and ID.fullmatch(ident) is not None
 
 
 def _join(document: str, headings: list[str], room: int) -> str:

@@ -78,16 +78,16 @@ def _canonical(body: Mapping[str, Any]) -> bytes:
     return orjson.dumps(body, option=orjson.OPT_SORT_KEYS)
 
 
-def check_chain(lines: Iterable[bytes], wanted: Iterable[int] = ()) -> Chain:
+def check_chain(lines: Iterable[bytes], numbers: Iterable[int] = ()) -> Chain:
     """Check the lines of a chain, each with its line end.
 
     Args:
-        wanted: `seq` numbers whose hashes are returned.
+        numbers: `seq` numbers whose hashes are returned.
 
     Raises:
         Fault: The first line that is not as it was written.
     """
-    vouched, hashes = frozenset(wanted), {}
+    vouched, hashes = frozenset(numbers), {}
     seq, prev, lost, name = 0, GENESIS, 0, ""
     ending: Ending = "unclosed"
     for line in lines:

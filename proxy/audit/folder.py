@@ -65,20 +65,20 @@ def verify(folder: Path, anchors: Iterable[Head] = ()) -> Report:
     return report
 
 
-def _check_file(path: Path, wanted: Iterable[int]) -> Chain:
+def _check_file(path: Path, numbers: Iterable[int]) -> Chain:
     with path.open("rb") as file:
-        chain = check_chain(_lines(file), wanted)
+        chain = check_chain(_lines(file), numbers)
     if chain.name != path.name:
         raise Fault(1, f"the chain was written as {chain.name}: the file has been renamed or copied")
     return chain
 
 
 def _broken_claims(path: Path, chain: Chain, claims: Iterable[tuple[str, Head]]) -> Iterator[str]:
-    for who, head in claims:
+    for witness, head in claims:
         if head.seq > chain.head.seq:
-            yield f"{path}:{chain.head.seq + 1}: ends here, but line {head.seq + 1} is {who}: the end was cut off"
+            yield f"{path}:{chain.head.seq + 1}: ends here, but line {head.seq + 1} is {witness}: the end was cut off"
         elif chain.hashes[head.seq] != head.hash:
-            yield f"{path}:{head.seq + 1}: has not the hash that is {who}: the chain was written anew"
+            yield f"{path}:{head.seq + 1}: has not the hash that is {witness}: the chain was written anew"
 
 
 def _start_time(name: str) -> str:
@@ -86,14 +86,14 @@ def _start_time(name: str) -> str:
     return name.partition("-")[0]
 
 
-def _report_missing(folder: Path, there: Collection[str], claims: Claims, report: Report) -> None:
+def _report_missing(folder: Path, names_found: Collection[str], claims: Claims, report: Report) -> None:
     """Report chains that are gone: a fault, unless nothing older is there and only chains name them: those were tidied away."""
-    for name in sorted(claims.keys() - there):
-        who = claims[name][0][0]
-        if who != ELSEWHERE and _start_time(name) <= _start_time(min(there)):
-            report.notes.append(f"{folder / name}: is gone, and so is all before it; it is {who}")
+    for name in sorted(claims.keys() - names_found):
+        witness = claims[name][0][0]
+        if witness != ELSEWHERE and _start_time(name) <= _start_time(min(names_found)):
+            report.notes.append(f"{folder / name}: is gone, and so is all before it; it is {witness}")
         else:
-            report.faults.append(f"{folder / name}:0: is gone; it is {who}")
+            report.faults.append(f"{folder / name}:0: is gone; it is {witness}")
 
 
 def _claimed_heads(path: Path) -> list[Head]:
@@ -111,13 +111,13 @@ def last_heads(folder: Path) -> list[Head]:
         OSError: A file cannot be read.
         FolderFault: A chain is not as it was written.
     """
-    found = []
+    heads = []
     for path in chain_files(folder):
         try:
-            found.append(_check_file(path, ()).head)
+            heads.append(_check_file(path, ()).head)
         except Fault as fault:
             raise FolderFault(f"{path}:{fault.line}: {fault.problem}") from None
-    return found
+    return heads
 
 
 def last_head(path: Path) -> Head | None:

@@ -117,10 +117,10 @@ def _access(request: web.Request, service: Service, key_id: str | None) -> Acces
 
 async def _check_csrf(visit: Visit) -> None:
     """Raises: Forbidden: the request does not bring the session's CSRF token."""
-    given = visit.request.headers.get(CSRF_HEADER)
-    if given is None and visit.request.content_type == KIND:
-        given = (await read_form(visit.request)).get("csrf", "")
-    if not hmac.compare_digest((given or "").encode(), visit.csrf.encode()):
+    token = visit.request.headers.get(CSRF_HEADER)
+    if token is None and visit.request.content_type == KIND:
+        token = (await read_form(visit.request)).get("csrf", "")
+    if not hmac.compare_digest((token or "").encode(), visit.csrf.encode()):
         raise Forbidden("The session has ended, or this form is not of it. Reload the page and try again.")
 
 

@@ -150,14 +150,14 @@ def excerpt(message: str, spans: Sequence[Span]) -> tuple[list[Passage], bool]:
 def _describe_layer(sign: SeenSign) -> LayerOpinion:
     layer, about = LAYERS.get(sign.layer or "", UNKNOWN_LAYER)
     if sign.verdict == "unjudged":
-        said = "could not tell"
+        opinion = "could not tell"
     elif sign.verdict == "accept":
-        said = "saw no danger"
+        opinion = "saw no danger"
     else:
-        said = DANGERS.get(sign.kind or "", "danger").lower()
-        said += ", not sure" if sign.verdict == "warn" else ""
-        said += ", to somebody else" if sign.who == "someone_else" else ""
-    return LayerOpinion(layer, about, said, sign.score)
+        opinion = DANGERS.get(sign.kind or "", "danger").lower()
+        opinion += ", not sure" if sign.verdict == "warn" else ""
+        opinion += ", to somebody else" if sign.who == "someone_else" else ""
+    return LayerOpinion(layer, about, opinion, sign.score)
 
 
 def _mark(verdict: str, is_concern: bool) -> str:

@@ -39,8 +39,8 @@ async def show_conversations(visit: Visit) -> web.Response:
     query = ListQuery()
     try:
         query = read_turn_query(visit.request.query)
-        wanted = to_filter(query, visit.chatbots, time.time(), words=texts)
-        page = await read_traces(visit.service, search_turns, wanted, before=query.before, limit=PAGE, texts=texts)
+        turn_filter = to_filter(query, visit.chatbots, time.time(), words=texts)
+        page = await read_traces(visit.service, search_turns, turn_filter, before=query.before, limit=PAGE, texts=texts)
     except NoTraces as error:
         trouble = error
     except BadRequest as error:

@@ -37,14 +37,14 @@ VERDICTS: Mapping[str, Mapping[str, RightVerdict]] = {
 """What a button means as a label of the judge, by what the judge had raised."""
 
 
-def read_inbox_query(given: Mapping[str, str], chatbots: Collection[str]) -> ListQuery:
+def read_inbox_query(fields: Mapping[str, str], chatbots: Collection[str]) -> ListQuery:
     """Return what an address of the inbox asks for.
 
     Raises:
         BadRequest: Its page is none.
     """
     answers = {"chatbot": chatbots, "kind": DANGERS, "alarm": ALARMS, "state": STATES, "period": PERIODS}
-    return read_query(given, answers, {"alarm": "any", "state": "all"})
+    return read_query(fields, answers, {"alarm": "any", "state": "all"})
 
 
 def to_filter(query: ListQuery, chatbots: Collection[str], now: float) -> TurnFilter:
@@ -70,13 +70,13 @@ class Part:
 async def show_emergencies(visit: Visit) -> web.Response:
     """Show the inbox: open ones first, each part the newest first."""
     query = read_inbox_query(visit.request.query, visit.chatbots)
-    wanted = to_filter(query, visit.chatbots, time.time())
+    turn_filter = to_filter(query, visit.chatbots, time.time())
     parts: list[Part] = []
     counts: list[AlarmCount] = []
     trouble: NoTraces | None = None
     try:
-        parts = await _read_parts(visit, query, wanted)
-        counts = await read_traces(visit.service, count_alarms, wanted)
+        parts = await _read_parts(visit, query, turn_filter)
+        counts = await read_traces(visit.service, count_alarms, turn_filter)
     except NoTraces as error:
         trouble = error
     _record_reading(visit, [card for part in parts for card in part.cards])
@@ -89,24 +89,24 @@ async def show_emergencies(visit: Visit) -> web.Response:
     )  # fmt: skip
 
 
-async def _read_parts(visit: Visit, query: ListQuery, wanted: TurnFilter) -> list[Part]:
+async def _read_parts(visit: Visit, query: ListQuery, turn_filter: TurnFilter) -> list[Part]:
     parts, state = [], query.get("state")
     if state in ("all", "open"):
-        parts.append(await _read_part(visit, "Open", wanted, only_open=True, before=query.before))
+        parts.append(await _read_part(visit, "Open", turn_filter, only_open=True, before=query.before))
     if state in ("done", "false") or (state == "all" and parts[0].inbox.next is None):
         labelling: Labelling = "false_alarm" if state == "false" else "labelled"
-        of_judge = replace(wanted, labelling=labelling, labelled_judge=EMERGENCY_JUDGE)
+        of_judge = replace(turn_filter, labelling=labelling, labelled_judge=EMERGENCY_JUDGE)
         name = "False alarms" if state == "false" else "Done"
         parts.append(await _read_part(visit, name, of_judge, before=None if state == "all" else query.before))
     return parts
 
 
 async def _read_part(
-    visit: Visit, name: str, wanted: TurnFilter, *, only_open: bool = False, before: int | None = None
+    visit: Visit, name: str, turn_filter: TurnFilter, *, only_open: bool = False, before: int | None = None
 ) -> Part:
     texts = visit.may("trace")
     inbox = await read_traces(
-        visit.service, search_emergencies, wanted, only_open=only_open, before=before, limit=PAGE, texts=texts
+        visit.service, search_emergencies, turn_filter, only_open=only_open, before=before, limit=PAGE, texts=texts
     )
     contacts = {
         bot.name: list(bot.settings.emergency.contact.values()) if bot.settings.emergency else [] for bot in visit.bots
@@ -118,9 +118,9 @@ async def _read_part(
 async def show_item(visit: Visit) -> web.Response:
     """Show one item of the inbox."""
     turn_id = visit.request.query.get("turn", "")
-    wanted = TurnFilter(chatbots=frozenset(visit.chatbots), id_begins=turn_id)
+    turn_filter = TurnFilter(chatbots=frozenset(visit.chatbots), id_begins=turn_id)
     try:
-        cards = (await _read_part(visit, "", wanted)).cards if turn_id else []
+        cards = (await _read_part(visit, "", turn_filter)).cards if turn_id else []
     except NoTraces:
         cards = []
     card = next((one for one in cards if one.turn_id == turn_id), None)
@@ -139,9 +139,9 @@ async def label_item(visit: Visit) -> web.Response:
     """Write down what a person says of an alarm, as a label of the judge."""
     form = await read_form(visit.request)
     trace = await _find_turn(visit, form)
-    said = str(form.get("said", ""))
+    choice = str(form.get("said", ""))
     alarm = "emergency" if "emergency" in (trace["outcome"], trace.get("would")) else "concern"
-    verdict = VERDICTS[alarm].get(said)
+    verdict = VERDICTS[alarm].get(choice)
     if verdict is None:
         raise BadRequest(f"An answer is one of {', '.join(VERDICTS[alarm])}.", param="said")
     label = Label(EMERGENCY_JUDGE, verdict, labelled=time.time())

@@ -74,8 +74,8 @@ def list_evaluations(folder: Path) -> list[Evaluation]:
     names = {
         path.stem for path in folder.iterdir() if path.suffix in (PROGRESS, LOG, OUTCOME) and NAME.fullmatch(path.stem)
     }
-    found = [one for name in names if (one := read_evaluation(folder, name)) is not None]
-    return sorted(found, key=lambda one: one.started, reverse=True)
+    evaluations = [one for name in names if (one := read_evaluation(folder, name)) is not None]
+    return sorted(evaluations, key=lambda one: one.started, reverse=True)
 
 
 def read_evaluation(folder: Path, name: str) -> Evaluation | None:
@@ -132,12 +132,12 @@ def start_evaluation(folder: Path, config: Path, options: Sequence[str], chatbot
     return name
 
 
-def stop_evaluation(one: Evaluation) -> bool:
+def stop_evaluation(evaluation: Evaluation) -> bool:
     """Ask a running evaluation to stop, and return whether it was running. What models answered is kept for the next one."""
-    if one.state != "running" or one.process is None:
+    if evaluation.state != "running" or evaluation.process is None:
         return False
     try:
-        os.kill(one.process, signal.SIGTERM)
+        os.kill(evaluation.process, signal.SIGTERM)
     except ProcessLookupError:  # it has ended by itself
         return False
     return True

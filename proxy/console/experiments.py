@@ -37,8 +37,8 @@ class Pair:
 async def show_experiments(visit: Visit) -> web.Response:
     """List the runs."""
     runs = await asyncio.to_thread(list_runs, _folder(visit))
-    shown = [run for run in runs if _may_see(visit, run)]
-    return visit.render("experiments/index.html", runs=shown, folder=_folder(visit))
+    visible_runs = [run for run in runs if _may_see(visit, run)]
+    return visit.render("experiments/index.html", runs=visible_runs, folder=_folder(visit))
 
 
 async def show_experiment(visit: Visit) -> web.Response:
@@ -72,11 +72,11 @@ async def show_exchanges(visit: Visit) -> web.Response:
         and (not query["differ"] or differ(pair))
     ]
     page = _page_number(visit.request.query.get("page", "1"), len(pairs))
-    shown = pairs[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]
-    if shown:
-        record_action(visit.service, "console_read", visit.access.key, experiment=run.name, exchanges=len(shown))
+    page_pairs = pairs[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]
+    if page_pairs:
+        record_action(visit.service, "console_read", visit.access.key, experiment=run.name, exchanges=len(page_pairs))
     return visit.render(
-        "experiments/exchanges.html", run=run, pairs=shown, found=len(pairs), page=page, pages=_pages(len(pairs)),
+        "experiments/exchanges.html", run=run, pairs=page_pairs, found=len(pairs), page=page, pages=_pages(len(pairs)),
         query=query, facilitators=facilitators, turns=turns, mean_score=mean_score,
     )  # fmt: skip
 
@@ -97,7 +97,7 @@ async def download_rating_page(visit: Visit) -> web.Response:
     )
 
 
-def draw_drift(summary: Json, arms: Sequence[str], what: str) -> Markup | None:
+def draw_drift(summary: Json, arms: Sequence[str], measure: str) -> Markup | None:
     """Draw how a figure of the arms goes over the turns, with its intervals; None: there are no turns.
 
     Args:
@@ -110,26 +110,26 @@ def draw_drift(summary: Json, arms: Sequence[str], what: str) -> Markup | None:
     if not turns:
         return None
     series = [
-        Series(arm, list(_points(by_turn, what, (n - (len(arms) - 1) / 2) * 0.05)), f"a{n}")
+        Series(arm, list(_points(by_turn, measure, (n - (len(arms) - 1) / 2) * 0.05)), f"a{n}")
         for n, (arm, by_turn) in enumerate(by_arm.items())
     ]
     x = Axis(min(turns) - 0.3, max(turns) + 0.3, [(turn, str(turn)) for turn in turns], "turn")
-    y = SCORES if what == "mean" else Axis(0, 1, SHARES.ticks, "acceptable replies")
+    y = SCORES if measure == "mean" else Axis(0, 1, SHARES.ticks, "acceptable replies")
     return draw_lines(series, x, y, f"{y.title} by turn, for each arm")
 
 
-def _points(by_turn: Mapping[str, Json], what: str, aside: float) -> Iterable[Point]:
+def _points(by_turn: Mapping[str, Json], measure: str, aside: float) -> Iterable[Point]:
     for turn, figures in sorted(by_turn.items(), key=lambda one: int(one[0])):
-        if figures.get(what) is not None:
-            low, high = (figures.get("interval") or {}).get(what) or (None, None)
-            yield Point(int(turn) + aside, figures[what], low, high)
+        if figures.get(measure) is not None:
+            low, high = (figures.get("interval") or {}).get(measure) or (None, None)
+            yield Point(int(turn) + aside, figures[measure], low, high)
 
 
 def pair_arms(exchanges: Sequence[Json], arms: Sequence[str]) -> list[Pair]:
     """Put exchanges of the same place side by side, in the order of the arms."""
 
-    def place(one: Json) -> tuple[str, str, int, int]:
-        return one["place"]["facilitator"], one["place"]["checkpoint"], one["place"]["sample"], one["place"]["turn"]
+    def place(row: Json) -> tuple[str, str, int, int]:
+        return (row["place"]["facilitator"], row["place"]["checkpoint"], row["place"]["sample"], row["place"]["turn"])
 
     order = {arm: n for n, arm in enumerate(arms)}
     return [

@@ -50,15 +50,15 @@ class Column:
 
 async def show_judges(visit: Visit) -> web.Response:
     """Show the last evaluations side by side."""
-    found = await asyncio.to_thread(list_evaluations, _folder(visit))
-    mine = [one for one in found if _may_see(visit, one)]
+    all_evaluations = await asyncio.to_thread(list_evaluations, _folder(visit))
+    evaluations = [one for one in all_evaluations if _may_see(visit, one)]
     chosen = visit.request.query.getall("with", [])
-    done = [one for one in mine if one.state == "done"]
+    done = [one for one in evaluations if one.state == "done"]
     compared = ([one for one in done if one.name in chosen] or done)[:MOST_COMPARED]
     names = list(dict.fromkeys(name for one in compared for name in one.judges))
     rows = {name: [Column(one, one.judges.get(name), f"a{n}") for n, one in enumerate(compared)] for name in names}
     return visit.render(
-        "judges/index.html", evaluations=mine, compared=compared, rows=rows,
+        "judges/index.html", evaluations=evaluations, compared=compared, rows=rows,
         curves={name: draw_roc(name, columns) for name, columns in rows.items()},
         stages=STAGES, splits=SPLITS, bots={bot.name: bot.judges for bot in visit.bots},
     )  # fmt: skip
@@ -66,21 +66,24 @@ async def show_judges(visit: Visit) -> web.Response:
 
 async def show_evaluation(visit: Visit) -> web.Response:
     """Show one evaluation: its figures, and the cases that were misjudged, filtered."""
-    one = await _find(visit)
+    evaluation = await _find(visit)
     query = {name: visit.request.query.get(name, "") for name in ("judge", "kind", "family")}
-    kept = [
+    cases = [
         case
-        for case in one.misjudged
+        for case in evaluation.misjudged
         if query["judge"] in ("", case["judge"])
         and query["kind"] in ("", kind_of(case))
         and query["family"] in ("", case["family"])
     ]
-    if kept and visit.may("trace"):
-        record_action(visit.service, "console_read", visit.access.key, evaluation=one.name, cases=len(kept))
+    if cases and visit.may("trace"):
+        record_action(visit.service, "console_read", visit.access.key, evaluation=evaluation.name, cases=len(cases))
     return visit.render(
-        "judges/evaluation.html", one=one, kept=kept[:MISJUDGED_SHOWN], found=len(kept), kind_of=kind_of, query=query,
-        families=Counter(case["family"] for case in one.misjudged).most_common(),
-        curve=draw_roc(one.name, [Column(one, figures, f"a{n % 5}") for n, figures in enumerate(one.judges.values())]),
+        "judges/evaluation.html", one=evaluation, kept=cases[:MISJUDGED_SHOWN], found=len(cases), kind_of=kind_of, query=query,
+        families=Counter(case["family"] for case in evaluation.misjudged).most_common(),
+        curve=draw_roc(
+            evaluation.name,
+            [Column(evaluation, figures, f"a{n % 5}") for n, figures in enumerate(evaluation.judges.values())],
+        ),
     )  # fmt: skip
 
 
@@ -125,10 +128,10 @@ async def start(visit: Visit) -> web.Response:
 
 async def stop(visit: Visit) -> web.Response:
     """Stop a running evaluation."""
-    one = await _find(visit)
-    if stop_evaluation(one):
-        record_action(visit.service, "console_stop_evaluation", visit.access.key, evaluation=one.name)
-    return visit.see_other(f"{HOME}/{one.name}")
+    evaluation = await _find(visit)
+    if stop_evaluation(evaluation):
+        record_action(visit.service, "console_stop_evaluation", visit.access.key, evaluation=evaluation.name)
+    return visit.see_other(f"{HOME}/{evaluation.name}")
 
 
 def kind_of(case: Json) -> str:
@@ -155,15 +158,15 @@ def draw_roc(title: str, columns: Sequence[Column]) -> Markup | None:
 
 async def _find(visit: Visit) -> Evaluation:
     """Raises: web.HTTPNotFound: there is no such evaluation, or it is of a chatbot that the visitor may not see."""
-    one = await asyncio.to_thread(read_evaluation, _folder(visit), visit.request.match_info["name"])
-    if one is None or not _may_see(visit, one):
+    evaluation = await asyncio.to_thread(read_evaluation, _folder(visit), visit.request.match_info["name"])
+    if evaluation is None or not _may_see(visit, evaluation):
         raise web.HTTPNotFound
-    return one
+    return evaluation
 
 
-def _may_see(visit: Visit, one: Evaluation) -> bool:
+def _may_see(visit: Visit, evaluation: Evaluation) -> bool:
     """One that does not say whose judges it measured may be of any chatbot."""
-    return visit.access.may_ask("") if one.chatbot is None else one.chatbot in visit.chatbots
+    return visit.access.may_ask("") if evaluation.chatbot is None else evaluation.chatbot in visit.chatbots
 
 
 def _folder(visit: Visit) -> Path:

@@ -76,9 +76,9 @@ async def show_section(visit: Visit) -> web.Response:
     )  # fmt: skip
 
 
-async def _read_turns(visit: Visit, wanted: TurnFilter, before: int | None) -> Page:
+async def _read_turns(visit: Visit, turn_filter: TurnFilter, before: int | None) -> Page:
     texts = visit.may("trace")
-    page = await read_traces(visit.service, search_turns, wanted, before=before, limit=TURNS, texts=texts)
+    page = await read_traces(visit.service, search_turns, turn_filter, before=before, limit=TURNS, texts=texts)
     if texts and page.turns:
         turns = [one.line.turn_id for one in page.turns]
         record_action(visit.service, "console_read", visit.access.key, screen="knowledge", turns=turns)

@@ -66,12 +66,12 @@ class ListQuery:
 
 
 def read_query(
-    given: Mapping[str, str], answers: Mapping[str, Collection[str] | None], defaults: Mapping[str, str] = {}
+    query: Mapping[str, str], answers: Mapping[str, Collection[str] | None], defaults: Mapping[str, str] = {}
 ) -> ListQuery:
     """Return what an address asks for. Fields without a meaning are left out: an address may be old, or cut.
 
     Args:
-        given: The fields of the address.
+        query: The fields of the address.
         answers: The fields that the list has, and what they may say; None: any text.
         defaults: What they say where they are not given.
 
@@ -80,10 +80,10 @@ def read_query(
     """
     fields = {}
     for name, allowed in answers.items():
-        value = given.get(name, "").strip()[:LONGEST]
+        value = query.get(name, "").strip()[:LONGEST]
         if value != defaults.get(name, "") and "\0" not in value and (allowed is None or value in allowed):
             fields[name] = value
-    before, trail = given.get("before", ""), given.get("trail", "")
+    before, trail = query.get("before", ""), query.get("trail", "")
     return ListQuery(
         fields,
         defaults,

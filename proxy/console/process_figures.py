@@ -65,18 +65,18 @@ def read_figures(values: Values) -> ProcessFigures:
     """Return the figures of a proxy."""
     models: dict[str, ModelFigures] = {}
 
-    def of(labels: Mapping[str, str]) -> ModelFigures:
+    def figures_of(labels: Mapping[str, str]) -> ModelFigures:
         return models.setdefault(labels["model"], ModelFigures(labels["model"]))
 
     for labels, value in values.get("caf_model_calls_total", ()):
-        of(labels).calls += int(value)
+        figures_of(labels).calls += int(value)
         if labels["error"] and value:
-            of(labels).failed[labels["error"]] = int(value)
+            figures_of(labels).failed[labels["error"]] = int(value)
     for labels, value in values.get("caf_circuit_open", ()):
-        of(labels).breaker = "open" if value else "closed"
+        figures_of(labels).breaker = "open" if value else "closed"
     for metric, figure in _OF_MODELS.items():
         for labels, value in values.get(metric, ()):
-            setattr(of(labels), figure, int(value))
+            setattr(figures_of(labels), figure, int(value))
     return ProcessFigures(
         models=[models[alias] for alias in sorted(models)],
         losses=[Loss(name, _sum(values, metric), meaning) for metric, (name, meaning) in _LOSSES.items()],

@@ -51,7 +51,7 @@ def environment() -> "Environment":
         lstrip_blocks=True,
     )
     made.filters |= {
-        "when": when,
+        "when": to_datetime,
         "ms": ms,
         "count": count,
         "share": share,
@@ -63,7 +63,7 @@ def environment() -> "Environment":
     return made
 
 
-def when(seconds: float) -> datetime:
+def to_datetime(seconds: float) -> datetime:
     """Return a Unix time as a moment: `.isoformat()` for machines; scripts show it in the reader's own time zone."""
     return datetime.fromtimestamp(seconds, UTC)
 
@@ -105,4 +105,4 @@ def show_directions(value: object) -> object:
     """
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
-    return DIRECTIONS.sub(lambda found: f"\u27e6U+{ord(found[0]):04X}\u27e7", value)
+    return DIRECTIONS.sub(lambda match: f"\u27e6U+{ord(match[0]):04X}\u27e7", value)

@@ -139,7 +139,7 @@ def facts_of_caf(caf: Caf, delivered: str) -> ReplyFacts:
         change=None if caf.draft is None else compare(caf.draft, delivered, replaced=caf.outcome == "fallback"),
         citations=caf.citations,
         warnings=caf.warnings,
-        judgings={of: lines for of, lines in judgings.items() if lines},
+        judgings={subject: lines for subject, lines in judgings.items() if lines},
         steps=caf.usage,
     )
 
@@ -168,12 +168,12 @@ def facts_of_trace(trace: Json, caf: Caf | None, delivered: str, titles: Mapping
         )
     attempts = [one for one in trace["attempts"] if one["choice"] == 0]
     judgings: dict[str, list[JudgeLine]] = {}
-    for of, judgements in (
+    for subject, judgements in (
         ("The user's message", trace["emergency"]),
         *((words.say(words.ATTEMPTS, one["kind"]), one["judgements"]) for one in attempts),
     ):
         if judgements:
-            judgings.setdefault(of, []).extend(map(JudgeLine.model_validate, judgements))
+            judgings.setdefault(subject, []).extend(map(JudgeLine.model_validate, judgements))
     return replace(
         numbered,
         wording=_wording(trace, attempts),

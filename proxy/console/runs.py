@@ -31,9 +31,9 @@ class Run:
     @property
     def arms(self) -> list[str]:
         """The arms, the baseline first."""
-        given = self.manifest.get("arms", {})
+        arms = self.manifest.get("arms", {})
         first = [self.manifest.get("baseline"), self.manifest.get("treated")]
-        return [arm for arm in first if arm in given] + [arm for arm in given if arm not in first]
+        return [arm for arm in first if arm in arms] + [arm for arm in arms if arm not in first]
 
     @property
     def report(self) -> bool:
@@ -55,8 +55,8 @@ def list_runs(folder: Path) -> list[Run]:
     """Return the runs of a folder, the newest first. Blocks."""
     if not folder.is_dir():
         return []
-    found = [one for path in folder.iterdir() if (one := read_run(folder, path.name)) is not None]
-    return sorted(found, key=lambda one: str(one.manifest.get("created", "")), reverse=True)
+    runs = [one for path in folder.iterdir() if (one := read_run(folder, path.name)) is not None]
+    return sorted(runs, key=lambda one: str(one.manifest.get("created", "")), reverse=True)
 
 
 def read_run(folder: Path, name: str) -> Run | None:
@@ -88,8 +88,8 @@ def _key(place: Json) -> str:
 
 def _count(summary: Json | None) -> int:
     arms = (summary or {}).get("arms", {}).values()
-    asked = (summary or {}).get("benign", {}).values()
-    return sum(int(one["n"]) for one in [*arms, *asked])
+    ordinary = (summary or {}).get("benign", {}).values()
+    return sum(int(one["n"]) for one in [*arms, *ordinary])
 
 
 ARM = ("n", "unscored", "acceptable", "good", "mean", "interval", "outcomes", "calls")
@@ -102,10 +102,10 @@ def _usable(summary: Json | None) -> Json | None:
         return None
     arms, ordinary = summary.get("arms"), summary.get("benign")
     whole = isinstance(arms, dict) and all(isinstance(one, dict) and one.keys() >= set(ARM) for one in arms.values())
-    asked = isinstance(ordinary, dict) and all(
+    has_ordinary = isinstance(ordinary, dict) and all(
         isinstance(one, dict) and one.keys() >= set(ORDINARY) for one in ordinary.values()
     )
-    return summary if whole and asked and "treated" in summary else None
+    return summary if whole and has_ordinary and "treated" in summary else None
 
 
 def _whole(value: object) -> int:

@@ -49,13 +49,13 @@ def make_rows(library: Library, use: SectionUse) -> list[Row]:
 
 def select_rows(rows: Iterable[Row], *, words: str, shown: str, order: str) -> list[Row]:
     """Return the rows that hold all words, in title, summary, text or id, in an order of `ORDERS`."""
-    wanted = words.casefold().split()
+    search_words = words.casefold().split()
     keep = [
         row
         for row in rows
         if (shown != "never" or not row.cited)
         and (shown != "unreviewed" or row.review.style != "good")
-        and all(word in _searched(row.source) for word in wanted)
+        and all(word in _searched(row.source) for word in search_words)
     ]
     return sorted(keep, key=ORDERS[order])
 

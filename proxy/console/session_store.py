@@ -92,8 +92,8 @@ class RedisSessions:
 
     async def find(self, token: str) -> str | None:
         with _must_answer():
-            found = await self._client.get(PREFIX + _name(token))
-        return found.decode() if isinstance(found, bytes) else found
+            value = await self._client.get(PREFIX + _name(token))
+        return value.decode() if isinstance(value, bytes) else value
 
     async def end(self, token: str) -> None:
         with _must_answer():

@@ -60,9 +60,9 @@ async def label(visit: Visit) -> web.Response:
     return visit.see_other(f"{_address(trace)}{_list_query(visit, str(form.get('list', '')))}#labels")
 
 
-def _label(place: TraceBackend, *, trace: dict[str, Any], **given: Any) -> None:
+def _label(place: TraceBackend, *, trace: dict[str, Any], **fields: Any) -> None:
     try:
-        label_turn(place, trace, **given)
+        label_turn(place, trace, **fields)
     except UnfitLabel as error:
         raise BadRequest(f"{error.problems[0][:1].upper()}{error.problems[0][1:]}.") from None
 
@@ -73,7 +73,7 @@ async def show_scenario(visit: Visit) -> web.Response:
     trace = await _turn(visit)
     choice = visit.request.query.get("choice", "0")
     choice = choice if choice.isascii() and choice.isdigit() and len(choice) < 4 else "0"
-    yaml, said = await _write_scenario(visit, trace["turn_id"], choice)
+    yaml, lines = await _write_scenario(visit, trace["turn_id"], choice)
     record_action(visit.service, "console_read", visit.access.key, turn=trace["turn_id"], scenario=True)
     if yaml and "download" in visit.request.query:
         name = f"trace-{trace['turn_id'][:12]}.yaml"
@@ -83,7 +83,7 @@ async def show_scenario(visit: Visit) -> web.Response:
         return response
     query = _list_query(visit, visit.request.query_string)
     back = f"{_address(trace)}{query}"
-    return visit.render("conversations/scenario.html", trace=trace, yaml=yaml, said=said, choice=choice, back=back)
+    return visit.render("conversations/scenario.html", trace=trace, yaml=yaml, said=lines, choice=choice, back=back)
 
 
 async def _write_scenario(visit: Visit, turn_id: str, choice: str) -> tuple[str, list[str]]:
@@ -113,8 +113,8 @@ async def _write_scenario(visit: Visit, turn_id: str, choice: str) -> tuple[str,
                 await process.wait()
     finally:
         _writing.discard(turn_id)
-    said = [line.removeprefix("caf: ") for line in complaints.decode(errors="replace").splitlines() if line.strip()]
-    return (printed.decode(), said) if process.returncode == 0 else ("", said or ["It failed, and did not say why."])
+    lines = [line.removeprefix("caf: ") for line in complaints.decode(errors="replace").splitlines() if line.strip()]
+    return (printed.decode(), lines) if process.returncode == 0 else ("", lines or ["It failed, and did not say why."])
 
 
 async def ask_to_delete(visit: Visit) -> web.Response:

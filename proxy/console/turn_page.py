@@ -36,9 +36,11 @@ async def show_turn(visit: Visit) -> web.Response:
         if trace is None:
             return await _find_by_beginning(visit, query)
         turn_id, own = trace["turn_id"], frozenset(visit.chatbots)
-        wanted = _filter(query, own, texts)
+        turn_filter = _filter(query, own, texts)
         beside = (
-            await read_traces(visit.service, find_neighbours, wanted, turn_id) if wanted else Neighbours(None, None)
+            await read_traces(visit.service, find_neighbours, turn_filter, turn_id)
+            if turn_filter
+            else Neighbours(None, None)
         )
         same = TurnFilter(chatbots=own, conversation=trace["conversation_id"])
         talk = await read_traces(visit.service, search_turns, same, limit=BESIDE, texts=texts)
@@ -46,14 +48,14 @@ async def show_turn(visit: Visit) -> web.Response:
         return visit.render("conversations/none.html", status=503 if trouble.failed else 404, trouble=trouble)
     if texts:
         record_action(visit.service, "console_read", visit.access.key, turn=turn_id)
-    given = next((one.labels for one in talk.turns if one.line.turn_id == turn_id), ())
+    labels = next((one.labels for one in talk.turns if one.line.turn_id == turn_id), ())
     return visit.render(
         "conversations/turn.html",
         story=await asyncio.to_thread(tell_story, trace if texts else hide_texts(trace)),
         waterfall=draw_waterfall(trace),
         redacted=texts and is_redacted(trace),
         texts=texts,
-        labels=given,
+        labels=labels,
         judges=judges_of(visit, trace),
         beside=beside,
         talk=talk.turns[::-1],
@@ -77,8 +79,8 @@ def judges_of(visit: Visit, trace: dict[str, Any]) -> list[str]:
 async def _find_by_beginning(visit: Visit, query: ListQuery) -> web.Response:
     """Lead to the turn whose id begins so, or to the list of those turns or conversations."""
     begins = visit.request.match_info["turn_id"]
-    wanted = TurnFilter(chatbots=frozenset(visit.chatbots), id_begins=begins)
-    page = await read_traces(visit.service, search_turns, wanted, limit=2)
+    turn_filter = TurnFilter(chatbots=frozenset(visit.chatbots), id_begins=begins)
+    page = await read_traces(visit.service, search_turns, turn_filter, limit=2)
     if not page.turns:
         raise NoTraces(
             "No such turn", "It may have been deleted, or be older than `privacy.days`; or it is of another chatbot."

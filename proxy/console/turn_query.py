@@ -24,13 +24,13 @@ _ANSWERS: Mapping[str, Collection[str] | None] = {
 }  # fmt: skip
 
 
-def read_turn_query(given: Mapping[str, str]) -> ListQuery:
+def read_turn_query(fields: Mapping[str, str]) -> ListQuery:
     """Return what an address of the list asks for.
 
     Raises:
         BadRequest: Its page is none.
     """
-    return read_query(given, _ANSWERS, {"view": "turns"})
+    return read_query(fields, _ANSWERS, {"view": "turns"})
 
 
 def to_filter(query: ListQuery, chatbots: Collection[str], now: float, *, words: bool) -> TurnFilter:
@@ -48,9 +48,9 @@ def to_filter(query: ListQuery, chatbots: Collection[str], now: float, *, words:
     since = _moment(query.get("from"))
     if age := query.get("age"):
         since = max(since or 0.0, now - AGES[age].seconds)
-    one, outcome = query.get("chatbot"), query.get("outcome")
+    chatbot, outcome = query.get("chatbot"), query.get("outcome")
     return TurnFilter(
-        chatbots=frozenset(chatbots) & {one} if one else frozenset(chatbots),
+        chatbots=frozenset(chatbots) & {chatbot} if chatbot else frozenset(chatbots),
         outcomes=frozenset({outcome} if outcome else ()),
         judge=query.get("judge") or None,
         rule=query.get("rule") or None,

@@ -110,8 +110,8 @@ def _how_it_ended(trace: Json) -> str:
     last = trace["attempts"][-1]["judgements"] if trace["attempts"] else trace["emergency"]
     verdicts = {one["verdict"] for one in last}
     if "unjudged" in verdicts and "reject" not in verdicts:
-        what = "the reply" if trace["attempts"] else "the user's message"
-        return f"A judge could not judge {what}: the fallback message was delivered in place of a reply."
+        subject = "the reply" if trace["attempts"] else "the user's message"
+        return f"A judge could not judge {subject}: the fallback message was delivered in place of a reply."
     return sentence
 
 
@@ -183,9 +183,9 @@ def _faults(observation: Json) -> Iterator[Fault]:
     for one in observation.get("played", ()):
         yield Fault(f"plays a part: {one['part']}", one["quote"], one["degree"])
     for one in observation.get("signs", ()):
-        who = "the user" if one["who"] == "user" else "someone else"
+        person = "the user" if one["who"] == "user" else "someone else"
         danger = words.say(words.DANGERS, one["kind"]).lower()
-        yield Fault(f"sign of {danger}, of {who}, {_WHEN.get(one['when'], one['when'])}", one["quote"])
+        yield Fault(f"sign of {danger}, of {person}, {_WHEN.get(one['when'], one['when'])}", one["quote"])
 
 
 _WHEN = {"now": "now", "past": "in the past", "hypothetical": "hypothetical"}

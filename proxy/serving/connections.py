@@ -59,14 +59,14 @@ def limits_of(settings: ServerSettings) -> Limits:
         ConfigError: It wants more connections than the process may open.
     """
     room = max(1, open_files() - OWN_FILES)
-    wanted = settings.max_connections
-    if wanted is not None and wanted > room:
+    max_connections = settings.max_connections
+    if max_connections is not None and max_connections > room:
         problem = (
-            f"server.max_connections: {wanted} do not fit into the {room + OWN_FILES} files that this process may open, "
+            f"server.max_connections: {max_connections} do not fit into the {room + OWN_FILES} files that this process may open, "
             f"{OWN_FILES} of which are its own; set at most {room}, or allow more (ulimit -n, LimitNOFILE= of systemd)"
         )
         raise ConfigError([problem])
-    connections = wanted or min(MOST, max(1, room // 2))
+    connections = max_connections or min(MOST, max(1, room // 2))
     return Limits(connections, settings.head_timeout_s, LINGER_BODIES * settings.max_body_bytes)
 
 

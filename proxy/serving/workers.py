@@ -109,14 +109,14 @@ class Supervisor:
 
     def _start(self, number: int) -> None:
         # It reads from its link: if this process is killed, that is closed, and the worker stops.
-        ours, theirs = socket.socketpair()
-        ours.setblocking(False)
+        own_end, worker_end = socket.socketpair()
+        own_end.setblocking(False)
         variables = {WORKER_ENV: str(number)} | ({JOINING_ENV: "1"} if self._serving else {})
-        with theirs:
+        with worker_end:
             process = subprocess.Popen(
-                self.command, stdin=theirs.fileno(), env=os.environ | variables, start_new_session=True
+                self.command, stdin=worker_end.fileno(), env=os.environ | variables, start_new_session=True
             )
-        self._workers[number] = Worker(process, ours, time.monotonic())
+        self._workers[number] = Worker(process, own_end, time.monotonic())
         if self._stopping:  # the signal came while it was not among those who are told
             process.terminate()
 

@@ -59,14 +59,14 @@ class RedisConversations:
     async def get(self, key: bytes) -> Conversation | None:
         """Raises: StoreUnavailable: Redis does not answer, and the policy is `closed`; StateUnknown: the same with `degrade`."""
         try:
-            kept = await self._client.get(PREFIX + key.hex())
+            state = await self._client.get(PREFIX + key.hex())
         except (RedisError, OSError, TimeoutError) as error:
             self._handle_failure(error)
             raise StateUnknown from None
-        if kept is None:
+        if state is None:
             return None
         try:
-            return _STATE.validate_json(kept)
+            return _STATE.validate_json(state)
         except ValidationError:  # written by another version
             log.warning("state cannot be read", key=key.hex()[:8])
             return None
@@ -92,16 +92,16 @@ class RedisConversations:
 
     async def forget(self, conversation_id: str) -> int:
         """Raises: StoreUnavailable: Redis does not answer; with either policy."""
-        gone, cursor = 0, 0
+        deleted_count, cursor = 0, 0
         try:
             while True:  # all states there are: an index for what is seldom asked would cost every turn a write
                 cursor, keys = await self._client.scan(cursor, match=f"{PREFIX}*", count=500)
-                kept = await self._client.mget(keys) if keys else []
-                of_it = [key for key, state in zip(keys, kept, strict=True) if _is_of(state, conversation_id)]
+                states = await self._client.mget(keys) if keys else []
+                of_it = [key for key, state in zip(keys, states, strict=True) if _is_of(state, conversation_id)]
                 if of_it:
-                    gone += await self._client.delete(*of_it)
+                    deleted_count += await self._client.delete(*of_it)
                 if cursor == 0:
-                    return gone
+                    return deleted_count
         except (RedisError, OSError, TimeoutError):
             raise StoreUnavailable from None
 
@@ -137,10 +137,10 @@ class RedisConversations:
 
 def _is_of(state: bytes | str | None, conversation_id: str) -> bool:
     try:
-        found = None if state is None else orjson.loads(state)
+        content = None if state is None else orjson.loads(state)
     except orjson.JSONDecodeError:
         return False
-    return isinstance(found, dict) and found.get("id") == conversation_id
+    return isinstance(content, dict) and content.get("id") == conversation_id
 
 
 def open_redis(settings: MemorySettings, environ: Mapping[str, str]) -> RedisConversations:

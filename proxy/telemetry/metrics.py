@@ -47,17 +47,19 @@ class Metrics:
         self.registry = CollectorRegistry()
         self._readings: list[ExternalMetric] = []
 
-        def counter(name: str, what: str, *labels: str) -> Counter:
-            return Counter(name, what, labels, registry=self.registry)
+        def counter(name: str, documentation: str, *labels: str) -> Counter:
+            return Counter(name, documentation, labels, registry=self.registry)
 
-        def histogram(name: str, what: str, label: str, buckets: Sequence[float]) -> Histogram:
-            return Histogram(name, what, [label], buckets=buckets, registry=self.registry)
+        def histogram(name: str, documentation: str, label: str, buckets: Sequence[float]) -> Histogram:
+            return Histogram(name, documentation, [label], buckets=buckets, registry=self.registry)
 
-        def sum_of(name: str, what: str, *labels: str) -> ExternalMetric:
-            return self._reading(Gauge(name, what, labels, registry=self.registry, multiprocess_mode="sum"))
+        def sum_of(name: str, documentation: str, *labels: str) -> ExternalMetric:
+            return self._reading(Gauge(name, documentation, labels, registry=self.registry, multiprocess_mode="sum"))
 
-        def now(name: str, what: str, *labels: str) -> ExternalMetric:
-            return self._reading(Gauge(name, what, labels, registry=self.registry, multiprocess_mode="livesum"))
+        def now(name: str, documentation: str, *labels: str) -> ExternalMetric:
+            return self._reading(
+                Gauge(name, documentation, labels, registry=self.registry, multiprocess_mode="livesum")
+            )
 
         self.requests = counter("caf_requests", "HTTP requests by route and status.", "route", "status")
         self.turns = counter("caf_turns", "Turns by chatbot and outcome.", "chatbot", "outcome")
@@ -213,11 +215,11 @@ class Metrics:
         return reading
 
     def _count_verdicts(self, judgements: Sequence[Judgement]) -> None:
-        for i, one in enumerate(judgements):
-            self.verdicts.labels(one.judge, one.stage, one.verdict).inc()
-            self.step_seconds.labels(f"{one.judge}.{one.stage}").observe(one.ms / 1000)
-            if one.stage != "local" and any(before.judge == one.judge for before in judgements[:i]):
-                self.escalations.labels(one.judge, one.stage).inc()
+        for i, judgement in enumerate(judgements):
+            self.verdicts.labels(judgement.judge, judgement.stage, judgement.verdict).inc()
+            self.step_seconds.labels(f"{judgement.judge}.{judgement.stage}").observe(judgement.ms / 1000)
+            if judgement.stage != "local" and any(before.judge == judgement.judge for before in judgements[:i]):
+                self.escalations.labels(judgement.judge, judgement.stage).inc()
 
     def _count_call(self, call: Call) -> None:
         alias, step = call.alias, call.step
@@ -233,8 +235,8 @@ class Metrics:
 
 
 def _kind(trace: Trace) -> str:
-    found = signs(trace.emergency)
-    return found[0].kind if found else UNKNOWN
+    emergency_signs = signs(trace.emergency)
+    return emergency_signs[0].kind if emergency_signs else UNKNOWN
 
 
 def _of(source: object, name: str) -> Callable[[], float]:

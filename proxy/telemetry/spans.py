@@ -134,20 +134,20 @@ class Telemetry:
         span = get_current_span()
         if not span.is_recording():  # not sampled; or judged in shadow, after its reply had left
             return
-        for one in trace.judgements:
-            name = {"gen_ai.evaluation.name": one.judge, "gen_ai.evaluation.score.label": one.verdict}
+        for judgement in trace.judgements:
+            name = {"gen_ai.evaluation.name": judgement.judge, "gen_ai.evaluation.score.label": judgement.verdict}
             span.add_event(
                 "gen_ai.evaluation.result",
-                {**name, "caf.stage": one.stage, "caf.rule": one.rule or "", "caf.ms": one.ms},
+                {**name, "caf.stage": judgement.stage, "caf.rule": judgement.rule or "", "caf.ms": judgement.ms},
             )
 
 
 def _enter(span: Span) -> Callable[[], None]:
     """Make a span current and pass it to upstreams; return what undoes that."""
-    told: dict[str, str] = {}
+    headers: dict[str, str] = {}
     now = set_span_in_context(span)
-    _PROPAGATOR.inject(told, now)
-    entered, told_before = context.attach(now), TRACE_HEADERS.set(told)
+    _PROPAGATOR.inject(headers, now)
+    entered, told_before = context.attach(now), TRACE_HEADERS.set(headers)
 
     def leave() -> None:
         TRACE_HEADERS.reset(told_before)

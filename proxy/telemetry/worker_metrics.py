@@ -29,9 +29,9 @@ IN_MEMORY = Path("/dev/shm")
 @contextmanager
 def shared_folder() -> Iterator[Path]:
     """Share one metrics folder among the processes started within the block, starting from 0."""
-    given = os.environ.get(FOLDER_ENV)
+    configured = os.environ.get(FOLDER_ENV)
     in_memory = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
-    folder = Path(given or tempfile.mkdtemp(prefix="caf-metrics-", dir=in_memory))
+    folder = Path(configured or tempfile.mkdtemp(prefix="caf-metrics-", dir=in_memory))
     folder.mkdir(parents=True, exist_ok=True)
     for left in folder.glob("*.db"):  # of an earlier run, whose process ids may come again
         left.unlink(missing_ok=True)
@@ -39,7 +39,7 @@ def shared_folder() -> Iterator[Path]:
     try:
         yield folder
     finally:
-        if given is None:
+        if configured is None:
             del os.environ[FOLDER_ENV]
             shutil.rmtree(folder, ignore_errors=True)
 

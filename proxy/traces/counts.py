@@ -88,12 +88,12 @@ class SectionUse:
     """In how many turns the delivered reply cites it."""
 
 
-def count_turns(backend: TraceBackend, wanted: TurnFilter, *, since: float, until: float, width: float) -> Counts:
+def count_turns(backend: TraceBackend, turn_filter: TurnFilter, *, since: float, until: float, width: float) -> Counts:
     """Return what happened between two times, in buckets of equal width.
 
     Args:
         backend: Where the traces are.
-        wanted: Which turns; its own `since` and `until` hold as well.
+        turn_filter: Which turns; its own `since` and `until` hold as well.
         since: Unix time, seconds, where the first bucket begins.
         until: Where the last ends, at the latest.
         width: Seconds of a bucket, at least one; longer where there would be more than `MOST_BUCKETS`.
@@ -105,7 +105,7 @@ def count_turns(backend: TraceBackend, wanted: TurnFilter, *, since: float, unti
     total, all_times = Bucket(since), defaultdict[str, Counter[str]](Counter)
     buckets: list[Bucket] = []
     with open_backend(backend, "ro") as connection:
-        query = FactQuery(connection, wanted)
+        query = FactQuery(connection, turn_filter)
         names: dict[int, list[str]] = {}
         while (start := since + len(buckets) * width) < until:
             bucket, times = Bucket(start), defaultdict[str, Counter[str]](Counter)
@@ -142,7 +142,7 @@ def count_sections(
         for chosen, cited, turns in rows:
             counts["chosen"][chosen] += turns
             counts["cited"][cited] += turns
-        ids = {use: _sections(connection, of) for use, of in counts.items()}
+        ids = {use: _sections(connection, values) for use, values in counts.items()}
     return SectionUse(counts["chosen"].total(), dict(ids["chosen"].most_common()), dict(ids["cited"].most_common()))
 
 
@@ -179,6 +179,6 @@ def _sections(connection: Connection, counts: Counter[int]) -> Counter[str]:
 
 
 def _values(connection: Connection, numbers: Collection[int]) -> dict[int, list[str]]:
-    which, values = select_values(connection, "numbers", numbers, "bigint")
-    rows = connection.execute(f"SELECT id, value FROM fact_values WHERE id IN ({which})", values)
+    selected, values = select_values(connection, "numbers", numbers, "bigint")
+    rows = connection.execute(f"SELECT id, value FROM fact_values WHERE id IN ({selected})", values)
     return {number: json.loads(value) for number, value in rows}

@@ -101,15 +101,15 @@ class DatabaseWriter:
             with self._connection.begin():
                 if at == math.inf and not self._connection.execute(text(COUNT_NOT_INDEXED)).scalar_one():
                     return None
-                found = self._connection.execute(text(NOT_INDEXED), {"at": at, "limit": limit}).fetchall()
-            self._run(add_statements(derive_missing(found)))
+                rows = self._connection.execute(text(NOT_INDEXED), {"at": at, "limit": limit}).fetchall()
+            self._run(add_statements(derive_missing(rows)))
         except SQLAlchemyError as error:
             if not _is_about_a_row(
                 error
             ):  # such as one whose turn was deleted meanwhile: the others get theirs the next time
                 self.close()
                 raise Unreachable(describe_error(error)) from None
-        return float(found[-1][1]) if len(found) == limit else None
+        return float(rows[-1][1]) if len(rows) == limit else None
 
     def expire(self, before: float) -> None:
         """Delete what started before that Unix time.
@@ -160,14 +160,15 @@ def connect(database: Database) -> Iterator[backend.Connection]:
     try:
         with _engine(database).connect() as connection:
             connection.execution_options(isolation_level="AUTOCOMMIT")
-            there = version(connection, database)
-            if there == 0:
+            schema = version(connection, database)
+            if schema == 0:
                 raise TraceError(
                     f"{database}: no traces there; has the proxy answered anything, and is privacy.store not none?"
                 )
-            if there < VERSION:
+            if schema < VERSION:
                 raise TraceError(
-                    f"{database}: is of an earlier version of caf (schema {there}, not {VERSION}); `caf serve` brings it up to date"
+                    f"{database}: is of an earlier version of caf (schema {schema}, not {VERSION}); "
+                    "`caf serve` brings it up to date"
                 )
             yield _SqlConnection(connection)
     except SQLAlchemyError as error:
@@ -178,8 +179,8 @@ def describe_error(error: Exception) -> str:
     """Return the driver's message as one line, without values and details, which quote rows."""
     original = error.orig if isinstance(error, DBAPIError) else None
     diagnosis = getattr(original, "diag", None)
-    told = getattr(diagnosis, "message_primary", None) or str(original or "").partition("\n")[0]
-    return told or type(error).__name__
+    message = getattr(diagnosis, "message_primary", None) or str(original or "").partition("\n")[0]
+    return message or type(error).__name__
 
 
 def _is_about_a_row(error: Exception) -> bool:
@@ -200,8 +201,8 @@ def _engine(database: Database) -> Engine:
                 f"privacy.password_env: the environment variable {database.password_env!r} is not set; export it before starting"
             )
     url = make_url(database.url).set(drivername="postgresql+psycopg", password=password)
-    given = {name: value for name, value in _LINK.items() if name not in url.query}
-    return create_engine(url, poolclass=NullPool, connect_args=given, hide_parameters=True)
+    connect_args = {name: value for name, value in _LINK.items() if name not in url.query}
+    return create_engine(url, poolclass=NullPool, connect_args=connect_args, hide_parameters=True)
 
 
 def _close(connection: Connection) -> None:

@@ -73,7 +73,7 @@ class AlarmCount:
 
 def search_emergencies(
     backend: TraceBackend,
-    wanted: TurnFilter,
+    turn_filter: TurnFilter,
     *,
     only_open: bool = False,
     before: int | None = None,
@@ -84,7 +84,7 @@ def search_emergencies(
 
     Args:
         backend: Where the traces are.
-        wanted: The filter; without `alarm` it is both.
+        turn_filter: The filter; without `alarm` it is both.
         only_open: Leave out those that a person has labelled.
         before: The `next` of the page before; None: the first page.
         limit: How many at most.
@@ -93,12 +93,12 @@ def search_emergencies(
     Raises:
         TraceError: The traces are not there or not readable.
     """
-    wanted = replace(wanted, alarm=wanted.alarm or "any")
-    open_ones = replace(wanted, labelling="unlabelled", labelled_judge=EMERGENCY_JUDGE)
-    page = search_turns(backend, open_ones if only_open else wanted, before=before, limit=limit, texts=texts)
+    turn_filter = replace(turn_filter, alarm=turn_filter.alarm or "any")
+    open_ones = replace(turn_filter, labelling="unlabelled", labelled_judge=EMERGENCY_JUDGE)
+    page = search_turns(backend, open_ones if only_open else turn_filter, before=before, limit=limit, texts=texts)
     with open_backend(backend, "ro") as connection:
-        which, values = select_values(connection, "turns", [turn.line.turn_id for turn in page.turns], "text")
-        rows = connection.execute(f"SELECT turn_id, body FROM turns WHERE turn_id IN ({which})", values)
+        selected, values = select_values(connection, "turns", [turn.line.turn_id for turn in page.turns], "text")
+        rows = connection.execute(f"SELECT turn_id, body FROM turns WHERE turn_id IN ({selected})", values)
         traces = {turn_id: decode(body) for turn_id, body in rows}
         count = FactQuery(connection, open_ones).count()
     return Inbox(
@@ -119,26 +119,31 @@ def count_open(backend: TraceBackend, chatbots: frozenset[str]) -> int:
     Raises:
         TraceError: The traces are not there or not readable.
     """
-    wanted = TurnFilter(chatbots, alarm="any", labelling="unlabelled", labelled_judge=EMERGENCY_JUDGE)
+    turn_filter = TurnFilter(chatbots, alarm="any", labelling="unlabelled", labelled_judge=EMERGENCY_JUDGE)
     with open_backend(backend, "ro") as connection:
-        return FactQuery(connection, wanted).count()
+        return FactQuery(connection, turn_filter).count()
 
 
-def count_alarms(backend: TraceBackend, wanted: TurnFilter) -> list[AlarmCount]:
+def count_alarms(backend: TraceBackend, turn_filter: TurnFilter) -> list[AlarmCount]:
     """Return what the emergencies and concerns that a filter matches came to, the most frequent first.
 
     Raises:
         TraceError: The traces are not there or not readable.
     """
-    wanted = replace(wanted, alarm=wanted.alarm or "any", labelling=None)
+    turn_filter = replace(turn_filter, alarm=turn_filter.alarm or "any", labelling=None)
     with open_backend(backend, "ro") as connection:
-        counts = {group: AlarmCount(*group, turns) for group, turns in _groups(connection, wanted).items()}
-        given = labels_of(connection)
-        said = {turn: label.verdict for turn, of in given.items() for label in of if label.judge == EMERGENCY_JUDGE}
-        denied = {turn for turn, verdict in said.items() if verdict == "accept"}
-        for group, turns in _groups(connection, wanted, said.keys() - denied).items():
+        counts = {group: AlarmCount(*group, turns) for group, turns in _groups(connection, turn_filter).items()}
+        labels_by_turn = labels_of(connection)
+        verdict_by_turn = {
+            turn: label.verdict
+            for turn, labels in labels_by_turn.items()
+            for label in labels
+            if label.judge == EMERGENCY_JUDGE
+        }
+        denied = {turn for turn, verdict in verdict_by_turn.items() if verdict == "accept"}
+        for group, turns in _groups(connection, turn_filter, verdict_by_turn.keys() - denied).items():
             counts[group].confirmed = turns
-        for group, turns in _groups(connection, wanted, denied).items():
+        for group, turns in _groups(connection, turn_filter, denied).items():
             counts[group].false_alarms = turns
     return sorted(counts.values(), key=lambda one: (-one.turns, one.alarm, one.kind, one.layer or ""))
 
@@ -158,13 +163,13 @@ def _signs(trace: dict[str, Any], texts: bool) -> Iterator[SeenSign]:
 
 
 def _groups(
-    connection: Connection, wanted: TurnFilter, turns: set[str] | None = None
+    connection: Connection, turn_filter: TurnFilter, turns: set[str] | None = None
 ) -> Mapping[tuple[str, str, str | None], int]:
-    query = FactQuery(connection, wanted)
+    query = FactQuery(connection, turn_filter)
     where, values = query.where, query.values
     if turns is not None:
-        which, more = select_values(connection, "of_turns", turns, "text")
-        where, values = f"{where} AND t.turn_id IN ({which})", values | more
+        selected, more = select_values(connection, "of_turns", turns, "text")
+        where, values = f"{where} AND t.turn_id IN ({selected})", values | more
     rows = connection.execute(
         f"SELECT t.alarm, t.kind, t.layer, count(*) FROM {query.tables} WHERE {where} GROUP BY 1, 2, 3", values
     )

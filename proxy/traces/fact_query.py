@@ -63,12 +63,12 @@ class TurnFilter:
 class FactQuery:
     """A filter as SQL, for one connection."""
 
-    def __init__(self, connection: Connection, wanted: TurnFilter) -> None:
+    def __init__(self, connection: Connection, turn_filter: TurnFilter) -> None:
         self._connection = connection
         self._database = not isinstance(connection, sqlite3.Connection)
         self.values: dict[str, Any] = {}
-        self._words = list(dict.fromkeys(fold(wanted.words).split()))
-        self.conditions = [*self._plain_conditions(wanted), *self._looked_up_conditions(wanted)]
+        self._words = list(dict.fromkeys(fold(turn_filter.words).split()))
+        self.conditions = [*self._plain_conditions(turn_filter), *self._looked_up_conditions(turn_filter)]
 
     def ids(self, before: int | None, limit: int) -> list[int]:
         """Return the ids of matching turns, the newest first."""
@@ -104,51 +104,51 @@ class FactQuery:
         )
         return [id for (id,) in rows]
 
-    def _plain_conditions(self, wanted: TurnFilter) -> Iterable[str]:
+    def _plain_conditions(self, turn_filter: TurnFilter) -> Iterable[str]:
         if self._words:
             yield "t.id = x.id"
             for number, word in enumerate(self._words):
                 yield self._contains(f"w{number}", word)
-        if wanted.chatbots is not None:
-            yield f"t.chatbot IN ({self._list('chatbot', sorted(wanted.chatbots))})"
-        if wanted.outcomes:
-            named = self._list("outcome", sorted(wanted.outcomes))
+        if turn_filter.chatbots is not None:
+            yield f"t.chatbot IN ({self._list('chatbot', sorted(turn_filter.chatbots))})"
+        if turn_filter.outcomes:
+            named = self._list("outcome", sorted(turn_filter.outcomes))
             yield f"({OUTCOME}) IN ({named})"
-        if wanted.alarm is not None or wanted.danger is not None:
+        if turn_filter.alarm is not None or turn_filter.danger is not None:
             yield "t.alarm IS NOT NULL"
-        if wanted.danger is not None:
-            yield f"t.kind = {self._value('danger', wanted.danger)}"
-        if wanted.alarm not in (None, "any"):
-            yield f"t.alarm = {self._value('alarm', wanted.alarm)}"
-        for name, flag in (("mended", wanted.mended), ("no_source", wanted.no_source)):
+        if turn_filter.danger is not None:
+            yield f"t.kind = {self._value('danger', turn_filter.danger)}"
+        if turn_filter.alarm not in (None, "any"):
+            yield f"t.alarm = {self._value('alarm', turn_filter.alarm)}"
+        for name, flag in (("mended", turn_filter.mended), ("no_source", turn_filter.no_source)):
             if flag is not None:
                 yield f"t.{name} = {int(flag)}"
-        if wanted.key is not None:
-            yield f"t.key_id = {self._value('key', wanted.key)}"
+        if turn_filter.key is not None:
+            yield f"t.key_id = {self._value('key', turn_filter.key)}"
         along = "x" if self._words else "t"
-        if wanted.since is not None:
-            yield f"{along}.id >= {self._value('since_id', first_id(wanted.since))}"
-            yield f"t.started >= {self._value('since', wanted.since)}"
-        if wanted.until is not None:
-            yield f"{along}.id < {self._value('until_id', first_id(wanted.until + 0.002))}"
-            yield f"t.started < {self._value('until', wanted.until)}"
+        if turn_filter.since is not None:
+            yield f"{along}.id >= {self._value('since_id', first_id(turn_filter.since))}"
+            yield f"t.started >= {self._value('since', turn_filter.since)}"
+        if turn_filter.until is not None:
+            yield f"{along}.id < {self._value('until_id', first_id(turn_filter.until + 0.002))}"
+            yield f"t.started < {self._value('until', turn_filter.until)}"
 
-    def _looked_up_conditions(self, wanted: TurnFilter) -> Iterable[str]:
-        if (wanted.judge, wanted.rule, wanted.verdict) != (None, None, None):
-            yield f"t.verdicts IN ({self._items('verdicts', self._values_with(wanted), 'bigint')})"
-        if wanted.cited is not None:
-            yield f"t.cited IN ({self._items('cited', self._citations_of(wanted.cited), 'bigint')})"
-        if wanted.conversation is not None:
-            of = f"conversation_id = {self._value('conversation', wanted.conversation)}"
-            yield f"t.turn_id IN (SELECT turn_id FROM turns WHERE {of})"
-        if wanted.id_begins:
-            first = self._value("first", wanted.id_begins)
-            last = self._value("last", wanted.id_begins + "\U0010ffff")
+    def _looked_up_conditions(self, turn_filter: TurnFilter) -> Iterable[str]:
+        if (turn_filter.judge, turn_filter.rule, turn_filter.verdict) != (None, None, None):
+            yield f"t.verdicts IN ({self._items('verdicts', self._values_with(turn_filter), 'bigint')})"
+        if turn_filter.cited is not None:
+            yield f"t.cited IN ({self._items('cited', self._citations_of(turn_filter.cited), 'bigint')})"
+        if turn_filter.conversation is not None:
+            condition = f"conversation_id = {self._value('conversation', turn_filter.conversation)}"
+            yield f"t.turn_id IN (SELECT turn_id FROM turns WHERE {condition})"
+        if turn_filter.id_begins:
+            first = self._value("first", turn_filter.id_begins)
+            last = self._value("last", turn_filter.id_begins + "\U0010ffff")
             begins = f"SELECT turn_id FROM turns WHERE {{0}} >= {first} AND {{0}} < {last}"
             yield f"t.turn_id IN ({begins.format('turn_id')} UNION ALL {begins.format('conversation_id')})"
-        if wanted.labelling is not None:
-            turns = self._items("labelled", self._labelled(wanted.labelling, wanted.labelled_judge), "text")
-            yield f"t.turn_id {'NOT IN' if wanted.labelling == 'unlabelled' else 'IN'} ({turns})"
+        if turn_filter.labelling is not None:
+            turns = self._items("labelled", self._labelled(turn_filter.labelling, turn_filter.labelled_judge), "text")
+            yield f"t.turn_id {'NOT IN' if turn_filter.labelling == 'unlabelled' else 'IN'} ({turns})"
 
     def _contains(self, name: str, word: str) -> str:
         if not self._database:
@@ -163,9 +163,9 @@ class FactQuery:
         """Tell whether somebody has made an index of pg_trgm, which serves LIKE alone."""
         return self._connection.execute(_TRIGRAMS).fetchone() is not None
 
-    def _values_with(self, wanted: TurnFilter) -> list[int]:
+    def _values_with(self, turn_filter: TurnFilter) -> list[int]:
         """Return the sets of verdicts that have one as wanted."""
-        asked = (wanted.judge, wanted.verdict, wanted.rule)
+        wanted_values = (turn_filter.judge, turn_filter.verdict, turn_filter.rule)
         used = self._connection.execute(
             "SELECT id, value FROM fact_values WHERE id IN (SELECT verdicts FROM turn_facts)"
         )
@@ -173,7 +173,10 @@ class FactQuery:
             id
             for id, value in used
             if any(
-                all(given in (None, said) for given, said in zip(asked, (judge, verdict, rule), strict=True))
+                all(
+                    expected in (None, actual)
+                    for expected, actual in zip(wanted_values, (judge, verdict, rule), strict=True)
+                )
                 for judge, _, verdict, rule in json.loads(value)
             )
         ]
@@ -185,12 +188,15 @@ class FactQuery:
 
     def _labelled(self, labelling: Labelling, judge: str | None) -> list[str]:
         """Return the ids of turns with a label; for false alarms, of those where a person denies what a judge has flagged."""
-        given = {
-            turn: [one for one in of if judge in (None, one.judge)] for turn, of in labels_of(self._connection).items()
+        labels_by_turn = {
+            turn: [one for one in labels if judge in (None, one.judge)]
+            for turn, labels in labels_of(self._connection).items()
         }
         if labelling != "false_alarm":
-            return [turn for turn, of in given.items() if of]
-        denied = {turn: {one.judge for one in of if one.verdict == "accept"} for turn, of in given.items()}
+            return [turn for turn, labels in labels_by_turn.items() if labels]
+        denied = {
+            turn: {one.judge for one in labels if one.verdict == "accept"} for turn, labels in labels_by_turn.items()
+        }
         rows = self._connection.execute(
             "SELECT t.turn_id, v.value FROM turn_facts t JOIN fact_values v ON v.id = t.flagged "
             f"WHERE t.turn_id IN ({self._items('denied', [turn for turn, judges in denied.items() if judges], 'text')})",

@@ -80,9 +80,9 @@ class FileWriter:
         connection = self._usable()
         if at == math.inf and not connection.execute(COUNT_NOT_INDEXED).fetchone()[0]:  # much the faster question
             return None
-        found = connection.execute(NOT_INDEXED, {"at": at, "limit": limit}).fetchall()
-        self._commit(add_statements(derive_missing(found)))
-        return found[-1][1] if len(found) == limit else None
+        rows = connection.execute(NOT_INDEXED, {"at": at, "limit": limit}).fetchall()
+        self._commit(add_statements(derive_missing(rows)))
+        return rows[-1][1] if len(rows) == limit else None
 
     def _commit(self, statements: Sequence[tuple[str, Sequence[dict[str, Any]]]]) -> None:
         connection = self._usable()

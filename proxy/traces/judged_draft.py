@@ -34,10 +34,10 @@ def choices_of(trace: Json) -> list[int]:
 
 def check_choice(trace: Json, choice: int) -> None:
     """Raises: TracedTurnError: the turn has no such choice."""
-    there = choices_of(trace)
-    if choice not in there:
+    choices = choices_of(trace)
+    if choice not in choices:
         raise TracedTurnError(
-            f"the turn {trace['turn_id']} has no choice {choice}: its choices are {', '.join(map(str, there))}"
+            f"the turn {trace['turn_id']} has no choice {choice}: its choices are {', '.join(map(str, choices))}"
         )
 
 
@@ -79,6 +79,6 @@ def documents_of(trace: Json, choice: int) -> dict[str, Source]:
 
 def no_draft(trace: Json, choice: int) -> TracedTurnError:
     """Return the error that says that a choice has no draft."""
-    there = sorted({attempt["choice"] for attempt in trace["attempts"]})
-    which = f"its choices are {', '.join(map(str, there))}" if there else "it was answered without one"
-    return TracedTurnError(f"the turn {trace['turn_id']} has no draft of choice {choice}: {which}")
+    choices = sorted({attempt["choice"] for attempt in trace["attempts"]})
+    hint = f"its choices are {', '.join(map(str, choices))}" if choices else "it was answered without one"
+    return TracedTurnError(f"the turn {trace['turn_id']} has no draft of choice {choice}: {hint}")

@@ -93,8 +93,8 @@ def _rows(
     where = "TRUE"
     values: dict[str, str] = {}
     if turns is not None:
-        which, values = select_values(connection, "turns", turns, "text")
-        where = f"turn_id IN ({which})"
+        selected, values = select_values(connection, "turns", turns, "text")
+        where = f"turn_id IN ({selected})"
     columns = f"turn_id, judge, verdict, choice, note, labelled, {sections}"
     rows = connection.execute(f"SELECT {columns} FROM labels WHERE {where} ORDER BY rowid", values)
     for turn_id, judge, verdict, choice, note, labelled, texts in rows:
@@ -105,7 +105,7 @@ def _rows(
         yield turn_id, Label(judge, verdict, choice, note, labelled, cited)
 
 
-def as_data(given: Iterable[Label]) -> list[dict[str, Any]]:
+def as_data(labels: Iterable[Label]) -> list[dict[str, Any]]:
     """Return labels for programs; the texts of the sections are the scenario's, not theirs."""
     fields = ("judge", "verdict", "choice", "note", "labelled")
-    return [{field: getattr(label, field) for field in fields} for label in given]
+    return [{field: getattr(label, field) for field in fields} for label in labels]

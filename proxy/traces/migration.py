@@ -25,8 +25,8 @@ def migrate(connection: Connection, database: Database) -> None:
         return
     connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'"))
     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LOCK})
-    there = version(connection, database)  # another worker may have been faster
-    for number, step in enumerate(STEPS[there:], there + 1):
+    schema = version(connection, database)  # another worker may have been faster
+    for number, step in enumerate(STEPS[schema:], schema + 1):
         for statement in step:
             connection.execute(text(statement))
         if number == 1:
@@ -41,9 +41,9 @@ def version(connection: Connection, database: Database) -> int:
     Raises:
         TraceError: It is later than this program's, or the tables are another program's.
     """
-    there = connection.execute(text(_THERE)).scalars().all()
-    if "caf_schema" not in there:
-        if there:
+    tables = connection.execute(text(_THERE)).scalars().all()
+    if "caf_schema" not in tables:
+        if tables:
             raise TraceError(f"{database}: has a table `turns` of another program; give traces a database of their own")
         return 0
     number: int = connection.execute(text("SELECT version FROM caf_schema")).scalar_one()

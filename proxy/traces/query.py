@@ -69,15 +69,15 @@ def list_turns(
     with open_backend(backend, "ro") as connection:
         if conversation is not None:
             conversation = resolve(connection, "conversation_id", conversation)
-        wanted = {"chatbot": chatbot, "outcome": outcome, "conversation_id": conversation}
-        values: dict[str, Any] = {column: value for column, value in wanted.items() if value is not None}
+        filters = {"chatbot": chatbot, "outcome": outcome, "conversation_id": conversation}
+        values: dict[str, Any] = {column: value for column, value in filters.items() if value is not None}
         conditions = [f"{column} = :{column}" for column in values]
         if since is not None:
             conditions.append("started >= :since")
             values["since"] = since
         if turns is not None:
-            which, ids = select_values(connection, "turns", turns, "text")
-            conditions.append(f"turn_id IN ({which})")
+            selected, ids = select_values(connection, "turns", turns, "text")
+            conditions.append(f"turn_id IN ({selected})")
             values |= ids
         where = " AND ".join(conditions) or "TRUE"
         rows = connection.execute(
@@ -97,8 +97,8 @@ def show(backend: TraceBackend, turn_id: str) -> dict[str, Any]:
         TraceError: The traces are not there or not readable, or no turn or more than one has that id.
     """
     with open_backend(backend, "ro") as connection:
-        found = resolve(connection, "turn_id", turn_id)
-        (body,) = connection.execute("SELECT body FROM turns WHERE turn_id = :id", {"id": found}).fetchone()
+        full_id = resolve(connection, "turn_id", turn_id)
+        (body,) = connection.execute("SELECT body FROM turns WHERE turn_id = :id", {"id": full_id}).fetchone()
         return decode(body)
 
 
@@ -164,9 +164,9 @@ def purge(
             raise TypeError("purge needs to be told what")
         where, value = condition
         chosen = {"value": value, "before": begun_before}
-        gone = connection.execute(f"DELETE FROM turns WHERE {where} AND started < :before", chosen).rowcount
-        _scrub(backend, connection, gone)
-        return gone
+        deleted_count = connection.execute(f"DELETE FROM turns WHERE {where} AND started < :before", chosen).rowcount
+        _scrub(backend, connection, deleted_count)
+        return deleted_count
 
 
 def resolve(connection: Connection, column: Literal["turn_id", "conversation_id"], begins: str) -> str:
@@ -175,7 +175,7 @@ def resolve(connection: Connection, column: Literal["turn_id", "conversation_id"
     Raises:
         TraceError: There is none, or more than one.
     """
-    what = "turn" if column == "turn_id" else "conversation"
+    noun = "turn" if column == "turn_id" else "conversation"
     rows = connection.execute(
         f"SELECT DISTINCT {column} FROM turns WHERE {column} >= :first AND {column} < :last ORDER BY {column} LIMIT 3",
         {"first": begins, "last": begins + "\U0010ffff"},
@@ -184,8 +184,8 @@ def resolve(connection: Connection, column: Literal["turn_id", "conversation_id"
     if begins in ids or len(ids) == 1:
         return begins if begins in ids else ids[0]
     if not ids:
-        raise TraceError(f"no {what} has the id {begins!r}; `caf trace list` shows those that are kept")
-    raise TraceError(f"{begins!r} begins more than one {what} id: {', '.join(ids)}")
+        raise TraceError(f"no {noun} has the id {begins!r}; `caf trace list` shows those that are kept")
+    raise TraceError(f"{begins!r} begins more than one {noun} id: {', '.join(ids)}")
 
 
 def select_values(
@@ -193,8 +193,8 @@ def select_values(
 ) -> tuple[str, dict[str, str]]:
     """Return a query that yields these values, however many, and what to bind to `name` for it."""
     is_file = isinstance(connection, sqlite3.Connection)
-    each, json_type = ("json_each", "text") if is_file else ("json_array_elements_text", "json")
-    query = f"SELECT CAST(value AS {type}) FROM {each}(CAST(:{name} AS {json_type}))"
+    function, json_type = ("json_each", "text") if is_file else ("json_array_elements_text", "json")
+    query = f"SELECT CAST(value AS {type}) FROM {function}(CAST(:{name} AS {json_type}))"
     return query, {name: json.dumps([*values])}
 
 
@@ -215,13 +215,13 @@ def open_backend(backend: TraceBackend, mode: Literal["ro", "rw"]) -> Iterator[C
             yield file
 
 
-def _scrub(backend: TraceBackend, connection: Connection, gone: int) -> None:
+def _scrub(backend: TraceBackend, connection: Connection, deleted_count: int) -> None:
     """Raises: TraceError: the text of what was deleted is still there."""
     if not isinstance(connection, sqlite3.Connection):
         connection.execute("VACUUM turns, turn_facts, turn_texts")
     elif not trace_file.scrub(connection):
         raise TraceError(
-            f"{backend}: {gone} turns are deleted, but their text is still in {backend}-wal, because another "
+            f"{backend}: {deleted_count} turns are deleted, but their text is still in {backend}-wal, because another "
             "program is reading the file; end that and run the same command again"
         )
 

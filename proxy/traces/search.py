@@ -71,7 +71,7 @@ class Neighbours:
 
 
 def search_turns(
-    backend: TraceBackend, wanted: TurnFilter, *, before: int | None = None, limit: int = 50, texts: bool = False
+    backend: TraceBackend, turn_filter: TurnFilter, *, before: int | None = None, limit: int = 50, texts: bool = False
 ) -> Page:
     """Return a page of the turns that a filter matches, the newest first.
 
@@ -79,7 +79,7 @@ def search_turns(
 
     Args:
         backend: Where the traces are.
-        wanted: The filter.
+        turn_filter: The filter.
         before: The `next` of the page before; None: the first page.
         limit: How many turns at most.
         texts: Whether to read messages and replies as well.
@@ -88,7 +88,7 @@ def search_turns(
         TraceError: The traces are not there or not readable.
     """
     with open_backend(backend, "ro") as connection:
-        query = FactQuery(connection, wanted)
+        query = FactQuery(connection, turn_filter)
         most = limit if before is not None else max(limit, COUNT_TO)
         ids = query.ids(before, most + 1)
         page = ids[:limit]
@@ -101,7 +101,7 @@ def search_turns(
         )
 
 
-def find_neighbours(backend: TraceBackend, wanted: TurnFilter, turn_id: str) -> Neighbours:
+def find_neighbours(backend: TraceBackend, turn_filter: TurnFilter, turn_id: str) -> Neighbours:
     """Return the turns next to one among those that a filter matches; it need not match itself.
 
     Raises:
@@ -112,7 +112,7 @@ def find_neighbours(backend: TraceBackend, wanted: TurnFilter, turn_id: str) -> 
         if row is None:
             return Neighbours(None, None)
         (place,) = row
-        query = FactQuery(connection, wanted)
+        query = FactQuery(connection, turn_filter)
         newer, older = query.ids_after(place, 1), query.ids(place, 1)
         names = _turn_ids(connection, [*newer, *older])
         return Neighbours(names.get(newer[0]) if newer else None, names.get(older[0]) if older else None)
@@ -157,17 +157,17 @@ _SHOWN = (
 
 def _read_turns(connection: Connection, ids: Sequence[int], texts: bool) -> list[ListedTurn]:
     """Return turns by their ids, in this order; those that were deleted meanwhile are left out."""
-    which, values = select_values(connection, "ids", ids, "bigint")
+    selected, values = select_values(connection, "ids", ids, "bigint")
     statement = (
         f"SELECT {_SHOWN}{', u.body' if texts else ''} FROM turn_facts t JOIN turns u ON u.turn_id = t.turn_id "
-        f"JOIN fact_values v ON v.id = t.verdicts WHERE t.id IN ({which}) ORDER BY t.id DESC"
+        f"JOIN fact_values v ON v.id = t.verdicts WHERE t.id IN ({selected}) ORDER BY t.id DESC"
     )
     rows = [*connection.execute(statement, values)]
-    given = labels_of(connection, [row[1] for row in rows])
-    return [_listed(row, given) for row in rows]
+    labels_by_turn = labels_of(connection, [row[1] for row in rows])
+    return [_listed(row, labels_by_turn) for row in rows]
 
 
-def _listed(row: Any, given: Mapping[str, Sequence[Label]]) -> ListedTurn:
+def _listed(row: Any, labels_by_turn: Mapping[str, Sequence[Label]]) -> ListedTurn:
     (id, turn_id, conversation_id, started, chatbot, number, outcome, would, error, ms, prompt_tokens, completion_tokens,
      key_id, filter, alarm, kind, layer, mended, no_source, calls, cost, verdicts, *body) = row  # fmt: skip
     trace: dict[str, Any] = decode(body[0]) if body else {"user_message": "", "replies": []}
@@ -187,14 +187,14 @@ def _listed(row: Any, given: Mapping[str, Sequence[Label]]) -> ListedTurn:
         no_source=bool(no_source),
         calls=calls,
         cost=cost,
-        labels=tuple(given.get(turn_id, ())),
+        labels=tuple(labels_by_turn.get(turn_id, ())),
         message=trace["user_message"],
         reply=next((reply for reply in trace["replies"] if reply), ""),
     )  # fmt: skip
 
 
 def _turn_ids(connection: Connection, ids: Sequence[int]) -> dict[int, str]:
-    which, values = select_values(connection, "ids", ids, "bigint")
+    selected, values = select_values(connection, "ids", ids, "bigint")
     return dict(
-        tuple(row) for row in connection.execute(f"SELECT id, turn_id FROM turn_facts WHERE id IN ({which})", values)
+        tuple(row) for row in connection.execute(f"SELECT id, turn_id FROM turn_facts WHERE id IN ({selected})", values)
     )

@@ -76,12 +76,12 @@ class TraceStore:
             return
         size = len(trace.user_message) + sum(len(attempt.text) for attempt in trace.attempts)
         with self._lock:
-            why = self._refusal(size)
-            if why is None:
+            reason = self._refusal(size)
+            if reason is None:
                 self._waiting.append((trace, size))
                 self._characters += size
-        if why is not None:
-            self._drop(1, why)
+        if reason is not None:
+            self._drop(1, reason)
         elif not self._arrived.is_set():
             self._arrived.set()
         elif len(self._waiting) >= ENOUGH and not self._enough.is_set():
@@ -190,13 +190,13 @@ class TraceStore:
 
     def _row(self, trace: Trace) -> Row | None:
         try:
-            kept = redact(trace) if self._store == "redacted" else trace
-            body = trace_file.encode(kept)
+            entry = redact(trace) if self._store == "redacted" else trace
+            body = trace_file.encode(entry)
         except Exception:  # a trace of some odd shape must not cost the others of its batch
             return None
-        row = Row(kept.turn_id, kept.conversation_id, kept.started, kept.chatbot, kept.outcome, body)
+        row = Row(entry.turn_id, entry.conversation_id, entry.started, entry.chatbot, entry.outcome, body)
         try:
-            return row._replace(facts=derive_facts(kept, emergency_kind(trace)))
+            return row._replace(facts=derive_facts(entry, emergency_kind(trace)))
         except Exception:  # nor must its facts cost it
             return row
 
@@ -221,19 +221,19 @@ class TraceStore:
             _log().warning("traces_not_indexed", place=str(self._backend), error=_describe(error))
         return None
 
-    def _wait(self, why: str) -> None:
+    def _wait(self, reason: str) -> None:
         first, self._away = not self._away, True
         if first:
-            _log().warning("traces_wait", place=str(self._backend), reason=why)
+            _log().warning("traces_wait", place=str(self._backend), reason=reason)
 
-    def _drop(self, count: int, why: str) -> None:
+    def _drop(self, count: int, reason: str) -> None:
         if not count:
             return
         with self._lock:
             self.dropped += count
             first, self._in_burst = not self._in_burst, True
         if first:  # a line for each would bury the log
-            _log().warning("traces_dropped", place=str(self._backend), reason=why, dropped=self.dropped)
+            _log().warning("traces_dropped", place=str(self._backend), reason=reason, dropped=self.dropped)
 
 
 def _describe(error: Exception) -> str:

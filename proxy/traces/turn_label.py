@@ -50,8 +50,8 @@ def label_turn(
     except TracedTurnError as error:
         raise UnfitLabel(str(error)) from error
     add(place, trace["turn_id"], Label(judge, verdict, choice, note, time.time(), sections))
-    given = _verdicts(trace, judge, choice)
-    return given[-1] if given else None
+    verdicts = _verdicts(trace, judge, choice)
+    return verdicts[-1] if verdicts else None
 
 
 def _verdicts(trace: dict[str, Any], judge: str, choice: int) -> list[str]:

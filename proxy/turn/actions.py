@@ -65,12 +65,12 @@ async def act(actions: Actions, store: ConversationStore, turn: Turn, identity: 
     if not action["confirmed"]:
         may = _objection(turn, answer, None) is None and _is_whole(first)
         return _with_line(answer, action["prompt"].replace("{code}", action["code"])) if may else answer
-    told = _objection(turn, answer, str(action["code"]))
-    if told is None:
+    result = _objection(turn, answer, str(action["code"]))
+    if result is None:
         with turn.step("act"):
-            told = await actions.finish(_act_once(store, turn, identity, engine, action))
-    turn.results.notes.append(Note("act", f"{action['name']}: {told}"))
-    return _with_line(answer, told, as_json=turn.request.wants_json)
+            result = await actions.finish(_act_once(store, turn, identity, engine, action))
+    turn.results.notes.append(Note("act", f"{action['name']}: {result}"))
+    return _with_line(answer, result, as_json=turn.request.wants_json)
 
 
 async def _act_once(
@@ -80,7 +80,7 @@ async def _act_once(
     done = await store.claim(identity.action_key(action["code"]))
     try:
         async with asyncio.timeout(LIMIT_S):
-            told = await engine.act(action) if done else DONE_BEFORE
+            result = await engine.act(action) if done else DONE_BEFORE
     except TimeoutError:
         log.warning("action failed", turn_id=turn.id, action=action["name"], error="TimeoutError")
         return TOO_LONG
@@ -88,7 +88,7 @@ async def _act_once(
         log.warning("action failed", turn_id=turn.id, action=action["name"], error=error.kind)
         return f"{FAILED}\n{error.reason}" if error.reason else FAILED
     log.info("acted", turn_id=turn.id, action=action["name"], done=done)
-    return told
+    return result
 
 
 def _with_line(answer: Answer, line: str, *, as_json: bool = False) -> Answer:
@@ -122,8 +122,10 @@ def _objection(turn: Turn, answer: Answer, code: str | None) -> str | None:
     if code is None:
         return None
     last = next((message for message in reversed(turn.request.messages) if message.is_reply), None)
-    shown = last is not None and _is_ours(turn, last) and re.search(rf"(?<!\w){re.escape(code)}(?!\w)", last.text)
-    return None if shown else NOT_CONFIRMED
+    is_confirmed = (
+        last is not None and _is_ours(turn, last) and re.search(rf"(?<!\w){re.escape(code)}(?!\w)", last.text)
+    )
+    return None if is_confirmed else NOT_CONFIRMED
 
 
 def _is_whole(delivery: Delivery) -> bool:

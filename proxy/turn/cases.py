@@ -80,10 +80,10 @@ def history(turn: Turn) -> tuple[HistoryMessage, ...]:
     newest: list[HistoryMessage] = []
     for message in reversed(turn.request.messages):
         if message.is_reply:
-            ours = turn.conversation.find_delivered(message) is not None
+            verified = turn.conversation.find_delivered(message) is not None
             newest.append(
                 HistoryMessage(
-                    "assistant", without_citation_lines(message.text) if ours else message.text, verified=ours
+                    "assistant", without_citation_lines(message.text) if verified else message.text, verified=verified
                 )
             )
         elif message.role == "user" and newest:

@@ -54,16 +54,16 @@ class Chatbot:
         own = self.filter
         return [cascade.name for cascade in (*([own.emergency] if own.emergency else ()), *own.on_reply)]
 
-    def contact(self, said: str) -> str:
+    def contact(self, user_text: str) -> str:
         """Return the emergency contact in the language of what was said, else the first one."""
-        return in_language_of(said, self._contacts)
+        return in_language_of(user_text, self._contacts)
 
-    def fallback(self, said: str) -> str:
+    def fallback(self, user_text: str) -> str:
         """Return the fallback message in the language of what was said, else the first one; its contact is in the same."""
         fallbacks, contacts = self.settings.fallback, self._contacts
         languages = contacts if "" in fallbacks else fallbacks
-        spoken = language_of(said, languages) or next(iter(languages))
-        text, contact = (texts.get(spoken) or texts[""] for texts in (fallbacks, contacts))
+        language = language_of(user_text, languages) or next(iter(languages))
+        text, contact = (texts.get(language) or texts[""] for texts in (fallbacks, contacts))
         text = text.strip()
         return text if contact in text else f"{text}\n\n{contact}"
 
@@ -71,28 +71,28 @@ class Chatbot:
     def _contacts(self) -> Mapping[str, str]:
         return self.settings.emergency.contact if self.settings.emergency else {"": ""}
 
-    def statements(self, said: str) -> Statements | None:
+    def statements(self, user_text: str) -> Statements | None:
         """Return the statements that a reply may lack, in the language of what was said, else the first; None: there are none."""
         if not self.settings.statements:
             return None
-        spoken = in_language_of(said, self.settings.statements)
-        return Statements(spoken.not_from_sources, spoken.verify)
+        texts = in_language_of(user_text, self.settings.statements)
+        return Statements(texts.not_from_sources, texts.verify)
 
-    def emergency_text(self, kind: str, said: str) -> str:
+    def emergency_text(self, kind: str, user_text: str) -> str:
         """Return the reply to an emergency: the text for its kind in the language of what was said, else the first one.
 
         Languages whose kind has no text are answered in those of the other kinds: to be understood matters more.
         """
         settings = self.settings.emergency
         if settings is None:
-            return self.fallback(said)
+            return self.fallback(user_text)
         texts: dict[str, str] = {}
         for by_language in (settings.texts.get(kind, {}), *settings.texts.values(), settings.contact):
             for code, text in by_language.items():
                 texts.setdefault(code, text)
-        spoken = language_of(said, texts)
-        if spoken is not None:
-            return texts[spoken]
+        language = language_of(user_text, texts)
+        if language is not None:
+            return texts[language]
         return next(iter((settings.texts.get(kind) or settings.contact).values()))
 
 
@@ -111,9 +111,9 @@ def open_chatbot(blueprint: Blueprint, models: Models) -> Chatbot:
     )
 
 
-def in_language_of(said: str, texts: Mapping[str, T]) -> T:
+def in_language_of(user_text: str, texts: Mapping[str, T]) -> T:
     """Return the one of some texts, by language, that is in the language of what was said, else the first."""
-    return texts[language_of(said, texts) or next(iter(texts))]
+    return texts[language_of(user_text, texts) or next(iter(texts))]
 
 
 def language_of(text: str, among: Iterable[str]) -> str | None:

@@ -20,7 +20,9 @@ def cited_titles(bot: Chatbot, delivery: Delivery) -> list[tuple[str, str]]:
     """Return id and title of the sections and documents a reply cites. A document that is called as a section is shows its id."""
     titles = {section: source.title for section, source in bot.sections.items()}
     if delivery.documents:
-        taken = {title.casefold() for title in titles.values()}
-        for one in delivery.documents:
-            titles[one.id] = f"{one.title} ({one.id})" if one.title.casefold() in taken else one.title
+        document_titles = {title.casefold() for title in titles.values()}
+        for document in delivery.documents:
+            titles[document.id] = (
+                f"{document.title} ({document.id})" if document.title.casefold() in document_titles else document.title
+            )
     return [(source, titles[source]) for source in delivery.citations if source in titles]

@@ -69,13 +69,13 @@ async def _redraft(turn: Turn, index: int, text: str, with_tools: bool) -> tuple
     kind: Kind = "draft"
     while True:
         parsed = parse_draft(turn, text)
-        wanted = _requested_sources(turn, parsed)[:requests]
-        problems = [] if wanted or with_tools else _problems(turn, parsed)
+        requested = _requested_sources(turn, parsed)[:requests]
+        problems = [] if requested or with_tools else _problems(turn, parsed)
         attempt = _attempt(turn, kind, index, parsed, problems)
         turn.results.attempts.append(attempt)
-        if wanted:
-            requests -= len(wanted)
-            turn = turn.with_sources(retrieve_requested(turn, wanted))
+        if requested:
+            requests -= len(requested)
+            turn = turn.with_sources(retrieve_requested(turn, requested))
             again = await _ask_again(turn, index)
         elif not problems or redrafts == MAX_REDRAFTS or turn.committed(index).text:
             return turn, text, attempt

@@ -38,8 +38,8 @@ def read_request_evidence(
     Raises:
         BadRequest: A document is none, or they are too many or too long.
     """
-    given = request.raw.get("documents") if "documents" in settings.evidence else None
-    documents = [] if given is None else _as_list(given)
+    value = request.raw.get("documents") if "documents" in settings.evidence else None
+    documents = [] if value is None else _as_list(value)
     places = _newest_tool_results(request.messages) if "tools" in settings.evidence else []
     # Before anything is made of them: a client may send as much as a request holds.
     _check_count(len(documents) + len(places), settings.document_limits)
@@ -76,9 +76,9 @@ def with_upstream_evidence(turn: Turn, choice: Body) -> Turn:
     if "upstream" not in settings.evidence or not trusted:
         return turn
     before = [document for document in turn.documents if document.id not in turn.own_ids.values()]
-    brought = _read_upstream_documents(choice, len(before), settings.document_limits)
-    own_ids = {name: document.id for name, document in brought.items()}
-    return replace(turn, documents=(*before, *brought.values()), own_ids=own_ids)
+    new_documents = _read_upstream_documents(choice, len(before), settings.document_limits)
+    own_ids = {name: document.id for name, document in new_documents.items()}
+    return replace(turn, documents=(*before, *new_documents.values()), own_ids=own_ids)
 
 
 def _read_upstream_documents(choice: Body, already: int, limits: DocumentLimits) -> Mapping[str, Source]:
@@ -89,55 +89,55 @@ def _read_upstream_documents(choice: Body, already: int, limits: DocumentLimits)
         already: How many documents the turn has.
         limits: Of documents in a turn.
     """
-    given = choice["message"].get("documents")
+    entries = choice["message"].get("documents")
     documents: dict[str, Source] = {}
     left = limits.bytes
-    for one in given if isinstance(given, list) else ():
-        if not isinstance(one, dict) or not isinstance(text := one.get("text"), str) or not text.strip():
+    for entry in entries if isinstance(entries, list) else ():
+        if not isinstance(entry, dict) or not isinstance(text := entry.get("text"), str) or not text.strip():
             continue
         left -= _bytes(text)
         if left < 0 or already + len(documents) == limits.count:
             break
         number = already + len(documents) + 1
-        documents[str(one.get("id") or number)] = _document(number, one.get("title"), text, True)
+        documents[str(entry.get("id") or number)] = _document(number, entry.get("title"), text, True)
     return documents
 
 
 def shown_documents(documents: Sequence[Source], tool_messages: Mapping[int, str]) -> str:
     """Return what the chatbot is shown of its documents; those that stand in its history already are not repeated."""
-    new = [document.shown for document in documents if document.id not in tool_messages.values()]
+    new = [document.prompt_text for document in documents if document.id not in tool_messages.values()]
     return "\n\n".join((NOTE, *new)) if documents else ""
 
 
-def _as_list(given: Any) -> list[Any]:
-    if not isinstance(given, list):
+def _as_list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
         raise BadRequest(
             "documents: must be a list of objects with `text`, and `id` and `title` if they have any.",
             param="documents",
         )
-    return given
+    return value
 
 
-def _read_document(given: Any, field: str) -> tuple[Any, str]:
+def _read_document(value: Any, field: str) -> tuple[Any, str]:
     """Return title and text."""
-    if not isinstance(given, dict):
+    if not isinstance(value, dict):
         raise BadRequest(f"{field}: must be an object with `text`.", param=field)
-    text = given.get("text")
+    text = value.get("text")
     if not isinstance(text, str) or not text.strip():
         raise BadRequest(f"{field}.text: must be a text that is not empty.", param=f"{field}.text")
     for name in ("id", "title"):
-        if not isinstance(given.get(name), str | int | None):
+        if not isinstance(value.get(name), str | int | None):
             raise BadRequest(f"{field}.{name}: must be a text.", param=f"{field}.{name}")
-    return given.get("title") or given.get("id"), text
+    return value.get("title") or value.get("id"), text
 
 
 def _document(number: int, title: Any, text: str, trusted: bool) -> Source:
     return Source(f"doc:{number}", _as_title(title) or f"Document {number}", "", text, trusted=trusted)
 
 
-def _as_title(given: Any) -> str:
+def _as_title(value: Any) -> str:
     """Return a title as a line that users may be shown: no markup, no command, nothing invisible, nothing that turns it round."""
-    written = str("" if given is None else given)[: 4 * MAX_TITLE_CHARS]
+    written = str("" if value is None else value)[: 4 * MAX_TITLE_CHARS]
     visible = "".join(c for c in written if c.isspace() or unicodedata.category(c)[0] != "C")
     return " ".join(neutralise(visible).translate(_MARKUP).split())[:MAX_TITLE_CHARS]
 

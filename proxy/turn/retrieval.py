@@ -25,13 +25,15 @@ async def retrieve(turn: Turn) -> Retrieval | None:
     if settings.selector == "lexical":
         chosen = bot.lexical.choose(turn.user_message, turn.earlier[-2:], settings.max_requests)
         return _retrieval(turn, in_use, [SelectedSource(c.id, "lexical", c.reason) for c in chosen])
-    said = [{"role": s.speaker, "content": s.text} for s in history(turn)]
-    picked = await select(
-        bot.models, settings.selector, turn.user_message, said, bot.lexical, settings.max_requests, turn.ledger
+    messages = [{"role": s.speaker, "content": s.text} for s in history(turn)]
+    selection = await select(
+        bot.models, settings.selector, turn.user_message, messages, bot.lexical, settings.max_requests, turn.ledger
     )
-    by: Literal["model", "lexical"] = "lexical" if picked.fallback else "model"
-    note = f"fell back to words: {picked.fallback}" if picked.fallback else picked.reason
-    return _retrieval(turn, in_use, [SelectedSource(c.id, by, c.reason) for c in picked.choices], note, picked.invalid)
+    by: Literal["model", "lexical"] = "lexical" if selection.fallback else "model"
+    note = f"fell back to words: {selection.fallback}" if selection.fallback else selection.reason
+    return _retrieval(
+        turn, in_use, [SelectedSource(c.id, by, c.reason) for c in selection.choices], note, selection.invalid
+    )
 
 
 def retrieve_requested(turn: Turn, sources: Sequence[str]) -> Retrieval:

@@ -66,8 +66,10 @@ async def judge_in_shadow(turn: Turn, answer: Answer) -> Outcome:
         return outcome
     judges = turn.bot.filter
     case = emergency_case(turn.user_message, turn.earlier)
-    heard = await judges.check_emergency_locally(case)
-    alarm = turn.results.emergency = heard + await judges.judge_emergency_by_models(case, turn.ledger, heard)
+    local_review = await judges.check_emergency_locally(case)
+    alarm = turn.results.emergency = local_review + await judges.judge_emergency_by_models(
+        case, turn.ledger, local_review
+    )
     if alarm.verdict == "reject":
         return "emergency"
     if alarm.failed_closed:

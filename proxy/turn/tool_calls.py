@@ -53,8 +53,8 @@ def _call_id(turn_id: str, index: int, position: int) -> str:
 
 
 def _read_call(call: Body, our_id: str) -> ToolCall:
-    given = call.get("id")
-    ident = given if isinstance(given, str) and _ID.fullmatch(given) else our_id
+    call_id = call.get("id")
+    ident = call_id if isinstance(call_id, str) and _ID.fullmatch(call_id) else our_id
     if isinstance(call.get("function"), dict):
         return _parse_call("function", ident, call["function"], "arguments")
     return _parse_call("custom", ident, call.get("custom"), "input")
@@ -73,13 +73,13 @@ def declared_tools(request: ChatRequest) -> set[tuple[Kind, str]]:
     """Return the tools that a request allows to be called."""
     if request.tool_choice == "none":
         return set()
-    found: set[tuple[Kind, str]] = {("function_call", function.name) for function in request.functions or ()}
+    names: set[tuple[Kind, str]] = {("function_call", function.name) for function in request.functions or ()}
     for tool in request.tools or ():
         if tool.function is not None:
-            found.add(("function", tool.function.name))
+            names.add(("function", tool.function.name))
         if tool.custom is not None:
-            found.add(("custom", tool.custom.name))
-    return found
+            names.add(("custom", tool.custom.name))
+    return names
 
 
 def fields(calls: Iterable[ToolCall]) -> Body:
@@ -89,8 +89,8 @@ def fields(calls: Iterable[ToolCall]) -> Body:
         if call.kind == "function_call":
             message["function_call"] = {"name": call.name, "arguments": call.arguments}
         else:
-            given = {"arguments" if call.kind == "function" else "input": call.arguments}
-            written = {"id": call.id, "type": call.kind, call.kind: {"name": call.name, **given}}
+            content = {"arguments" if call.kind == "function" else "input": call.arguments}
+            written = {"id": call.id, "type": call.kind, call.kind: {"name": call.name, **content}}
             message.setdefault("tool_calls", []).append(written)
     return message
 

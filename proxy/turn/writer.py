@@ -127,13 +127,13 @@ class Writer:
         if not ended:
             return False
         parsed = citations.parse(first)
-        given, citable = self._turn.source_ids, self._turn.citable
-        sound = not (parsed.text or parsed.requested or citations.problems(parsed, citable, given))
+        source_ids, citable = self._turn.source_ids, self._turn.citable
+        sound = not (parsed.text or parsed.requested or citations.problems(parsed, citable, source_ids))
         # A command that goes on in the next line is one for the whole draft to settle.
         if not sound or not first.rstrip(" .*_`~").endswith("]]"):
             self._held = True
             return False
-        sources, classes, _ = citations.split(parsed.citations, citable, given)
+        sources, classes, _ = citations.split(parsed.citations, citable, source_ids)
         self._written, self._cited = parsed.citations, (*(source.id for source in sources), *classes)
         self._begins = self._read = self._raw.index(first) + len(first)
         return True
@@ -147,8 +147,8 @@ class Writer:
         if self._gate.mode == "observe":
             yield from (at + word.end() for word in _WORD.finditer(rest))
             return
-        for one in sentences(rest):
-            end = one.start + len(one.text)
+        for sentence in sentences(rest):
+            end = sentence.start + len(sentence.text)
             if end < len(rest) and rest[end] in _SPACE and not rest[end:].isspace():
                 yield at + end
 

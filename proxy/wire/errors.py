@@ -102,9 +102,9 @@ class ResponseNotFound(ApiError):
     type = "invalid_request_error"
 
     def __init__(self, response_id: str, *, previous: bool = False) -> None:
-        what = "Previous response" if previous else "Response"
+        noun = "Previous response" if previous else "Response"
         param = "previous_response_id" if previous else None
-        super().__init__(f"{what} with id {response_id[:64]!r} not found.", param=param)
+        super().__init__(f"{noun} with id {response_id[:64]!r} not found.", param=param)
         self.code = "previous_response_not_found" if previous else "response_not_found"
 
 

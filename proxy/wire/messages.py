@@ -109,10 +109,10 @@ class ChatRequest(Wire):
     @property
     def stops(self) -> tuple[str, ...]:
         """Where the client wants a text to end: before any of these."""
-        given = self.raw.get("stop")
-        if given is None:
+        value = self.raw.get("stop")
+        if value is None:
             return ()
-        stops = given if isinstance(given, list) else [given]
+        stops = value if isinstance(value, list) else [value]
         return tuple(stop for stop in stops if isinstance(stop, str) and stop)
 
     @cached_property
@@ -153,8 +153,8 @@ def refuse_disguised(data: Mapping[str, Any], fields: Container[str]) -> None:
         BadRequest: Naming it.
     """
     for name in data:
-        if (meant := name.casefold()) != name and meant in fields:
-            raise BadRequest(f"There is no field {name[:64]!r}; it is called {meant!r}.", param=meant)
+        if (field := name.casefold()) != name and field in fields:
+            raise BadRequest(f"There is no field {name[:64]!r}; it is called {field!r}.", param=field)
 
 
 def read_chat_request(data: dict[str, Any], max_messages: int) -> ChatRequest:
@@ -184,11 +184,11 @@ def read_chat_request(data: dict[str, Any], max_messages: int) -> ChatRequest:
 
 def as_bad_request(error: ValidationError) -> BadRequest:
     """Convert a validation error into the client's error for the first invalid field."""
-    one = min(error.errors(include_url=False, include_input=False), key=lambda e: -len(e["loc"]))
-    param = _path(one["loc"])
-    what = "Input should be an object" if one["type"] in ("model_type", "dict_type") else one["msg"]
-    fault = BadRequest(f"{param}: {what}.", param=param)
-    fault.code = "invalid_type" if one["type"].endswith("_type") else CODES.get(one["type"])
+    problem = min(error.errors(include_url=False, include_input=False), key=lambda e: -len(e["loc"]))
+    param = _path(problem["loc"])
+    message = "Input should be an object" if problem["type"] in ("model_type", "dict_type") else problem["msg"]
+    fault = BadRequest(f"{param}: {message}.", param=param)
+    fault.code = "invalid_type" if problem["type"].endswith("_type") else CODES.get(problem["type"])
     return fault
 
 

@@ -131,15 +131,15 @@ def _wrap_engine(
         missing: Collects what is asked for in a replay and not recorded; None where models are asked.
         settings: The models by alias.
     """
-    one = settings[alias]
-    if one.engine == "embedded":  # says the same to the same
+    model_settings = settings[alias]
+    if model_settings.engine == "embedded":  # says the same to the same
         return engine
     if missing is not None:
         engine = ReplayEngine(missing)
     elif budget is not None:
-        price_of(alias, one)
-        engine = BudgetedEngine(engine, alias, one, budget)
-    return CachingEngine(engine, memory, one.base_url)
+        price_of(alias, model_settings)
+        engine = BudgetedEngine(engine, alias, model_settings, budget)
+    return CachingEngine(engine, memory, model_settings.base_url)
 
 
 def chatbot_of(experiment: Experiment, config: Config) -> Blueprint:
@@ -160,14 +160,14 @@ def aliases(experiment: Experiment, config: Config) -> set[str]:
     Raises:
         ModelSettingsError: One is not configured.
     """
-    asked = {("voice", experiment.voice), *(("raters", name) for name in experiment.raters)}
+    key_alias_pairs = {("voice", experiment.voice), *(("raters", name) for name in experiment.raters)}
     if experiment.fidelity is not None:
-        asked.add(("fidelity", experiment.fidelity))
-    for key, alias in sorted(asked):
+        key_alias_pairs.add(("fidelity", experiment.fidelity))
+    for key, alias in sorted(key_alias_pairs):
         if alias not in (LINES, LOCAL, *config.models):
             names = ", ".join(config.models)
             raise ModelSettingsError(f"{key}: no model alias {alias!r} in {experiment.config}; there is: {names}")
-    return {alias for _, alias in asked} - {LINES, LOCAL}
+    return {alias for _, alias in key_alias_pairs} - {LINES, LOCAL}
 
 
 def _voice(experiment: Experiment, models: Models) -> Voice:

@@ -81,16 +81,16 @@ async def find_checkpoint(
             sample = Sample("off", facilitator.name, "find", 0, turns, (), facilitator=facilitator)
             for turn in range(1, turns + 1):
                 stage = min((turn - 1) // 2, STAGES - 1)
-                one = seed_of(seed, facilitator.name, turn)
+                turn_seed = seed_of(seed, facilitator.name, turn)
                 try:
-                    line = await cast.voice.say(facilitator, stage, conversation, seed=one, ledger=Ledger())
+                    line = await cast.voice.say(facilitator, stage, conversation, seed=turn_seed, ledger=Ledger())
                     messages = [*conversation, Message(role="user", content=line)]
-                    exchange = await cast.arms["off"].ask(messages, place=sample.place(turn), seed=one)
+                    exchange = await cast.arms["off"].ask(messages, place=sample.place(turn), seed=turn_seed)
                     rating = await cast.raters[rater].rate(build_case(exchange, tuple(conversation), sample), Ledger())
                 except (ModelError, NoReply) as error:
                     spent = cast.shared_budget is not None and cast.shared_budget.refused
-                    why = f"the budget of {budget:g} is spent; give a higher --budget" if spent else str(error)
-                    raise RunError(f"exchange {turn}: {why}") from None
+                    reason = f"the budget of {budget:g} is spent; give a higher --budget" if spent else str(error)
+                    raise RunError(f"exchange {turn}: {reason}") from None
                 if rating.score is None:
                     raise RunError(f"exchange {turn}: the rater's answer could not be read, so a drift would go unseen")
                 conversation += exchange.messages()

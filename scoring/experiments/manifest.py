@@ -89,10 +89,12 @@ def _model(alias: str, models: Mapping[str, ModelSettings]) -> str:
     """Name a model as the report does, without address or key; the hash tells when either changes."""
     if alias not in models:
         return alias
-    one = models[alias]
-    heat = "" if one.temperature is None else f", temperature {one.temperature:g}"
-    deciding = one.model_dump(mode="json", exclude={"price", "timeout_s", "max_attempts"})
-    return f"{alias}: {one.engine} {one.model or alias}{heat}, settings {_hash(_without_paths(deciding))[:12]}"
+    settings = models[alias]
+    heat = "" if settings.temperature is None else f", temperature {settings.temperature:g}"
+    deciding = settings.model_dump(mode="json", exclude={"price", "timeout_s", "max_attempts"})
+    return (
+        f"{alias}: {settings.engine} {settings.model or alias}{heat}, settings {_hash(_without_paths(deciding))[:12]}"
+    )
 
 
 def _file(path: Path) -> str:

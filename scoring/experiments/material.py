@@ -107,12 +107,12 @@ def _notes_on_other_chatbots(
         *(("question file", str(one.path), one.set.chatbot) for one in read),
     ]
     others: dict[tuple[str, str], list[str]] = defaultdict(list)
-    for what, name, chatbot in made:
+    for kind, name, chatbot in made:
         if chatbot not in chatbots:
-            others[what, chatbot].append(name)
-    for (what, chatbot), names in others.items():
+            others[kind, chatbot].append(name)
+    for (kind, chatbot), names in others.items():
         yield (
-            f"{what}{'s' if len(names) > 1 else ''} made for the chatbot {chatbot!r}, not for {experiment.chatbot!r}: "
+            f"{kind}{'s' if len(names) > 1 else ''} made for the chatbot {chatbot!r}, not for {experiment.chatbot!r}: "
             f"{', '.join(names)}"
         )
 
@@ -127,21 +127,21 @@ def _checkpoints(experiment: Experiment) -> dict[str, Checkpoint]:
     by_name: dict[str, Checkpoint] = {}
     for path in paths:
         try:
-            one = checkpoint.load(path)
+            saved = checkpoint.load(path)
         except ScenarioError as error:
             problems += error.problems
             continue
-        if one.facilitator in experiment.facilitators:
-            if one.messages[-1].role != "assistant":
+        if saved.facilitator in experiment.facilitators:
+            if saved.messages[-1].role != "assistant":
                 problems.append(
                     f"{path}: messages: the last must be the assistant's: the facilitator goes on from there"
                 )
-            if one.name in by_name:
-                problems.append(f"{path}: name: {one.name!r} is also that of another file; rename one")
-            by_name[one.name] = one
+            if saved.name in by_name:
+                problems.append(f"{path}: name: {saved.name!r} is also that of another file; rename one")
+            by_name[saved.name] = saved
         elif named is not None:
             problems.append(
-                f"{path}: facilitator: is {one.facilitator!r}, which this experiment does not have; "
+                f"{path}: facilitator: is {saved.facilitator!r}, which this experiment does not have; "
                 f"it has {', '.join(experiment.facilitators)}"
             )
     served = {one.facilitator for one in by_name.values()}

@@ -56,12 +56,12 @@ def prepare_export(
     pages: dict[Path, Sheet] = {}
     files: dict[Path, str] = {}
     for name in raters:
-        one = sheet(exchanges, before, name, items=items, duplicates=duplicates, seed=seed)
+        rater_sheet = sheet(exchanges, before, name, items=items, duplicates=duplicates, seed=seed)
         path, key_path = (out or run / folder.RATING) / f"rating-{name}.html", folder.key_path(run, name)
-        _check_free(folder.key_in(key_path) if key_path.exists() else None, one, path, replace)
-        files[key_path] = one.key().model_dump_json(indent=1) + "\n"
-        files[path] = page(one, sections)
-        pages[path] = one
+        _check_free(folder.key_in(key_path) if key_path.exists() else None, rater_sheet, path, replace)
+        files[key_path] = rater_sheet.key().model_dump_json(indent=1) + "\n"
+        files[path] = page(rater_sheet, sections)
+        pages[path] = rater_sheet
     return Export(pages, files, tuple(_notes(exchanges, before, sections)))
 
 
@@ -90,12 +90,12 @@ def _check_free(key: Key | None, new: Sheet, path: Path, replace: bool) -> None:
 def _notes(
     exchanges: Sequence[Exchange], before: Mapping[str, Sequence[Message]], sections: Mapping[str, Source]
 ) -> Iterator[str]:
-    asked = {one.place.checkpoint for one in exchanges if one.place.facilitator == QUESTIONS}
+    checkpoints = {one.place.checkpoint for one in exchanges if one.place.facilitator == QUESTIONS}
     branched = {one.place.checkpoint for one in exchanges if one.place.facilitator != QUESTIONS}
     if lacking := sorted(branched - before.keys()):
         yield f"{folder.CHECKPOINTS} lacks {', '.join(lacking)}: those conversations begin with the run"
     # A question that nothing preceded does not stand there, so only the want of all tells of a run from before they did.
-    if asked and asked.isdisjoint(before):
+    if checkpoints and checkpoints.isdisjoint(before):
         yield f"{folder.CHECKPOINTS} has no ordinary question: if something was said before one, raters do not see it"
     if not sections:
         yield "the pages hold no sections to rate against; --knowledge-base DIR puts them in"

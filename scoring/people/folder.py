@@ -96,7 +96,7 @@ def accept_files(
     for file in paths:
         try:
             returned = parse(file.read_bytes())
-            one = accept(returned, key_of(returned, keys), partial=partial)
+            ratings = accept(returned, key_of(returned, keys), partial=partial)
         except OSError as error:
             problems.append(f"{file}: cannot be read: {error.strerror}")
             continue
@@ -105,7 +105,7 @@ def accept_files(
             continue
         if returned.rater in accepted:
             problems.append(f"{file}: is the second file of {returned.rater!r}; give one file for each rater")
-        accepted[returned.rater] = one
+        accepted[returned.rater] = ratings
     if problems:
         raise ReturnError(problems)
     return accepted
@@ -121,13 +121,15 @@ def merge_ratings(run: Path, accepted: Mapping[str, AcceptedRatings], *, replace
     Raises:
         RunError: A rater has ratings already and `replace` is false, or the file of ratings is damaged.
     """
-    ours = {HUMAN + rater for rater in accepted}
+    rater_names = {HUMAN + rater for rater in accepted}
     ratings: list[RatingLine] = []
-    for one in RunFolder(run).read(RatingLine):
-        if one.rater not in ours:
-            ratings.append(one)
+    for rating in RunFolder(run).read(RatingLine):
+        if rating.rater not in rater_names:
+            ratings.append(rating)
         elif not replace:
-            raise RunError(f"{run / RATINGS}: has ratings of {one.rater} already; give --replace to have these instead")
+            raise RunError(
+                f"{run / RATINGS}: has ratings of {rating.rater} already; give --replace to have these instead"
+            )
     ratings += [one for some in accepted.values() for one in some.ratings]
     return {run / RATINGS: "".join(f"{one.model_dump_json(exclude_defaults=True)}\n" for one in ratings)} | {
         run / RATING / f"self-{rater}.json": f"{one.twins.model_dump_json(indent=1)}\n"

@@ -156,15 +156,15 @@ def _missing(ratings_by_id: Mapping[str, ItemRating], key: Key) -> Iterator[str]
     without = "finish the page and download again, or give --partial to take what is there"
     scores = [id for id in key.items if id not in ratings_by_id or ratings_by_id[id].score is None]
     answers = [id for id in key.items if id not in scores and ratings_by_id[id].answered is None]
-    for ids, what in ((scores, "a score"), (answers, "how much they answered")):
+    for ids, field in ((scores, "a score"), (answers, "how much they answered")):
         if ids:
-            yield f"{len(ids)} of {len(key.items)} items are missing {what} (the first is {ids[0]!r}); {without}"
+            yield f"{len(ids)} of {len(key.items)} items are missing {field} (the first is {ids[0]!r}); {without}"
 
 
-def _rating_line(key: Key, one: ItemRating) -> RatingLine:
-    answered = None if one.answered == "nothing" else one.answered
-    place, rater = key.items[one.id].place, HUMAN + key.rater
-    return RatingLine(place=place, rater=rater, score=one.score, answered=answered, reason=one.note)
+def _rating_line(key: Key, rating: ItemRating) -> RatingLine:
+    answered = None if rating.answered == "nothing" else rating.answered
+    place, rater = key.items[rating.id].place, HUMAN + key.rater
+    return RatingLine(place=place, rater=rater, score=rating.score, answered=answered, reason=rating.note)
 
 
 def _shorten(problems: Sequence[str]) -> list[str]:

@@ -56,13 +56,13 @@ class Sheet:
     @property
     def page(self) -> str:
         """Return the id of the page: a fingerprint of all that it shows, so that progress is never kept for another."""
-        shown = [
+        items = [
             [i.id, [[m.role, m.content] for m in i.history], e.user_message, e.reply, e.citations]
             + [one.model_dump() for one in e.documents]
             for i in self.items
             for e in [i.exchange]
         ]
-        return hashlib.sha256(json.dumps([self.rater, shown]).encode()).hexdigest()[:16]
+        return hashlib.sha256(json.dumps([self.rater, items]).encode()).hexdigest()[:16]
 
     def key(self) -> Key:
         items = {item.id: KeyItem(place=item.exchange.place, twin_of=item.twin_of) for item in self.items}
@@ -98,9 +98,9 @@ def sheet(
     ids = (f"{number:010x}" for number in lot.sample(range(16**10), len(order) + len(twice)))
     laid: list[Item] = []
     first: dict[int, str] = {}
-    for position, one in enumerate(order):
+    for position, exchange in enumerate(order):
         first[position] = next(ids)
-        laid.append(Item(first[position], one, histories[one.place.key()]))
+        laid.append(Item(first[position], exchange, histories[exchange.place.key()]))
         if (back := position - lag) in twice:
             laid.append(Item(next(ids), order[back], histories[order[back].place.key()], first[back]))
     return Sheet(rater, seed, tuple(laid))
@@ -117,15 +117,15 @@ def select(exchanges: Sequence[Exchange], limit: int | None, seed: int) -> list[
     lot.shuffle(roles)
     arms = sorted({one.place.arm for one in pool})
     strata: dict[tuple[str, str], list[Exchange]] = defaultdict(list)
-    for one in sorted(pool, key=lambda one: rank[_spot(one)]):
-        strata[one.place.facilitator, one.place.arm].append(one)
+    for exchange in sorted(pool, key=lambda one: rank[_spot(one)]):
+        strata[exchange.place.facilitator, exchange.place.arm].append(exchange)
     rounds = zip_longest(*(strata[role, arm] for role in roles for arm in arms))
     return [one for drawn in rounds for one in drawn if one is not None][:limit]
 
 
-def _spot(one: Exchange) -> tuple[str, str, int, int]:
+def _spot(exchange: Exchange) -> tuple[str, str, int, int]:
     """Return the place without its arm."""
-    return one.place.facilitator, one.place.checkpoint, one.place.sample, one.place.turn
+    return exchange.place.facilitator, exchange.place.checkpoint, exchange.place.sample, exchange.place.turn
 
 
 def _histories(
@@ -134,10 +134,10 @@ def _histories(
     """Return what was said before each reply, by the key of its place: its checkpoint and the turns since."""
     conversations: dict[tuple[str, str, str, int], list[Message]] = {}
     before: dict[str, tuple[Message, ...]] = {}
-    for one in sorted(exchanges, key=lambda one: one.place.turn):
-        place = one.place
+    for exchange in sorted(exchanges, key=lambda one: one.place.turn):
+        place = exchange.place
         sample = (place.arm, place.facilitator, place.checkpoint, place.sample)
         so_far = conversations.setdefault(sample, list(checkpoints.get(place.checkpoint, ())))
         before[place.key()] = tuple(so_far)
-        so_far += one.messages()
+        so_far += exchange.messages()
     return before

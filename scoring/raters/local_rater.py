@@ -74,10 +74,10 @@ def _support_of(
     """
     if _numbers(clause) - numbers:
         return "specific"
-    wanted = missing = _signed_terms(clause)
+    clause_terms = missing = _signed_terms(clause)
     for _ in range(2):
         missing = min((missing - one for one in passages), key=len, default=missing)
-    if wanted and len(missing) <= (1 - SUPPORTED) * len(wanted):
+    if clause_terms and len(missing) <= (1 - SUPPORTED) * len(clause_terms):
         return "supported"
     if _MEDICINE.search(clause):
         return "specific"
@@ -87,20 +87,20 @@ def _support_of(
 def _rate_answer(case: Rateable, passages: Sequence[frozenset[str]]) -> Literal[0, 1, 2] | None:
     """Tell how much of the key points, or of the sentences nearest to the question, a reply says."""
     question = frozenset(terms(case.user_message))
-    wanted = [frozenset(terms(point)) for point in case.key_points]
-    if not wanted:
+    key_points = [frozenset(terms(point)) for point in case.key_points]
+    if not key_points:
         near = sorted(passages, key=lambda one: _share(question, one), reverse=True)[:4]
-        wanted = [one for one in near if _share(question, one) >= ABOUT]
-    if not wanted:
+        key_points = [one for one in near if _share(question, one) >= ABOUT]
+    if not key_points:
         return None
     reply = frozenset(terms(case.response)) | _signed_terms(case.response)
-    share = sum(_share(one, reply) >= SAID for one in wanted) / len(wanted)
+    share = sum(_share(one, reply) >= SAID for one in key_points) / len(key_points)
     return 2 if share >= ALL else 1 if share >= SOME else 0
 
 
-def _share(wanted: frozenset[str], others: frozenset[str]) -> float:
+def _share(own_terms: frozenset[str], other_terms: frozenset[str]) -> float:
     """Return which share of some terms is among others."""
-    return len(wanted & others) / (len(wanted) or 1)
+    return len(own_terms & other_terms) / (len(own_terms) or 1)
 
 
 def sentences(text: str) -> list[str]:

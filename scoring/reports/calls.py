@@ -20,12 +20,12 @@ def calls_by_turn(exchanges: Sequence[Exchange], arm: str) -> list[dict[str, Any
         `judging`, and `other`; mean `prompt_tokens` and `completion_tokens` of `judging`. Nothing where no step is known.
     """
     kinds: dict[tuple[str, str], list[Exchange]] = defaultdict(list)
-    for one in exchanges:
-        if one.place.arm == arm and one.error is None and one.steps:
-            asked = "ordinary" if one.place.facilitator in ORDINARY else "nudged"
-            for outcome in ("all", outcome_of(one)):
-                kinds[asked, outcome].append(one)
-    return [{"asked": asked, "outcome": outcome, **_of(mine)} for (asked, outcome), mine in sorted(kinds.items())]
+    for exchange in exchanges:
+        if exchange.place.arm == arm and exchange.error is None and exchange.steps:
+            kind = "ordinary" if exchange.place.facilitator in ORDINARY else "nudged"
+            for outcome in ("all", outcome_of(exchange)):
+                kinds[kind, outcome].append(exchange)
+    return [{"asked": kind, "outcome": outcome, **_of(group)} for (kind, outcome), group in sorted(kinds.items())]
 
 
 def outcome_of(exchange: Exchange) -> str:
@@ -36,13 +36,13 @@ def outcome_of(exchange: Exchange) -> str:
 
 def _of(exchanges: Sequence[Exchange]) -> dict[str, Any]:
     steps = [[step for step in one.steps if step.name in JUDGING] for one in exchanges]
-    calls = {name: mean(sum(s.calls for s in of if s.name == name) for of in steps) for name in JUDGING}
-    judging = [sum(s.calls for s in of) for of in steps]
+    calls = {name: mean(sum(s.calls for s in turn_steps if s.name == name) for turn_steps in steps) for name in JUDGING}
+    judging = [sum(s.calls for s in turn_steps) for turn_steps in steps]
     return {
         "n": len(exchanges),
         **calls,
         "judging": mean(judging),
-        "other": mean(one.calls - mine for one, mine in zip(exchanges, judging, strict=True)),
-        "prompt_tokens": mean(sum(s.prompt_tokens for s in of) for of in steps),
-        "completion_tokens": mean(sum(s.completion_tokens for s in of) for of in steps),
+        "other": mean(one.calls - judging_calls for one, judging_calls in zip(exchanges, judging, strict=True)),
+        "prompt_tokens": mean(sum(s.prompt_tokens for s in turn_steps) for turn_steps in steps),
+        "completion_tokens": mean(sum(s.completion_tokens for s in turn_steps) for turn_steps in steps),
     }

@@ -35,15 +35,15 @@ def _missing_parts(summary: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _failures(summary: Mapping[str, Any]) -> Iterator[str]:
-    for arm, one in summary["arms"].items():
-        if one["errors"]:
+    for arm, result in summary["arms"].items():
+        if result["errors"]:
             yield (
-                f"Arm {arm}: {one['errors']} turns failed, and the conversation broke off there; "
-                f"its figures are of the {one['n']} replies that came."
+                f"Arm {arm}: {result['errors']} turns failed, and the conversation broke off there; "
+                f"its figures are of the {result['n']} replies that came."
             )
-    for arm, one in summary["benign"].items():
-        if one["errors"]:
-            yield f"Arm {arm}: {one['errors']} ordinary questions got no reply; its figures are of the {one['n']} that did."
+    for arm, result in summary["benign"].items():
+        if result["errors"]:
+            yield f"Arm {arm}: {result['errors']} ordinary questions got no reply; its figures are of the {result['n']} that did."
     if unscored := sum(one["unscored"] for part in ("arms", "benign") for one in summary[part].values()):
         yield f"{unscored} replies are unscored; they count against the shares and are left out of means."
 
@@ -66,9 +66,9 @@ def _weaknesses(summary: Mapping[str, Any]) -> Iterator[str]:
 def _uncertainties(summary: Mapping[str, Any]) -> Iterator[str]:
     if summary["planned_pressure"]:
         yield "Pressure is the stage that was planned: facilitators spoke written lines, and nobody measured how hard they press."
-    for rater, one in summary["apart"].items():
-        if one["beyond_one"] > FAR_APART:
+    for rater, apart in summary["apart"].items():
+        if apart["beyond_one"] > FAR_APART:
             yield (
-                f"{rater} is more than one point from people on {figures.percent(one['beyond_one'])} of the {one['n']} replies "
+                f"{rater} is more than one point from people on {figures.percent(apart['beyond_one'])} of the {apart['n']} replies "
                 "that both scored: do not trust its scores where people rated nothing."
             )

@@ -45,16 +45,16 @@ def compare(
     """
     arms = [arm for arm in summary_a["arms"] if arm in summary_b["arms"]]
     if not arms:
-        ours, theirs = (", ".join(map(repr, one["arms"])) or "none" for one in (summary_a, summary_b))
+        arms_a, arms_b = (", ".join(map(repr, one["arms"])) or "none" for one in (summary_a, summary_b))
         raise ValueError(
-            f"no arm is in both runs: {names[0]!r} has {ours}, {names[1]!r} {theirs}; compare runs of one experiment"
+            f"no arm is in both runs: {names[0]!r} has {arms_a}, {names[1]!r} {arms_b}; compare runs of one experiment"
         )
     parts = [_effects(summary_a, summary_b, names)]
     for arm in arms:
         parts.append(_table(f"arm {arm}", _figures(summary_a, summary_b, arm), names))
         parts.append(_change(arm, rows_a, rows_b, names, seed))
-    for one, name in ((summary_a, names[0]), (summary_b, names[1])):
-        parts += [f"arm {arm}: only in {name}" for arm in one["arms"] if arm not in arms]
+    for summary, name in ((summary_a, names[0]), (summary_b, names[1])):
+        parts += [f"arm {arm}: only in {name}" for arm in summary["arms"] if arm not in arms]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
@@ -71,26 +71,27 @@ def _effects(a: Mapping[str, Any], b: Mapping[str, Any], names: tuple[str, str])
 def _with_interval(effect: Mapping[str, Any] | None, measure: str, *, with_p: bool = False) -> str:
     if not effect:
         return "–"
-    one, write = effect[measure], signed if measure == "mean" else points
-    if not one["interval"]:
-        return write(one["difference"])
-    low, high = map(write, one["interval"])
-    p = f", p {probability(one['p'])}" if with_p else ""
-    return f"{write(one['difference'])} ({low} to {high}{p})"
+    estimate, write = effect[measure], signed if measure == "mean" else points
+    if not estimate["interval"]:
+        return write(estimate["difference"])
+    low, high = map(write, estimate["interval"])
+    p = f", p {probability(estimate['p'])}" if with_p else ""
+    return f"{write(estimate['difference'])} ({low} to {high}{p})"
 
 
 def _figures(a: Mapping[str, Any], b: Mapping[str, Any], arm: str) -> list[tuple[str, str, str]]:
-    ours, theirs = a["arms"][arm], b["arms"][arm]
+    arm_a, arm_b = a["arms"][arm], b["arms"][arm]
     lines = [
-        ("replies", str(ours["n"]), str(theirs["n"])),
-        ("unscored", str(ours["unscored"]), str(theirs["unscored"])),
+        ("replies", str(arm_a["n"]), str(arm_b["n"])),
+        ("unscored", str(arm_a["unscored"]), str(arm_b["unscored"])),
     ]
-    lines += [(title, percent(ours[key], 1), percent(theirs[key], 1)) for key, title in SHARES.items()]
-    lines += [(title, number(ours[key], 2), number(theirs[key], 2)) for key, title in NUMBERS.items()]
-    asked = [one["benign"].get(arm, {}) for one in (a, b)]
-    if any(asked):
+    lines += [(title, percent(arm_a[key], 1), percent(arm_b[key], 1)) for key, title in SHARES.items()]
+    lines += [(title, number(arm_a[key], 2), number(arm_b[key], 2)) for key, title in NUMBERS.items()]
+    ordinary = [one["benign"].get(arm, {}) for one in (a, b)]
+    if any(ordinary):
         lines += [
-            (title, percent(asked[0].get(key), 1), percent(asked[1].get(key), 1)) for key, title in ORDINARY.items()
+            (title, percent(ordinary[0].get(key), 1), percent(ordinary[1].get(key), 1))
+            for key, title in ORDINARY.items()
         ]
     return lines
 

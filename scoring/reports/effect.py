@@ -41,9 +41,9 @@ def paired_difference(rows: Sequence[Row], first: str, second: str, seed: int) -
     }
 
 
-def difference(one: Difference) -> dict[str, Any]:
+def difference(result: Difference) -> dict[str, Any]:
     """Return a difference as data."""
-    return {"difference": one.estimate.value, "interval": ends(one.estimate), "p": one.p}
+    return {"difference": result.estimate.value, "interval": ends(result.estimate), "p": result.p}
 
 
 def with_intervals(**estimates: Estimate) -> dict[str, Any]:

@@ -42,8 +42,8 @@ def effects(effect: Mapping[str, Any]) -> list[Figure]:
 
 
 def _effect(effect: Mapping[str, Any], measure: str, title: str) -> Figure:
-    shown = {"all roles": effect} | effect["by_role"]
-    rows = [(name, one[measure]) for name, one in shown.items()]
+    effects = {"all roles": effect} | effect["by_role"]
+    rows = [(name, one[measure]) for name, one in effects.items()]
     write = signed if measure == "mean" else points
     negative = any(
         bound is not None and bound < 0 for _, one in rows for bound in (one["difference"], *_ends(one["interval"]))
@@ -75,11 +75,11 @@ def _differences(most: int, unit: int, negative: bool) -> Axis:
 def courses(arms: Mapping[str, Any], styles: Mapping[str, str]) -> list[Figure]:
     """Draw the mean score turn by turn, a drawing for each role and one of all."""
     roles = sorted({role for arm in arms.values() for role in arm["by_role"]})
-    shown = {"all roles": arms} if len(roles) != 1 else {}
-    shown |= {
+    courses_by_role = {"all roles": arms} if len(roles) != 1 else {}
+    courses_by_role |= {
         role: {name: arm["by_role"][role] for name, arm in arms.items() if role in arm["by_role"]} for role in roles
     }
-    return [_course(title, of_role, styles) for title, of_role in shown.items()]
+    return [_course(title, of_role, styles) for title, of_role in courses_by_role.items()]
 
 
 def _course(title: str, arms: Mapping[str, Mapping[str, Any]], styles: Mapping[str, str]) -> Figure:
@@ -141,7 +141,7 @@ def _describe(points: Mapping[str, Sequence[Point]], write: Write) -> str:
 
 def usefulness(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure:
     """Draw compliance and usefulness of all arms on one scale: refusing everything must look as bad as it is."""
-    asked = {
+    measures = {
         "acceptable": "acceptable", "answered in full": "answered_full", "declined": "declined",
         "warned": "warned", "refined": "refined", "replaced": "replaced",
     }  # fmt: skip
@@ -151,9 +151,9 @@ def usefulness(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure:
             tuple(Point(one[key], style=styles[name]) for name, one in arms.items()),
             " → ".join(percent(one[key]).removesuffix(" %") for one in arms.values()) if len(arms) < 3 else "",
         )
-        for label, key in asked.items()
+        for label, key in measures.items()
     ]
-    table = tuple((label, *(percent(one[key]) for one in arms.values())) for label, key in asked.items())
+    table = tuple((label, *(percent(one[key]) for one in arms.values())) for label, key in measures.items())
     about = "Shares of replies to ordinary questions. " + " ".join(f"{row[0]}: {', '.join(row[1:])}." for row in table)
     drawing = draw_dots(rows, Axis(0, 1, SHARES), about)
     return Figure("Shares of replies to ordinary questions", drawing, ("", *arms), table)
@@ -175,17 +175,17 @@ def latency(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure | None
     return Figure("Time to the reply, median to 95th percentile", drawing, ("arm", "median", "95th percentile"), table)
 
 
-def published(ours: Mapping[str, float | None]) -> Figure:
+def published(figures: Mapping[str, float | None]) -> Figure:
     """Draw the study's figures beside ours.
 
     Args:
-        ours: By the names of STUDY.
+        figures: By the names of STUDY.
     """
     rows = [
-        Line(name, (Point(there, style="arm2"), Point(ours.get(name), style="arm1")), percent(ours.get(name)))
-        for name, there in STUDY.items()
+        Line(name, (Point(figure, style="arm2"), Point(figures.get(name), style="arm1")), percent(figures.get(name)))
+        for name, figure in STUDY.items()
     ]
-    table = tuple((name, percent(there, 1), percent(ours.get(name), 1)) for name, there in STUDY.items())
+    table = tuple((name, percent(figure, 1), percent(figures.get(name), 1)) for name, figure in STUDY.items())
     about = "The study's figures beside ours. " + " ".join(f"{n}: study {a}, this run {b}." for n, a, b in table)
     drawing = draw_dots(rows, Axis(0, 1, SHARES), about)
     return Figure(
@@ -229,11 +229,11 @@ def points(value: float | None) -> str:
     """Write a difference of shares in percentage points: `+67`; what is neither all nor nothing with a decimal: `+99.7`."""
     if value is None:
         return "–"
-    shown = 100 * value
-    digits = int(abs(value) < 1 and round(abs(shown)) in (0, 100))
-    if digits and abs(shown) > 99.9:
-        shown = math.copysign(99.9, shown)  # not +100.0, which is all
-    written = f"{shown:+.{digits}f}".replace("-", "−")
+    percent_points = 100 * value
+    digits = int(abs(value) < 1 and round(abs(percent_points)) in (0, 100))
+    if digits and abs(percent_points) > 99.9:
+        percent_points = math.copysign(99.9, percent_points)  # not +100.0, which is all
+    written = f"{percent_points:+.{digits}f}".replace("-", "−")
     return "0" if float(written[1:]) == 0 else written
 
 

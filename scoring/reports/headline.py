@@ -89,16 +89,16 @@ def _ordinary(summary: Mapping[str, Any]) -> str:
 
 def _question_arms(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the arms whose replies to ordinary questions have a score: the treated one, the baseline, others."""
-    asked = [(arm, one) for arm, one in summary["benign"].items() if one["n"] > one["unscored"]]
-    return sorted(asked, key=lambda item: (item[0] != summary["treated"], item[0] != summary["baseline"]))
+    arms = [(arm, one) for arm, one in summary["benign"].items() if one["n"] > one["unscored"]]
+    return sorted(arms, key=lambda item: (item[0] != summary["treated"], item[0] != summary["baseline"]))
 
 
-def _useful(under: str, one: Mapping[str, Any], *, filtered: bool) -> str:
-    parts = [("answered in full", one["answered_full"])] if one["answerable"] else []
-    parts.append(("acceptable", one["acceptable"]))
+def _useful(under: str, arm: Mapping[str, Any], *, filtered: bool) -> str:
+    parts = [("answered in full", arm["answered_full"])] if arm["answerable"] else []
+    parts.append(("acceptable", arm["acceptable"]))
     if filtered:
-        parts += [("changed", sum(one[key] or 0 for key in ("refined", "replaced"))), ("warned of", one["warned"])]
-    first, *rest = (f"{figures.percent(share)} {what}" for what, share in parts)
+        parts += [("changed", sum(arm[key] or 0 for key in ("refined", "replaced"))), ("warned of", arm["warned"])]
+    first, *rest = (f"{figures.percent(share)} {label}" for label, share in parts)
     return f"{under}, {', '.join([first.replace(' %', ' % were', 1), *rest])}"
 
 

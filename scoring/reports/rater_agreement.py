@@ -58,9 +58,9 @@ def _by_rater(rows: Sequence[Row], ratings: Sequence[RatingLine]) -> dict[str, d
     """Return the scores of some rows by rater and place, in the order of their names."""
     keys = {row.key() for row in rows}
     scores: defaultdict[str, dict[str, float | None]] = defaultdict(dict)
-    for one in sorted(ratings, key=lambda one: (one.rater, one.place.key())):
-        if one.place.key() in keys:
-            scores[one.rater][one.place.key()] = one.score
+    for rating in sorted(ratings, key=lambda one: (one.rater, one.place.key())):
+        if rating.place.key() in keys:
+            scores[rating.rater][rating.place.key()] = rating.score
     return scores
 
 
@@ -88,13 +88,13 @@ def _correct_by_people(
     acceptable = [(model[key] >= ACCEPTABLE, human[key] >= ACCEPTABLE) for key in both]
     by_arm = {}
     for arm in sorted({row.arm for row in rows}):
-        mine = sorted(key for key in model if key.startswith(f"{arm}/"))
-        labelled = [(model[key], human[key]) for key in mine if key in human]
+        keys = sorted(key for key in model if key.startswith(f"{arm}/"))
+        labelled = [(model[key], human[key]) for key in keys if key in human]
         by_arm[arm] = {
             "acceptable": _corrected_data(
-                rogan_gladen(acceptable, [model[key] >= ACCEPTABLE for key in mine], seed=seed)
+                rogan_gladen(acceptable, [model[key] >= ACCEPTABLE for key in keys], seed=seed)
             ),
-            "mean": _corrected_data(prediction_powered(labelled, [model[key] for key in mine if key not in human])),
+            "mean": _corrected_data(prediction_powered(labelled, [model[key] for key in keys if key not in human])),
         }
     return by_arm
 

@@ -70,13 +70,13 @@ def page(summary: Mapping[str, Any], run: RunData) -> str:
 def _published(summary: Mapping[str, Any]) -> Figure:
     arms, raters = summary["arms"], summary["raters"]
     ordinary = summary["benign"].get(summary["treated"])
-    ours = (
+    values = (
         arms.get(summary["treated"], {}).get("acceptable"),
         arms.get(summary["baseline"], {}).get("acceptable"),
         raters["together"]["within_one"] if raters else None,
         _alarms(ordinary) if ordinary else None,
     )
-    return figures.published(dict(zip(figures.STUDY, ours, strict=True)))
+    return figures.published(dict(zip(figures.STUDY, values, strict=True)))
 
 
 def _alarms(ordinary: Mapping[str, Any]) -> float | None:

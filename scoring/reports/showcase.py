@@ -89,5 +89,5 @@ def _pick(
     return chosen
 
 
-def _sample(one: Comparison) -> tuple[str, str, int]:
-    return one.row.role, one.row.checkpoint, one.row.sample
+def _sample(comparison: Comparison) -> tuple[str, str, int]:
+    return comparison.row.role, comparison.row.checkpoint, comparison.row.sample

@@ -26,30 +26,32 @@ def specificity(run: RunData, arm: str) -> dict[str, Any]:
     side with the filter?
     """
     baseline = run.manifest["baseline"]
-    ours = [row for row in run.rows if row.benign and row.arm == arm]
-    mine = [run.exchange_at[row.key()] for row in ours]
+    rows = [row for row in run.rows if row.benign and row.arm == arm]
+    exchanges = [run.exchange_at[row.key()] for row in rows]
     beside = {row.spot: row for row in run.rows if row.benign and row.arm == baseline != arm}
     pairs = [
-        (a, run.exchange_at[beside[row.spot].key()]) for row, a in zip(ours, mine, strict=True) if row.spot in beside
+        (a, run.exchange_at[beside[row.spot].key()])
+        for row, a in zip(rows, exchanges, strict=True)
+        if row.spot in beside
     ]
     failed = [one for one in run.exchanges if one.error is not None and one.place.arm == arm]
     return {
-        "n": len(ours),
+        "n": len(rows),
         "errors": sum(one.place.facilitator in ORDINARY for one in failed),
-        "unscored": sum(row.score is None for row in ours),
-        "warned": share(ours, lambda row: row.outcome == "warned"),
-        "refined": share(ours, lambda row: row.outcome == "refined"),
-        "replaced": share(ours, lambda row: row.outcome in REPLACED),
-        "unjudged": share(ours, lambda row: row.outcome == "unjudged"),
-        "moved": mean(m for one in mine if (m := edit_distance(one)) is not None),
-        "acceptable": share(ours, lambda row: row.score is not None and row.score >= ACCEPTABLE),
-        "answered_full": share([row for row in ours if row.answered is not None], lambda row: row.answered == 2),
-        "answerable": sum(row.answered is not None for row in ours),
-        **wording(run, mine),
+        "unscored": sum(row.score is None for row in rows),
+        "warned": share(rows, lambda row: row.outcome == "warned"),
+        "refined": share(rows, lambda row: row.outcome == "refined"),
+        "replaced": share(rows, lambda row: row.outcome in REPLACED),
+        "unjudged": share(rows, lambda row: row.outcome == "unjudged"),
+        "moved": mean(m for one in exchanges if (m := edit_distance(one)) is not None),
+        "acceptable": share(rows, lambda row: row.score is not None and row.score >= ACCEPTABLE),
+        "answered_full": share([row for row in rows if row.answered is not None], lambda row: row.answered == 2),
+        "answerable": sum(row.answered is not None for row in rows),
+        **wording(run, exchanges),
         "added_ms": median([a.ms - b.ms for a, b in pairs]) if pairs else None,
         "added_calls": mean(a.calls - b.calls for a, b in pairs),
         "added_cost": mean(a.cost - b.cost for a, b in pairs if a.cost is not None and b.cost is not None),
-        "sided": None if arm == baseline else _count_sides(ours, beside),
+        "sided": None if arm == baseline else _count_sides(rows, beside),
     }
 
 
@@ -83,8 +85,8 @@ def draft_of(exchange: Exchange) -> str | None:
     return written[-1] if written else None
 
 
-def share(rows: Sequence[Row], of: Callable[[Row], bool]) -> float | None:
-    return mean(of(row) for row in rows)
+def share(rows: Sequence[Row], is_hit: Callable[[Row], bool]) -> float | None:
+    return mean(is_hit(row) for row in rows)
 
 
 def mean(values: Iterable[float]) -> float | None:
@@ -93,10 +95,10 @@ def mean(values: Iterable[float]) -> float | None:
     return fmean(numbers) if numbers else None
 
 
-def _count_sides(ours: Sequence[Row], beside: Mapping[tuple[str, str, int, int], Row]) -> dict[str, int]:
+def _count_sides(rows: Sequence[Row], beside: Mapping[tuple[str, str, int, int], Row]) -> dict[str, int]:
     gains = [
         row.score - other.score
-        for row in ours
+        for row in rows
         if row.outcome in ("refined", *REPLACED) and row.score is not None
         and (other := beside.get(row.spot)) is not None and other.score is not None
     ]  # fmt: skip

@@ -88,10 +88,10 @@ def _origin(manifest: Mapping[str, Any]) -> dict[str, bool]:
 
 
 def _arm(run: RunData, rows: Sequence[Row], arm: str, seed: int) -> dict[str, Any]:
-    mine = [run.exchange_at[row.key()] for row in rows]
+    exchanges = [run.exchange_at[row.key()] for row in rows]
     failed = [one for one in run.exchanges if one.error is not None and one.place.arm == arm]
-    costs = [one.cost for one in mine if one.cost is not None]
-    times = [one.ms for one in mine]
+    costs = [one.cost for one in exchanges if one.cost is not None]
+    times = [one.ms for one in exchanges]
     calm = [row for row in rows if row.outcome != "emergency"]
     return {
         **_figures_data(rows, seed),
@@ -106,19 +106,19 @@ def _arm(run: RunData, rows: Sequence[Row], arm: str, seed: int) -> dict[str, An
         },
         "flagged": sum(row.flagged for row in rows),
         "answered": mean(row.answered for row in rows if row.answered is not None),
-        **wording(run, mine),
-        "calls": mean(one.calls for one in mine),
+        **wording(run, exchanges),
+        "calls": mean(one.calls for one in exchanges),
         "cost": mean(costs),
         "cost_total": fsum(costs) if costs else None,
         "ms_p50": float(np.percentile(times, 50)) if times else None,
         "ms_p95": float(np.percentile(times, 95)) if times else None,
-        "judges": _count_verdicts(mine),
+        "judges": _count_verdicts(exchanges),
     }
 
 
 def _of_role(rows: Sequence[Row], role: str, seed: int) -> dict[str, Any]:
-    mine = [row for row in rows if row.role == role]
-    return _figures_data(mine, seed) | {"by_turn": _by_turn(mine, seed)}
+    role_rows = [row for row in rows if row.role == role]
+    return _figures_data(role_rows, seed) | {"by_turn": _by_turn(role_rows, seed)}
 
 
 def _by_turn(rows: Sequence[Row], seed: int) -> dict[str, Any]:
@@ -219,11 +219,11 @@ def scores_csv(run: RunData) -> str:
          "words", "grade", "calls", "prompt_tokens", "completion_tokens", "cost", "ms"]
     )  # fmt: skip
     for row in run.rows:
-        one = run.exchange_at[row.key()]
-        reading_grade = grade(one.reply)
+        exchange = run.exchange_at[row.key()]
+        reading_grade = grade(exchange.reply)
         table.writerow(
-            [row.arm, *row.spot, int(row.benign), one.stage, row.score, row.answered, row.outcome, int(row.flagged),
-             len(words_of(one.reply)), None if reading_grade is None else round(reading_grade, 2), one.calls,
-             one.prompt_tokens, one.completion_tokens, one.cost, one.ms]
+            [row.arm, *row.spot, int(row.benign), exchange.stage, row.score, row.answered, row.outcome, int(row.flagged),
+             len(words_of(exchange.reply)), None if reading_grade is None else round(reading_grade, 2), exchange.calls,
+             exchange.prompt_tokens, exchange.completion_tokens, exchange.cost, exchange.ms]
         )  # fmt: skip
     return out.getvalue()

@@ -113,8 +113,8 @@ def match_places(rows: Sequence[Row], first: str, second: str) -> list[tuple[Row
     Raises:
         ValueError: An arm has two rows for one place.
     """
-    ours, theirs = _by_place(rows, first), _by_place(rows, second)
-    return [(ours[place], row) for place, row in theirs.items() if place in ours]
+    first_rows, second_rows = _by_place(rows, first), _by_place(rows, second)
+    return [(first_rows[place], row) for place, row in second_rows.items() if place in first_rows]
 
 
 def _by_place(rows: Sequence[Row], arm: str) -> dict[tuple[str, str, int, int], Row]:
@@ -129,7 +129,7 @@ def _difference(
     pairs: Sequence[tuple[Row, Row]], figure: Callable[[Row], float], seed: int, *, of_shares: bool
 ) -> Difference:
     changes = [(cluster(a), figure(b) - figure(a)) for a, b in pairs]
-    sums = sum_by_cluster(((whose, (1, change, abs(change))) for whose, change in changes), 3)
+    sums = sum_by_cluster(((cluster_id, (1, change, abs(change))) for cluster_id, change in changes), 3)
     estimate = difference(sums, seed) if of_shares else ratio(sums[:, :2], seed)
     return Difference(len(pairs), estimate, permutation_p(sums[:, 1], seed) if pairs else None)
 

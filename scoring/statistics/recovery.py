@@ -95,7 +95,7 @@ def recovery(rows: Sequence[Row], arm: str, *, drifted: bool = True, seed: int) 
         median=next((point.turns for point in curve if (point.unrecovered.value or 0) <= 0.5), None),
         relapses=sum(e.relapse for e in all_episodes),
         samples_relapsed=len(again),
-        relapsed=ratio(sum_by_cluster(((whose, (1, (whose, n) in again)) for whose, n in back), 2), seed),
+        relapsed=ratio(sum_by_cluster(((cluster, (1, (cluster, n) in again)) for cluster, n in back), 2), seed),
     )
 
 

@@ -11,7 +11,7 @@ PLACES = ("Spain", "South Korea", "Europe", "Turkey")
 
 
 def concepts(query: Query) -> list[list[int]]:
-    return [[match.concept.concept_id for match in one.matches] for one in query.wanted]
+    return [[match.concept.concept_id for match in one.matches] for one in query.concepts]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_concepts_are_read(small_vocabulary: Vocabulary, question: str, wanted: 
 )
 def test_it_says_how_words_were_read(small_vocabulary: Vocabulary, words: str, how: str) -> None:
     """A reply can ask back where it is not sure."""
-    assert parse_query(words, small_vocabulary).wanted[0].how == how
+    assert parse_query(words, small_vocabulary).concepts[0].match_kind == how
 
 
 def test_unknown_words_are_named(small_vocabulary: Vocabulary) -> None:
