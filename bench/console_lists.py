@@ -25,10 +25,10 @@ from proxy.traces.backend import Database, Row, TraceBackend
 from proxy.traces.counts import count_sections, count_turns
 from proxy.traces.emergencies import count_alarms, count_open, search_emergencies
 from proxy.traces.fact_query import TurnFilter
-from proxy.traces.file import encode
 from proxy.traces.labels import Label, add
 from proxy.traces.query import iterate_traces
 from proxy.traces.search import find_neighbours, search_turns
+from proxy.traces.sqlite import encode
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Attempt, Outcome, SelectedSource, ShownWarning, Trace
 

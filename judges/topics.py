@@ -96,7 +96,7 @@ class _Terms:
     """Whether the name of any medicine does."""
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=512)
 def _terms(topic: Topic) -> _Terms:
     names = built_in(topic)
     terms = {plain_name(topic), *topic.terms, *built_in_terms(names)}

@@ -185,7 +185,7 @@ EXTRAS = {
     "plots": {"markupsafe", "matplotlib"},
     "scenarios/tables.py": {"datasets"},
     "scoring": {"blingfire", "jinja2", "krippendorff", "markdown_it", "markupsafe", "scipy", "sklearn"},
-    "proxy/traces/database.py": {"sqlalchemy"},
+    "proxy/traces/postgresql.py": {"sqlalchemy"},
     "proxy/traces/migration.py": {"sqlalchemy"},
     "proxy/telemetry/spans.py": {"opentelemetry"},
 }

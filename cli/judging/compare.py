@@ -8,7 +8,7 @@ import typer
 from cli.judging import options
 from cli.judging.output import judging_errors, print_hint, quiet_logs, show_progress
 from cli.terminal import PROBLEMS, ConfigOption, config_path, print_json
-from judges.evaluation.choice import Choice
+from judges.evaluation.case_choice import Choice
 from judges.evaluation.configured_judges import open_judges, resolve_judges
 from judges.evaluation.run_cases import Answer, judge_both
 from judges.evaluation.subject import parse_spec

@@ -10,7 +10,7 @@ import typer
 from cli.judging import options
 from cli.judging.output import check_page, judging_errors, print_hint, quiet_logs, show_progress, write_page
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, print_json
-from judges.evaluation.choice import Choice
+from judges.evaluation.case_choice import Choice
 from judges.evaluation.configured_judges import open_judges, resolve_judges
 from judges.evaluation.run_cases import Answer, judge_cases
 from judges.evaluation.subject import Spec, parse_spec

@@ -8,7 +8,7 @@ from pathlib import Path
 from assistants.registry import ENGINES
 from judges.case import Topic
 from judges.evaluation import shipped_scenarios as shipped
-from judges.evaluation.choice import Choice
+from judges.evaluation.case_choice import Choice
 from judges.evaluation.errors import EvaluationError
 from judges.evaluation.holdout import count_use, say_uses
 from judges.evaluation.judge_names import known_judges, unknown_names

@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from judges.evaluation.choice import interleave
+from judges.evaluation.case_choice import interleave
 from judges.evaluation.edits import Proposal
 from judges.evaluation.journal import has_failed
 from judges.evaluation.measures import name_verdicts

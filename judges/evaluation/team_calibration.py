@@ -6,7 +6,7 @@ from datetime import date
 from typing import Any
 
 from judges.evaluation.calibrate import Calibration, as_data, calibrate
-from judges.evaluation.choice import Choice
+from judges.evaluation.case_choice import Choice
 from judges.evaluation.configured_judges import ConfiguredJudges
 from judges.evaluation.errors import EvaluationError
 from judges.evaluation.labelled import LabelledCase, label_cases

@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
+from judges.evaluation.candidate_decision import Proof, can_win, decide, explain_stop, recalls
 from judges.evaluation.edits import Proposal, RefusedProposal, Wording, apply_edits, check_wording, max_chars
 from judges.evaluation.errors import NothingToTune, TuneError
 from judges.evaluation.holdout import count_use
 from judges.evaluation.journal import HoldoutLine, ProposalLine, RulingLine, Settings
 from judges.evaluation.journaled_judging import BudgetEnded, JournaledJudging
 from judges.evaluation.labelled import LabelledCase
-from judges.evaluation.paired_proof import Proof, can_win, decide, explain_stop, recalls
 from judges.evaluation.proposer import Attempt, build_task, choose_guards, propose
 from judges.evaluation.tuning_result import EndReason, HoldoutResult, TuningResult, Version
 from judges.prompt import load_prompt

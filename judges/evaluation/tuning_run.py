@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from judges.evaluation.choice import Choice
+from judges.evaluation.case_choice import Choice
 from judges.evaluation.configured_judges import ConfiguredJudges, resolve_judges
 from judges.evaluation.edits import parse_wording
 from judges.evaluation.errors import EvaluationError

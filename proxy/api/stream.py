@@ -10,6 +10,7 @@ from models.engine import Body
 from proxy.api.logprobs import encode, token_bytes
 
 KEEP_ALIVE = b": keep-alive\n\n"
+"""Sent by respond.py while nothing else is, every `server.keep_alive_s`."""
 DONE = b"data: [DONE]\n\n"
 NOTHING: Mapping[int, int] = MappingProxyType({})
 PIECE = 48

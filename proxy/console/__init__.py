@@ -18,7 +18,7 @@ playground.py       chat in the browser
   quote_marks.py      judges' quotes, marked in the text that they are from
   checkpoint_file.py  a conversation as a checkpoint file
 conversations.py    the list of turns
-  turn_query.py       which turns it shows
+  turn_list_query.py  which turns it shows
 turn_page.py        the page of one turn; turn_actions.py: what people do there
   turn_story.py       a trace as a story; waterfall.py: the times of its calls
   word_diff.py        a draft against what was delivered, word by word

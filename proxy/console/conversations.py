@@ -12,7 +12,7 @@ from proxy.console.admission import admit
 from proxy.console.journal import record_action
 from proxy.console.list_query import ListQuery
 from proxy.console.trace_reading import NoTraces, read_traces
-from proxy.console.turn_query import AGES, read_turn_query, to_filter
+from proxy.console.turn_list_query import AGES, read_turn_query, to_filter
 from proxy.console.visit import Visit
 from proxy.traces.search import ListedTurn, Page, search_turns
 from proxy.wire.errors import BadRequest

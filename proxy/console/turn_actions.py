@@ -15,8 +15,8 @@ from proxy.console.admission import admit
 from proxy.console.form import read_form
 from proxy.console.journal import record_action
 from proxy.console.trace_reading import NoTraces, read_traces
+from proxy.console.turn_list_query import read_turn_query
 from proxy.console.turn_page import LIST, find_turn
-from proxy.console.turn_query import read_turn_query
 from proxy.console.visit import Visit
 from proxy.traces.backend import TraceBackend, trace_backend
 from proxy.traces.labels import RightVerdict

@@ -13,7 +13,7 @@ from proxy.console.admission import admit
 from proxy.console.journal import record_action
 from proxy.console.list_query import ListQuery
 from proxy.console.trace_reading import NoTraces, read_traces
-from proxy.console.turn_query import read_turn_query, to_filter
+from proxy.console.turn_list_query import read_turn_query, to_filter
 from proxy.console.turn_story import tell_story
 from proxy.console.visit import Visit
 from proxy.console.waterfall import draw_waterfall

@@ -3,7 +3,7 @@
 trace.py         the trace of one turn
 redaction.py     removes its texts
 store.py         records traces while the proxy runs: a queue and a thread
-backend.py       where they are: file.py (SQLite), database.py and migration.py (PostgreSQL); schema.py: the tables of both
+backend.py       where they are: sqlite.py, or postgresql.py and migration.py; schema.py: the tables of both
 query.py         queries by id and time, and purging
 shadow.py        what the filter would have done, counted
 labels.py        what a person says of a traced turn

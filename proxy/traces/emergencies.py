@@ -7,10 +7,10 @@ from typing import Any
 from proxy.traces.backend import Connection, TraceBackend
 from proxy.traces.fact_query import FactQuery, TurnFilter
 from proxy.traces.facts import Layer, layer_of
-from proxy.traces.file import decode
 from proxy.traces.labels import labels_of
 from proxy.traces.query import open_backend, select_values
 from proxy.traces.search import ListedTurn, search_turns
+from proxy.traces.sqlite import decode
 
 EMERGENCY_JUDGE = "emergency"
 

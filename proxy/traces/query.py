@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from proxy.traces import file as trace_file
+from proxy.traces import sqlite as trace_file
 from proxy.traces.backend import Connection, Database, TraceBackend, TraceError
-from proxy.traces.file import decode
 from proxy.traces.judged_draft import judgements_of
+from proxy.traces.sqlite import decode
 from proxy.traces.trace import Outcome
 
 
@@ -206,7 +206,7 @@ def open_backend(backend: TraceBackend, mode: Literal["ro", "rw"]) -> Iterator[C
         TraceError: There are no traces, it holds something else, or it cannot be used.
     """
     if isinstance(backend, Database):
-        from proxy.traces.database import connect  # a library that most proxies do without
+        from proxy.traces.postgresql import connect  # a library that most proxies do without
 
         with connect(backend) as connection:
             yield connection

@@ -12,10 +12,10 @@ from typing import Any
 from proxy.traces.backend import Connection, TraceBackend
 from proxy.traces.fact_query import FactQuery, TurnFilter
 from proxy.traces.facts import Alarm, Layer
-from proxy.traces.file import decode
 from proxy.traces.labels import Label, labels_of
 from proxy.traces.query import TurnLine, Verdict, open_backend, select_values
 from proxy.traces.schema import COUNT_NOT_INDEXED
+from proxy.traces.sqlite import decode
 
 COUNT_TO = 1_000
 """How far the turns that match are counted."""

@@ -10,7 +10,7 @@ import time
 from collections import deque
 from typing import Any, Literal
 
-from proxy.traces import file as trace_file
+from proxy.traces import sqlite as trace_file
 from proxy.traces.backend import Database, Row, TraceBackend, TraceError, Unreachable, Writer
 from proxy.traces.facts import derive_facts, emergency_kind
 from proxy.traces.redaction import redact
@@ -243,7 +243,7 @@ def _describe(error: Exception) -> str:
 
 def _writer(backend: TraceBackend) -> Writer:
     if isinstance(backend, Database):
-        from proxy.traces.database import DatabaseWriter  # a library that most proxies do without
+        from proxy.traces.postgresql import DatabaseWriter  # a library that most proxies do without
 
         return DatabaseWriter(backend)
     return trace_file.FileWriter(backend)

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from judges.case import Case
-from judges.evaluation.choice import Choice
+from judges.evaluation.case_choice import Choice
 from judges.evaluation.configured_judges import open_judges
 from judges.evaluation.labelled import LabelledCase, ScenarioDefaults
 from judges.evaluation.team_calibration import read_cases

@@ -14,9 +14,9 @@ from cli.trace import parse_since
 from judges.observation import Assertion, Claims, Crisis, Opinion, Sign
 from judges.verdict import Exchange, Judgement
 from models.usage import Call, Usage
-from proxy.traces.file import decode, encode
 from proxy.traces.query import list_turns
 from proxy.traces.redaction import redact
+from proxy.traces.sqlite import decode, encode
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Attempt, SelectedSource, ShownWarning, Trace
 from tests.cli.conftest import Caf

@@ -18,7 +18,7 @@ import aiohttp
 import yaml
 
 from proxy.audit.folder import chain_files, verify
-from proxy.traces.file import decode
+from proxy.traces.sqlite import decode
 from tests.cli.conftest import COMMAND, clean_environment
 from tests.faults.driver_told import Metrics, Noted, Reply, Told, agree
 from tests.faults.driver_upstream import HELLO, NEVER, REWRITTEN, Body

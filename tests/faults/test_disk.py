@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from proxy.traces.file import decode
+from proxy.traces.sqlite import decode
 from tests.cli.conftest import Ended
 from tests.faults.driver_proxy import serving
 from tests.faults.driver_talk import (

@@ -7,7 +7,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from proxy.traces.file import decode
+from proxy.traces.sqlite import decode
 from tests.faults.driver_proxy import Proxy, serving, until
 from tests.faults.driver_talk import (
     Ear,

@@ -12,13 +12,13 @@ import pytest
 
 from judges.cascade import Cascade
 from judges.case import Case
+from judges.evaluation.candidate_decision import Proof, decide
 from judges.evaluation.edits import Edit, Proposal, RefusedProposal, Wording, apply_edits, check_wording, parse_wording
 from judges.evaluation.errors import TuneError
 from judges.evaluation.holdout import count_use
 from judges.evaluation.journal import Journal, Settings
 from judges.evaluation.journaled_judging import BudgetEnded, JournaledJudging
 from judges.evaluation.labelled import LabelledCase
-from judges.evaluation.paired_proof import Proof, decide
 from judges.evaluation.proposer import MAX_FAILING, build_task
 from judges.evaluation.subject import Subject
 from judges.evaluation.tune import Tuning

@@ -9,11 +9,11 @@ from multidict import MultiDict
 from judges.verdict import Judgement
 from models.usage import Call, Usage
 from proxy.console.list_query import MOST_PAGES_BACK
-from proxy.console.turn_query import read_turn_query
+from proxy.console.turn_list_query import read_turn_query
 from proxy.console.turn_story import tell_story
 from proxy.console.waterfall import draw_waterfall
-from proxy.traces.file import decode, encode
 from proxy.traces.redaction import hide_texts, redact
+from proxy.traces.sqlite import decode, encode
 from proxy.traces.trace import Trace
 from tests.proxy.console.rich_trace import DRAFT, rich_trace
 

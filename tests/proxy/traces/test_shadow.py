@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from judges.verdict import Judgement, Verdict
-from proxy.traces.file import decode, encode
 from proxy.traces.shadow import count_shadow
+from proxy.traces.sqlite import decode, encode
 from proxy.traces.trace import Attempt, Outcome, Trace
 
 

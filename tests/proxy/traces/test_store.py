@@ -24,13 +24,13 @@ from pydantic import BaseModel
 from judges.observation import Assertion, Claims, Crisis, Sign
 from judges.verdict import Judgement
 from models.usage import Call, Usage
-from proxy.traces import file as trace_file
+from proxy.traces import sqlite as trace_file
 from proxy.traces import store as trace_store
 from proxy.traces.backend import Row, TraceBackend, TraceError, Unreachable, Writer
-from proxy.traces.database import DatabaseWriter
-from proxy.traces.file import FileWriter, decode, encode
+from proxy.traces.postgresql import DatabaseWriter
 from proxy.traces.query import list_turns, purge, show
 from proxy.traces.redaction import redact
+from proxy.traces.sqlite import FileWriter, decode, encode
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Attempt, SelectedSource, ShownWarning, Trace
 

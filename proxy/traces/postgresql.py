@@ -15,9 +15,9 @@ from sqlalchemy.exc import DataError, DBAPIError, SQLAlchemyError
 
 from proxy.traces import backend
 from proxy.traces.backend import KEEP, Database, Row, TraceError, Unreachable
-from proxy.traces.file import derive_missing, turns_of
 from proxy.traces.migration import VERSION, migrate, version
 from proxy.traces.schema import COUNT_NOT_INDEXED, NOT_INDEXED, add_statements
+from proxy.traces.sqlite import derive_missing, turns_of
 
 CONNECT_S = 3
 """How long connecting may take, in whole seconds."""

@@ -16,8 +16,8 @@ from proxy.config.config import ConfigError, parse_config
 from proxy.traces import migration
 from proxy.traces import store as trace_store
 from proxy.traces.backend import Database, Row, TraceError, Unreachable
-from proxy.traces.database import DatabaseWriter
 from proxy.traces.labels import Label, add, labels
+from proxy.traces.postgresql import DatabaseWriter
 from proxy.traces.query import iterate_traces, list_turns, purge, show
 from proxy.traces.store import TraceStore
 from tests.postgres_server import PASSWORD, PASSWORD_ENV, PostgresServer
@@ -164,7 +164,7 @@ def test_labels_go_with_their_turn(database: Database) -> None:
 
 def test_redacted_traces_hold_no_text_in_any_column(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a file."""
-    monkeypatch.setattr("proxy.traces.file.COMPRESS_FROM", 10**9)
+    monkeypatch.setattr("proxy.traces.sqlite.COMPRESS_FROM", 10**9)
     stored(database, trace(), store="redacted")
     kept = repr(ask(database, "SELECT *, convert_from(body, 'UTF8') FROM turns"))
     assert "sensitive_topic" in kept
