@@ -246,3 +246,10 @@ def test_local_judges_are_loaded_where_they_judge_alone() -> None:
     code = "import sys, proxy.app, cli.serve; print(*[name for name in sys.modules if name.startswith('judges.local')])"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
+
+
+def test_commands_that_judge_nothing_load_no_judge() -> None:
+    """Lists of traces and keys come at once; a proxy that is asked over HTTP is not imported for it."""
+    code = "import sys, cli.trace, cli.key, cli.chat; print(*({'judges.judge', 'proxy.app'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []

@@ -28,9 +28,9 @@ def completion(turn: Turn, answer: Answer, *, expose: bool) -> Body:
     """
     deliveries = answer.deliveries if answer.upstream else [*answer.deliveries] * (turn.request.n or 1)
     # What leaves before there is an answer may be another's than the first draft's.
-    named_by = answer.upstream if turn.stream_gate is None else turn.stream_gate.head
+    upstream = answer.upstream if turn.stream_gate is None else turn.stream_gate.head
     body: Body = {
-        **head(turn, named_by),
+        **head(turn, upstream),
         "object": "chat.completion",
         "choices": [choice(turn, delivery, index) for index, delivery in enumerate(deliveries)],
         "usage": turn.ledger.usage.as_openai(),

@@ -114,8 +114,8 @@ def function_call(frame: Frame, index: int, call: Body, status: str) -> Body:
 
 
 def logprobs(choice: Body) -> list[Body]:
-    found = choice.get("logprobs")
-    tokens = found.get("content") if isinstance(found, dict) else None
+    value = choice.get("logprobs")
+    tokens = value.get("content") if isinstance(value, dict) else None
     return tokens if isinstance(tokens, list) else []
 
 
