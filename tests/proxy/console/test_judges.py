@@ -244,6 +244,7 @@ def test_by_keyboard_alone(console: Console, folder: Path, open_page: Any) -> No
     page.locator("table a").first.focus()
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="Misjudged cases").wait_for()
+    page.wait_for_load_state()
     page.get_by_label("How").focus()
     page.keyboard.type("missed")
     page.wait_for_url("**kind=missed*")

@@ -47,6 +47,7 @@ def scripted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
 
 def say(page: Any, text: str) -> Any:
     """Send a message; return its turn once all its replies are there, with what became of them."""
+    page.wait_for_load_state()  # before it, Enter is a new line
     page.locator("#message").fill(text)
     page.locator("#message").press("Enter")
     return settle(page)
