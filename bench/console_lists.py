@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from bench.figures import percentile, save, write_table
 from bench.processes import ROOT
@@ -215,8 +216,8 @@ def measure(where: TraceBackend, now: float) -> dict[str, tuple[float, float, fl
     sample = [trace["turn_id"] for trace, _ in zip(iterate_traces(where, since=now - 86_400), range(50), strict=False)]
     deep = [search_turns(where, TurnFilter(until=now - day * 86_400), limit=1).next for day in range(0, DAYS, 5)]
 
-    def search(name: str, **wanted: object) -> tuple[str, Callable[[], object]]:
-        return name, lambda: search_turns(where, TurnFilter(**wanted), texts=True)  # type: ignore[arg-type]
+    def search(name: str, **wanted: Any) -> tuple[str, Callable[[], object]]:
+        return name, lambda: search_turns(where, TurnFilter(**wanted), texts=True)
 
     month = now - DAYS * 86_400
     lists = dict(

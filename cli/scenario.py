@@ -1,7 +1,7 @@
 """`caf scenario`: labelled cases for the judges, as files."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 
@@ -110,10 +110,11 @@ def _parse_expected(options: list[str], judges: list[str] | None) -> dict[str, f
     right: dict[str, frozenset[RightVerdict]] = {}
     for text in options:
         judge, _, verdict_text = text.partition("=")
-        verdicts = frozenset(part.strip() for part in verdict_text.split(","))
-        if not judge or not verdicts <= {"accept", "warn", "reject"}:
+        parts = {part.strip() for part in verdict_text.split(",")}
+        verdicts = frozenset(verdict for verdict in get_args(RightVerdict) if verdict in parts)
+        if not judge or len(verdicts) < len(parts):
             leave(f"--expect: {text!r} is none; give JUDGE=accept, =warn or =reject, or several as in role=warn,reject")
         if judges is not None and judge not in judges:
             leave(f"--expect: the chatbot has no judge {judge!r}; it has {', '.join(judges) or 'none'}")
-        right[judge] = verdicts  # type: ignore[assignment]  # they are verdicts
+        right[judge] = verdicts
     return right

@@ -173,7 +173,7 @@ def cases(network: Network, people: People, *, dev: bool) -> dict[str, list[Case
     chance = random.Random(SEED + dev)
     has = {one: persons_with(one, vocabulary, people, drawn) for one in half}
     gold = {one: {n: int(row.sum()) for n, row in rows.items() if row.any()} for one, rows in has.items()}
-    names = {one: vocabulary.get(one).name for one in half if gold[one]}  # type: ignore[union-attr]
+    names = {one: concept.name for one in half if gold[one] and (concept := vocabulary.get(one)) is not None}
     kinds: dict[str, list[Case]] = {kind: [] for kind in BARS}
     for one, name in names.items():
         kinds["name"].append(Case(f"name {one}", name, gold[one]))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judges.case import Case, HistoryMessage, emergency_case
-from judges.local import emergency
+from judges.local import emergency, explicit
 from judges.local.language import Unreadable
 
 CRISES = {
@@ -96,6 +96,18 @@ def test_crisis_is_seen_anywhere_in_a_huge_message(place: int) -> None:
     calm = ["What helps people with schizophrenia to sleep well at night?"] * 1000
     assert fires(" ".join([*calm[:place], "I am going to end my life tonight.", *calm[place:]]))
     assert not fires(" ".join(calm))
+
+
+def test_short_message_is_read_in_its_own_language() -> None:
+    """In English "wann die" is a slip for "wanna die"."""
+    assert explicit.find_danger("Bitte sagen Sie mir, wann die Gruppe sich trifft und was sie kostet.") is None
+
+
+def test_crisis_is_seen_across_the_steps_of_the_search() -> None:
+    """Words of danger that begin in one piece of the text and end in the next one are one match."""
+    match = explicit.find_danger("well " * 397 + "I am going to end my life tonight.")
+    assert match is not None
+    assert match.start < explicit.STEP < match.end
 
 
 @pytest.mark.parametrize(
