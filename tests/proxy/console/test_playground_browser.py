@@ -319,8 +319,8 @@ def test_a_key_that_may_only_chat_chats(open_page: Any, tmp_path: Path) -> None:
     config = console_config(tmp_path, keys={"file": str(tmp_path / "keys.json")}, console="on")
     with serve_console(tmp_path, config) as running:
         page = open_page(f"{running.url}/console/playground")
-        page.keyboard.type(key.text)
-        page.keyboard.press("Enter")
+        page.locator("#key").fill(key.text)
+        page.locator("#key").press("Enter")
         page.locator("#message").wait_for()
         turn = say(page, NUDGE)
         assert (heads(turn), turn.locator("del, .draft").count()) == (["schizophrenia filter on"], 0)
