@@ -29,8 +29,8 @@ SHOTS = os.environ.get("CAF_SCREENSHOTS")
 SIZES = {"wide": (1280, 900), "phone": (390, 844)}
 LOOKS = [(size, scheme) for size in SIZES for scheme in ("light", "dark")]
 """Every screen is looked at in each of these."""
-FOCUSED = "() => !document.querySelector('[autofocus]') || document.activeElement !== document.body"
-"""A browser gives the focus some frames after the page is loaded: what is typed before is lost."""
+HAS_AUTOFOCUS = "() => !document.querySelector('[autofocus]') || document.activeElement !== document.body"
+"""JavaScript: whether an autofocus field has the focus. It gets it some frames after `load`; keys pressed earlier are lost."""
 Body = dict[str, Any]
 
 
@@ -134,7 +134,7 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
         page.on("console", lambda said: errors.append(said.text) if said.type == "error" else None)
         page.on("request", lambda request: asked.append(request.url))
         page.goto(url)
-        page.wait_for_function(FOCUSED)
+        page.wait_for_function(HAS_AUTOFOCUS)
         return page
 
     open_one.errors = errors  # type: ignore[attr-defined]  # for tests that provoke one
