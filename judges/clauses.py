@@ -50,7 +50,7 @@ _VERBS = frozenset(
     got held kept knew left lost made met sold spoke stood took went wrote you'll it's""".split()
 )
 """Enough common verbs to see that a sentence has one, in the form that `root` gives, and as they stand."""
-_END = re.compile(r"[.!?…]*[\"'”’)\]*_]*$")
+_END = re.compile(r"(?<![.!?…])(?:[.!?…]++|(?<![\"'”’)\]*_]))[\"'”’)\]*_]*+$")
 
 
 class Edit(NamedTuple):

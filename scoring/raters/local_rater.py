@@ -113,7 +113,7 @@ def sentences(text: str) -> list[str]:
 def _source_sentences(sources: Sequence[Source]) -> list[str]:
     """Return the sentences of some sections; a list is one with the line above it."""
     paragraphs = [part for source in sources for part in re.split(r"\n\s*\n", source.text)]
-    return [one for part in paragraphs for one in sentences(re.sub(r"\s*\n[-*]? *", " ", part))]
+    return [one for part in paragraphs for one in sentences(re.sub(r"(?:(?<!\s)\s*)?\n[-*]? *", " ", part))]
 
 
 def _clauses(text: str) -> Iterable[str]:
