@@ -10,7 +10,9 @@ LONGEST = 600
 """Characters of any draft summary; the chatbot is shown those of all sections."""
 _LONGEST_EXTRACT = 320
 _SENTENCE = re.compile(r"(?<=[.!?…。！？])(?<!\b[A-Z]\.)(?<!\b[eg]\.[gn]\.)(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bDr\.)\s+")
-_MARKUP = re.compile(r"\*\*|__|`+|^[^\S\n]*(?:[-*+>#]+|\d{1,3}[.)])\s+|\[(?=[^\]]{0,500}\]\()|(?<=[^\]])\]\([^)]{0,500}\)", re.M)
+_MARKUP = re.compile(
+    r"\*\*|__|`+|^[^\S\n]*(?:[-*+>#]+|\d{1,3}[.)])\s+|\[(?=[^\]]{0,200}\]\()|(?<=[^\]])\]\([^)]{0,300}\)", re.M
+)
 _ABOUT_ITSELF = re.compile(
     r"(?:last )?(?:updated|reviewed|published|version|copyright|©)\b|see also\b|page \d", re.IGNORECASE
 )

@@ -152,7 +152,7 @@ def _any_of(*alternatives: str) -> re.Pattern[str]:
 _IN_WORDS = {word: str(n) for n, word in enumerate("three four five six seven eight nine ten eleven twelve".split(), 3)}
 _WORD = re.compile(r"[^\W\d_]+(?:['’]\w+)?")
 _NEGATION = _any_of(r"\b(?:not|never|no|without|cannot|nobody|nothing|\w+n['’]t)\b")
-_BREAK = _any_of(r"\s*[;:–—]\s+(?!\d)|,\s+(?=(?:and|but|so)\b)")
+_BREAK = _any_of(r"(?:(?<!\s)\s++)?[;:–—]\s+(?!\d)|,\s+(?=(?:and|but|so)\b)")
 _PROFESSIONAL = (
     r"\b(?:doctors?|nurses?|psychiatrists?|pharmacists?|prescribers?|team|clinic|professionals?|lawyers?|advocates?|"
     r"advis[eo]rs?|dieti[ct]ians?|therapists?|social workers?|organi[sz]ations?)\b"
