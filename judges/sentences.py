@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_END = re.compile(r"[.!?…\n](?:(?<=\n)\s*|(?<!\n)[.!?…]*[\"')\]*_]*(?=\s|$))")
+_END = re.compile(r"[.!?…\n](?:(?<=\n)\s*|(?<!\n)(?<![.!?…]{2})[.!?…]*+[\"')\]*_]*+(?=\s|$))")
 """The end of a sentence. Like the other patterns for whole replies it begins with a set of characters, which `re` looks
 for many times faster than for alternatives."""
 _BULLET = re.compile(r"\s*(?:[-*•–>#]+|\(?\d{1,2}[.)]|\(?[a-z]\))\s+")

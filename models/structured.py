@@ -162,7 +162,7 @@ def _reject_duplicate_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-_BEGIN = re.compile(r"(?:[^{`]*\n)?\s*(```[a-zA-Z]*\s*)?(?=\{)")
+_BEGIN = re.compile(r"(?>(?:[^{`\n]*\n)*)\s*(```[a-zA-Z]*\s*)?(?=\{)")
 _DECODER = json.JSONDecoder(object_pairs_hook=_reject_duplicate_names)
 _SEVERAL = "it holds several things; give exactly one JSON object and nothing else"
 

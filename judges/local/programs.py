@@ -7,8 +7,8 @@ _PARTS = "question|query|context|passage|answer|observation|thought|action|task|
 _MARKS = re.compile(
     "|".join(
         (
-            r"^\s*(?:#{2,}|```|-{3,}|={3,}|<\w[^>\n]{0,60}>)",
-            rf"^\s*\[?(?:{_SPEAKERS}|{_PARTS}|guidelines|instructions?|transcript|history|documents?)\]? ?[:>=]",
+            r"^[^\S\n]*(?:#{2,}|```|-{3,}|={3,}|<\w[^>\n]{0,60}>)",
+            rf"^[^\S\n]*\[?(?:{_SPEAKERS}|{_PARTS}|guidelines|instructions?|transcript|history|documents?)\]? ?[:>=]",
             r"\{\s*\"\w|\"\w+\"\s*:|\[\]|\b(?:json|yaml|regex|schema|csv)\b|\btraceback\b|\bexit code\b",
             r"\b(?:at most|exactly|only|up to|no more than|max(?:imum)?) \d+ (?:words|lines|tokens|characters|sentences|tags)\b",
             r"\b(?:do not|don't|never|no) (?:answer it|explain|explanation|preamble|prose|other text|quotation marks|code fence)\b",
