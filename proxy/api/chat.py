@@ -7,6 +7,7 @@ chat ── read                       as far as the request can be
           └── respond             as JSON, or streamed (respond.py)
 """
 
+import asyncio
 import re
 import secrets
 from dataclasses import dataclass, replace
@@ -38,11 +39,14 @@ from proxy.turn.results import TurnResults
 from proxy.turn.stream_gate import StreamGate
 from proxy.turn.turn import as_emergency
 from proxy.wire.errors import ApiError, BadRequest, ModelNotFound, NotJson
+from proxy.wire.lenient_json import read_leniently, repeats_a_key
 from proxy.wire.messages import ChatRequest, read_chat_request, read_json
-from proxy.wire.user_texts import find_user_texts, read_json_leniently
+from proxy.wire.user_texts import find_user_texts
 
 log = structlog.get_logger()
 
+LONG_BODY = 20_000
+"""Bytes from which a body that is read leniently is long: it takes some 5 ms for this many."""
 _GENERATED_ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -108,12 +112,15 @@ async def _read(service: Service, request: web.Request, dialect: Dialect) -> Inc
         refuse_forms(request, service.keys)
         data = read_json(raw)
     except (BadRequest, NotJson) as error:
-        data, fault = read_json_leniently(raw), error
+        data, fault = await _read_leniently(raw), error
         if not isinstance(data.get("model"), str) or data["model"] not in service.chatbots:
             raise
     bot = _chatbot(service, access, data)
     if fault is None:
+        repeated = repeats_a_key(raw, data)
         data, readable, fault = await dialect.parse(data, access.key_id)
+        if repeated:
+            _, readable, _ = await dialect.parse(await _read_leniently(raw), access.key_id)
     else:
         data = readable = dialect.parse_leniently(data)
     mode = bot.settings.filter
@@ -125,6 +132,11 @@ async def _read(service: Service, request: web.Request, dialect: Dialect) -> Inc
         fault = fault or error
     user_message, earlier = find_user_texts(readable)
     return Incoming(request, dialect, access, bot, mode, raw, data, user_message, earlier, fault)
+
+
+async def _read_leniently(raw: bytes) -> Body:
+    """Read a body that decoders refuse, or lose words of; a long one beside the event loop."""
+    return read_leniently(raw) if len(raw) < LONG_BODY else await asyncio.to_thread(read_leniently, raw)
 
 
 async def _pass_through(service: Service, incoming: Incoming) -> web.StreamResponse:
