@@ -5,12 +5,12 @@ classifier.py  learned weights, over the message as a whole and over each senten
                what was said before it. A high margin is an emergency, a lower one a concern; where the margin is far below 0,
                explicit words are only a concern. After an earlier message that told of danger, words of means, method or farewell
                fire as well; that one never fires again
-programs.py    what a program wrote is not weighed: in it only explicit words count. One that merely asks for another try has
-               nothing new to say, and what the person said before it still holds
+programs.py    what a program wrote is not weighed: in it, and in what it quotes, only explicit words count. One that merely asks for
+               another try has nothing new to say, and what the person said before it still holds
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 from operator import attrgetter
@@ -65,7 +65,8 @@ def observe(case: Case) -> tuple[Crisis, float]:
     plain = fold_look_alikes(text)
     is_program = programs.is_program(plain)
     readings = dict.fromkeys(_TAG.sub(write, plain) for write in (_blank, _part))
-    places, score = max([_observe_reading(one, before, is_program) for one in readings], key=_strength)
+    seen = [_observe_reading(one, before, is_program) for one in readings]
+    places, score = max([*seen, *_observe_quotes(plain)] if is_program else seen, key=_strength)
     if places is not None:
         kind, start, end = places
         return _sign(kind, text[start:end], text), score
@@ -76,6 +77,20 @@ def observe(case: Case) -> tuple[Crisis, float]:
 
 def _strength(seen: Seen) -> tuple[bool, float]:
     return seen[0] is not None, seen[1]
+
+
+def _observe_quotes(text: str) -> Iterator[Seen]:
+    """Yield explicit words of danger that a program quotes, each quote read by itself, if nothing learned speaks against them.
+
+    The program's own words take danger back: a prompt has a history, guidelines, a title.
+    """
+    for start, end in programs.quoted_words(text):
+        quote = text[start:end]
+        match = explicit.find_danger(quote)
+        if match is not None and not match.is_hint:
+            _, window = _weigh_message(quote)
+            if window is not None and window.margin >= DOUBT_MARGIN:
+                yield (match.kind, start + match.start, start + match.end), 1.0
 
 
 def _blank(tag: re.Match[str]) -> str:
