@@ -5,8 +5,8 @@ classifier.py  learned weights, over the message as a whole and over each senten
                what was said before it. A high margin is an emergency, a lower one a concern; where the margin is far below 0,
                explicit words are only a concern. After an earlier message that told of danger, words of means, method or farewell
                fire as well; that one never fires again
-programs.py    what a program wrote is not weighed: in it, and in what it quotes, only explicit words count. One that merely asks for
-               another try has nothing new to say, and what the person said before it still holds
+programs.py    what a program wrote is not weighed: in it, and in what it quotes, only explicit words count. One that merely asks
+               for another try has nothing new to say, and what the person said before it still holds
 """
 
 import re

@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from itertools import product
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -200,6 +202,20 @@ async def test_it_is_the_same_in_a_stream_and_in_the_other_dialect(start: Start)
         body = await response.json()
     assert body["output"][0]["content"][0]["text"] == '{"title": "Conversation"}'
     assert not proxy.upstream.requests
+
+
+PAGE = (Path(__file__).parents[3] / "docs/frameworks.md").read_text(encoding="utf-8")
+
+
+async def test_the_page_shows_request_and_answer(start: Start) -> None:
+    """As they are on the wire, with `caf` cut to the outcome."""
+    request, answer = (json.loads(block) for block in re.findall(r"^```\n(\{.*?)^```$", PAGE, re.DOTALL | re.MULTILINE))
+    proxy = await start()
+    await proxy.say(CRISIS)
+    body = await proxy.say(*request["messages"])
+    [choice], [wanted] = body["choices"], answer["choices"]
+    assert {name: choice[name] for name in wanted} == wanted
+    assert (body["caf"]["outcome"], "concern" in body["caf"]) == (answer["caf"]["outcome"], False)
 
 
 SCHEMA = {"type": "object", "properties": {"title": {"type": "string"}, "tags": {"type": "array"}}}
