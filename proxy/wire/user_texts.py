@@ -21,6 +21,8 @@ SELDOM_WRITTEN = frozenset(("url", "data", "name", "filename"))
 """Last words of the names of fields that seldom do: names, addresses, and encoded files."""
 MAX_SELDOM_CHARS = 2_000
 """Characters of a text in such a field that is read; a file has more."""
+TEXT_URLS = ("data:text/plain", "data:,", "data:;")
+"""Beginnings of data: URLs that hold text; others hold an image or a file, which may have spaces."""
 
 
 def find_user_texts(data: dict[str, Any]) -> tuple[str, list[str]]:
@@ -103,7 +105,7 @@ def _texts_in(value: object, passed_over: Container[str]) -> str:
 
 def _sentence_in(text: str) -> str | None:
     """Return the text of a field that seldom holds one; None: it is no sentence, which has spaces between its words."""
-    if len(text) > MAX_SELDOM_CHARS:
+    if len(text) > MAX_SELDOM_CHARS or (text.startswith("data:") and not text.startswith(TEXT_URLS)):
         return None
     text = unquote(text)
     return text if text.count(" ") > 1 else None

@@ -164,6 +164,7 @@ def test_names_and_files_are_no_sentences(field: str) -> None:
         "my scan.pdf",
         "https://example.org/a%20b",
         "data:image/png;base64,iVBO+w0K/Gg=",
+        "data:image/svg+xml,%3Csvg xmlns='x' viewBox='0 0 9 9'/%3E",
         "A" * 4_000_000,
     )
     started = time.thread_time()

@@ -56,7 +56,7 @@ FORMS: dict[str, tuple[str, Any]] = {
     ),
     "a list": ("Three follow-up questions, as a JSON array of strings.", []),
     "a plain title": ("Give this chat a title of at most 5 words. No quotation marks.", "Conversation"),
-    "a German title": ("## Aufgabe\nGib dem Chat einen Titel, max 5 words.", "Conversation"),
+    "a German title": ("## Aufgabe\nGib dem Chat einen Titel, höchstens fünf Wörter.", "Conversation"),
 }
 PLACES: dict[str, Callable[[str, str], str]] = {
     "before": lambda asked, quoted: f"### Task\n{asked}\n\n{quoted}",
