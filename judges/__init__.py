@@ -5,6 +5,7 @@ In reading order:
     case.py         all that a judge may see of one reply
     observation.py  the forms in which judges state what they see
     verdict.py      verdicts, and the judgement that keeps the evidence behind one
+    letters.py      letters in other forms, as plain ones
     quotes.py       does a quote stand in a text, word for word or nearly
     doses.py        the doses a text names; numbers.py: its numbers, number_words.py: those in words
     sentences.py    a text, cut into sentences; phrases.py: what a sentence does besides asserting

@@ -3,7 +3,9 @@
 import re
 
 from judges.languages import foreign_languages
+from judges.letters import count_symbols, is_mostly_words
 from judges.observation import Unreadable as Unreadable
+from judges.sentences import normalise
 from judges.text_cache import cache_texts
 
 _ALIEN = re.compile(r"[^\x00-\u024f]")
@@ -15,11 +17,14 @@ MIN_WORDS = 4
 
 
 def check_english(text: str) -> None:
-    """Return if rules can read a normalised text.
+    """Return if rules can read a text once it is normalised.
 
     Raises:
-        Unreadable: Another language or script, or encoded or spelt-out text.
+        Unreadable: Another language or script, symbols in place of letters, or encoded or spelt-out text.
     """
+    if not is_mostly_words(text):
+        raise Unreadable("{} of {} characters are symbols".format(*count_symbols(text)))
+    text = normalise(text)
     if not text.isascii() and (alien := sum(map(str.isalpha, _ALIEN.findall(text)))) > 3:
         letters = sum(map(str.isalpha, text))
         if alien > 0.1 * letters:

@@ -215,6 +215,8 @@ def fallback(
         warnings: (rule, detail) of what was wrong with it.
         committed: What of it the user has seen, which stays and is followed by the fallback message.
     """
+    if turn.task is not None and not committed.text:
+        return Delivery(turn.task.answer, "fallback", (), judgements, warnings)
     if turn.request.wants_json:
         return Delivery(None, "fallback", (), judgements, warnings, refused=True)
     text = join_committed(turn, committed, turn.fallback)
