@@ -112,7 +112,7 @@ class OpenAIEngine:
                     if listener is not None:
                         replay_answer(answer, listener)
                     return answer
-                async for part in self._parts(response, head):
+                async for part in self._parts(response, head.lstrip(_BLANKS)):
                     assembly.feed(part)
                     if assembly.done:
                         # The end of the response lets the connection be used again; but that is all it is good for.

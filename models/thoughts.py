@@ -1,4 +1,4 @@
-"""Cuts a model's thoughts out of its reply: `<think>...</think>` and the like, which servers without a reasoning parser leave there.
+"""Cuts a model's thoughts out of its reply: `<think>...</think>` and the like, which servers without a reasoning parser leave.
 
 Models think before they reply. So a reply that begins as a JSON document or a code block holds no thoughts, whatever it quotes.
 A tag in backticks is ordinary text. Of many models the prompt template writes the opening tag, and the answer holds the closing
