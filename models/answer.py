@@ -96,7 +96,7 @@ def arguments_text(arguments: Any) -> str:
     """Return the arguments of a call as JSON text; some servers decode them."""
     if isinstance(arguments, str):
         return arguments
-    return "" if arguments is None else json.dumps(arguments, ensure_ascii=False)
+    return "" if arguments is None else json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
 
 
 def read_index(value: Any) -> int | None:

@@ -145,13 +145,20 @@ class OpenAIEngine:
         """Relay an answer, at once if it is a stream: by its label, by what the request asks for, or by its first bytes."""
         status, down, head = response.status, pass_headers_down(response.headers), b""
         if response.content_type != "text/event-stream":
+            streamed = status < 400 and _ASKS_FOR_STREAM.search(raw) is not None
             if response.content.is_eof():  # all of it is there; a timer costs a twentieth of a request
-                return Forwarded(status, down, await self._read(response))
-            if status >= 400 or not _ASKS_FOR_STREAM.search(raw):
-                async with asyncio.timeout(self._timeout_s):  # as a whole: a body that drips is never silent
+                head, streamed = await self._read(response), False
+            else:
+                # As a whole, but for streams: a body that drips is never silent.
+                async with asyncio.timeout(None if streamed else self._timeout_s):
                     head = await self._read_head(response)
-                    if not _is_events(head):
-                        return Forwarded(status, down, await self._read(response, head))
+                    if not (streamed or _is_events(head)):
+                        head = await self._read(response, head)
+            if _is_events(head):  # some clients believe the label
+                down = {name: value for name, value in down.items() if name.lower() != "content-type"}
+                down["Content-Type"] = "text/event-stream"
+            elif not streamed:
+                return Forwarded(status, down, head)
         return Forwarded(status, down, chunks=self._chunks(response, head), close=response.close)
 
     async def close(self) -> None:

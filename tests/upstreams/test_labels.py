@@ -85,9 +85,21 @@ async def test_passthrough_relays_a_stream_at_once(asking: Asking, label: str, s
         asking.proxy.session.post(f"{asking.proxy.url}/v1/chat/completions", json=body) as got,
     ):
         first = await got.content.readuntil(b"\n\n")
+        assert got.content_type == "text/event-stream"
         assert b"The " in first
         go.set()
         assert read(got.status, first + await got.read()).text == WHOLE
+
+
+@pytest.mark.parametrize(("stream", "always"), [(True, "whole"), (False, "whole")])
+async def test_passthrough_labels_events_that_came_in_one_piece(asking: Asking, stream: bool, always: str) -> None:
+    """As it labels others."""
+    answer = labelled("text/plain", always)
+    answer.whole = b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in answer.events)
+    asking.answers(answer)
+    body = {"model": FORWARDED, "messages": [{"role": "user", "content": "Hi"}], "stream": stream}
+    async with asking.proxy.session.post(f"{asking.proxy.url}/v1/chat/completions", json=body) as got:
+        assert (got.content_type, await got.read()) == ("text/event-stream", answer.whole)
 
 
 @pytest.mark.parametrize(("stream", "always"), [(True, ""), (False, "events")])
