@@ -13,10 +13,11 @@ import time
 from contextlib import suppress
 from itertools import count
 
+from models.answer import as_completion
 from models.bulkhead import Bulkhead
 from models.engine import Body, Engine
 from models.errors import ModelError, OutOfTime, UpstreamTimeout
-from models.request import as_completion, fill
+from models.request import fill
 from models.settings import ModelSettings
 from models.streaming import CountingListener, Listener, write_answer
 from models.usage import Call, Ledger, Usage

@@ -15,6 +15,7 @@ import orjson
 from multidict import CIMultiDict
 from yarl import URL
 
+from models.answer import as_completion
 from models.assembly import Assembly
 from models.engine import Body, Forwarded
 from models.errors import (
@@ -27,7 +28,6 @@ from models.errors import (
     error_for_status,
 )
 from models.refusal import read_refusal
-from models.request import as_completion
 from models.settings import ModelSettings
 from models.streaming import Listener, replay_answer
 from models.turn_scope import TRACE_HEADERS
