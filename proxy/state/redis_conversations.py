@@ -1,7 +1,7 @@
 """Conversation states in Redis, so that several processes and hosts share them. Imported only when it is configured.
 
-A state holds hashes, ids and rules, no text of anybody. Redis keeps what it has acknowledged across its own restart only with
-`appendfsync always`.
+A state holds hashes, ids and rules, no text of anybody; a tool call what its model wants back, such as its reasoning. Redis keeps
+what it has acknowledged across its own restart only with `appendfsync always`.
 """
 
 import asyncio

@@ -165,7 +165,7 @@ def _tool_name(messages: Sequence[Message], place: int) -> str:
         return name
     for message in reversed(messages[:place]):
         for call in message.tool_calls or ():
-            function = call.get("function")
+            function = call.get("function") or call.get("custom")
             if call.get("id") == extra.get("tool_call_id") and isinstance(function, dict):
                 return str(function.get("name") or "tool")
     return "tool"
