@@ -46,6 +46,8 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
         yield from _attempt(attempt, several=len(trace["replies"]) > 1)
     dropped = ((2, "yellow", f"{call['name'] or '(no name)'}: {call['why']}") for call in trace["dropped_calls"])
     yield from _part("Tool calls not delivered", dropped)
+    if trace["invisible_removed"]:
+        yield from _part("Invisible characters removed", [(2, "yellow", str(trace["invisible_removed"]))])
     for number, reply in enumerate(trace["replies"]):
         choice_text = f" as choice {number}" if len(trace["replies"]) > 1 else ""
         yield from _part(f"Delivered{choice_text}", [(2, "", "(no text)" if reply is None else reply)])

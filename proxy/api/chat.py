@@ -29,7 +29,7 @@ from proxy.api.run_turn import run_turn
 from proxy.api.service import SERVICE, Service
 from proxy.config.chatbot_settings import FilterMode
 from proxy.state.conversation import Conversation, Identity
-from proxy.state.conversation_store import recall
+from proxy.state.conversation_store import recall, recall_calls
 from proxy.state.heard import blank_heard, writer_key
 from proxy.telemetry.logs import FIELDS
 from proxy.tenants.access import Access, requested_filter
@@ -225,12 +225,16 @@ async def _begin_turn(
     chat_request = read_chat_request(incoming.data, service.config.server.max_messages)
     explicit = None if bare else _explicit_id(incoming.request, chat_request)
     identity = Identity((access.key_id, chat_request.user or "", bot.name), chat_request.messages, explicit)
-    found, how_found = await recall(service.conversations, identity, urgent=alarm.verdict in ("warn", "reject"))
+    urgent = alarm.verdict in ("warn", "reject")
+    found, how_found = await recall(service.conversations, identity, urgent=urgent)
+    calls = await recall_calls(service.conversations, identity, urgent=urgent)
     documents, tool_messages = (
         ((), {}) if bare or not access.may("evidence") else read_request_evidence(chat_request, bot.settings)
     )
     ids = secrets.token_hex(32)  # for both at once: it asks the kernel
-    conversation = found or Conversation(explicit or ids[32:])
+    # Mere tool calls lead to no state: the conversation that they began goes on with their results.
+    begun = next((call.id for call in calls.values()), ids[32:])
+    conversation = found or Conversation(explicit or begun)
     turn = Turn(
         id=ids[:32],
         bot=bot,
@@ -248,6 +252,7 @@ async def _begin_turn(
         documents=documents,
         task=incoming.task,
         tool_messages=tool_messages,
+        calls=calls,
         ledger=ledger,
     )
     return turn, identity

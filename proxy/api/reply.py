@@ -65,7 +65,7 @@ def choice(turn: Turn, delivery: Delivery, index: int) -> Body:
     elif text is None:
         # A refusal in the model's own words has been judged by nobody.
         own = upstream.get("refusal")
-        message["refusal"] = turn.fallback if own and turn.judged else own
+        message["refusal"] = turn.fallback if own and turn.judged else own and turn.results.visible(own)
     elif programmed and delivery.outcome == "emergency":
         message["refusal"] = text
     withheld = delivery.replaced or (delivery.refused and text is None)

@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import islice
 
 import orjson
 from pydantic import with_config
@@ -22,6 +23,8 @@ PAIRS_LOOKED_UP = 8
 """Exchanges that are looked up singly, newest first, when the whole history is not known."""
 MAX_REPLIES = 200
 """Delivered replies a state remembers, by their hash."""
+MAX_CALLS = 1_000
+"""Tool calls of a request that are looked up, the newest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,7 @@ class Identity:
     def __init__(self, scope: Sequence[str], messages: Sequence[Message], explicit: str | None) -> None:
         self._scope = orjson.dumps(list(scope))
         self.explicit = explicit
+        self._messages = messages
         running = hashlib.blake2b(self._scope, digest_size=KEY_BYTES)
         self.history_key: bytes | None = None
         """Hash of everything up to and including the last reply; None when there is none yet."""
@@ -140,6 +144,13 @@ class Identity:
     def pairs(self) -> list[bytes]:
         """Key of each exchange, oldest first."""
         return [self._key("pair", user_texts, reply.digest) for user_texts, reply in self._exchanges]
+
+    @cached_property
+    def calls(self) -> dict[str, bytes]:
+        """The key of each tool call that the messages hold, by its id, newest first."""
+        sent = (call.get("id") for message in reversed(self._messages) for call in message.tool_calls or ())
+        ids = dict.fromkeys(ident for ident in sent if isinstance(ident, str) and ident)
+        return {ident: self.call_key(ident) for ident in islice(ids, MAX_CALLS)}
 
     def lookups(self) -> Iterator[bytes]:
         """Yield the keys to look the state up by, best first. Mostly the first is enough."""
@@ -192,6 +203,10 @@ class Identity:
         What was proposed once is done once, also when the request is sent again with its last message edited.
         """
         return self._key("action", code, (self.history_key or b"").hex())
+
+    def call_key(self, call_id: str) -> bytes:
+        """Return the key of a tool call, by the id that the client knows it by."""
+        return self._key("call", call_id)
 
     def id_key(self, conversation_id: str) -> bytes:
         return self._key("id", conversation_id)

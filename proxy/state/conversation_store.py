@@ -4,7 +4,7 @@
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import structlog
@@ -12,6 +12,7 @@ from cachetools import TTLCache
 
 from proxy.state.conversation import Conversation, Identity
 from proxy.state.heard import MAX_MARKS
+from proxy.state.delivered_calls import DeliveredCall
 from proxy.traces.trace import Recognition
 
 log = structlog.get_logger()
@@ -38,6 +39,12 @@ class ConversationStore(Protocol):
 
     async def put(self, keys: Sequence[bytes], conversation: Conversation) -> None:
         """Store a state under several keys. A key that is taken gets the new state."""
+
+    async def get_calls(self, keys: Sequence[bytes]) -> Sequence[DeliveredCall | None]:
+        """Return the tool calls kept under some keys. Raises: as `get`."""
+
+    async def put_calls(self, calls: Mapping[bytes, DeliveredCall]) -> None:
+        """Store tool calls by their keys."""
 
     async def claim(self, key: bytes) -> bool:
         """Claim something that is to be done once; False when it has been claimed already.
@@ -86,6 +93,29 @@ async def recall(
     return None, "fresh" if new else "missed"
 
 
+async def recall_calls(
+    store: ConversationStore, identity: Identity, *, urgent: bool = False
+) -> Mapping[str, DeliveredCall]:
+    """Return the tool calls of a request that this proxy delivered, by their ids. Args: urgent: as in `recall`."""
+    if not identity.calls:
+        return {}
+    try:
+        calls = await store.get_calls([*identity.calls.values()])
+    except StateUnknown:
+        return {}
+    except Exception as error:
+        if not urgent:
+            raise
+        log.error("tool calls of an emergency not found", error=type(error).__name__)
+        return {}
+    known = {ident: call for ident, call in zip(identity.calls, calls, strict=True) if call is not None}
+    if len(known) < len(calls):
+        log.info(
+            "tool calls go upstream as the client sent them: their state is not known", calls=len(calls) - len(known)
+        )
+    return known
+
+
 KEYS_PER_TURN = 3
 """A turn is stored under its history, its last exchange, and its conversation id."""
 
@@ -99,6 +129,7 @@ class LocalConversations:
         self._states: TTLCache[bytes, Conversation] = _cache(max_turns, max_age_s)
         self._claims: TTLCache[bytes, bool] = _cache(max_turns, max_age_s)
         self._heard: TTLCache[bytes, list[str]] = _cache(max_turns, max_age_s)
+        self._calls = _call_cache(max_age_s)
         self.failures = 0
 
     def limit(self, max_turns: int, max_age_s: float) -> None:
@@ -108,7 +139,9 @@ class LocalConversations:
             states.update(self._states)  # the longest unused first
             claims.update(self._claims)
             heard.update(self._heard)
-            self._states, self._claims, self._heard = states, claims, heard
+            calls = _call_cache(max_age_s)
+            calls.update(self._calls)
+            self._states, self._claims, self._heard, self._calls = states, claims, heard, calls
 
     def __len__(self) -> int:
         return len(self._states)
@@ -122,6 +155,14 @@ class LocalConversations:
     async def put(self, keys: Sequence[bytes], conversation: Conversation) -> None:
         self._states.update(dict.fromkeys(keys, conversation))
 
+    async def get_calls(self, keys: Sequence[bytes]) -> Sequence[DeliveredCall | None]:
+        calls = [self._calls.get(key) for key in keys]
+        self._calls.update({key: call for key, call in zip(keys, calls, strict=True) if call is not None})
+        return calls
+
+    async def put_calls(self, calls: Mapping[bytes, DeliveredCall]) -> None:
+        self._calls.update(calls)
+
     async def claim(self, key: bytes) -> bool:
         first = key not in self._claims
         self._claims[key] = True
@@ -134,16 +175,29 @@ class LocalConversations:
         return self._heard.get(writer, ())
 
     async def forget(self, conversation_id: str) -> int:
-        keys = [key for key, state in self._states.items() if state.id == conversation_id]
-        for key in keys:
-            self._states.pop(key, None)
-        return len(keys)
+        entries = 0
+        for kept in (self._states, self._calls):
+            keys = [key for key, entry in kept.items() if entry.id == conversation_id]
+            for key in keys:
+                kept.pop(key, None)
+            entries += len(keys)
+        return entries
 
     async def answers(self) -> bool:
         return True
 
     async def close(self) -> None:
         """Nothing to close."""
+
+
+MAX_CALL_BYTES = 64 * 2**20
+"""What all tool calls of a process may take; the longest unused go first."""
+CALL_OVERHEAD = 1_000
+"""Bytes that a tool call takes besides what its model wants back."""
+
+
+def _call_cache(max_age_s: float) -> TTLCache[bytes, DeliveredCall]:
+    return TTLCache(MAX_CALL_BYTES, max_age_s, time.monotonic, lambda call: CALL_OVERHEAD + call.size)
 
 
 def _cache(max_turns: int, max_age_s: float) -> TTLCache[bytes, Any]:

@@ -1,13 +1,13 @@
 """Conversation states in Redis, so that several processes and hosts share them. Imported only when it is configured.
 
-A state holds hashes, ids and rules, no text of anybody. Redis keeps what it has acknowledged across its own restart only with
-`appendfsync always`.
+A state holds hashes, ids and rules, no text of anybody; a tool call what its model wants back, such as its reasoning. Redis keeps
+what it has acknowledged across its own restart only with `appendfsync always`.
 """
 
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
 import orjson
 import structlog
@@ -23,14 +23,17 @@ from proxy.config.settings import MemorySettings
 from proxy.state.conversation import Conversation
 from proxy.state.conversation_store import StateUnknown
 from proxy.state.heard import MAX_MARKS
+from proxy.state.delivered_calls import DeliveredCall
 from proxy.wire.errors import StoreUnavailable
 
 log = structlog.get_logger()
 
+T = TypeVar("T")
 PREFIX = "caf:state:"
 CLAIMS = "caf:claim:"
 HEARD = "caf:heard:"
 _STATE = TypeAdapter(Conversation)
+_CALL = TypeAdapter(DeliveredCall)
 MOST_CONNECTIONS = 10_000
 """As many as Redis takes by default; each lasts as long as one answer. With the library's 100, more turns at once would be told
 that Redis is not there. `max_connections` in the URL says otherwise."""
@@ -65,24 +68,34 @@ class RedisConversations:
         except (RedisError, OSError, TimeoutError) as error:
             self._handle_failure(error)
             raise StateUnknown from None
-        if state is None:
-            return None
-        try:
-            return _STATE.validate_json(state)
-        except ValidationError:  # written by another version
-            log.warning("state cannot be read", key=key.hex()[:8])
-            return None
+        return _read(_STATE, key, state)
 
     async def put(self, keys: Sequence[bytes], conversation: Conversation) -> None:
         """Raises: StoreUnavailable: Redis does not answer, and the policy is `closed`."""
-        data, age_ms = orjson.dumps(conversation, default=bytes.hex), max(1, round(self._max_age_s * 1000))
+        await self._put(dict.fromkeys(keys, orjson.dumps(conversation, default=bytes.hex)))
+
+    async def _put(self, entries: Mapping[bytes, bytes]) -> None:
+        age_ms = max(1, round(self._max_age_s * 1000))
         try:
             async with self._client.pipeline(transaction=True) as together:
-                for key in keys:
+                for key, data in entries.items():
                     together.set(PREFIX + key.hex(), data, px=age_ms)
                 await together.execute()
         except (RedisError, OSError, TimeoutError) as error:
             self._handle_failure(error)
+
+    async def get_calls(self, keys: Sequence[bytes]) -> Sequence[DeliveredCall | None]:
+        """Raises: as `get`."""
+        try:
+            calls = await self._client.mget([PREFIX + key.hex() for key in keys])
+        except (RedisError, OSError, TimeoutError) as error:
+            self._handle_failure(error)
+            raise StateUnknown from None
+        return [_read(_CALL, key, call) for key, call in zip(keys, calls, strict=True)]
+
+    async def put_calls(self, calls: Mapping[bytes, DeliveredCall]) -> None:
+        """Raises: as `put`."""
+        await self._put({key: orjson.dumps(call) for key, call in calls.items()})
 
     async def claim(self, key: bytes) -> bool:
         """Raises: StoreUnavailable: Redis does not answer; whatever the policy is, nothing is done twice."""
@@ -156,6 +169,16 @@ class RedisConversations:
             log.error(
                 "state store unavailable", error=type(error).__name__, policy=self._on_error, failures=self.failures
             )
+
+
+def _read(adapter: TypeAdapter[T], key: bytes, entry: bytes | str | None) -> T | None:
+    if entry is None:
+        return None
+    try:
+        return adapter.validate_json(entry)
+    except ValidationError:  # written by another version
+        log.warning("state cannot be read", key=key.hex()[:8])
+        return None
 
 
 def _is_of(state: bytes | str | None, conversation_id: str) -> bool:

@@ -37,6 +37,7 @@ def redact(trace: Trace) -> Trace:
         selected=[SelectedSource(source.id, source.by, _length(source.reason)) for source in trace.selected],
         selection_note=_length(trace.selection_note),
         invalid_ids=trace.invalid_ids,
+        invisible_removed=trace.invisible_removed,
         sources_in_use=list(trace.sources_in_use),
         documents=[
             TracedDocument(one.id, _length(one.title), _length(one.text), one.trusted, one.choice)

@@ -127,6 +127,8 @@ class Trace:
     tool_calls: int = 0
     """How many were delivered."""
     dropped_calls: Sequence[DroppedCall] = ()
+    invisible_removed: int = 0
+    """How many invisible characters were removed from what models wrote."""
     outcome: Outcome = "unfiltered"
     would: Outcome | None = None
     """In shadow: what the filter would have made of it; None: nobody has judged it."""
@@ -145,7 +147,7 @@ class Trace:
 
 OLDER: dict[str, Any] = {
     "documents": [], "concern": None, "refusals": [], "dropped_calls": [], "would": None, "notes": [], "invalid_ids": 0,
-    "selection_note": "", "error": None,
+    "selection_note": "", "error": None, "invisible_removed": 0,
 }  # fmt: skip
 """What stored traces of older versions lack, and what it is there."""
 

@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import Coroutine
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 import orjson
@@ -21,7 +22,7 @@ from proxy.wire.messages import Message
 log = structlog.get_logger()
 
 NOT_ALLOWED = "This was not done: the key that asks may not act (it needs the permission `act`)."
-NOT_CONFIRMED = "This was not done: please confirm it with the code that was shown for exactly this."
+NOT_CONFIRMED = "This was not done: this service has no record of proposing exactly this to you."
 NOT_FOR_SEVERAL = "This was not done: it is done for a single reply only, and several were asked for (`n`)."
 NOT_AS_JSON = "This was not done: nothing is done for a reply in JSON. Please confirm it without `response_format`."
 NOT_JUDGED = "This was not done: the reply was not accepted by this service's filter."
@@ -66,6 +67,8 @@ async def act(actions: Actions, store: ConversationStore, turn: Turn, identity: 
         may = _objection(turn, answer, None) is None and _is_whole(first)
         return _with_line(answer, action["prompt"].replace("{code}", action["code"])) if may else answer
     result = _objection(turn, answer, str(action["code"]))
+    if result == NOT_CONFIRMED:
+        result += f" {action['prompt'].replace('{code}', action['code'])}"
     if result is None:
         with turn.step("act"):
             result = await actions.finish(_act_once(store, turn, identity, engine, action))
@@ -123,7 +126,20 @@ def _objection(turn: Turn, answer: Answer, code: str | None) -> str | None:
         return None
     last = next((message for message in reversed(turn.request.messages) if message.is_reply), None)
     is_confirmed = last is not None and _is_ours(turn, last) and code in re.findall(r"\w+", last.text)
-    return None if is_confirmed else NOT_CONFIRMED
+    return None if is_confirmed and _answers_our_calls(turn) else NOT_CONFIRMED
+
+
+def _answers_our_calls(turn: Turn) -> bool:
+    """Tell whether the tool results since the user's last message, if any, can be those of calls that this proxy delivered.
+
+    All calls of the request must be: what an assistant takes a result to answer, only the assistant knows.
+    """
+    messages = turn.request.messages
+    newest = takewhile(lambda message: message.role != "user", reversed(messages))
+    if all(message.role not in ("tool", "function") for message in newest):
+        return True
+    calls = [(turn.calls.get(str(call.get("id"))), call) for message in messages for call in message.tool_calls or ()]
+    return all(ours is not None and ours.is_call(call) for ours, call in calls)
 
 
 def _is_whole(delivery: Delivery) -> bool:

@@ -10,6 +10,7 @@ from knowledge_base.citations import CLASSES, cite_command, neutralise
 from models.request import text_of
 from models.usage import estimate_tokens
 from proxy.state.conversation import CarriedWarning, DeliveredReply
+from proxy.state.delivered_calls import restore
 from proxy.turn.evidence import shown_documents
 from proxy.turn.inputs import Turn
 from proxy.wire.canonical import without_citation_lines
@@ -62,7 +63,7 @@ def guarded_messages(turn: Turn) -> list[Sent]:
 def wrapped_messages(turn: Turn) -> list[Sent]:
     """Write what a wrapped chatbot is sent: the client's messages as they came, with the warnings put in."""
     history: list[tuple[int | None, Sent]] = []
-    for sent, message in zip(turn.request.raw["messages"], turn.request.messages, strict=True):
+    for sent, message in zip(_sent(turn), turn.request.messages, strict=True):
         delivery = turn.conversation.find_delivered(message)
         history.append((delivery.turn if delivery else None, sent))
     return _with_warnings(history, turn.shown_warnings, turn.bot.settings.role)
@@ -108,10 +109,15 @@ def _client_note(messages: Sequence[Message]) -> str:
     )
 
 
+def _sent(turn: Turn) -> list[Sent]:
+    """Return the client's messages, their tool calls as the upstream made them."""
+    return restore(turn.request.raw["messages"], turn.calls)
+
+
 def _history(turn: Turn) -> list[tuple[int | None, Sent]]:
     """Return the client's messages as the model sees them, each with the turn whose delivered reply it is."""
     history: list[tuple[int | None, Sent]] = []
-    for place, (sent, message) in enumerate(zip(turn.request.raw["messages"], turn.request.messages, strict=True)):
+    for place, (sent, message) in enumerate(zip(_sent(turn), turn.request.messages, strict=True)):
         if message.role in ("system", "developer"):
             continue
         delivery = turn.conversation.find_delivered(message)

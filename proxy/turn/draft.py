@@ -136,10 +136,11 @@ async def _ask(turn: Turn, body: Body, step: str, index: int | None) -> Body:
 
 
 def parse_draft(turn: Turn, text: str) -> citations.ParsedReply:
-    """Split a text of the model's into its commands and the rest. A JSON document holds no commands.
+    """Split a text of the model's into its commands and the rest, without invisible characters. A JSON document holds no commands.
 
     It ends where the client's `stop` wants it to, which a model that writes commands is not told, nor a refiner.
     """
+    text = turn.results.visible(text, as_json=turn.request.wants_json)
     if turn.request.wants_json:
         return citations.ParsedReply(text)
     parsed = citations.parse(text)

@@ -15,6 +15,7 @@ from models.engine import Body
 from models.fallback import chain
 from proxy.config.chatbot_settings import ChatbotSettings, DocumentLimits
 from proxy.turn.inputs import Turn
+from proxy.turn.invisible import remove_invisible
 from proxy.wire.errors import BadRequest
 from proxy.wire.messages import ChatRequest, Message
 
@@ -139,7 +140,7 @@ def _as_title(value: Any) -> str:
     """Return a title as a line that users may be shown: no markup, no command, nothing invisible, nothing that turns it round."""
     written = str("" if value is None else value)[: 4 * MAX_TITLE_CHARS]
     visible = "".join(c for c in written if c.isspace() or unicodedata.category(c)[0] != "C")
-    return " ".join(neutralise(visible).translate(_MARKUP).split())[:MAX_TITLE_CHARS]
+    return " ".join(neutralise(remove_invisible(visible)[0]).translate(_MARKUP).split())[:MAX_TITLE_CHARS]
 
 
 _MARKUP = str.maketrans(dict.fromkeys('"<>[]`*|\\', " "))
@@ -164,7 +165,7 @@ def _tool_name(messages: Sequence[Message], place: int) -> str:
         return name
     for message in reversed(messages[:place]):
         for call in message.tool_calls or ():
-            function = call.get("function")
+            function = call.get("function") or call.get("custom")
             if call.get("id") == extra.get("tool_call_id") and isinstance(function, dict):
                 return str(function.get("name") or "tool")
     return "tool"

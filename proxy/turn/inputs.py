@@ -10,6 +10,7 @@ from models.turn_scope import Principal
 from models.usage import Ledger
 from proxy.config.chatbot_settings import FilterMode
 from proxy.state.conversation import CarriedWarning, Conversation
+from proxy.state.delivered_calls import DeliveredCall
 from proxy.traces.trace import Recognition
 from proxy.turn.chatbot import Chatbot
 from proxy.turn.results import Retrieval, TurnResults
@@ -45,6 +46,8 @@ class Turn:
     """What the reply may rest on that stands in no knowledge base."""
     task: TaskPrompt | None = None
     """What a chat application asks for, where no person waits for an answer."""
+    calls: Mapping[str, DeliveredCall] = field(default_factory=dict)
+    """Tool calls of the request that this proxy delivered, by the ids that the client knows them by."""
     tool_messages: Mapping[int, str] = field(default_factory=dict)
     """Which messages of the request are such a document: its id by the message's place."""
     own_ids: Mapping[str, str] = field(default_factory=dict)

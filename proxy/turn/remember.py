@@ -8,6 +8,7 @@ import structlog
 from proxy.state.conversation import CarriedWarning, Conversation, Identity
 from proxy.state.conversation_store import ConversationStore
 from proxy.state.heard import mark_message, writer_key
+from proxy.state.delivered_calls import DeliveredCall, delivered_call
 from proxy.turn.delivered_text import delivered_text
 from proxy.turn.inputs import Turn
 from proxy.turn.results import Answer, Delivery
@@ -25,6 +26,8 @@ async def remember(store: ConversationStore, turn: Turn, identity: Identity, ans
 async def _keep(store: ConversationStore, turn: Turn, identity: Identity, answer: Answer) -> list[CarriedWarning]:
     """Keep the state that each choice leads to. Mere tool calls lead to none: the turn goes on with their results."""
     added: list[CarriedWarning] = []
+    if calls := _delivered_calls(turn, identity, answer):
+        await store.put_calls(calls)
     for delivery in answer.deliveries:
         if delivery.text is None and not delivery.refused:
             continue
@@ -55,6 +58,16 @@ async def remember_danger(store: ConversationStore, turn: Turn) -> None:
     except Exception as error:
         # The emergency text is sent whatever else fails; without its mark a quoted message is a concern.
         log.error("marks of an emergency not kept", error=type(error).__name__)
+def _delivered_calls(turn: Turn, identity: Identity, answer: Answer) -> dict[bytes, DeliveredCall]:
+    """Return what to keep of the tool calls that leave; of their message's fields, with the first of its calls."""
+    kept: dict[bytes, DeliveredCall] = {}
+    for delivery in answer.deliveries:
+        message = delivery.message
+        for call in delivery.calls:
+            if call.id:
+                known = delivered_call(turn.conversation.id, call.name, call.arguments, call.upstream, message)
+                kept[identity.call_key(call.id)], message = known, {}
+    return kept
 
 
 def state_after(turn: Turn, identity: Identity, delivery: Delivery, reply: str | None) -> Conversation:

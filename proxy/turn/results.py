@@ -9,6 +9,7 @@ from knowledge_base.library import Source
 from models.engine import Body
 from models.turn_scope import Note
 from proxy.traces.trace import Attempt, ConcernKind, DroppedCall, Outcome, SelectedSource, worst_outcome
+from proxy.turn.invisible import remove_invisible, remove_invisible_from_json
 from proxy.turn.tool_calls import ToolCall
 
 
@@ -39,6 +40,14 @@ class TurnResults:
     """What an assistant did."""
     steps: list[tuple[str, float]] = field(default_factory=list)
     """Names of steps, and the seconds that each took, in the order in which they ended."""
+    invisible_removed: int = 0
+    """How many invisible characters were removed from what models wrote."""
+
+    def visible(self, text: str, *, as_json: bool = False) -> str:
+        """Return a text of a model's without the invisible characters that could carry another one, and count these."""
+        text, removed = remove_invisible_from_json(text) if as_json else remove_invisible(text)
+        self.invisible_removed += removed
+        return text
 
     @property
     def concern(self) -> ConcernKind | None:

@@ -1,10 +1,9 @@
 """Tool calls: which of a message's calls were asked for, the text that judges read of them, what leaves of them. Pure."""
 
 import hashlib
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Literal
 
 import orjson
 
@@ -16,22 +15,18 @@ Kind = Literal["function", "custom", "function_call"]
 """`function_call`: a message's field of that name, from before there were tools."""
 
 
-_PREFIX = "(?:call_|toolu_|chatcmpl-tool-|function-call-)?"
-_ID = re.compile(
-    rf"{_PREFIX}(?:[A-Za-z0-9]{{1,9}}|(?=(?:[A-Za-z]*[0-9]){{2}})[A-Za-z0-9]{{10,32}}|[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}})"
-)
-"""Ids as known servers write them, for clients that know theirs again: random letters and digits, which hold no sentence."""
-
-
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A call of a tool, with all that can leave of it."""
 
     kind: Kind
     id: str
+    """Ours: an upstream's own could spell something. `proxy/state/delivered_calls.py` keeps which is whose."""
     name: str
     arguments: str
     """These should be JSON; of a custom tool, its input."""
+    upstream: Body = field(default_factory=dict)
+    """The call as the upstream wrote it."""
 
 
 def read_calls(message: Body, turn_id: str, index: int) -> list[ToolCall]:
@@ -39,11 +34,11 @@ def read_calls(message: Body, turn_id: str, index: int) -> list[ToolCall]:
 
     Args:
         message: The message.
-        turn_id, index: Of its turn and choice, from which calls get an id whose own is none of a known form.
+        turn_id, index: Of its turn and choice, from which calls get their ids.
     """
     calls = [_read_call(call, _call_id(turn_id, index, i)) for i, call in enumerate(message.get("tool_calls") or ())]
     if legacy := message.get("function_call"):
-        calls.append(_parse_call("function_call", "", legacy, "arguments"))
+        calls.append(_parse_call("function_call", "", {"function_call": legacy}, "arguments"))
     return calls
 
 
@@ -52,21 +47,22 @@ def _call_id(turn_id: str, index: int, position: int) -> str:
     return hashlib.blake2b(f"{turn_id} {index} {position}".encode()).hexdigest()[:9]
 
 
-def _read_call(call: Body, our_id: str) -> ToolCall:
-    call_id = call.get("id")
-    ident = call_id if isinstance(call_id, str) and _ID.fullmatch(call_id) else our_id
+def _read_call(call: Body, ident: str) -> ToolCall:
     if isinstance(call.get("function"), dict):
-        return _parse_call("function", ident, call["function"], "arguments")
-    return _parse_call("custom", ident, call.get("custom"), "input")
+        return _parse_call("function", ident, call, "arguments")
+    return _parse_call("custom", ident, call, "input")
 
 
-def _parse_call(kind: Kind, ident: str, call: Any, field: str) -> ToolCall:
-    name, arguments = (call.get("name"), call.get(field) or "") if isinstance(call, dict) else (None, None)
+def _parse_call(kind: Kind, ident: str, call: Body, arguments_field: str) -> ToolCall:
+    called = call.get(kind)
+    name, arguments = (
+        (called.get("name"), called.get(arguments_field) or "") if isinstance(called, dict) else (None, None)
+    )
     if isinstance(arguments, dict):  # some servers decode them
         arguments = orjson.dumps(arguments).decode()
     if not isinstance(name, str) or not isinstance(arguments, str):
         return ToolCall(kind, ident, "", "")
-    return ToolCall(kind, ident, name, arguments)
+    return ToolCall(kind, ident, name, arguments, call)
 
 
 def declared_tools(request: ChatRequest) -> set[tuple[Kind, str]]:

@@ -93,6 +93,7 @@ def _what_happened(turn: Turn) -> Trace:
         emergency=list(results.emergency.judgements),
         attempts=list(results.attempts),
         dropped_calls=list(results.dropped_calls),
+        invisible_removed=results.invisible_removed,
         notes=list(results.notes),
         calls=list(turn.ledger.calls),
         ms=turn.at_ms,

@@ -138,7 +138,11 @@ def _declared_calls(turn: Turn, index: int, message: Body) -> list[ToolCall]:
     turn.results.dropped_calls += [
         DroppedCall(index, call.name, "undeclared") for call in calls if (call.kind, call.name) not in allowed
     ]
-    return [call for call in calls if (call.kind, call.name) in allowed]
+    return [
+        replace(call, arguments=turn.results.visible(call.arguments, as_json=call.kind != "custom"))
+        for call in calls
+        if (call.kind, call.name) in allowed
+    ]
 
 
 async def _settle_text(turn: Turn, index: int, text: str, with_tools: bool) -> Delivery:

@@ -18,6 +18,7 @@ from models.usage import BYTES_PER_TOKEN, estimate_tokens
 from proxy.traces.trace import Attempt
 from proxy.turn.cases import reply_case
 from proxy.turn.inputs import Turn
+from proxy.turn.invisible import remove_invisible
 from proxy.turn.stream_gate import StreamGate
 
 _SPACE = " \t\r\n"
@@ -110,7 +111,7 @@ class Writer:
             return
         for end in self._ends():
             self._read = end
-            text = self._raw[self._begins : end].strip()
+            text = remove_invisible(self._raw[self._begins : end])[0].strip()  # as `parse_draft` will do
             if not text or not text.rpartition("\n")[2].strip(MARKS_BEFORE):
                 continue  # marks alone on their line may belong to a command
             if self._ends_here(text):

@@ -13,7 +13,16 @@ SPOKEN_IN = frozenset(("messages", "message", "input", "prompt"))
 """Fields in which some endpoint or other takes what a user says."""
 OTHERS = frozenset(("assistant", "system", "developer", "tool", "function"))
 """Roles of messages that no user has written. Whatever another role is called, a person may have."""
-OTHER_ITEMS = frozenset(("function_call", "function_call_output", "reasoning"))
+OTHER_ITEMS = frozenset(
+    (
+        "function_call",
+        "function_call_output",
+        "custom_tool_call",
+        "custom_tool_call_output",
+        "reasoning",
+        "web_search_call",
+    )
+)
 """Types of items without a role, of which the same is true."""
 NOT_WRITTEN = frozenset(("role", "type", "id", "detail", "format", "control", "status", "model"))
 """Last words of the names of fields that hold no sentences."""

@@ -81,11 +81,11 @@ INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
 
 
 def items(frame: Frame, choice: Body, status: str) -> list[Body]:
-    """Write what a choice holds as output items: its message, then the functions that it calls."""
+    """Write what a choice holds as output items: its message, then the tools that it calls."""
     message = choice["message"]
     calls = [call for call in message.get("tool_calls") or () if isinstance(call, dict)]
     text, refusal = text_of(message), message.get("refusal")
-    output = [function_call(frame, i, call, status) for i, call in enumerate(calls)]
+    output = [tool_call(frame, i, call, status) for i, call in enumerate(calls)]
     parts = [{"type": "refusal", "refusal": refusal}] if refusal else []
     if text != refusal and (text or not (parts or output)):  # a text that is the refusal is none to be parsed as JSON
         parts.insert(0, text_part(text, logprobs(choice)))
@@ -100,14 +100,20 @@ def text_part(text: str, logprobs: list[Body]) -> Body:
     return {"type": "output_text", "text": text, "annotations": [], "logprobs": logprobs}
 
 
-def function_call(frame: Frame, index: int, call: Body, status: str) -> Body:
+def tool_call(frame: Frame, index: int, call: Body, status: str) -> Body:
+    """Write a tool call as an item: of a function with `arguments`, of a custom tool with `input`."""
+    call_id = str(call.get("id") or f"call_{frame.hex}_{index}")
+    if isinstance(custom := call.get("custom"), dict):  # OpenAI's types know no status of it
+        name, given = str(custom.get("name") or ""), str(custom.get("input") or "")
+        ident = f"ctc_{frame.hex}_{index}"
+        return {"id": ident, "type": "custom_tool_call", "call_id": call_id, "name": name, "input": given}
     called = call.get("function")
     function = called if isinstance(called, dict) else {}
     return {
         "id": f"fc_{frame.hex}_{index}",
         "type": "function_call",
         "status": status,
-        "call_id": str(call.get("id") or f"call_{frame.hex}_{index}"),
+        "call_id": call_id,
         "name": str(function.get("name") or ""),
         "arguments": str(function.get("arguments") or ""),
     }

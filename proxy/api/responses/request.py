@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from models.engine import Body
 from proxy.wire.errors import BadRequest
@@ -18,8 +18,15 @@ class ResponsePart(Wire):
     file_id: str | None = None
 
 
+TRANSLATED = ("message", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output")
+"""Types of items that chat completions have a place for."""
+IGNORED = ("reasoning", "web_search_call", "ghost_snapshot")
+"""Types of items that add nothing to the conversation: another model's thoughts, which only its maker can read; that OpenAI
+searched, without what it found; what Codex keeps to undo changes."""
+
+
 class ResponseItem(Wire):
-    """A message, a call of a function, or what a function returned."""
+    """A message, a call of a tool, or what a tool returned."""
 
     type: str = "message"
     role: Literal["system", "developer", "user", "assistant"] | None = None
@@ -27,7 +34,15 @@ class ResponseItem(Wire):
     call_id: str | None = None
     name: str | None = None
     arguments: str | None = None
+    input: str | None = None
     output: str | list[ResponsePart] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keep_only_type(cls, item: Any) -> Any:
+        """Keep only the type of an item that is not translated, whose fields may have any types."""
+        kind = item.get("type", "message") if isinstance(item, dict) else None
+        return {"type": kind} if isinstance(kind, str) and kind not in TRANSLATED else item
 
 
 class ResponseTool(Wire):

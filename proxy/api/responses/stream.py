@@ -7,8 +7,8 @@ response.output_item.added                      the message
 ├── response.output_text.done
 ├── response.content_part.done
 └── response.output_item.done
-response.output_item.added                      each function call
-├── response.function_call_arguments.delta, .done
+response.output_item.added                      each tool call
+├── response.function_call_arguments.delta, .done     or response.custom_tool_call_input.delta, .done
 └── response.output_item.done
 response.completed                              or response.incomplete
 """
@@ -19,7 +19,7 @@ from dataclasses import replace
 import orjson
 
 from models.engine import Body
-from proxy.api.responses.reply import Frame, function_call, message_item, response, text_part
+from proxy.api.responses.reply import Frame, message_item, response, text_part, tool_call
 from proxy.wire.errors import ApiError
 
 
@@ -135,16 +135,17 @@ class ResponseStream:
 
     def _call_events(self, call: Body) -> Iterator[bytes]:
         calls = self._message.setdefault("tool_calls", [])
-        item = function_call(self._frame, len(calls), call, "completed")
+        item = tool_call(self._frame, len(calls), call, "completed")
         calls.append(call)
         place = {"output_index": self._output}
-        added = {**item, "status": "in_progress", "arguments": ""}
+        is_function = item["type"] == "function_call"
+        given, kind = ("arguments", "function_call_arguments") if is_function else ("input", "custom_tool_call_input")
+        added = {**item, **({"status": "in_progress"} if is_function else {}), given: ""}
         yield self._event("response.output_item.added", **place, item=added)
         place_of_item = {"item_id": item["id"], **place}
-        yield self._event("response.function_call_arguments.delta", **place_of_item, delta=item["arguments"])
-        yield self._event(
-            "response.function_call_arguments.done", **place_of_item, name=item["name"], arguments=item["arguments"]
-        )
+        yield self._event(f"response.{kind}.delta", **place_of_item, delta=item[given])
+        name = {"name": item["name"]} if is_function else {}
+        yield self._event(f"response.{kind}.done", **place_of_item, **name, **{given: item[given]})
         yield self._event("response.output_item.done", **place, item=item)
         self._output += 1
 

@@ -1,14 +1,22 @@
 """Translates a request to /v1/responses into a chat request. Pure.
 
-Instructions become a system message, items become messages, function tools keep their names. Fields that both forms share, and
-unknown ones, are passed on unchanged.
+Instructions become a system message, items become messages, function and custom tools keep their names. Fields that both forms
+share, and unknown ones, are passed on unchanged.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
 from models.engine import Body
-from proxy.api.responses.request import ResponseItem, ResponsePart, ResponsesRequest, ResponseTool, TextFormat
+from proxy.api.responses.request import (
+    IGNORED,
+    TRANSLATED,
+    ResponseItem,
+    ResponsePart,
+    ResponsesRequest,
+    ResponseTool,
+    TextFormat,
+)
 from proxy.wire.errors import BadRequest
 from proxy.wire.user_texts import messages_in
 
@@ -73,20 +81,21 @@ def messages_of(sent: str | list[ResponseItem]) -> list[Body]:
         where = f"input[{i}]"
         if item.type == "message":
             messages.append(_message(item, where))
-        elif item.type == "function_call":
-            call = {"id": _require(item, "call_id", where), "type": "function", "function": _to_tool_call(item, where)}
+        elif item.type in ("function_call", "custom_tool_call"):
+            call = _to_tool_call(item, where)
             if not messages or messages[-1]["role"] != "assistant":
                 messages.append({"role": "assistant", "content": None})
             messages[-1].setdefault("tool_calls", []).append(call)
-        elif item.type == "function_call_output":
+        elif item.type in ("function_call_output", "custom_tool_call_output"):
             output = _require(item, "output", where)
             content = output if isinstance(output, str) else _parts(output, f"{where}.output")
             messages.append(
                 {"role": "tool", "tool_call_id": _require(item, "call_id", where), "content": content or ""}
             )
-        elif item.type != "reasoning":  # another model's thoughts: chat completions have no place for them
+        elif item.type not in IGNORED:
             raise BadRequest(
-                f"{where}.type: {item.type[:40]!r} is not served here; send messages, function_call and function_call_output.",
+                f"{where}.type: items of type {item.type[:40]!r} are not supported (expected one of {', '.join(TRANSLATED)}; "
+                f"ignored are {', '.join(IGNORED)}). Remove the item from `input`.",
                 param=f"{where}.type",
             )
     if not messages:
@@ -112,7 +121,9 @@ def _message(item: ResponseItem, where: str) -> Body:
 
 
 def _to_tool_call(item: ResponseItem, where: str) -> Body:
-    return {"name": _require(item, "name", where), "arguments": _require(item, "arguments", where)}
+    kind, given = ("function", "arguments") if item.type == "function_call" else ("custom", "input")
+    called = {"name": _require(item, "name", where), given: _require(item, given, where)}
+    return {"id": _require(item, "call_id", where), "type": kind, kind: called}
 
 
 def _require(item: ResponseItem, name: str, where: str) -> Any:
@@ -146,27 +157,44 @@ def _part(part: ResponsePart, where: str) -> Body:
 
 
 def _tool(tool: ResponseTool, where: str) -> Body:
-    if tool.type != "function":
+    if tool.type not in TOOL_FIELDS:
         raise BadRequest(
-            f"{where}.type: {tool.type[:40]!r} tools run at OpenAI; here there are only function tools.",
+            f"{where}.type: tools of type {tool.type[:40]!r} are not supported (expected one of {', '.join(TOOL_FIELDS)}). "
+            "Remove the tool, or declare what your client runs as a function.",
             param=f"{where}.type",
         )
     if not tool.name:
         raise BadRequest(f"{where}.name: is missing.", param=f"{where}.name")
-    fields = {n: v for n, v in (tool.model_extra or {}).items() if n in ("description", "parameters", "strict")}
-    return {"type": "function", "function": {"name": tool.name, **fields}}
+    fields = {n: v for n, v in (tool.model_extra or {}).items() if n in TOOL_FIELDS[tool.type]}
+    form = fields.get("format")
+    if isinstance(form, dict) and form.get("type") == "grammar":  # chat completions have it a level deeper
+        fields["format"] = {"type": "grammar", "grammar": {n: v for n, v in form.items() if n != "type"}}
+    return {"type": tool.type, tool.type: {"name": tool.name, **fields}}
+
+
+TOOL_FIELDS = {"function": ("description", "parameters", "strict"), "custom": ("description", "format")}
+"""Fields of the types of tools that chat completions have."""
 
 
 def _tool_choice(choice: str | dict[str, Any]) -> Any:
     if isinstance(choice, str):
         return choice
-    if choice.get("type") == "function" and isinstance(choice.get("name"), str):
-        return {"type": "function", "function": {"name": choice["name"]}}
+    if choice.get("type") != "allowed_tools":
+        return _chosen_tool(choice)
     tools = choice.get("tools")
-    if choice.get("type") == "allowed_tools" and isinstance(tools, list):
-        allowed = [{"type": "function", "function": {"name": t.get("name")}} for t in tools if isinstance(t, dict)]
-        return {"type": "allowed_tools", "allowed_tools": {"mode": choice.get("mode", "auto"), "tools": allowed}}
-    raise BadRequest("tool_choice: is none, auto, required, or names a function.", param="tool_choice")
+    allowed = [_chosen_tool(tool) for tool in tools] if isinstance(tools, list) else []
+    return {"type": "allowed_tools", "allowed_tools": {"mode": choice.get("mode", "auto"), "tools": allowed}}
+
+
+def _chosen_tool(choice: Any) -> Body:
+    kind, name = (choice.get("type"), choice.get("name")) if isinstance(choice, dict) else (None, None)
+    if not isinstance(kind, str) or kind not in TOOL_FIELDS or not isinstance(name, str):
+        raise BadRequest(
+            f"tool_choice: {str(kind)[:40]!r} is not supported (expected none, auto, required, a function or custom tool by "
+            "name, or allowed_tools).",
+            param="tool_choice",
+        )
+    return {"type": kind, kind: {"name": name}}
 
 
 def _response_format(form: TextFormat) -> Body:

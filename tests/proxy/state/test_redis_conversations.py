@@ -8,6 +8,7 @@ import pytest
 import structlog
 from redis.asyncio import Redis
 
+from proxy.api.service import SERVICE
 from proxy.config.settings import MemorySettings
 from proxy.state.conversation import CarriedWarning, Conversation
 from proxy.state.redis_conversations import open_redis
@@ -48,6 +49,43 @@ async def test_state_comes_back_as_it_was(redis: RedisServer) -> None:
     await memory.put([b"a"], kept)
     assert await memory.get(b"a") == kept
     await memory.close()
+
+
+async def test_processes_share_what_a_model_wants_back(start: Start, redis: RedisServer) -> None:
+    """With its ids of calls; erasing a conversation takes them along, and what another version wrote counts as lost."""
+    settings = {"config": stored_in(redis), "kind": "wrapped", "trusted_tools": ["f"]}
+    one, other = await start(**settings), await start(**settings)
+    call = {
+        "id": "functions.f:0",
+        "type": "function",
+        "function": {"name": "f", "arguments": "{}"},
+        "extra_content": {"a": [1]},
+    }
+    message = {"role": "assistant", "content": None, "reasoning_content": "Hm.", "tool_calls": [call]}
+    one.upstream.answer = lambda body: [message]
+    tools = [{"type": "function", "function": {"name": "f"}}]
+    first = await one.say("Hi", tools=tools)
+    reply = first["choices"][0]["message"]
+    result = {"role": "tool", "tool_call_id": reply["tool_calls"][0]["id"], "content": "42"}
+    other.upstream.answer = lambda body: "Hello."
+
+    async def sent() -> list[Body]:
+        await other.say("Hi", reply, result, tools=tools)
+        messages: list[Body] = other.upstream.requests[-1]["messages"]
+        return messages[1:]
+
+    expected = {**message, "refusal": None}
+    assert await sent() == [expected, {**result, "tool_call_id": "functions.f:0"}]
+    client = Redis.from_url(redis.url)
+    keys = [key for key in await client.keys("caf:state:*") if b"functions.f:0" in await client.get(key)]
+    assert len(keys) == 1
+    await client.set(keys[0], b'{"id": 5}', keepttl=True)
+    assert await sent() == [reply, result]
+    await client.aclose()
+    await one.say("Hi", tools=tools)
+    store = other.app[SERVICE].conversations
+    assert await store.forget(first["caf"]["conversation_id"]) > 0
+    assert await sent() == [reply, result]
 
 
 async def test_many_turns_at_once_find_redis_there(redis: RedisServer) -> None:

@@ -119,12 +119,13 @@ async def test_warning_does_not_come_between_a_tool_call_and_its_result(start: S
     proxy.upstream.answer = lambda body: [{"role": "assistant", "content": ADVICE, "tool_calls": [call]}]
     first = await proxy.say(NUDGE, tools=[{"type": "function", "function": {"name": "f"}}])
     reply = first["choices"][0]["message"]
-    assert reply["tool_calls"] == [call]
+    (sent,) = reply["tool_calls"]
+    assert sent == {**call, "id": sent["id"]}
     proxy.upstream.answer = lambda body: HELLO
     await proxy.say(
         *dialogue(NUDGE),
         reply,
-        {"role": "tool", "tool_call_id": "c1", "content": "42"},
+        {"role": "tool", "tool_call_id": sent["id"], "content": "42"},
         {"role": "user", "content": "And?"},
     )
     roles = [m["role"] for m in seen(proxy)]

@@ -249,7 +249,8 @@ async def test_calls_of_trusted_tools_pass_through(start: Start) -> None:
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     proxy.upstream.answer = lambda body: [{"role": "assistant", "content": None, "tool_calls": [call]}]
     body = await proxy.say("Hi", tools=[{"type": "function", "function": {"name": "f", "parameters": {}}}])
-    assert body["choices"][0]["message"]["tool_calls"] == [call]
+    (sent,) = body["choices"][0]["message"]["tool_calls"]
+    assert sent == {**call, "id": sent["id"]}
     assert body["caf"]["outcome"] == "unfiltered"
     assert proxy.upstream.requests[-1]["tools"]
 
