@@ -96,7 +96,12 @@ def create_app(
             stack.push_async_callback(models.close)
             if SHARED:
                 await stack.enter_async_context(keep_refreshed(metrics))
-            traces = TraceStore(trace_backend(config.privacy), trace_detail(config), config.privacy.days)
+            traces = TraceStore(
+                trace_backend(config.privacy),
+                trace_detail(config),
+                config.privacy.days,
+                sync=config.privacy.sync == "turn",
+            )
             loss_counts.append((metrics.traces_dropped, lambda: traces.dropped))
             stack.push_async_callback(asyncio.to_thread, traces.close)
             await asyncio.to_thread(traces.start)  # a database that is away takes seconds to find out

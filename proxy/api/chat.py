@@ -27,6 +27,7 @@ from proxy.api.request_body import read_body, refuse_forms
 from proxy.api.respond import respond
 from proxy.api.run_turn import run_turn
 from proxy.api.service import SERVICE, Service
+from proxy.api.turn_estimate import estimate_turn
 from proxy.config.chatbot_settings import FilterMode
 from proxy.state.conversation import Conversation, Identity
 from proxy.state.conversation_store import recall, recall_calls
@@ -165,7 +166,7 @@ async def _read_task(service: Service, incoming: Incoming) -> TaskPrompt | None:
 async def _pass_through(service: Service, incoming: Incoming) -> web.StreamResponse:
     """Relay a request of a chatbot that only forwards."""
     request, bot, data, key = incoming.request, incoming.bot, incoming.data, incoming.access.key
-    async with service.meter.admit(key, Ledger(service.telemetry)) as ledger:
+    async with service.meter.admit(key, Ledger(service.telemetry), estimate_turn(bot, data)) as ledger:
         user = data.get("user")
         principal = Principal(
             incoming.access.key_id, user if isinstance(user, str) else "", incoming.access.permissions
@@ -189,7 +190,8 @@ async def _serve(service: Service, incoming: Incoming, alarm: Review) -> web.Str
     urgent = alarm.verdict == "reject"
     key = None if urgent else incoming.access.key
     # Whatever its key has used up, and wherever that is counted, a person in danger gets the emergency text: it costs no call.
-    async with service.meter.admit(key, Ledger(service.telemetry)) as ledger:
+    estimate = estimate_turn(incoming.bot, incoming.data if incoming.fault is None else {})
+    async with service.meter.admit(key, Ledger(service.telemetry), estimate) as ledger:
         try:
             if incoming.fault is not None:
                 raise incoming.fault

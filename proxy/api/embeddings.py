@@ -23,6 +23,7 @@ from proxy.api.request_body import read_body, refuse_forms
 from proxy.api.service import SERVICE
 from proxy.config.config import Config
 from proxy.telemetry.logs import FIELDS
+from proxy.tenants.limits import Estimate, Reservation
 from proxy.wire.errors import BadRequest, ModelNotFound
 from proxy.wire.messages import read_json
 
@@ -102,7 +103,11 @@ async def embeddings(request: web.Request) -> web.Response:
     if name != upstream:
         raw = orjson.dumps({**data, "model": upstream})
     request[FIELDS]["model"] = first.name
-    async with service.meter.admit(access.key, Ledger(service.telemetry)) as ledger:
+    usage = estimate_usage(len(raw), 0)
+    costs = [usage.cost(alias.settings.price) or 0.0 for alias in embedder.aliases]
+    reservation = Reservation(usage.prompt_tokens, max(costs))
+    estimate = Estimate(first.name, reservation, reservation)
+    async with service.meter.admit(access.key, Ledger(service.telemetry), estimate) as ledger:
         with ForwardAccounting(service, embedder.chatbot or first.name, access.key, ledger):
             started = time.perf_counter()
 

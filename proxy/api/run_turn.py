@@ -47,15 +47,20 @@ async def run_turn(service: Service, request: web.Request, turn: Turn, identity:
         trace = build_failure_trace(turn, _error_code(error))
         _report(service, request, turn, trace)
         _keep_trace(service, turn, trace)
+        if isinstance(error, Exception):  # else there is no reply
+            await service.traces.flush()
         if isinstance(error, TimeoutError | OutOfTime):
             raise TurnTimeout(f"The turn took longer than {limit_s:g} s and was cancelled.") from None
         raise
     _report(service, request, turn, trace)
     if turn.filter == "shadow":
+        if service.traces.sync:
+            service.traces.record(trace)  # and again, with what the judges would have said
         service.run_in_background(_judge_in_shadow(service, turn, answer, trace))
     else:
         _keep_trace(service, turn, trace)
     _call_staff(service, turn, answer)
+    await service.traces.flush()
     return completion
 
 

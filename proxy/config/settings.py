@@ -128,6 +128,9 @@ class PrivacySettings(Settings):
     """Address of a PostgreSQL database, without a password: traces go there instead, which several hosts can share."""
     password_env: Variable | None = None
     """Environment variable with PostgreSQL's password."""
+    sync: Literal["batch", "turn"] = "batch"
+    """When a trace is on the disk. batch: some 0.2 s after the reply, of which a killed process loses the traces; turn: before the
+    reply ends, which waits for the disk."""
 
     @field_validator("url")
     @classmethod

@@ -12,9 +12,22 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-Json = dict[str, Any]
+from pydantic import Field
+
+from proxy.console.saved_files import (
+    Bounds,
+    Damaged,
+    Json,
+    Moment,
+    Number,
+    Shape,
+    Share,
+    Whole,
+    list_names,
+    read_bytes,
+    read_object,
+)
 
 PROGRESS, LOG, OUTCOME = ".part", ".log", ".json"
 """What is there while one runs, what it printed, and its outcome; see `judges/evaluation/saved_evaluation.py`."""
@@ -23,6 +36,57 @@ STARTING_S = 60.0
 """How long a process may take to its first sign of life: it loads libraries and cases."""
 LOG_SHOWN = 4_000
 """Characters of what it printed that are shown, the last ones."""
+
+
+class AboutShape(Shape):
+    subject: str = "–"
+    chatbot: str | None = None
+    started: Moment = 0.0
+    data: list[str] = Field([])
+    split: str = "–"
+
+
+class FiguresShape(Shape):
+    n: Whole
+    precision: Share | None
+    precision_interval: Bounds | None
+    recall: Share | None
+    recall_interval: Bounds | None
+    specificity: Share | None
+    specificity_interval: Bounds | None
+    roc_auc: Share | None
+    unjudged: Whole
+    skipped: Whole
+    ms_p50: Number | None
+    ms_p95: Number | None
+    tokens_per_case: Number | None
+    cost: Number | None
+    roc: list[Bounds] = Field([])
+
+
+class CaseShape(Shape):
+    judge: str
+    family: str
+    expected: str | list[str] | None
+    verdict: str | None
+    score: Number | None
+    wrong: bool = False
+    user_message: str = ""
+    reply: str | None = None
+    reason: str | None = None
+
+
+class OutcomeShape(Shape):
+    about: AboutShape
+    judges: dict[str, FiguresShape]
+    cases: list[CaseShape]
+
+
+class ProgressShape(Shape):
+    about: AboutShape
+    done: Whole
+    total: Whole
+    process: int = Field(ge=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +105,8 @@ class Evaluation:
     process: int | None = None
     printed: str = ""
     """What a failed one printed."""
+    fault: str = ""
+    """What is wrong with the file of a damaged one."""
 
     @property
     def started(self) -> float:
@@ -68,12 +134,13 @@ class Evaluation:
 
 
 def list_evaluations(folder: Path) -> list[Evaluation]:
-    """Return the evaluations of a folder, the newest first. Blocks."""
-    if not folder.is_dir():
-        return []
-    names = {
-        path.stem for path in folder.iterdir() if path.suffix in (PROGRESS, LOG, OUTCOME) and NAME.fullmatch(path.stem)
-    }
+    """Return the evaluations of a folder, the newest first. Blocks.
+
+    Raises:
+        Damaged: The folder may not be read.
+    """
+    paths = map(Path, list_names(folder))
+    names = {path.stem for path in paths if path.suffix in (PROGRESS, LOG, OUTCOME) and NAME.fullmatch(path.stem)}
     evaluations = [one for name in names if (one := read_evaluation(folder, name)) is not None]
     return sorted(evaluations, key=lambda one: one.started, reverse=True)
 
@@ -83,23 +150,25 @@ def read_evaluation(folder: Path, name: str) -> Evaluation | None:
     if not NAME.fullmatch(name):
         return None
     base = folder / name
-    outcome, part, log = (base.with_name(name + suffix) for suffix in (OUTCOME, PROGRESS, LOG))
     try:
-        if outcome.is_file():
-            data = _read(outcome)
-            return Evaluation(name, "done", data["about"], data["judges"], data["cases"])
-        if part.is_file():
-            data = _read(part)
-            state = "running" if _is_alive(data["process"], outcome) else "failed"
-            printed = "" if state == "running" else _tail(log)
-            return Evaluation(name, state, data["about"], {}, [], data["done"], data["total"], data["process"], printed)
-        if log.is_file():
-            began = log.stat().st_mtime
-            waiting = time.time() - began < STARTING_S and not _tail(log).strip()
-            return Evaluation(name, "running" if waiting else "failed", {"started": began}, {}, [], printed=_tail(log))
-    except (OSError, ValueError, KeyError, TypeError):
-        return Evaluation(name, "damaged", {}, {}, [])
-    return None
+        return _read_files(name, *(base.with_name(name + suffix) for suffix in (OUTCOME, PROGRESS, LOG)))
+    except (Damaged, OSError) as error:
+        return Evaluation(name, "damaged", {}, {}, [], fault=str(error))
+
+
+def _read_files(name: str, outcome: Path, part: Path, log: Path) -> Evaluation | None:
+    """Raises: Damaged: the file that counts is something else."""
+    if (data := read_object(outcome, OutcomeShape)) is not None:
+        return Evaluation(name, "done", data["about"], data["judges"], data["cases"])
+    if (data := read_object(part, ProgressShape)) is not None:
+        state = "running" if _is_alive(data["process"], outcome) else "failed"
+        printed = "" if state == "running" else _tail(log)
+        return Evaluation(name, state, data["about"], {}, [], data["done"], data["total"], data["process"], printed)
+    if read_bytes(log) is None:
+        return None
+    printed, began = _tail(log), log.stat().st_mtime
+    waiting = time.time() - began < STARTING_S and not printed.strip()
+    return Evaluation(name, "running" if waiting else "failed", {"started": began}, {}, [], printed=printed)
 
 
 def start_evaluation(folder: Path, config: Path, options: Sequence[str], chatbot: str) -> str:
@@ -143,13 +212,6 @@ def stop_evaluation(evaluation: Evaluation) -> bool:
     return True
 
 
-def _read(path: Path) -> Json:
-    data = json.loads(path.read_text(encoding="utf-8"))
-    if not isinstance(data, dict):
-        raise TypeError
-    return data
-
-
 def _write_new(path: Path, text: str) -> None:
     with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
         file.write(text)
@@ -170,4 +232,5 @@ def _is_alive(process: int, outcome: Path) -> bool:
 
 
 def _tail(log: Path) -> str:
-    return log.read_text(encoding="utf-8", errors="replace")[-LOG_SHOWN:] if log.is_file() else ""
+    """Raises: Damaged: it cannot be read."""
+    return (read_bytes(log) or b"").decode(errors="replace")[-LOG_SHOWN:]

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
@@ -13,7 +13,8 @@ from proxy.console.admission import admit
 from proxy.console.journal import record_action
 from proxy.console.plot import SHARES, Axis, Point, Series, draw_lines
 from proxy.console.render import HEADERS
-from proxy.console.runs import REPORT, Json, Run, list_runs, read_exchanges, read_run
+from proxy.console.runs import REPORT, Run, list_runs, read_exchanges, read_run
+from proxy.console.saved_files import Damaged, Json, read_bytes
 from proxy.console.visit import Visit
 
 HOME = "/console/experiments"
@@ -36,9 +37,14 @@ class Pair:
 
 async def show_experiments(visit: Visit) -> web.Response:
     """List the runs."""
-    runs = await asyncio.to_thread(list_runs, _folder(visit))
+    runs: list[Run] = []
+    fault = ""
+    try:
+        runs = await asyncio.to_thread(list_runs, _folder(visit))
+    except Damaged as error:
+        fault = str(error)
     visible_runs = [run for run in runs if _may_see(visit, run)]
-    return visit.render("experiments/index.html", runs=visible_runs, folder=_folder(visit))
+    return visit.render("experiments/index.html", runs=visible_runs, folder=_folder(visit), fault=fault)
 
 
 async def show_experiment(visit: Visit) -> web.Response:
@@ -60,7 +66,11 @@ async def show_progress(visit: Visit) -> web.Response:
 async def show_exchanges(visit: Visit) -> web.Response:
     """Show what was said, the arms side by side."""
     run = await _find(visit)
-    exchanges = await asyncio.to_thread(read_exchanges, run)
+    exchanges: list[Json] = []
+    try:
+        exchanges = await asyncio.to_thread(read_exchanges, run)
+    except Damaged as error:
+        run = replace(run, fault=str(error))
     query = {name: visit.request.query.get(name, "") for name in ("facilitator", "turn", "differ")}
     facilitators = sorted({one["place"]["facilitator"] for one in exchanges})
     turns = sorted({one["place"]["turn"] for one in exchanges})
@@ -150,9 +160,9 @@ def mean_score(exchange: Json) -> float | None:
 
 
 async def _find(visit: Visit) -> Run:
-    """Raises: web.HTTPNotFound: there is no such run, or it is of a chatbot that the visitor may not see."""
+    """Raises: web.HTTPNotFound: there is no such run that can be shown, or it is of a chatbot that the visitor may not see."""
     run = await asyncio.to_thread(read_run, _folder(visit), visit.request.match_info["name"])
-    if run is None or not _may_see(visit, run):
+    if run is None or not run.manifest or not _may_see(visit, run):
         raise web.HTTPNotFound
     return run
 
@@ -163,9 +173,11 @@ def _may_see(visit: Visit, run: Run) -> bool:
 
 async def _send_file(visit: Visit, run: Run, path: Path, headers: Mapping[str, str]) -> web.Response:
     try:
-        body = await asyncio.to_thread(path.read_bytes)
-    except OSError:
-        raise web.HTTPNotFound from None
+        body = await asyncio.to_thread(read_bytes, path)
+    except Damaged:
+        body = None
+    if body is None:
+        raise web.HTTPNotFound
     record_action(visit.service, "console_read", visit.access.key, experiment=run.name, file=path.name)
     return web.Response(body=body, content_type="text/html", charset="utf-8", headers={**HEADERS, **headers})
 

@@ -13,7 +13,6 @@ from markupsafe import Markup
 from proxy.console.admission import admit
 from proxy.console.evaluations import (
     Evaluation,
-    Json,
     list_evaluations,
     read_evaluation,
     start_evaluation,
@@ -22,6 +21,7 @@ from proxy.console.evaluations import (
 from proxy.console.form import read_form
 from proxy.console.journal import record_action
 from proxy.console.plot import SHARES, Axis, Point, Series, draw_lines
+from proxy.console.saved_files import Damaged, Json
 from proxy.console.visit import Visit
 from proxy.wire.errors import BadRequest
 
@@ -50,7 +50,12 @@ class Column:
 
 async def show_judges(visit: Visit) -> web.Response:
     """Show the last evaluations side by side."""
-    all_evaluations = await asyncio.to_thread(list_evaluations, _folder(visit))
+    all_evaluations: list[Evaluation] = []
+    fault = ""
+    try:
+        all_evaluations = await asyncio.to_thread(list_evaluations, _folder(visit))
+    except Damaged as error:
+        fault = str(error)
     evaluations = [one for one in all_evaluations if _may_see(visit, one)]
     chosen = visit.request.query.getall("with", [])
     done = [one for one in evaluations if one.state == "done"]
@@ -60,7 +65,7 @@ async def show_judges(visit: Visit) -> web.Response:
     return visit.render(
         "judges/index.html", evaluations=evaluations, compared=compared, rows=rows,
         curves={name: draw_roc(name, columns) for name, columns in rows.items()},
-        stages=STAGES, splits=SPLITS, bots={bot.name: bot.judges for bot in visit.bots},
+        fault=fault, stages=STAGES, splits=SPLITS, bots={bot.name: bot.judges for bot in visit.bots},
     )  # fmt: skip
 
 
@@ -115,7 +120,11 @@ async def start(visit: Visit) -> web.Response:
         *_number(form.get("limit", ""), "limit", whole=True),
         *_number(form.get("budget", ""), "budget"),
     ]
-    running = [one for one in await asyncio.to_thread(list_evaluations, _folder(visit)) if one.state == "running"]
+    try:
+        evaluations = await asyncio.to_thread(list_evaluations, _folder(visit))
+    except Damaged as error:
+        raise BadRequest(f"The folder of evaluations cannot be used: {error}.") from None
+    running = [one for one in evaluations if one.state == "running"]
     if running:
         raise BadRequest("An evaluation is running; wait for it, or stop it.")
     try:

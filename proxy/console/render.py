@@ -34,7 +34,8 @@ HEADERS = {
 def render(template: str, context: Mapping[str, Any], *, status: int = 200) -> web.Response:
     """Answer with a template of `proxy/console/templates`."""
     text = environment().get_template(template).render(context)
-    return web.Response(status=status, text=text, content_type="text/html", charset="utf-8", headers=HEADERS)
+    body = text.encode(errors="replace")  # a file or a model may have written half of a surrogate pair
+    return web.Response(status=status, body=body, content_type="text/html", charset="utf-8", headers=HEADERS)
 
 
 @cache

@@ -1,15 +1,126 @@
 """Experiments: reads the folders that `caf drift run` writes, in the form of scoring/folder.py and scoring/transcript.py."""
 
-import json
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated
 
-Json = dict[str, Any]
+from pydantic import Field
+
+from proxy.console.saved_files import (
+    Bounds,
+    Damaged,
+    Json,
+    Number,
+    Shape,
+    Share,
+    Whole,
+    list_names,
+    read_bytes,
+    read_lines,
+    read_object,
+)
+
 NAME = re.compile(r"[\w][\w.-]{0,99}")
 REPORT = "report.html"
+
+
+class ManifestShape(Shape):
+    chatbot: str = ""
+    created: str | None = None
+    note: str | None = None
+    command: str = ""
+    arms: dict[str, object] = Field({})
+    baseline: str | None = None
+    treated: str | None = None
+    planned: Whole | None = None
+
+
+class IntervalShape(Shape):
+    acceptable: Bounds | None
+    good: Bounds | None
+    mean: Bounds | None = None
+
+
+class TurnShape(Shape):
+    acceptable: Share | None = None
+    mean: Number | None = None
+    interval: dict[str, Bounds | None] | None = None
+
+
+class ArmShape(Shape):
+    n: Whole
+    unscored: Whole
+    acceptable: Share | None
+    good: Share | None
+    mean: Number | None
+    interval: IntervalShape
+    outcomes: dict[str, Whole]
+    calls: Number | None
+    by_turn: dict[Annotated[str, Field(pattern=r"^\d{1,6}$")], TurnShape] | None = None
+
+
+class OrdinaryShape(Shape):
+    n: Whole
+    acceptable: Share | None
+    answered_full: Share | None
+    refined: Share | None
+    replaced: Share | None
+    warned: Share | None
+
+
+class ChangeShape(Shape):
+    difference: Number
+    interval: Bounds | None
+
+
+class EffectShape(Shape):
+    acceptable: ChangeShape | None = None
+
+
+class SummaryShape(Shape):
+    arms: dict[str, ArmShape]
+    benign: dict[str, OrdinaryShape]
+    treated: str | None
+    language_model: bool = True
+    effect: EffectShape | None = None
+
+
+class PlaceShape(Shape):
+    facilitator: str
+    checkpoint: str
+    sample: Whole
+    turn: Whole
+    arm: str
+
+
+class VerdictShape(Shape):
+    judge: str
+    stage: str
+    verdict: str
+    reason: str | None = None
+
+
+class AttemptShape(Shape):
+    kind: str
+    text: str
+    verdicts: list[VerdictShape] = Field([])
+
+
+class ExchangeShape(Shape):
+    place: PlaceShape
+    user_message: str
+    reply: str | None = None
+    outcome: str = "unfiltered"
+    error: str | None = None
+    attempts: list[AttemptShape] = Field([])
+
+
+class RatingShape(Shape):
+    place: PlaceShape
+    rater: str
+    score: Number | None = None
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +134,8 @@ class Run:
     replies: int
     planned: int
     """Replies that it will have; 0 where the manifest does not say."""
+    fault: str = ""
+    """What is damaged, and why; empty: nothing that is read for lists."""
 
     @property
     def name(self) -> str:
@@ -52,33 +165,47 @@ class Run:
 
 
 def list_runs(folder: Path) -> list[Run]:
-    """Return the runs of a folder, the newest first. Blocks."""
-    if not folder.is_dir():
-        return []
-    runs = [one for path in folder.iterdir() if (one := read_run(folder, path.name)) is not None]
-    return sorted(runs, key=lambda one: str(one.manifest.get("created", "")), reverse=True)
+    """Return the runs of a folder, the newest first. Blocks.
+
+    Raises:
+        Damaged: The folder may not be read.
+    """
+    runs = [one for name in list_names(folder) if (one := read_run(folder, name)) is not None]
+    return sorted(runs, key=lambda one: str(one.manifest.get("created") or ""), reverse=True)
 
 
 def read_run(folder: Path, name: str) -> Run | None:
-    """Return one run; None: there is none of that name, or its manifest cannot be read. Blocks."""
+    """Return one run; None: there is none of that name. One whose manifest cannot be read has an empty one. Blocks."""
     if not NAME.fullmatch(name):
         return None
-    path = folder / name
-    manifest = _read_object(path / "manifest.json")
+    path, summary, replies = folder / name, None, 0
+    try:
+        manifest = read_object(path / "manifest.json", ManifestShape)
+    except Damaged as error:
+        return Run(path, {}, None, 0, 0, str(error))
     if manifest is None:
         return None
-    summary = _usable(_read_object(path / "summary.json"))
-    transcripts = path / "transcripts.jsonl"
-    replies = transcripts.read_bytes().count(b"\n") if transcripts.is_file() else _count(summary)
-    return Run(path, manifest, summary, replies, _whole(manifest.get("planned")))
+    fault = ""
+    try:
+        transcripts = read_bytes(path / "transcripts.jsonl")
+        replies = 0 if transcripts is None else transcripts.count(b"\n")
+        summary = read_object(path / "summary.json", SummaryShape)
+        replies = replies if transcripts is not None else _count(summary)
+    except Damaged as error:
+        fault = str(error)
+    return Run(path, manifest, summary, replies, manifest.get("planned") or 0, fault)
 
 
 def read_exchanges(run: Run) -> list[Json]:
-    """Return what was said in a run, with the scores of its replies as `scores` by rater. Blocks."""
+    """Return what was said in a run, with the scores of its replies as `scores` by rater. Blocks.
+
+    Raises:
+        Damaged: A file may not be read.
+    """
     scores: dict[str, Json] = {}
-    for line in _read_lines(run.path / "ratings.jsonl"):
+    for line in read_lines(run.path / "ratings.jsonl", RatingShape):
         scores.setdefault(_key(line["place"]), {})[line["rater"]] = line
-    exchanges = {_key(line["place"]): line for line in _read_lines(run.path / "transcripts.jsonl")}
+    exchanges = {_key(line["place"]): line for line in read_lines(run.path / "transcripts.jsonl", ExchangeShape)}
     return [{**line, "ratings": scores.get(key, {})} for key, line in sorted(exchanges.items())]
 
 
@@ -90,45 +217,3 @@ def _count(summary: Json | None) -> int:
     arms = (summary or {}).get("arms", {}).values()
     ordinary = (summary or {}).get("benign", {}).values()
     return sum(int(one["n"]) for one in [*arms, *ordinary])
-
-
-ARM = ("n", "unscored", "acceptable", "good", "mean", "interval", "outcomes", "calls")
-ORDINARY = ("n", "acceptable", "answered_full", "refined", "replaced", "warned")
-
-
-def _usable(summary: Json | None) -> Json | None:
-    """Return a summary if it has what is shown of one; another version of caf may have written something else."""
-    if summary is None:
-        return None
-    arms, ordinary = summary.get("arms"), summary.get("benign")
-    whole = isinstance(arms, dict) and all(isinstance(one, dict) and one.keys() >= set(ARM) for one in arms.values())
-    has_ordinary = isinstance(ordinary, dict) and all(
-        isinstance(one, dict) and one.keys() >= set(ORDINARY) for one in ordinary.values()
-    )
-    return summary if whole and has_ordinary and "treated" in summary else None
-
-
-def _whole(value: object) -> int:
-    return int(value) if isinstance(value, int) else 0
-
-
-def _read_object(path: Path) -> Json | None:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return data if isinstance(data, dict) else None
-
-
-def _read_lines(path: Path) -> Iterator[Json]:
-    """Yield the lines of a file; one that was cut off, or is something else, is passed over."""
-    if not path.is_file():
-        return
-    with path.open(encoding="utf-8", errors="replace") as file:
-        for line in file:
-            try:
-                data = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(data, dict) and isinstance(data.get("place"), dict):
-                yield data

@@ -1,12 +1,13 @@
 """Signing in with a key, and out."""
 
-from urllib.parse import urlsplit
+from urllib.parse import unquote
 
-from aiohttp import web
+from aiohttp import hdrs, web
+from yarl import URL
 
 from proxy.api.middleware import to_api_error
 from proxy.api.service import SERVICE
-from proxy.console.admission import SESSIONS, check_origin, cookie_name, set_session, show_error
+from proxy.console.admission import SESSIONS, SIGN_IN, check_origin, cookie_name, set_session, show_error
 from proxy.console.form import read_form
 from proxy.console.journal import record_action
 from proxy.console.render import HEADERS, render
@@ -14,13 +15,16 @@ from proxy.console.visit import Visit
 from proxy.wire.errors import TooManyFailures
 
 HOME = "/console/playground"
+UNKNOWN = "/console/{rest}"
+"""Finds every address of the console that nothing else finds."""
+NO_PAGES = (SIGN_IN, UNKNOWN)
 
 
 async def show_form(request: web.Request) -> web.Response:
     """Show the form that asks for a key."""
     if request.app[SERVICE].keys is None:
         return web.Response(status=302, headers={**HEADERS, "Location": HOME})
-    return _form(request, to=request.query.get("to", HOME))
+    return await _form(request, to=request.query.get("to", HOME))
 
 
 async def sign_in(request: web.Request) -> web.Response:
@@ -43,18 +47,18 @@ async def _sign_in(request: web.Request) -> web.Response:
         wait_s = service.throttle.count_failure(request.remote)
         if wait_s:
             raise TooManyFailures(wait_s)
-        return _form(
+        return await _form(
             request, to=to, problem="This is no valid key. Keys begin with caf- and are shown once, when they are made."
         )
     if "console" not in record.permissions:
         problem = (
             "This key is valid, but has no permission `console`. Make one with: caf key create NAME -p chat -p console"
         )
-        return _form(request, to=to, problem=problem, status=403)
+        return await _form(request, to=to, problem=problem, status=403)
     await request.app[SESSIONS].end(request.cookies.get(cookie_name(request), ""))
     token = await request.app[SESSIONS].begin(record.id)
     record_action(service, "console_sign_in", record)
-    response = web.Response(status=303, headers={**HEADERS, "Location": _inside(to)})
+    response = web.Response(status=303, headers={**HEADERS, "Location": await _page(request, to)})
     set_session(request, response, token)
     return response
 
@@ -68,16 +72,24 @@ async def sign_out(visit: Visit) -> web.Response:
     return response
 
 
-def _form(request: web.Request, *, to: str, problem: str = "", status: int | None = None) -> web.Response:
-    context = {"visit": None, "to": _inside(to), "problem": problem}
+async def _form(request: web.Request, *, to: str, problem: str = "", status: int | None = None) -> web.Response:
+    context = {"visit": None, "to": await _page(request, to), "problem": problem}
     return render("sign_in.html", context, status=status or (401 if problem else 200))
 
 
-def _inside(to: str) -> str:
-    """Return an address of the console: anything else that a link may have asked for becomes its first page."""
-    try:
-        parts = urlsplit(to)
-    except ValueError:
+async def _page(request: web.Request, to: str) -> str:
+    """Return an address if it is a page of the console, else the first page: a link from anywhere may have asked for it.
+
+    Browsers read `///host`, `/\\host` and `/console/..//host` otherwise than Python's parsers do. So the address must be plain,
+    also when it is decoded, and the application's own router must find a page there.
+    """
+    path = to.partition("?")[0]
+    plain = unquote(path)
+    if not (to.isascii() and to.isprintable() and plain.isprintable() and path.startswith("/")):
         return HOME
-    inside = not parts.scheme and not parts.netloc and parts.path.startswith("/console") and "\\" not in to
-    return to if inside and to.isprintable() else HOME
+    if any(mark in to for mark in "\\#") or "\\" in plain or "//" in plain or {".", ".."} & {*plain.split("/")}:
+        return HOME
+    match = await request.app.router.resolve(request.clone(method=hdrs.METH_GET, rel_url=URL(to, encoded=True)))
+    resource = match.route.resource
+    found = resource is not None and resource.canonical.startswith("/console/") and resource.canonical not in NO_PAGES
+    return to if found else HOME

@@ -1,6 +1,7 @@
 """Limits of keys counted in Redis, so that several processes and hosts share them. Imported only when it is configured."""
 
 import asyncio
+import math
 import uuid
 from collections.abc import Iterable
 from contextlib import suppress
@@ -12,7 +13,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from proxy.tenants.keys import KeyRecord
-from proxy.tenants.limits import Meter, ProcessMeter, limit_error
+from proxy.tenants.limits import NOTHING, Meter, ProcessMeter, Reservation, limit_error
 from proxy.wire.errors import StoreUnavailable
 
 log = structlog.get_logger()
@@ -20,14 +21,23 @@ log = structlog.get_logger()
 PREFIX = "caf:meter:"
 
 # KEYS[1] is a hash, what a key has used (`KeyUsage` in limits.py). KEYS[2] is a sorted set, the leases of its requests under way by
-# when they run out, so that a process that was killed gives its places back. ARGV[1] and ARGV[2] are requests and tokens a minute,
-# 0 without a limit. Each script is one step: two processes cannot both take the last place. Redis' own clock counts, so that hosts
-# whose clocks differ, or jump, agree.
+# when they run out, so that a process that was killed gives its places back. A lease ends with the tokens and the billionths of
+# money that are reserved for its request, as in `ID:4000:20000000`: whole numbers, whose sum is exact. The sum is in the hash,
+# because adding up 1,000 leases takes 7 ms. ARGV[1] and ARGV[2] are requests and tokens a minute, 0 without a limit. Each script is
+# one step: two processes cannot both take the last place. Redis' own clock counts, so that hosts whose clocks differ or jump agree.
+_RELEASE = """
+local freed_tokens, freed_cost = 0, 0
+local function release(lease)
+  if redis.call('ZREM', KEYS[2], lease) == 0 then return end
+  local tokens, cost = string.match(lease, ':(%d+):(%d+)$')
+  freed_tokens, freed_cost = freed_tokens + (tonumber(tokens) or 0), freed_cost + (tonumber(cost) or 0)
+end
+"""
 _UPDATE = """
 local time = redis.call('TIME')
 local now = tonumber(time[1]) + tonumber(time[2]) / 1e6
 local requests_per_minute, tokens_per_minute = tonumber(ARGV[1]), tonumber(ARGV[2])
-local stored = redis.call('HMGET', KEYS[1], 'requests', 'tokens', 'filled', 'day', 'spent')
+local stored = redis.call('HMGET', KEYS[1], 'requests', 'tokens', 'filled', 'day', 'spent', 'reserved_tokens', 'reserved_cost')
 local minutes = math.max(0, now - (tonumber(stored[3]) or now)) / 60
 local function refill(level, per_minute)
   if per_minute == 0 then return 0 end  -- a limit that is set later must not find a debt
@@ -39,22 +49,28 @@ local today = math.floor(now / 86400)
 if stored_day > today + 1 then stored_day = today end  -- only a wrong clock has seen it: it must not last until it comes
 local day = math.max(stored_day, today)  -- a clock that was set back gives no second budget
 if day > stored_day then spent = 0 end
+local reserved_tokens, reserved_cost = tonumber(stored[6]) or 0, tonumber(stored[7]) or 0
+"""
+_SETTLE = """
+reserved_tokens, reserved_cost = math.max(0, reserved_tokens - freed_tokens), math.max(0, reserved_cost - freed_cost)
+if redis.call('EXISTS', KEYS[2]) == 0 then reserved_tokens, reserved_cost = 0, 0 end  -- all leases ran out together
 """
 _SAVE = """
-redis.call('HSET', KEYS[1], 'requests', requests, 'tokens', tokens, 'filled', now, 'day', day, 'spent', spent)
+redis.call('HSET', KEYS[1], 'requests', requests, 'tokens', tokens, 'filled', now, 'day', day, 'spent', spent,
+  'reserved_tokens', reserved_tokens, 'reserved_cost', reserved_cost)
 redis.call('EXPIRE', KEYS[1], 172800)
 """
 # The first write needs memory: a full Redis refuses the script there, before anything is paid for.
 # A request whose first answer was lost asks again with the same lease, which must not count against it.
-_BEGIN = f"""{_UPDATE}
+_BEGIN = f"""{_RELEASE}{_UPDATE}
 redis.call('HSETNX', KEYS[1], 'filled', now)
 local daily_budget, max_concurrent, lease, lease_s = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6])
-redis.call('ZREM', KEYS[2], lease)
-redis.call('ZREMRANGEBYSCORE', KEYS[2], '-inf', now)
+release(lease)
+for _, other in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now)) do release(other) end
 for _, other in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], now + lease_s, '+inf')) do
   redis.call('ZADD', KEYS[2], now + lease_s, other)  -- given while the clock was ahead
 end
-local limit, wait = '', 0
+{_SETTLE}local limit, wait = '', 0
 if max_concurrent > 0 and redis.call('ZCARD', KEYS[2]) >= max_concurrent then
   limit, wait = 'concurrency', 1
 elseif daily_budget > 0 and spent >= daily_budget then
@@ -63,9 +79,14 @@ elseif requests_per_minute > 0 and requests < 1 then
   limit, wait = 'requests', (1 - requests) * 60 / requests_per_minute
 elseif tokens_per_minute > 0 and tokens <= 0 then
   limit, wait = 'tokens', (1 - tokens) * 60 / tokens_per_minute
+elseif (daily_budget > 0 and spent + reserved_cost / 1e9 >= daily_budget)
+    or (tokens_per_minute > 0 and tokens <= reserved_tokens) then
+  limit = 'reserved'
 else
   if requests_per_minute > 0 then requests = requests - 1 end
-  if max_concurrent > 0 then
+  local own_tokens, own_cost = tonumber(ARGV[7]), tonumber(ARGV[8])
+  if max_concurrent > 0 or own_tokens > 0 or own_cost > 0 then
+    reserved_tokens, reserved_cost = reserved_tokens + own_tokens, reserved_cost + own_cost
     redis.call('ZADD', KEYS[2], now + lease_s, lease)
     redis.call('EXPIRE', KEYS[2], math.ceil(lease_s) + 1)
   end
@@ -74,9 +95,9 @@ end
 return {{limit, tostring(wait)}}
 """
 # The first write frees memory: a full Redis then lets the script finish.
-_END = f"""
-for i = 5, #ARGV do redis.call('ZREM', KEYS[2], ARGV[i]) end
-{_UPDATE}
+_END = f"""{_RELEASE}
+for i = 5, #ARGV do release(ARGV[i]) end
+{_UPDATE}{_SETTLE}
 if tokens_per_minute > 0 then tokens = tokens - tonumber(ARGV[3]) end
 spent = spent + tonumber(ARGV[4])
 {_SAVE}
@@ -107,6 +128,7 @@ class RedisMeter(Meter):
     """
 
     def __init__(self, client: Redis, lease_s: float, *, degrade: bool) -> None:
+        super().__init__()
         self._client = client
         self._lease_s = lease_s
         self._fallback = ProcessMeter() if degrade else None
@@ -117,9 +139,10 @@ class RedisMeter(Meter):
         """What Redis did not confirm, by key id."""
         self._retrying: asyncio.Task[None] | None = None
 
-    async def begin(self, key: KeyRecord) -> str:
-        lease = uuid.uuid4().hex
-        args = [*_rates(key), key.daily_budget or 0, key.max_concurrent or 0, lease, self._lease_s]
+    async def begin(self, key: KeyRecord, reservation: Reservation = NOTHING) -> str:
+        reserved = [reservation.tokens, math.ceil(reservation.cost * 1e9)]
+        lease = ":".join(map(str, (uuid.uuid4().hex, *reserved)))
+        args = [*_rates(key), key.daily_budget or 0, key.max_concurrent or 0, lease, self._lease_s, *reserved]
         try:
             limit, wait_s = await self._begin_script(keys=_redis_keys(key), args=args)
         except BaseException as error:
@@ -133,13 +156,14 @@ class RedisMeter(Meter):
             )
             if self._fallback is None:
                 raise StoreUnavailable from None
-            return await self._fallback.begin(key)
+            return await self._fallback.begin(key, reservation)
         if limit:
-            raise limit_error(limit.decode(), key, float(wait_s))
+            limit = limit.decode()
+            raise limit_error(limit, key, reservation.seconds if limit == "reserved" else float(wait_s))
         return lease
 
     async def end(self, key: KeyRecord, lease: str, tokens: int, cost: float | None) -> None:
-        if not lease and self._fallback is not None:
+        if ":" not in lease and self._fallback is not None:
             await self._fallback.end(key, lease, tokens, cost)
             self._defer(key, _UsageReport(tokens, cost or 0.0))
             return

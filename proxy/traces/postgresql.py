@@ -28,6 +28,10 @@ _LINK = {
     "tcp_user_timeout": 10_000,  # a host that vanished without a word must not hold the writer for the kernel's 15 minutes
     "prepare_threshold": None,  # poolers that change the connection between transactions lose prepared statements
 }  # fmt: skip
+CONFIRM = """
+SELECT set_config('synchronous_commit', 'local', true) WHERE current_setting('synchronous_commit') = 'off'
+"""
+"""Has the disk confirm the transaction, also where the server or the role does not ask for that."""
 _ROW_FAULTS = ("22", "23", "54")
 """Classes of SQLSTATE that are about the row: data, integrity, limits. Any other may pass: no connection, a full disk, a standby
 that is read-only, a missing right."""
@@ -36,9 +40,9 @@ that is read-only, a missing right."""
 class DatabaseWriter:
     """Writes traces into the database over one connection, which is opened again whenever it was lost."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, sync: bool = False) -> None:
         """Raises: TraceError: the password is not there."""
-        self._database = database
+        self._database, self._sync = database, sync
         self._engine = _engine(database)
         self._connection: Connection | None = None
 
@@ -135,6 +139,8 @@ class DatabaseWriter:
         self.open()
         assert self._connection is not None
         with self._connection.begin():
+            if self._sync:
+                self._connection.execute(text(CONFIRM))
             for statement, values in statements:
                 if values:
                     self._connection.execute(text(statement), values)

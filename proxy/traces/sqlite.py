@@ -44,8 +44,8 @@ _MAKE_TABLES = ";".join(("BEGIN IMMEDIATE", *FILE_TABLES, f"PRAGMA user_version 
 class FileWriter:
     """Writes traces into the file; a file that somebody deletes is made anew."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, *, sync: bool = False) -> None:
+        self._path, self._sync = path, sync
         self._connection: sqlite3.Connection | None = None
         self._inode = 0
 
@@ -115,13 +115,16 @@ class FileWriter:
         """Return the connection, to a new file if somebody deleted the old one: writes to that would just vanish."""
         if self._connection is None or not self._path.exists() or self._path.stat().st_ino != self._inode:
             self.close()
-            self._connection = create(self._path)
+            self._connection = create(self._path, sync=self._sync)
             self._inode = self._path.stat().st_ino
         return self._connection
 
 
-def create(path: Path) -> sqlite3.Connection:
+def create(path: Path, *, sync: bool = False) -> sqlite3.Connection:
     """Open the file for writing; it and its folder are made when they are not there.
+
+    Args:
+        sync: Whether the disk confirms each commit. Else a power cut may cost the last turns, never the file.
 
     Raises:
         TraceError: The file holds something else.
@@ -141,7 +144,7 @@ def create(path: Path) -> sqlite3.Connection:
         if _version(connection, path) == 0:
             connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # only an empty file takes it
         connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")  # a power cut may cost the last turns, never the file
+        connection.execute(f"PRAGMA synchronous = {'FULL' if sync else 'NORMAL'}")
         _add_missing_tables(connection, "rw")
     except BaseException:
         connection.close()

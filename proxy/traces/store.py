@@ -3,11 +3,13 @@
 Traces hold people's crises: `privacy.store` decides whether any text gets in at all, and after `privacy.days` they go.
 """
 
+import asyncio
 import math
 import sqlite3
 import threading
 import time
 from collections import deque
+from contextlib import suppress
 from typing import Any, Literal
 
 from proxy.traces import sqlite as trace_file
@@ -29,6 +31,8 @@ PURGE_EVERY_S = 3_600.0
 INDEXED_AT_ONCE = 20
 INDEX_EVERY_S = 0.05
 """How fast turns of an older caf get their facts: some 300 a second, for a seventh of a core."""
+FLUSH_S = 5.0
+"""How long a reply waits for its trace at most, with `privacy.sync: turn`."""
 RETRY_S = 1.0
 """How long to wait before a database that did not answer is tried again."""
 
@@ -36,8 +40,13 @@ RETRY_S = 1.0
 class TraceStore:
     """Keeps the traces of a running proxy. `record` costs the request path a few microseconds and never fails it."""
 
-    def __init__(self, backend: TraceBackend, store: Literal["full", "redacted", "none"], days: float) -> None:
+    def __init__(
+        self, backend: TraceBackend, store: Literal["full", "redacted", "none"], days: float, *, sync: bool = False
+    ) -> None:
         self._backend, self._store, self._days = backend, store, days
+        self.sync = sync and store != "none"
+        """Whether `flush` waits for the disk, and traces do not wait for others to share a commit with."""
+        self._flushing: list[asyncio.Future[None]] = []
         self._waiting: deque[tuple[Trace, int]] = deque()
         self._characters = 0
         self._rows: list[Row] = []
@@ -45,7 +54,7 @@ class TraceStore:
         self._lock = threading.Lock()
         self._arrived, self._enough, self._closing = threading.Event(), threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
-        self._writer = _writer(backend)
+        self._writer = _writer(backend, sync=sync)
         self._away = False
         """Whether the database did not answer the last time."""
         self._in_burst = False
@@ -87,6 +96,20 @@ class TraceStore:
         elif len(self._waiting) >= ENOUGH and not self._enough.is_set():
             self._enough.set()
 
+    async def flush(self) -> None:
+        """With `sync`, wait until what was recorded is on the disk; a place that is away is not waited for."""
+        if not self.sync or self._away or self._thread is None or self._closing.is_set():
+            return
+        flushed = asyncio.get_running_loop().create_future()
+        with self._lock:
+            self._flushing.append(flushed)
+        self._arrived.set()
+        try:
+            async with asyncio.timeout(FLUSH_S):
+                await flushed
+        except TimeoutError:
+            _log().error("reply_before_its_trace", place=str(self._backend), waited_s=FLUSH_S)
+
     def waits_for(self, conversation_id: str) -> bool:
         """Return whether a turn of this conversation is still to be written."""
         with self._lock:
@@ -118,7 +141,7 @@ class TraceStore:
             is_indexing = index_at is not None and not self._away
             self._arrived.wait(min(pause, INDEX_EVERY_S) if is_indexing else pause)
             if self._arrived.is_set():
-                self._gather(RETRY_S if self._away else BATCH_S)
+                self._gather(RETRY_S if self._away else 0 if self.sync else BATCH_S)
             self._arrived.clear()
             done = self._closing.is_set()
             self._write()
@@ -156,6 +179,17 @@ class TraceStore:
         self._drop(len(fresh) - len(rows), "a trace could not be encoded")
 
     def _write(self) -> None:
+        """Write the queue, and let go on what waits in `flush` for all that was recorded before."""
+        with self._lock:
+            flushing, self._flushing = self._flushing, []
+        try:
+            self._write_queue()
+        finally:
+            for flushed in flushing:
+                with suppress(RuntimeError):  # its event loop was closed
+                    flushed.get_loop().call_soon_threadsafe(_settle, flushed)
+
+    def _write_queue(self) -> None:
         """Write the queue. Rows leave it only when written or lost, so that its bounds hold in an outage."""
         lost = self.dropped
         self._encode()
@@ -241,12 +275,17 @@ def _describe(error: Exception) -> str:
     return str(error) if isinstance(error, OSError | sqlite3.Error | TraceError) else type(error).__name__
 
 
-def _writer(backend: TraceBackend) -> Writer:
+def _settle(flushed: asyncio.Future[None]) -> None:
+    if not flushed.done():  # its client has left
+        flushed.set_result(None)
+
+
+def _writer(backend: TraceBackend, *, sync: bool) -> Writer:
     if isinstance(backend, Database):
         from proxy.traces.postgresql import DatabaseWriter  # a library that most proxies do without
 
-        return DatabaseWriter(backend)
-    return trace_file.FileWriter(backend)
+        return DatabaseWriter(backend, sync=sync)
+    return trace_file.FileWriter(backend, sync=sync)
 
 
 def _log() -> Any:

@@ -37,6 +37,8 @@ class Chatbot:
     filter: Filter
     refiner: Refiner | None
     topics: tuple[Topic, ...] = field(default=())
+    aliases: frozenset[str] = frozenset()
+    """The models that its turns may ask."""
     sections: Mapping[str, Source] = field(init=False, repr=False, compare=False)
     """Those of its library by id; none without one. A plain dictionary: a turn looks often."""
 
@@ -108,6 +110,7 @@ def open_chatbot(blueprint: Blueprint, models: Models) -> Chatbot:
         filter=Filter([plan.open(models) for plan in blueprint.plans]),
         refiner=open_refiner(settings.refiner, models),
         topics=tuple(Topic(t.name, tuple(t.terms)) for t in settings.sensitive_topics),
+        aliases=frozenset(blueprint.aliases),
     )
 
 

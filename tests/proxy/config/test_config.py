@@ -448,6 +448,14 @@ async def _days(start: Start, tmp: Path, value: Any) -> Any:
     return turn in stored(path)
 
 
+@shows("privacy.sync", "batch", "turn")
+async def _sync(start: Start, tmp: Path, value: Any) -> Any:
+    path = tmp / f"{value}.db"
+    proxy = await start(config={"privacy": {"store": "full", "path": str(path), "sync": value}})
+    turns = [(await proxy.say("Hi"))["caf"]["turn_id"] for _ in range(3)]
+    return turns[-1] in stored(path)
+
+
 @shows("privacy.url", None, "postgresql://127.0.0.1:1/caf")
 async def _traces_url(start: Start, tmp: Path, value: Any) -> Any:
     file = tmp / str(value is None) / "traces.db"

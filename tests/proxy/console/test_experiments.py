@@ -64,10 +64,12 @@ def fill(folder: Path) -> Path:
 
 
 def test_runs_are_listed_with_their_figures(console: Console, runs: Path) -> None:
-    """What is no run is left out; one whose summary is another's counts as not finished."""
+    """What is no run is left out; what is damaged is said to be, with the reason."""
     page = Visitor(console.url).ask("GET", "/console/experiments")[1]
     assert "no-run" not in page
-    assert "broken" not in page
+    assert "manifest.json: is not whole JSON" in page
+    assert "summary.json: arms.on.unscored: Field required" in page
+    assert "/console/experiments/broken" not in page
     for name in ("hurried", "ordinary", "whole", "under-way", "damaged"):
         assert f"/console/experiments/{name}" in page
     assert "<b>89 %</b>" in page

@@ -1,6 +1,7 @@
 """Limits of keys."""
 
 import asyncio
+import math
 from contextlib import suppress
 
 import pytest
@@ -10,10 +11,11 @@ from hypothesis import strategies as st
 from models.usage import Call, Ledger, Usage
 from proxy.tenants import keys
 from proxy.tenants.keys import KeyRecord
-from proxy.tenants.limits import ProcessMeter
+from proxy.tenants.limits import NOTHING, Estimate, ProcessMeter, Reservation
 from proxy.wire.errors import QuotaSpent, RateLimited
 
 DAY = 86_400.0
+ESTIMATE = Estimate("bot", NOTHING, NOTHING)
 
 
 class Clock:
@@ -125,7 +127,7 @@ async def test_what_fails_is_counted_too() -> None:
     meter_, _ = meter()
     key = record(daily_budget=1.0)
     with pytest.raises(ValueError, match="broken"):  # noqa: PT012
-        async with meter_.admit(key, Ledger()) as ledger:
+        async with meter_.admit(key, Ledger(), ESTIMATE) as ledger:
             ledger.add(Call("draft", "chatbot", 1.0, Usage(10, 10), 2.0, None))
             raise ValueError("broken")
     with pytest.raises(QuotaSpent):
@@ -171,3 +173,79 @@ async def test_what_ends_after_midnight_counts_for_the_new_day() -> None:
     await meter_.end(key, lease, 0, 5.0)
     with pytest.raises(QuotaSpent):
         await meter_.begin(key)
+
+
+async def test_what_is_reserved_is_not_there_for_others() -> None:
+    """It passes while anything is left; the reservation ends with its request, which counts what it used."""
+    meter_, _ = meter()
+    key = record(daily_budget=1.0, tokens_per_minute=100)
+    first = await meter_.begin(key, Reservation(60, 0.6))
+    second = await meter_.begin(key, Reservation(60, 0.6, seconds=7))
+    with pytest.raises(RateLimited) as caught:
+        await meter_.begin(key, Reservation(1, 0.1, seconds=7))
+    assert caught.value.headers["Retry-After"] == "7"
+    assert not isinstance(caught.value, QuotaSpent)
+    await meter_.end(key, first, 10, 0.1)
+    third = await meter_.begin(key, Reservation(60, 0.6))
+    for lease in (second, third):
+        await meter_.end(key, lease, 50, 0.5)
+    with pytest.raises(QuotaSpent):
+        await meter_.begin(key)
+
+
+@pytest.mark.parametrize(
+    ("turns", "reserved"),
+    [([], 100), ([10], 20), ([50], 50), ([50, 10], 46), ([10, 50], 50), ([90, *[10] * 60], 20)],
+)
+async def test_what_is_reserved_follows_the_largest_of_recent_turns(turns: list[int], reserved: int) -> None:
+    """A first turn reserves what its chatbot may take, a later one what recent ones took, and no less than its own request says."""
+    meter_, _ = meter()
+    key, estimate = record(tokens_per_minute=1), Estimate("bot", Reservation(100, 1.0), Reservation(20, 0.2))
+    for tokens in turns:
+        meter_.learn(key, "bot", Reservation(tokens, tokens / 100))
+    got = meter_.estimate(key, estimate)
+    assert (got.tokens, got.cost) == (pytest.approx(reserved, abs=1), pytest.approx(reserved / 100, abs=0.01))
+    assert meter_.estimate(record(tokens_per_minute=1), estimate) == estimate.first
+    assert meter_.estimate(key, Estimate("other", estimate.first, estimate.least)) == estimate.first
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.floats(0.01, 5), st.floats(0, 1)), max_size=60), st.floats(0.1, 20))
+def test_the_last_turn_alone_overshoots(steps: list[tuple[int, float, float]], budget: float) -> None:
+    """Begins and ends in any order: what is spent and reserved is never negative, and in the end nothing is reserved."""
+    meter_, _ = meter()
+    key = record(daily_budget=budget, tokens_per_minute=1_000)
+    running: dict[str, Reservation] = {}
+
+    async def ask() -> None:
+        for place, size, share in steps:
+            if place < 6:
+                with suppress(RateLimited):
+                    reservation = Reservation(math.ceil(100 * size), size)
+                    running[await meter_.begin(key, reservation)] = reservation
+            elif running:
+                lease = list(running)[place % len(running)]
+                held = running.pop(lease)
+                await meter_.end(key, lease, int(share * held.tokens), share * held.cost)
+            usage = meter_._usage.get(key.id)
+            if usage is not None:
+                assert usage.reserved == running
+                assert usage.spent >= 0
+                assert usage.spent + sum(one.cost for one in running.values()) < budget + 5
+                assert sum(one.tokens for one in running.values()) - usage.tokens < 500
+        for lease, held in running.items():
+            await meter_.end(key, lease, held.tokens, held.cost)
+        assert all(not usage.reserved and usage.running == 0 for usage in meter_._usage.values())
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize("ending", [ValueError, asyncio.CancelledError, RateLimited])
+async def test_a_request_that_ends_in_any_way_reserves_nothing_more(ending: type[BaseException]) -> None:
+    """A failed turn, a client that leaves, and a refusal after the limits."""
+    meter_, _ = meter()
+    key = record(daily_budget=1.0)
+    error = RateLimited("busy", 1) if ending is RateLimited else ending("broken")
+    with suppress(ending):
+        async with meter_.admit(key, Ledger(), Estimate("bot", Reservation(1, 5.0), Reservation(1, 5.0))):
+            raise error
+    await meter_.begin(key)

@@ -14,11 +14,13 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 
 from models.usage import Ledger
 from proxy.tenants import keys
+from proxy.tenants.limits import NOTHING, Estimate, Reservation
 from proxy.tenants.redis_limits import RedisMeter
 from proxy.wire.errors import ApiError, QuotaSpent, RateLimited, StoreUnavailable
 from tests.redis_server import RedisServer, needs_redis
 
 pytestmark = needs_redis
+ESTIMATE = Estimate("bot", NOTHING, NOTHING)
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +88,26 @@ async def test_requests_at_a_time_are_leases(redis: RedisServer, two: tuple[Redi
     await asyncio.sleep(0.3)
     await two[1].begin(key)
     await short.close()
+
+
+async def test_what_is_reserved_is_shared_and_runs_out(redis: RedisServer, two: tuple[RedisMeter, RedisMeter]) -> None:
+    """What one process reserves is not there for another; one that was killed reserves nothing once its lease runs out."""
+    for key in (record(daily_budget=1.0), record(tokens_per_minute=1_000)):
+        short = RedisMeter(Redis.from_url(redis.url), 0.3, degrade=False)
+        lease = await two[0].begin(key, Reservation(1_000, 1e-7))
+        await two[0].end(key, lease, 0, None)
+        await short.begin(key, Reservation(2_000, 2.0))
+        with pytest.raises(RateLimited) as caught:
+            await two[1].begin(key, Reservation(1, 0.1, seconds=3))
+        assert caught.value.headers["Retry-After"] == "3"
+        assert not isinstance(caught.value, QuotaSpent)
+        await asyncio.sleep(0.4)
+        lease = await two[1].begin(key, Reservation(2_000, 2.0))
+        with pytest.raises(RateLimited):
+            await two[0].begin(key)
+        await two[1].end(key, lease, 1, 0.1)
+        await two[0].begin(key)
+        await short.close()
 
 
 async def test_a_full_redis_is_no_limit_and_takes_places_back(
@@ -163,7 +185,7 @@ async def test_a_client_that_leaves_while_its_use_is_counted_has_got_all(
     """Its request is answered, not broken off; one that failed before stays what it is."""
 
     async def ask(key: keys.KeyRecord, does: Callable[[], object]) -> object:
-        async with two[0].admit(key, Ledger()):
+        async with two[0].admit(key, Ledger(), ESTIMATE):
             redis.freeze()
             return does()
 
@@ -236,10 +258,10 @@ async def test_a_request_whose_answer_was_lost_is_not_in_its_own_way(redis: Redi
     """The client library asks again on a new connection: the place that the request has got is its own."""
     async with cutting(redis) as (url, cut):
         meter = RedisMeter(Redis.from_url(url, retry=Retry(NoBackoff(), 1, (RedisConnectionError,))), 60, degrade=False)
-        key = record(max_concurrent=1)
+        key = record(max_concurrent=1, daily_budget=1.0)
         await meter.end(key, await meter.begin(key), 0, None)  # connected
         cut.set()
-        lease = await meter.begin(key)
+        lease = await meter.begin(key, Reservation(1, 5.0))
         assert not cut.is_set()
         assert await told(redis, key) == (0.0, 1)
         await meter.end(key, lease, 0, None)

@@ -1,0 +1,92 @@
+"""Reads the JSON files that experiments and evaluations leave, which may be cut off, of another version, or something else."""
+
+import json
+import stat
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, ValidationError
+
+Json = dict[str, Any]
+
+
+class Shape(BaseModel):
+    """What pages show of a file. Anything else in it is not looked at."""
+
+    model_config = ConfigDict(strict=True)
+
+
+Whole = Annotated[int, Field(ge=0, le=10**12)]
+Share = Annotated[float, AllowInfNan(False), Field(ge=0, le=1)]
+Number = Annotated[float, AllowInfNan(False), Field(ge=-1e12, le=1e12)]
+Moment = Annotated[float, Field(ge=0, le=250_000_000_000)]
+"""Unix time, up to the year 9892: the calendar ends in 9999."""
+Bounds = Annotated[list[Number], Field(min_length=2, max_length=2)]
+
+
+class Damaged(Exception):
+    """A file cannot be read, or is not what it should be; the message says which, and why."""
+
+
+def list_names(folder: Path) -> list[str]:
+    """Return the names in a folder; none where there is no folder.
+
+    Raises:
+        Damaged: It may not be read.
+    """
+    try:
+        return [path.name for path in folder.iterdir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        raise Damaged(f"{folder}: cannot be read: {error.strerror}") from None
+
+
+def read_bytes(path: Path) -> bytes | None:
+    """Return what a file holds; None: there is none. Anything but a file would not end, as a pipe does not.
+
+    Raises:
+        Damaged: It is no file, or may not be read.
+    """
+    try:
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise Damaged(f"{path.name}: is not a file")
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise Damaged(f"{path.name}: cannot be read: {error.strerror}") from None
+
+
+def read_object(path: Path, shape: type[Shape]) -> Json | None:
+    """Return what its shape has of the JSON object in a file; None: there is no file.
+
+    Raises:
+        Damaged: It is something else, or what is shown of it is not in it.
+    """
+    raw = read_bytes(path)
+    if raw is None:
+        return None
+    try:
+        return shape.model_validate(json.loads(raw)).model_dump()
+    except ValidationError as error:
+        first = error.errors(include_input=False, include_url=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise Damaged(f"{path.name}: {place + ': ' if place else ''}{first['msg']}") from None
+    except (ValueError, RecursionError):
+        raise Damaged(f"{path.name}: is not whole JSON") from None
+
+
+def read_lines(path: Path, shape: type[Shape]) -> list[Json]:
+    """Return what their shape has of the objects in the lines of a file. A line that was cut off or is something else is left out.
+
+    Raises:
+        Damaged: It is no file, or may not be read.
+    """
+    found = []
+    for line in (read_bytes(path) or b"").split(b"\n"):
+        try:
+            found.append(shape.model_validate(json.loads(line)).model_dump())
+        except (ValueError, RecursionError):  # ValidationError is a ValueError
+            continue
+    return found
