@@ -66,8 +66,10 @@ def check(
       caf check scenarios/mine replies.jsonl
 
     \b
-    Exit codes: 0 no problems; 1 problems; 2 there is no such configuration.
+    Exit codes: 0 no problems; 1 problems; 2 there is no such file.
     """
+    if missing := [path for path in files or [] if not path.exists()]:
+        leave(*(f"{path}: there is no such file" for path in missing))
     configurations = [path for path in files or [] if is_configuration(path)]
     further = [path for path in files or [] if path not in configurations]
     first = config_path(config) if config is not None or not configurations else configurations[0]

@@ -12,6 +12,8 @@ from models.fallback import fallback_problems
 from models.settings import ModelSettings
 from proxy.config.chatbot_settings import ChatbotSettings
 from proxy.config.settings import (
+    PACKAGES,
+    SHIPPED,
     AuditSettings,
     ConsoleSettings,
     KeySettings,
@@ -153,9 +155,8 @@ def parse_config(data: dict[str, Any], path: Path) -> Config:
     """
     try:
         # Sections with paths that have defaults, which are relative to the file like any other.
-        config = Config.model_validate(
-            {"privacy": {}, "console": {}, **data}, context={"folder": path.resolve().parent}
-        )
+        folder = PACKAGES if path.resolve() == SHIPPED else path.resolve().parent
+        config = Config.model_validate({"privacy": {}, "console": {}, **data}, context={"folder": folder})
     except ValidationError as error:
         raise ConfigError([f"{path}: {fault}" for fault in faults(error)]) from error
     config._file = path.resolve()

@@ -436,14 +436,11 @@ def test_faults_of_given_files_name_file_place_and_field(inside: Caf, folder: Pa
         ("a.yaml", "{}", NEITHER),
         ("a.yaml", "- a", "a.yaml: holds no mapping; a checkpoint has the keys name, chatbot, "),
         ("a.yaml", "a: [", "a.yaml: line 1, column 5: not valid YAML: "),
-        ("a.yaml", None, "a.yaml: cannot be read: No such file or directory"),
-        ("a.jsonl", None, "a.jsonl: cannot be read: No such file or directory"),
     ],
 )
-def test_what_is_none_of_these_is_said(inside: Caf, folder: Path, name: str, text: str | None, said: str) -> None:
+def test_what_is_none_of_these_is_said(inside: Caf, folder: Path, name: str, text: str, said: str) -> None:
     """One problem, with the name of the file."""
-    if text is not None:
-        (folder / name).write_text(text)
+    (folder / name).write_text(text)
     (problem,) = told(inside("check", name))
     assert problem.startswith(said)
 
