@@ -129,9 +129,15 @@ def _check_keys(config: Config) -> tuple[KeyRing | None, list[str]]:
     """Return the keys and their problems. Their environment variable need not be set here, so an empty list stands in for it."""
     stand_in = {config.keys.env: "[]"} if config.keys and config.keys.env else {}
     try:
-        return open_key_ring(config, stand_in | os.environ), []
+        keys = open_key_ring(config, stand_in | os.environ)
     except ConfigError as error:
         return None, error.problems
+    return keys, [
+        f"keys: key {record.id} ({record.name}) is for the chatbot {bot!r} (configured: {', '.join(config.chatbots)})"
+        for record in (keys.valid if keys else ())
+        for bot in record.chatbots or ()
+        if bot not in config.chatbots
+    ]
 
 
 def _check_chatbots(config: Config, path: Path, findings: Findings) -> list[Blueprint] | None:

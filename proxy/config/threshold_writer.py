@@ -45,7 +45,9 @@ def write_thresholds(path: Path, chatbot: str, thresholds: Sequence[Threshold]) 
     """
     path = path.resolve()  # the file itself, not a link to it
     if path == SHIPPED and path.parent != PACKAGES:
-        raise ConfigError([f"{path}: belongs to the installed package; write to a configuration of your own (`caf init`)"])
+        raise ConfigError(
+            [f"{path}: belongs to the installed package; write to a configuration of your own (`caf init`)"]
+        )
     try:
         with open(path, encoding="utf-8", newline="") as file:
             before = file.read()

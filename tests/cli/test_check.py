@@ -1,6 +1,7 @@
 """`caf check`: every fault at once, with file and key; and what is no fault but should be known."""
 
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -577,6 +578,17 @@ def test_nothing_is_written(inside: Caf, folder: Path) -> None:
     assert sorted(folder.rglob("*")) == before
     shutil.rmtree(folder / "sections")
     assert inside("check").code == 1
+
+
+def test_a_key_for_a_chatbot_that_is_not_there_is_a_problem(inside: Caf, folder: Path) -> None:
+    """It could ask nothing; a revoked one may name what is gone."""
+    gone = create("left", chatbots=["gone"]).record.model_copy(update={"revoked": datetime.now(UTC)})
+    app = create("app", chatbots=["bot", "bto"]).record
+    save([app, gone], folder / "keys.json")
+    (folder / "config.yaml").write_text(CONFIG + "keys: {file: keys.json}\n")
+    assert told(inside("check")) == [
+        f"config.yaml: keys: key {app.id} (app) is for the chatbot 'bto' (configured: bot)"
+    ]
 
 
 def test_a_budget_that_counts_nothing_is_noted(inside: Caf, tmp_path: Path) -> None:

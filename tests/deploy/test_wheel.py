@@ -109,7 +109,9 @@ def test_the_shipped_configuration_is_served(installed: Path, tmp_path: Path, en
     assert files(installed) == before
 
 
-def test_other_shipped_configurations_write_into_the_current_folder_too(caf: Run, installed: Path, tmp_path: Path) -> None:
+def test_other_shipped_configurations_write_into_the_current_folder_too(
+    caf: Run, installed: Path, tmp_path: Path
+) -> None:
     """A trace path that leads from such a file to a place beside the packages."""
     (hippocrates,) = installed.glob("lib/python*/site-packages/assistants/hippocrates/config.yaml")
     listed = caf("trace", "list", "--config", str(hippocrates))
