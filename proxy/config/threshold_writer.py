@@ -15,6 +15,7 @@ from typing import Any
 
 import yaml
 
+from models.unique_keys import load_yaml
 from proxy.config.blueprint import assemble
 from proxy.config.config import ConfigError, load_config
 from proxy.config.settings import PACKAGES, SHIPPED
@@ -156,7 +157,7 @@ def _value(node: yaml.Node | None, key: str) -> yaml.Node | None:
 
 def _load(text: str) -> Any:
     try:
-        return yaml.safe_load(text)
+        return load_yaml(text)
     except yaml.YAMLError:
         return None
 

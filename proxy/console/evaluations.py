@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from models.unique_keys import load_json
+
 Json = dict[str, Any]
 
 PROGRESS, LOG, OUTCOME = ".part", ".log", ".json"
@@ -144,7 +146,7 @@ def stop_evaluation(evaluation: Evaluation) -> bool:
 
 
 def _read(path: Path) -> Json:
-    data = json.loads(path.read_text(encoding="utf-8"))
+    data = load_json(path.read_text(encoding="utf-8"))
     if not isinstance(data, dict):
         raise TypeError
     return data

@@ -1,11 +1,12 @@
 """Experiments: reads the folders that `caf drift run` writes, in the form of scoring/folder.py and scoring/transcript.py."""
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from models.unique_keys import load_json
 
 Json = dict[str, Any]
 NAME = re.compile(r"[\w][\w.-]{0,99}")
@@ -114,7 +115,7 @@ def _whole(value: object) -> int:
 
 def _read_object(path: Path) -> Json | None:
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
+        data = load_json(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
     return data if isinstance(data, dict) else None
@@ -127,7 +128,7 @@ def _read_lines(path: Path) -> Iterator[Json]:
     with path.open(encoding="utf-8", errors="replace") as file:
         for line in file:
             try:
-                data = json.loads(line)
+                data = load_json(line)
             except ValueError:
                 continue
             if isinstance(data, dict) and isinstance(data.get("place"), dict):

@@ -39,7 +39,7 @@ LANGUAGE: dict[str, Callable[[Any], Settings]] = {
     "chatbots.*.fallback": lambda texts: {"fallback": texts, "emergency": {"contact": "Call 112."}},
     "chatbots.*.emergency.contact": lambda texts: {"emergency": {"contact": texts}},
     "chatbots.*.emergency.texts.*": lambda texts: {"emergency": {"contact": "Call 112.", "texts": {"medical": texts}}},
-    "chatbots.*.statements": lambda texts: {"statements": {code: STATEMENT for code in texts}},
+    "chatbots.*.statements": lambda texts: {"statements": dict.fromkeys(texts, STATEMENT)},
 }
 """Mappings by language: what a chatbot is configured with to have one."""
 CHECKED = {"chatbots.*.emergency.texts": "kinds of emergency", "models.*.models": "parts of an assistant"}
