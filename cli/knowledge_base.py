@@ -42,6 +42,12 @@ def import_(
             metavar="ALIAS", help="Have this model of the configuration write summaries; default: first sentences."
         ),
     ] = None,
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SELECTOR", help="Leave out of HTML what this CSS selector finds, such as footer; may be repeated."
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "-n", help="Say what would be written, and write nothing.")
     ] = False,
@@ -70,6 +76,9 @@ def import_(
     Exit codes: 0 all documents are in the folder as they are now, but for what a person has reviewed; 1 some could not be read
     or written, have changed and were not overwritten, or got no summary by the model; 2 wrong usage.
     """
+    from soupsieve import SelectorSyntaxError
+    from soupsieve import compile as compile_selector
+
     from cli.kb_import import print_plan, read, write
     from knowledge_base.building.importing import read_files
     from knowledge_base.building.plan import make_plan
@@ -80,13 +89,18 @@ def import_(
         leave(f"--into: {into} is a file; name a folder")
     if prefix and not slug(prefix):
         leave(f"--prefix: {prefix!r} has no letters or digits")
+    for selector in leave_out or ():
+        try:
+            compile_selector(selector)
+        except SelectorSyntaxError as error:
+            leave(f"--leave-out: {selector!r} is no CSS selector: {str(error).partition(chr(10))[0]}")
     if summaries is not None:
         _check_alias(summaries, config_path(config))
     try:
         present = read_files(into)
     except OSError as error:
         leave(f"{error.filename or into}: cannot be read: {error.strerror}")
-    documents = read(files, prefix, present)
+    documents = read(files, prefix, present, leave_out or [])
     plan = make_plan(
         documents.sections, documents.beginnings, present, overwrite=overwrite, summary_by=summaries or EXTRACTED
     )

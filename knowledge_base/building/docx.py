@@ -6,7 +6,7 @@ from io import BytesIO
 from typing import Any
 
 import mammoth
-from bs4 import BeautifulSoup, Tag
+from bs4 import BeautifulSoup, NavigableString, Tag
 
 from knowledge_base.building.document import Document, DocumentError, note_words
 from knowledge_base.building.docx_text import WordText, words_in
@@ -62,7 +62,11 @@ def _convert(parts: WordText) -> Any:
 def _plain(soup: BeautifulSoup) -> str:
     """Return the text, with white space where a block or line ends."""
     ends = ("p", "li", "td", "th", "br", "h1", "h2", "h3", "h4", "h5", "h6")
-    return "".join(one if isinstance(one, str) else " " if one.name in ends else "" for one in soup.descendants)
+    parts = (
+        " " if isinstance(one, Tag) and one.name in ends else str(one) if isinstance(one, NavigableString) else ""
+        for one in soup.descendants
+    )
+    return "".join(parts)
 
 
 def _place_footnotes(soup: BeautifulSoup) -> None:
