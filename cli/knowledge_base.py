@@ -76,9 +76,6 @@ def import_(
     Exit codes: 0 all documents are in the folder as they are now, but for what a person has reviewed; 1 some could not be read
     or written, have changed and were not overwritten, or got no summary by the model; 2 wrong usage.
     """
-    from soupsieve import SelectorSyntaxError
-    from soupsieve import compile as compile_selector
-
     from cli.kb_import import print_plan, read, write
     from knowledge_base.building.importing import read_files
     from knowledge_base.building.plan import make_plan
@@ -89,11 +86,6 @@ def import_(
         leave(f"--into: {into} is a file; name a folder")
     if prefix and not slug(prefix):
         leave(f"--prefix: {prefix!r} has no letters or digits")
-    for selector in leave_out or ():
-        try:
-            compile_selector(selector)
-        except SelectorSyntaxError as error:
-            leave(f"--leave-out: {selector!r} is no CSS selector: {str(error).partition(chr(10))[0]}")
     if summaries is not None:
         _check_alias(summaries, config_path(config))
     try:

@@ -6,7 +6,8 @@ from io import BytesIO
 from typing import Any
 
 import mammoth
-from bs4 import BeautifulSoup, NavigableString, Tag
+from bs4 import BeautifulSoup, Tag
+from bs4.element import NavigableString
 
 from knowledge_base.building.document import Document, DocumentError, note_words
 from knowledge_base.building.docx_text import WordText, words_in

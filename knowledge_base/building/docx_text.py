@@ -66,15 +66,16 @@ class WordText:
         names = {match[1] for message in messages if (match := _PASSED_OVER.match(message))}
         unwrapped = False
         for root in self._roots.values():
-            for parent, child in _children(root):
+            for parent, child in _pairs(root):
                 if local(child) in names and any(_texts(child)):
                     _replace(parent, child, list(child))
                     unwrapped = True
         return unwrapped
 
 
-def _children(root: Element) -> list[tuple[Element, Element]]:
-    return [(parent, child) for parent in root.iter() for child in parent]
+def _pairs(root: Element) -> list[tuple[Element, Element]]:
+    """Return each element with its parent, the innermost first: to replace one leaves the pairs that follow as they are."""
+    return [(parent, child) for parent in root.iter() for child in parent][::-1]
 
 
 def _replace(parent: Element, child: Element, others: list[Element]) -> None:
@@ -102,7 +103,7 @@ def _texts(root: Element) -> Iterator[str]:
 
 def _choose_alternatives(root: Element) -> None:
     """Keep of two forms of the same the older one, which mammoth reads, unless words are missing in it."""
-    for parent, child in reversed(_children(root)):
+    for parent, child in _pairs(root):
         if local(child) == "AlternateContent":
             forms = {local(one): one for one in reversed(list(child))}  # of several choices the first
             choice, fallback = (forms.get(name, Element(name)) for name in ("Choice", "Fallback"))
@@ -112,7 +113,7 @@ def _choose_alternatives(root: Element) -> None:
 
 def _lay_out_equations(root: Element) -> None:
     """Write each equation as one run of text."""
-    for parent, child in _children(root):
+    for parent, child in _pairs(root):
         if local(child) == "oMath":
             namespace = root.tag.rpartition("}")[0] + "}"
             run = Element(f"{namespace}r")
@@ -129,9 +130,17 @@ def _equation(element: Element) -> str:
 def _move_text_boxes(root: Element) -> None:
     """Put the text of a box into the form in which mammoth reads it, below the paragraph that it is in."""
     namespace = root.tag.rpartition("}")[0] + "}"
-    for run, child in _children(root):
-        boxes = [one for one in child.iter() if local(one) == "txbxContent"]
-        if local(run) == "r" and boxes and local(child) != "pict":
+    for run, child in _pairs(root):
+        if local(run) == "r" and local(child) != "pict" and (boxes := [*_boxes(child)]):
             picture = Element(f"{namespace}pict")
             picture.extend(boxes)
             _replace(run, child, [picture])
+
+
+def _boxes(element: Element) -> Iterator[Element]:
+    """Yield the text boxes in an element, but none that is within another."""
+    for child in [element] if local(element) == "txbxContent" else element:
+        if local(child) == "txbxContent":
+            yield child
+        else:
+            yield from _boxes(child)

@@ -8,6 +8,7 @@ from bs4 import BeautifulSoup, Tag
 from bs4.element import NavigableString, PageElement, PreformattedString
 from justhtml import JustHTML
 from markdownify import MarkdownConverter
+from soupsieve import SelectorSyntaxError
 
 from knowledge_base.building.document import Block, Document, DocumentError, heading, note_words
 
@@ -41,7 +42,7 @@ def read_html(content: bytes | str, leave_out: Sequence[str] = ()) -> Document:
     title = " ".join(soup.title.get_text().split()) if soup.title else ""
     has_scripts = soup.find("script") is not None
     _remove(soup.find_all(_NO_TEXT))
-    left_out = _outermost(soup.select(", ".join([*_LEFT_OUT, *leave_out])))
+    left_out = _outermost(one for selector in (*_LEFT_OUT, *leave_out) for one in _select(soup, selector))
     notes = note_words("left out as navigation, or by --leave-out", map(_words, left_out))
     _remove(left_out)
     notes += note_words(
@@ -63,11 +64,18 @@ def read_fragment(content: str) -> list[Block]:
     return _read_blocks(soup)
 
 
+def _select(soup: BeautifulSoup, selector: str) -> Sequence[Tag]:
+    try:
+        return soup.select(selector)
+    except SelectorSyntaxError as error:
+        reason = str(error).partition("\n")[0]
+        raise DocumentError(f"cannot be searched with --leave-out {selector!r}: {reason}") from None
+
+
 def _outermost(elements: Iterable[Tag]) -> list[Tag]:
     """Return the elements that are within no other of them."""
-    elements = list(elements)
-    ids = set(map(id, elements))
-    return [one for one in elements if not any(id(other) in ids for other in one.parents)]
+    by_id = {id(one): one for one in elements}
+    return [one for one in by_id.values() if not any(id(other) in by_id for other in one.parents)]
 
 
 def _words(element: Tag) -> str:
