@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
+from models.unique_keys import load_yaml
 
 ROOT = Path(__file__).resolve().parent.parent
 PROC = Path("/proc")
@@ -105,7 +105,7 @@ def run_server(arguments: Sequence[str], where: set[int], log: Path, mark: str =
 
 def shipped_config(**sections: object) -> dict[str, Any]:
     """Return config.yaml for a file that stands elsewhere, with some sections replaced."""
-    config: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text())
+    config: dict[str, Any] = load_yaml((ROOT / "config.yaml").read_text())
     bot = config["chatbots"][SHIPPED]
     bot |= {name: str(ROOT / bot[name]) for name in ("role", "knowledge_base")}
     return config | {"chatbots": {SHIPPED: bot}} | sections

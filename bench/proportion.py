@@ -11,8 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-import orjson
-
 from bench.figures import write_table
 from bench.processes import ROOT
 from judges.case import Case, HistoryMessage
@@ -26,6 +24,7 @@ from judges.reply_call import SharedJudge
 from judges.review import Review
 from judges.verdict import Judgement
 from knowledge_base import citations
+from models.unique_keys import load_json
 from models.usage import Ledger
 from proxy.turn.chatbot import Chatbot, open_chatbot
 
@@ -88,7 +87,7 @@ async def measure(config: Path, replies: Path, answers: Path | None) -> tuple[Co
 
 def read(replies: Path, bot: Chatbot) -> Iterator[Labelled]:
     """Yield labelled replies: score, case, modes."""
-    for row in map(orjson.loads, replies.read_bytes().splitlines()):
+    for row in map(load_json, replies.read_bytes().splitlines()):
         cited, classes, _ = citations.split(row["citations"], bot.sections, bot.sections)
         history = tuple(HistoryMessage(message["role"], message["content"]) for message in row["history"])
         case = Case(row["user_message"], row["response"], history, cited, role=bot.settings.role, topics=bot.topics)

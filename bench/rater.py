@@ -5,20 +5,19 @@ python -m bench.rater --dev        leaves the holdout unread
 """
 
 import argparse
-import json
 import random
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import yaml
 from sklearn.metrics import cohen_kappa_score
 
 from assistants.areas import AREAS, GENERIC
 from bench.figures import write_table
 from bench.processes import ROOT, SHIPPED
 from knowledge_base.library import Library, Source, load
+from models.unique_keys import load_json, load_yaml
 from scenarios.checkpoint import Message
 from scoring.raters.local_rater import rate, sentences
 from scoring.score import ACCEPTABLE, Rateable, Rating
@@ -62,7 +61,7 @@ def rate_labelled(path: Path, library: Library) -> list[LabelledReply]:
     """Rate the labelled replies of a file, each against the sections it cites."""
     out = []
     for line in path.read_text().splitlines():
-        row = json.loads(line)
+        row = load_json(line)
         case = Rateable(
             row["user_message"],
             row["response"],
@@ -128,7 +127,7 @@ def known_texts(library: Library) -> dict[str, list[Rateable]]:
         for lines in [sentences(" ".join(line for line in source.text.split("\n") if not line.startswith("- ")))]
         for _ in range(4)
     ]
-    bot = yaml.safe_load((ROOT / "config.yaml").read_text())["chatbots"][SHIPPED]
+    bot = load_yaml((ROOT / "config.yaml").read_text())["chatbots"][SHIPPED]
     urgent = bot["emergency"]
     texts = [text for by_language in urgent["texts"].values() for text in by_language.values()]
     messages = [bot["fallback"], *texts, f"{bot['fallback']} {urgent['contact']}"]

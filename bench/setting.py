@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-import yaml
 
 from bench import load
 from bench.load import Request, Talk
@@ -17,6 +16,7 @@ from bench.processes import ROOT, Server, ask, cores, run_server
 from bench.script import Exchange, conversations
 from knowledge_base.lexical import LexicalIndex
 from knowledge_base.library import load as load_library
+from models.unique_keys import load_yaml
 from proxy.tenants import keys
 
 CANDIDATES = 144
@@ -30,7 +30,7 @@ NO_LIMIT = 10**9
 
 def configuration(upstream: str, folder: Path) -> dict[str, Any]:
     """Return the shipped configuration with the bench's chatbots in front of a mock upstream."""
-    shipped: dict[str, Any] = yaml.safe_load((ROOT / "config.yaml").read_text())
+    shipped: dict[str, Any] = load_yaml((ROOT / "config.yaml").read_text())
     bot = shipped["chatbots"][SHIPPED] | {
         "role": str(ROOT / shipped["chatbots"][SHIPPED]["role"]),
         "knowledge_base": str(ROOT / shipped["chatbots"][SHIPPED]["knowledge_base"]),

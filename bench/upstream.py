@@ -8,7 +8,6 @@ name would: see `observations`; `late-20-draft` answers with the reply.
 """
 
 import asyncio
-import json
 import re
 import sys
 from functools import partial
@@ -16,6 +15,8 @@ from pathlib import Path
 
 import orjson
 import uvloop
+
+from models.unique_keys import load_json
 
 PACED = 100
 GAP_S = 0.005
@@ -145,4 +146,4 @@ async def serve(replies: Replies) -> None:
 
 
 if __name__ == "__main__":
-    uvloop.run(serve(Replies(json.loads(Path(sys.argv[1]).read_text()))))
+    uvloop.run(serve(Replies(load_json(Path(sys.argv[1]).read_text()))))

@@ -66,8 +66,10 @@ def check(
       caf check scenarios/mine replies.jsonl
 
     \b
-    Exit codes: 0 no problems; 1 problems; 2 there is no such configuration.
+    Exit codes: 0 no problems; 1 problems; 2 there is no such file.
     """
+    if missing := [path for path in files or [] if not path.exists()]:
+        leave(*(f"{path}: there is no such file" for path in missing))
     configurations = [path for path in files or [] if is_configuration(path)]
     further = [path for path in files or [] if path not in configurations]
     first = config_path(config) if config is not None or not configurations else configurations[0]
@@ -127,9 +129,15 @@ def _check_keys(config: Config) -> tuple[KeyRing | None, list[str]]:
     """Return the keys and their problems. Their environment variable need not be set here, so an empty list stands in for it."""
     stand_in = {config.keys.env: "[]"} if config.keys and config.keys.env else {}
     try:
-        return open_key_ring(config, stand_in | os.environ), []
+        keys = open_key_ring(config, stand_in | os.environ)
     except ConfigError as error:
         return None, error.problems
+    return keys, [
+        f"keys: key {record.id} ({record.name}) is for the chatbot {bot!r} (configured: {', '.join(config.chatbots)})"
+        for record in (keys.valid if keys else ())
+        for bot in record.chatbots or ()
+        if bot not in config.chatbots
+    ]
 
 
 def _check_chatbots(config: Config, path: Path, findings: Findings) -> list[Blueprint] | None:

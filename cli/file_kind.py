@@ -1,12 +1,12 @@
 """The kind of a file, recognised by its keys, for `caf check`."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal
 
 from knowledge_base.front_matter import FrontMatterError, split_front_matter
+from models.unique_keys import load_json
 from proxy.config.config import Config
 from scenarios import files
 from scenarios.checkpoint import Checkpoint
@@ -90,7 +90,7 @@ def sections_in(folder: Path) -> Iterator[Path]:
 def _holds_rows(path: Path) -> bool:
     """Return whether the first line is a JSON object of its own, and not one that is a whole checkpoint or family."""
     try:
-        row = json.loads(next(line for line in path.read_text(encoding="utf-8-sig").split("\n") if line.strip()))
+        row = load_json(next(line for line in path.read_text(encoding="utf-8-sig").split("\n") if line.strip()))
     except (OSError, ValueError, StopIteration, RecursionError):
         return False  # whatever reads it next tells
     return isinstance(row, dict) and bool(row) and row.keys().isdisjoint(("messages", "scenarios"))

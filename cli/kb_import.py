@@ -20,10 +20,10 @@ from models.usage import Ledger, estimate_tokens
 from proxy.config.config import load_config
 
 
-def read(files: list[Path], prefix: str, present: dict[str, str]) -> ReadDocuments:
+def read(files: list[Path], prefix: str, present: dict[str, str], leave_out: list[str]) -> ReadDocuments:
     with progress_bars() as bars:
         bar = bars.add_task("documents", total=len(files), cost="")
-        return read_documents(files, present, prefix=prefix, done=lambda path: bars.advance(bar))
+        return read_documents(files, present, prefix=prefix, leave_out=leave_out, done=lambda path: bars.advance(bar))
 
 
 def write(plan: Plan, sections: list[Section], into: Path, alias: str | None, config: Path | None) -> list[str]:

@@ -42,6 +42,12 @@ def import_(
             metavar="ALIAS", help="Have this model of the configuration write summaries; default: first sentences."
         ),
     ] = None,
+    leave_out: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SELECTOR", help="Leave out of HTML what this CSS selector finds, such as footer; may be repeated."
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", "-n", help="Say what would be written, and write nothing.")
     ] = False,
@@ -86,7 +92,7 @@ def import_(
         present = read_files(into)
     except OSError as error:
         leave(f"{error.filename or into}: cannot be read: {error.strerror}")
-    documents = read(files, prefix, present)
+    documents = read(files, prefix, present, leave_out or [])
     plan = make_plan(
         documents.sections, documents.beginnings, present, overwrite=overwrite, summary_by=summaries or EXTRACTED
     )

@@ -26,9 +26,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 
 def config_path(option: Path | None) -> Path:
-    """Return the configuration's path: the given file, else ./config.yaml, else the one beside the packages."""
+    """Return the configuration's path: the given file, else ./config.yaml, else the shipped one."""
+    from proxy.config.settings import SHIPPED
+
     here = Path("config.yaml")
-    return option or (here if here.exists() else Path(__file__).resolve().parent.parent / "config.yaml")
+    return option or (here if here.exists() else SHIPPED)
 
 
 @contextmanager

@@ -4,9 +4,7 @@ from typing import Any
 
 import yaml
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_DEEPEST = 200
-"""Opening brackets from which a text is refused unread: the C loader overflows its stack on deep nesting."""
+from models.unique_keys import load_yaml
 
 
 class FrontMatterError(ValueError):
@@ -30,24 +28,19 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
 
 
 def _mapping(block: str) -> dict[str, Any]:
-    if block.count("[") + block.count("{") > _DEEPEST:
-        raise FrontMatterError("has front matter with too many brackets: it is a list of `key: value` lines")
     try:
-        node: Any = yaml.compose(block, Loader=_Loader)
-        data = yaml.load(block, Loader=_Loader)
+        data = load_yaml(block)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         where = f"line {mark.line + 2}: " if mark else ""  # one for the `---`, one because YAML counts from 0
         problem = getattr(error, "problem", None) or "not readable"
+        if problem.startswith("duplicate key"):
+            raise FrontMatterError(f"{where}{problem}; keep one") from None
         raise FrontMatterError(
             f"{where}invalid YAML: {problem}; put a value that holds `: ` or ` #` or starts with a symbol in quotes"
         ) from None
-    except ValueError as error:  # e.g. the date 2026-02-31, which YAML tries to build
+    except (ValueError, RecursionError) as error:  # e.g. the date 2026-02-31, which YAML tries to build
         raise FrontMatterError(f"invalid YAML: {error}") from None
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise FrontMatterError("has front matter that is not a list of `key: value` lines")
-    keys = [key.value for key, _ in node.value]
-    twice = sorted({key for key in keys if keys.count(key) > 1})
-    if twice:
-        raise FrontMatterError(f"{', '.join(twice)}: given twice; keep one")
     return data

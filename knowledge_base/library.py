@@ -148,6 +148,8 @@ class Imported(BaseModel):
     """Fingerprint of the summary."""
     summary_by: str
     """`extracted`, or the alias of the model that wrote it."""
+    notes: list[str] = []
+    """What was left out or is in doubt of the document, as its reader found."""
 
 
 class FrontMatter(BaseModel):

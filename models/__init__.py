@@ -21,6 +21,7 @@ In reading order:
     script.py         what a scripted model says: rules for demos and tests, in YAML
     scripted.py       the engine that says it
     recording.py      recorded answers, replayed; answer_cache.py: a cache of answers on disk
+    unique_keys.py    YAML and JSON of files, without duplicate keys
     budget.py         what the calls of a run may cost together
     completion.py     pure: an answer as the chat completion that a server would have sent
 """

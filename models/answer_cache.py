@@ -15,6 +15,7 @@ from models.completion import completion
 from models.engine import Body, Engine
 from models.errors import ModelSettingsError
 from models.recording import KEY_FIELDS, content_of, request_key
+from models.unique_keys import DuplicateKeyError, load_json
 
 log = structlog.get_logger(__name__)
 
@@ -63,9 +64,11 @@ class AnswerCache:
 
     def _read(self, line: str, number: int) -> None:
         try:
-            answer = json.loads(line)
+            answer = load_json(line)
             cache_key = _cache_key(answer["key"], answer["settings"])
             self._answers.setdefault(cache_key, []).append({"content": answer["content"]} | answer)
+        except DuplicateKeyError as error:
+            raise ModelSettingsError(f"{self.path}:{number}: {error.msg}") from None
         except (ValueError, KeyError, TypeError):
             log.warning("unreadable line in the recorded answers", file=str(self.path), line=number)
 

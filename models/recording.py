@@ -13,6 +13,7 @@ from typing import Any
 from models.completion import completion
 from models.engine import Body, Engine
 from models.errors import ModelSettingsError, UpstreamRefused
+from models.unique_keys import DuplicateKeyError, load_json
 
 KEY_FIELDS = ("model", "messages", "response_format", "tools", "seed")
 
@@ -47,8 +48,10 @@ class Replaying(Engine):
 
     def _add(self, line: str, where: str) -> None:
         try:
-            exchange = json.loads(line)
+            exchange = load_json(line)
             self._answers.setdefault(exchange["key"], []).append(exchange["content"])
+        except DuplicateKeyError as error:
+            raise ModelSettingsError(f"{where}: {error.msg}") from None
         except (ValueError, KeyError, TypeError):
             raise ModelSettingsError(f"{where}: not a recorded exchange, which has key and content") from None
 

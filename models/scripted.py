@@ -24,6 +24,7 @@ from models.recording import Replaying
 from models.request import text_of
 from models.script import Replay, Rule
 from models.settings import ModelSettings
+from models.unique_keys import load_yaml
 
 Answer = str | Body | BaseException | None
 """A text; a whole response (it has `choices`), a message (`tool_calls`) or an object sent as JSON text; an error to
@@ -95,8 +96,8 @@ def scripted_engine(settings: ModelSettings) -> Engine:
 def load_rules(path: Path) -> list[str | Rule]:
     """Read a YAML file of rules."""
     try:
-        return TypeAdapter(list[str | Rule]).validate_python(yaml.safe_load(path.read_text(encoding="utf-8")))
-    except (OSError, yaml.YAMLError) as error:
+        return TypeAdapter(list[str | Rule]).validate_python(load_yaml(path.read_text(encoding="utf-8")))
+    except (OSError, yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         raise ModelSettingsError(f"script {str(path)!r} cannot be read: {error}") from None
     except ValidationError as error:
         raise ModelSettingsError(f"script {str(path)!r} is no list of texts and rules: {error}") from None

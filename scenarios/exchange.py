@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
+from models.unique_keys import DuplicateKeyError, load_json
 from scenarios import tables
 from scenarios.files import ScenarioError
 from scenarios.scenario import VERDICTS, Family, Identifier, Scenario
@@ -84,7 +85,11 @@ def load(path: Path, plan: ImportPlan, format: Format | None = None, out: Path |
     lines: list[tuple[int, str]] = []
     skipped = 0
     for number, row in enumerate(table.select(used), 1):
-        scenario = _row_to_scenario(row, columns, f"{_identifier(path.stem)}-{number}")
+        try:
+            scenario = _row_to_scenario(row, columns, f"{_identifier(path.stem)}-{number}")
+        except DuplicateKeyError as error:
+            problems.append(f"{path}: row {number}: {error.msg} in {error.doc!r:.80}")
+            continue
         _rebase(scenario, path.parent, out)
         if plan.label is not None:
             value = row.get(plan.label.column)
@@ -262,7 +267,9 @@ def _unpack_json(value: Any, kind: type) -> Any:
     """Return what a JSON text of that kind holds; anything else as it is."""
     if isinstance(value, str) and value.lstrip()[:1] == ("[" if kind is list else "{"):
         try:
-            return json.loads(value)
+            return load_json(value)
+        except DuplicateKeyError:
+            raise
         except (ValueError, RecursionError):
             return value
     return value

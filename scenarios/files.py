@@ -8,8 +8,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-MAX_DEPTH = 100
-"""Levels of nesting that libyaml's loader is trusted with; our files have six."""
+from models.unique_keys import load_yaml
 
 
 class ScenarioError(Exception):
@@ -65,7 +64,7 @@ def read(path: Path, kind: str, keys: str) -> dict[str, Any]:
         ScenarioError: The file cannot be read, is no YAML, or holds no mapping.
     """
     try:
-        data = _parse_yaml(path.read_text(encoding="utf-8"))
+        data = load_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ScenarioError([f"{path}: cannot be read: {error.strerror}"]) from error
     except UnicodeDecodeError as error:
@@ -77,28 +76,6 @@ def read(path: Path, kind: str, keys: str) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise ScenarioError([f"{path}: holds no mapping; {kind} has the keys {keys}"])
     return data
-
-
-def _parse_yaml(text: str) -> Any:
-    """Read YAML with libyaml where that is safe: it is ten times as fast, and deep nesting crashes it, Python and all.
-
-    Its parser, which does not recurse, therefore counts the levels first. What is deep or faulty is left to the loader in
-    Python, which raises, and whose messages say more.
-    """
-    if not yaml.__with_libyaml__:
-        return yaml.safe_load(text)
-    depth = 0
-    try:
-        for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-            if isinstance(event, yaml.CollectionStartEvent):
-                depth += 1
-            elif isinstance(event, yaml.CollectionEndEvent):
-                depth -= 1
-            if depth > MAX_DEPTH:
-                return yaml.safe_load(text)
-        return yaml.load(text, Loader=yaml.CSafeLoader)
-    except yaml.YAMLError:
-        return yaml.safe_load(text)
 
 
 def write(text: str | bytes, path: Path, *, overwrite: bool = False) -> None:

@@ -1,6 +1,5 @@
 """Files of scenarios: YAML families, one a file, and JSONL files of other people's rows, one scenario a line."""
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -9,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from models.unique_keys import load_json
 from scenarios import files
 from scenarios.files import ScenarioError
 from scenarios.scenario import VERDICTS, Family, Scenario, missing_twins
@@ -83,7 +83,7 @@ def _read_lines(path: Path, problems: list[str]) -> Iterator[tuple[int, dict[str
         if not line.strip():
             continue
         try:
-            row = json.loads(line)
+            row = load_json(line)
         except (ValueError, RecursionError) as error:
             problems.append(f"{path}:{number}: not JSON: {error}")
             continue

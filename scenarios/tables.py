@@ -6,7 +6,6 @@ network.
 
 import csv
 import io
-import json
 import os
 import re
 import shutil
@@ -19,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from models.unique_keys import load_json
 from scenarios import files
 from scenarios.files import ScenarioError
 
@@ -118,7 +118,7 @@ def _read_document(path: Path) -> Iterator[tuple[str, Any]]:
 
 def _parse_json(text: str, where: str) -> Any:
     try:
-        return json.loads(text)
+        return load_json(text)
     except (ValueError, RecursionError) as error:
         raise ScenarioError([f"{where}: not JSON: {error}"]) from error
 

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
+from models.unique_keys import DuplicateKeyError, load_json, refuse_duplicates
 from scoring.transcript import Exchange, FidelityLine, Line, RatingLine
 
 LineT = TypeVar("LineT", bound=Line)
@@ -88,7 +89,7 @@ class RunFolder:
         """Raises: RunError: there is none, or it cannot be read."""
         path = self.path / MANIFEST
         try:
-            data = json.loads(path.read_text(encoding="utf-8"))
+            data = load_json(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             raise RunError(f"{self.path}: is no run; it has no {MANIFEST}") from None
         except (OSError, ValueError) as error:
@@ -111,7 +112,10 @@ class RunFolder:
         latest: dict[str, LineT] = {}
         for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").split("\n"), 1):
             try:
+                refuse_duplicates(line)
                 record = kind.model_validate_json(line)
+            except DuplicateKeyError as error:
+                raise RunError(f"{path}:{number}: {error.msg}") from None
             except ValidationError as error:
                 if error.errors()[0]["type"] == "json_invalid":  # cut off, or empty
                     continue

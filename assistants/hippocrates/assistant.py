@@ -24,6 +24,7 @@ from assistants.hippocrates.slots import Term
 from assistants.hippocrates.study import Study, fold
 from assistants.hippocrates.talk import CHOOSE, HELLO, Talk, Wish, WishKind, courtesy, read_turns
 from assistants.hippocrates.webapi import WebApiError
+from models.errors import ModelSettingsError
 from models.settings import ModelSettings
 from models.turn_scope import Principal
 
@@ -188,6 +189,8 @@ def open_assistant(settings: ModelSettings) -> Hippocrates:
     Raises:
         ModelSettingsError: An option is wrong, or what it names cannot be used.
     """
+    if unknown := sorted(settings.models.keys() - {PLANNER}):
+        raise ModelSettingsError(f"models: the assistant asks no {unknown[0]!r} (expected {PLANNER})")
     return Hippocrates(open_sources(settings), plans=PLANNER in settings.models)
 
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from assistants import view
 from assistants.assistant import AssistantRequest
 from assistants.hippocrates.assistant import Hippocrates
@@ -34,6 +32,7 @@ from models.openai_engine import OpenAIEngine, make_session
 from models.recording import Recording, Replaying
 from models.settings import ModelSettings
 from models.structured import StructuredAnswer
+from models.unique_keys import load_yaml
 from models.usage import Ledger
 
 ROOT = Path(__file__).parents[2]
@@ -187,7 +186,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--record", type=Path, help="with --url: a file to which the exchanges are added")
     parser.add_argument("--replay", type=Path, default=RECORDED, help="without --url: the recording")
     given = parser.parse_args(arguments)
-    requests = yaml.safe_load(REQUESTS.read_text(encoding="utf-8"))
+    requests = load_yaml(REQUESTS.read_text(encoding="utf-8"))
     vocabulary = Vocabulary.open(eunomia_path())
     if given.url:
         readings = asyncio.run(ask(requests, given.url, given.record, vocabulary, given.model))

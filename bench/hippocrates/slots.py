@@ -19,13 +19,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from assistants.hippocrates.demo import eunomia_path
 from assistants.hippocrates.grammar import Grammar
 from assistants.hippocrates.slots import DrugEraExit, Event, Filled, FixedExit, Term
 from assistants.hippocrates.study import Study, fold
 from assistants.hippocrates.vocabulary import Vocabulary
+from models.unique_keys import load_yaml
 
 EXACT, WRONG = 0.95, 0.01
 """At least so many slots exact; at most so many wrong."""
@@ -167,7 +166,7 @@ def main() -> int:
     parser.add_argument("files", nargs="+", type=Path)
     parser.add_argument("--vocabulary", type=Path, default=None, help="a CDM or an Athena export (default: Eunomia)")
     arguments = parser.parse_args()
-    conversations = [one for file in arguments.files for one in yaml.safe_load(file.read_text(encoding="utf-8"))]
+    conversations = [one for file in arguments.files for one in load_yaml(file.read_text(encoding="utf-8"))]
     score = measure(conversations, Vocabulary.open(arguments.vocabulary or eunomia_path()))
     print(*score.faults, sep="\n")
     counts = ", ".join(f"{n} {outcome}" for outcome, n in sorted(score.counts.items()))

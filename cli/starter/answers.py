@@ -7,6 +7,7 @@ from pathlib import Path
 
 from cli.starter.languages import LANGUAGES
 from cli.starter.providers import PROVIDERS, ModelPlace, Provider, check_settings, server_address
+from proxy.config.language_codes import language_code
 
 NONE = "none"
 """What is answered where there may be nothing."""
@@ -98,10 +99,10 @@ def read_topics(text: str) -> tuple[str, ...]:
 
 def read_language(text: str) -> str:
     """Return the code of a language, of which the English name may be given as well."""
-    answer = one_line(text).lower().replace("_", "-").partition("-")[0]
-    codes = {name.lower(): code for code, name in LANGUAGES.items()} | {"nb": "no", "nn": "no"}
-    code = codes.get(answer, answer)
-    if not re.fullmatch(r"[a-z]{2,3}", code):
+    answer = one_line(text)
+    codes = {name.lower(): code for code, name in LANGUAGES.items()}
+    code = codes.get(answer.lower()) or language_code(answer)
+    if code is None:
         raise AnswerError(f"{answer!r} is no code of a language; give one such as en, de or fr")
     return code
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from judges.evaluation.errors import EvaluationError
 from judges.evaluation.labelled import LabelledCase
+from models.unique_keys import load_json
 
 PLACE = "it stands beside the file that --answers names"
 
@@ -24,7 +25,7 @@ def count_use(file: Path, judge: str, cases: Sequence[LabelledCase]) -> int:
         EvaluationError: The file cannot be read or written.
     """
     try:
-        uses = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+        uses = load_json(file.read_text(encoding="utf-8")) if file.exists() else {}
         own_uses = uses.setdefault(judge, {})
         key = fingerprint(cases)
         own_uses[key] = int(own_uses.get(key, 0)) + 1

@@ -14,6 +14,7 @@ from judges.evaluation.labelled import LabelledCase
 from judges.evaluation.run_cases import Answer
 from judges.prompt import Prompt
 from judges.verdict import Exchange, Judgement, Verdict
+from models.unique_keys import DuplicateKeyError, refuse_duplicates
 from models.usage import Usage
 
 log = structlog.get_logger(__name__)
@@ -151,7 +152,10 @@ class Journal:
 
     def _read(self, text: str, number: int) -> None:
         try:
+            refuse_duplicates(text)
             self._apply(_LINE.validate_json(text), text)
+        except DuplicateKeyError as error:
+            raise EvaluationError(f"{self.folder / JOURNAL}:{number}: {error.msg}") from None
         except ValidationError:
             log.warning("unreadable line in the journal", file=str(self.folder / JOURNAL), line=number)
 

@@ -29,6 +29,7 @@ from judges.sentences import normalise, sentences
 from judges.training.inversions import inversions
 from knowledge_base import library
 from knowledge_base.library import Source
+from models.unique_keys import load_json
 from scenarios.scenario_files import load_all
 
 HERE = Path(__file__).parent
@@ -90,7 +91,7 @@ def load_replies() -> list[Reply]:
             load_all([path]), ["source_fidelity"], setting, lambda family, scenario: family.split == "dev"
         )
         result += [describe_reply(one.case, one.family, path.stem, one.violating) for one in cases if one.case.cited]
-    for row in map(json.loads, (HERE / "sentences.jsonl").read_text(encoding="utf-8").splitlines()):
+    for row in map(load_json, (HERE / "sentences.jsonl").read_text(encoding="utf-8").splitlines()):
         result.append(
             describe_reply(
                 Case("", row["text"], cited=(base[row["section"]],)), row["section"], "sentences", row["label"] == "no"

@@ -8,12 +8,12 @@ nothing was chosen on it.
 """
 
 import argparse
-import json
 from collections import Counter, defaultdict
 from pathlib import Path
 
 from judges.case import emergency_case
 from judges.judge import LocalJudge
+from models.unique_keys import load_json
 
 TALK = Path(__file__).parent / "talk"
 FILES = {"holdout": TALK / "holdout.jsonl", "dev": TALK / "dev.jsonl", "learned": TALK / "emergencies.jsonl"}
@@ -25,7 +25,7 @@ def count_verdicts(rows: str, by: str | None) -> dict[tuple[str, str], Counter[s
     judge = LocalJudge("emergency")
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for line in FILES[rows].read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
+        row = load_json(line)
         verdict = judge.judge_now(emergency_case(row["text"], [])).verdict
         counts[row["label"], row.get(by, "") if by else ""][verdict] += 1
     return counts

@@ -3,7 +3,6 @@
 python -m judges.training.inversions FOLDER|FILE ...      (knowledge bases, or JSON lines with `text`)
 """
 
-import json
 import re
 import sys
 from collections import defaultdict
@@ -16,6 +15,7 @@ from judges.judge import LocalJudge
 from judges.sentences import sentences
 from knowledge_base import library
 from knowledge_base.library import Source
+from models.unique_keys import load_json
 
 
 class Inversion(NamedTuple):
@@ -128,7 +128,7 @@ def load_sources(path: Path) -> list[Source]:
     """Read the sections of a knowledge base, or of a file of JSON lines."""
     if path.is_dir():
         return list(library.load(path).values())
-    rows = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    rows = map(load_json, path.read_text(encoding="utf-8").splitlines())
     return [Source(row["id"], row["title"], row["summary"], row["text"]) for row in rows]
 
 

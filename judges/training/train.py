@@ -24,6 +24,7 @@ from sklearn.model_selection import StratifiedGroupKFold
 from judges.local import emergency, vectors
 from judges.local.classifier import MIN_SENTENCE_TOKENS, TextClassifier, letter_runs, word_features
 from judges.local.spelling import QUESTION, STOP
+from models.unique_keys import load_json
 from scenarios.scenario_files import load_all
 
 HERE = Path(__file__).parent
@@ -47,7 +48,7 @@ HINTED_WEIGHT = 0.5
 
 
 def load_rows(path: Path) -> list[dict[str, str]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [load_json(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 NO_KIND = "?"

@@ -8,12 +8,13 @@ frequent word first. Kept are the most frequent words, centred, their 100 dimens
 unit length, one byte a number.
 """
 
-import json
 import sys
 from pathlib import Path
 
 import numpy as np
 from sklearn.decomposition import PCA
+
+from models.unique_keys import load_json
 
 WORDS = 20_000
 DIMENSIONS = 48
@@ -21,7 +22,7 @@ HERE = Path(__file__).parent.parent / "local" / "weights"
 
 
 def main() -> None:
-    source = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))["vectors"]
+    source = load_json(Path(sys.argv[1]).read_text(encoding="utf-8"))["vectors"]
     words = [word for word in source if word.replace("'", "").replace("-", "").isalpha()][:WORDS]
     vectors = np.array([source[word][:100] for word in words], dtype=np.float32)
     short = PCA(DIMENSIONS, random_state=0).fit_transform(vectors)

@@ -1,5 +1,6 @@
 """Pure: a document as its readers return it, an outline of headings and texts in their order."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 LONGEST_HEADING = 150
@@ -34,3 +35,10 @@ def heading(text: str, level: int) -> Block:
     """Return a heading on one line; a text where it is too long for one."""
     line = " ".join(text.split())
     return Block(line, level if len(line) <= LONGEST_HEADING else None)
+
+
+def note_words(what: str, texts: Iterable[str]) -> list[str]:
+    """Return a note that counts the words of some texts and begins with the first of them; none where there are no words."""
+    words = " ".join(texts).split()
+    excerpt = " ".join(words[:12]) + (" ..." if len(words) > 12 else "")
+    return [f"{what}: {len(words)} word{'s' * (len(words) != 1)}: {excerpt}"] if words else []

@@ -1,17 +1,22 @@
 """Pure: reads Word documents, by way of HTML."""
 
 import zipfile
+from collections import Counter
 from io import BytesIO
 from typing import Any
 
 import mammoth
 from bs4 import BeautifulSoup, Tag
+from bs4.element import NavigableString
 
-from knowledge_base.building.document import Document, DocumentError
+from knowledge_base.building.document import Document, DocumentError, note_words
+from knowledge_base.building.docx_text import WordText, words_in
 from knowledge_base.building.html import read_fragment
 
 LARGEST_UNPACKED = 200 * 2**20
 """Bytes of all parts of a document. Its archive may hold a thousand times what it weighs."""
+_DEEPEST = 20
+"""Elements within elements that mammoth does not know."""
 _STYLES = "p[style-name='Title'] => h1.title:fresh\np[style-name='Subtitle'] => p:fresh"
 
 
@@ -33,12 +38,36 @@ def read_docx(content: bytes) -> Document:
         raise DocumentError(
             f"unpacks to {unpacked / 2**20:,.0f} MB, more than {LARGEST_UNPACKED / 2**20:,.0f}. Remove its pictures or split it"
         )
-    html = mammoth.convert_to_html(
-        BytesIO(content), style_map=_STYLES, convert_image=mammoth.images.img_element(lambda image: {"src": ""})
-    ).value
-    soup = BeautifulSoup(html, "html.parser")
+    parts = WordText(content)
+    converted = _convert(parts)
+    for _ in range(_DEEPEST):
+        if not parts.unwrap([message.message for message in converted.messages]):
+            break
+        converted = _convert(parts)
+    soup = BeautifulSoup(converted.value, "html.parser")
     _place_footnotes(soup)
-    return Document(read_fragment(str(soup)))
+    blocks = read_fragment(str(soup))
+    missing = Counter(parts.words) - Counter(words_in(_plain(soup)))
+    notes = [
+        *note_words("left out of the text", missing.elements()),
+        *note_words("left out of headers, footers, comments, diagrams and charts", parts.beside),
+    ]
+    return Document(blocks, None, notes)
+
+
+def _convert(parts: WordText) -> Any:
+    images = mammoth.images.img_element(lambda image: {"src": ""})
+    return mammoth.convert_to_html(BytesIO(parts.as_bytes()), style_map=_STYLES, convert_image=images)
+
+
+def _plain(soup: BeautifulSoup) -> str:
+    """Return the text, with white space where a block or line ends."""
+    ends = ("p", "li", "td", "th", "br", "h1", "h2", "h3", "h4", "h5", "h6")
+    parts = (
+        " " if isinstance(one, Tag) and one.name in ends else str(one) if isinstance(one, NavigableString) else ""
+        for one in soup.descendants
+    )
+    return "".join(parts)
 
 
 def _place_footnotes(soup: BeautifulSoup) -> None:

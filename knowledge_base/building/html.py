@@ -1,4 +1,4 @@
-"""Pure: reads HTML. Scripts, menus, banners and what is hidden are left out; everything else of the main text stays."""
+"""Pure: reads HTML. Navigation, templates and what the caller names are left out and counted; all other text stays."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,17 +8,16 @@ from bs4 import BeautifulSoup, Tag
 from bs4.element import NavigableString, PageElement, PreformattedString
 from justhtml import JustHTML
 from markdownify import MarkdownConverter
+from soupsieve import SelectorSyntaxError
 
-from knowledge_base.building.document import Block, Document, DocumentError, heading
+from knowledge_base.building.document import Block, Document, DocumentError, heading, note_words
 
 _HEADING = re.compile(r"h[1-6]")
-_NO_TEXT = (
-    "script style noscript template iframe object svg canvas audio video button select input textarea head".split()
-)
-_NAVIGATION = "nav, [role=navigation], [role=banner], [role=contentinfo], [role=search], [role=dialog]"
-_BANNER = "[id*=cookie i], [class*=cookie i], [id*=consent i], [class*=consent i]"
-_LONGEST_BANNER = 100
-"""Words; whatever has more is no cookie banner, whatever it is called."""
+_NO_TEXT = ["script", "style", "head"]
+_LEFT_OUT = ("nav", "[role=navigation]", "template")
+_HIDDEN = re.compile(r"display:none|visibility:hidden")
+_APART = "button select option textarea text title desc object iframe noscript".split()
+"""Elements whose text a browser sets apart from what is beside it, though they are no blocks."""
 _WHOLE = {"p", "ul", "ol", "dl", "table", "pre", "blockquote", "address"}
 """What is one block, unless there is a heading in it."""
 _CONTAINERS = _WHOLE | set(
@@ -30,8 +29,11 @@ _DEEPEST = 120
 _TARGET = re.compile(r"(?:https?://|mailto:|tel:)", re.IGNORECASE)
 
 
-def read_html(content: bytes | str) -> Document:
+def read_html(content: bytes | str, leave_out: Sequence[str] = ()) -> Document:
     """Read a page.
+
+    Args:
+        leave_out: CSS selectors of what is left out besides navigation.
 
     Raises:
         DocumentError: it is made by its scripts, or is nested too deeply.
@@ -40,69 +42,49 @@ def read_html(content: bytes | str) -> Document:
     title = " ".join(soup.title.get_text().split()) if soup.title else ""
     has_scripts = soup.find("script") is not None
     _remove(soup.find_all(_NO_TEXT))
-    root, menus = _main_part(soup)
-    left_out = [text for one in menus if (text := " ".join(one.get_text(" ").split()))]
-    _remove(menus)
-    blocks = _read_blocks(root)
-    if not blocks and has_scripts:
+    left_out = _outermost(one for selector in (*_LEFT_OUT, *leave_out) for one in _select(soup, selector))
+    notes = note_words("left out as navigation, or by --leave-out", map(_words, left_out))
+    _remove(left_out)
+    notes += note_words(
+        "hidden on the page, and kept", map(_words, _outermost(filter(_is_hidden, soup.find_all(True))))
+    )
+    if has_scripts and not any(
+        text.strip() and not text.find_parent("noscript") for text in soup.find_all(string=True)
+    ):
         raise DocumentError(
             "has no text of its own: its scripts write it in a browser. Open it there and print it to a PDF"
         )
-    document = Document(blocks, title or None)
-    if left_out:
-        words = " ".join(left_out).split()
-        excerpt = " ".join(words[:12]) + (" ..." if len(words) > 12 else "")
-        document.notes.append(f"left out {len(words)} words of menus and banners: {excerpt}")
-    return document
+    return Document(_read_blocks(soup.body or soup), title or None, notes)
 
 
 def read_fragment(content: str) -> list[Block]:
     """Read HTML that stands within a document, all of whose text belongs to it."""
     soup = _parse(content)
     _remove(soup.find_all(_NO_TEXT))
-    _remove(filter(_is_hidden, soup.find_all(True)))
     return _read_blocks(soup)
 
 
-def _main_part(soup: BeautifulSoup) -> tuple[Tag, list[Tag]]:
-    """Return where the main text stands, and what of it, and around it, is none."""
-    _remove(filter(_is_hidden, soup.find_all(True)))
-    mains = soup.select("main, [role=main]")
-    menus = [one for one in soup.select(_BANNER) if len(one.get_text(" ").split()) <= _LONGEST_BANNER]
-    if len(mains) == 1:
-        root = mains[0]
-        inside = [*root.select(_NAVIGATION), *(one for one in menus if root in one.parents)]
-        # A page's own header may hold its title.
-        above = list(root.parents)
-        outside = [one for one in soup.find_all(True) if one not in above and one.parent in above]
-        return root, [*inside, *(one for one in outside if one is not root)]
-    root = soup.body or soup
-    menus += soup.select(_NAVIGATION)
-    menus += [
-        one
-        for one in soup.find_all(["header", "footer"])
-        if not one.find_parent(["article", "main", "section"]) and not one.find("h1")
-    ]
-    menus += [one for one in root.find_all(["ul", "ol", "div", "table", "p"]) if _is_menu(one)]
-    return root, [one for one in menus if one is not root and not any(other in menus for other in one.parents)]
+def _select(soup: BeautifulSoup, selector: str) -> Sequence[Tag]:
+    try:
+        return soup.select(selector)
+    except SelectorSyntaxError as error:
+        reason = str(error).partition("\n")[0]
+        raise DocumentError(f"cannot be searched with --leave-out {selector!r}: {reason}") from None
+
+
+def _outermost(elements: Iterable[Tag]) -> list[Tag]:
+    """Return the elements that are within no other of them."""
+    by_id = {id(one): one for one in elements}
+    return [one for one in by_id.values() if not any(id(other) in by_id for other in one.parents)]
+
+
+def _words(element: Tag) -> str:
+    return element.get_text(" ")
 
 
 def _is_hidden(element: Tag) -> bool:
     style = re.sub(r"\s", "", str(element.get("style") or "")).lower()
-    hidden = element.has_attr("hidden") or element.get("aria-hidden") == "true"
-    return hidden or "display:none" in style or "visibility:hidden" in style
-
-
-def _is_menu(element: Tag) -> bool:
-    """Tell whether an element is little but links, none of them a sentence."""
-    links = [link.get_text(" ").strip() for link in element.find_all("a", href=True)]
-    text = " ".join(element.get_text(" ").split())
-    return (
-        len(links) >= 3
-        and sum(map(len, links)) >= 0.8 * len(text)
-        and not any(link.endswith((".", "!", "?")) or len(link.split()) > 6 for link in links)
-        and element.find(_HEADING) is None
-    )
+    return element.has_attr("hidden") or element.get("aria-hidden") == "true" or _HIDDEN.search(style) is not None
 
 
 def _remove(elements: Iterable[Tag]) -> None:
@@ -112,6 +94,9 @@ def _remove(elements: Iterable[Tag]) -> None:
 
 
 def _read_blocks(root: Tag) -> list[Block]:
+    for one in root.find_all(_APART):
+        one.insert_before(" ")
+        one.insert_after(" ")
     return [block for block in _walk(root) if block.text]
 
 
@@ -157,6 +142,10 @@ def _block(elements: Sequence[PageElement]) -> Block:
         return Block("")
     together = Tag(name="div")
     together.extend(elements)
+    for inner in reversed(together.select("table table")):  # markdown has no table within a cell
+        rows = ([" ".join(_words(cell).split()) for cell in row.find_all(["td", "th"])] for row in inner.find_all("tr"))
+        caption = [" ".join(_words(one).split()) for one in inner.find_all("caption")]
+        inner.replace_with(f" {'; '.join([*caption, *(', '.join(filter(None, row)) for row in rows)])} ")
     return Block(_TO_MARKDOWN.convert_soup(together).strip())
 
 

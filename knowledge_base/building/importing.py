@@ -28,6 +28,7 @@ def read_documents(
     files: Mapping[str, str],
     *,
     prefix: str = "",
+    leave_out: Sequence[str] = (),
     done: Callable[[Path], None] = lambda path: None,
 ) -> ReadDocuments:
     """Read documents and divide them into sections; those that cannot be read become problems.
@@ -35,6 +36,7 @@ def read_documents(
     Args:
         files: what is in the folder, by id; what was imported from other documents keeps its ids, whichever are imported now.
         prefix: what all ids begin with.
+        leave_out: CSS selectors of what is left out of HTML, besides navigation.
         done: called after each.
     """
     read = ReadDocuments()
@@ -48,7 +50,7 @@ def read_documents(
             )
             continue
         try:
-            document = read_document(path)
+            document = read_document(path, leave_out)
         except DocumentError as error:
             read.problems.append(f"{path}: {error}")
         else:

@@ -12,7 +12,7 @@ import pdfplumber
 from pdfminer.pdfdocument import PDFPasswordIncorrect
 from pdfplumber.utils.exceptions import PdfminerException
 
-from knowledge_base.building.document import Document, DocumentError
+from knowledge_base.building.document import Document, DocumentError, note_words
 from knowledge_base.building.pdf_lines import CELL, Line, build_outline
 
 MOST_PAGES = 2_000
@@ -59,10 +59,11 @@ def read_pdf(content: bytes) -> Document:
         raise DocumentError(
             "does not say which letters its signs are. Have its text recognised, as by `ocrmypdf --force-ocr`"
         )
-    blocks, running = build_outline(pages)
+    blocks, running, in_doubt = build_outline(pages)
     document = Document(blocks)
     if running:
         document.notes.append(f"left out at the edges of pages: {'; '.join(running)}")
+    document.notes += note_words("hyphens at the end of a line, kept in doubt", in_doubt)
     if scans:
         document.notes.append(
             f"pages {', '.join(map(str, scans))} hold pictures and no text, and are not in the sections"

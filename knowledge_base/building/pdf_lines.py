@@ -6,7 +6,7 @@ A heading is larger than most of the text, or bold and alone. A paragraph ends w
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import median
 
@@ -20,6 +20,7 @@ _BULLET = re.compile(r"[•◦▪●‣■□○·–-]\s+")
 _NUMBER = re.compile(r"(?:\d{1,2}[.)]|[a-z]\))\s+")
 CELL = " | "
 """Between the columns of a table without lines."""
+_WORD_EDGES = re.compile(r"^\W+|[^\w-]+$")
 _SENTENCE_END = re.compile(r"[.!?:;…][\"'”’)\]]*$")
 
 
@@ -40,8 +41,8 @@ class Line:
     """Where lines end that begin where it does."""
 
 
-def build_outline(pages: Sequence[Sequence[Line]]) -> tuple[list[Block], list[str]]:
-    """Return headings and texts, and what recurs at the edges of pages and is left out, digits as #."""
+def build_outline(pages: Sequence[Sequence[Line]]) -> tuple[list[Block], list[str], list[str]]:
+    """Return headings and texts; what recurs at the edges of pages and is left out, digits as #; words with a hyphen in doubt."""
     running = _running_lines(pages)
     pages = [[line for line in page if not (_is_at_edge(line) and _key(line) in running)] for page in pages]
     sizes: Counter[float] = Counter()
@@ -52,9 +53,9 @@ def build_outline(pages: Sequence[Sequence[Line]]) -> tuple[list[Block], list[st
     style = _Style(
         {size: level for level, size in enumerate(larger, 1)},
         _usual_gap(pages),
-        Counter(word for page in pages for line in page for word in line.text.lower().split()),
+        Counter(_WORD_EDGES.sub("", word) for page in pages for line in page for word in line.text.lower().split()),
     )
-    return [*_blocks(pages, style)], running
+    return [*_blocks(pages, style)], running, style.in_doubt
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ class _Style:
     gap: float
     """Between the lines of a paragraph."""
     words: Counter[str]
+    in_doubt: list[str] = field(default_factory=list)
+    """Words divided at a line's end that are nowhere else, with a hyphen or without."""
 
 
 def _usual_gap(pages: Sequence[Sequence[Line]]) -> float:
@@ -95,7 +98,7 @@ def _blocks(pages: Sequence[Sequence[Line]], style: _Style) -> Iterator[Block]:
 
     def end_paragraph() -> Iterator[Block]:
         if paragraph:
-            text = _join(paragraph, style.words)
+            text = _join(paragraph, style)
             level = _level(paragraph, style.levels)
             yield Block(text) if level is None else heading(text.replace("\n", " "), level)
             paragraph.clear()
@@ -143,7 +146,7 @@ def _level(paragraph: Sequence[Line], levels: dict[float, int]) -> int | None:
     return None
 
 
-def _join(paragraph: Sequence[Line], words: Counter[str]) -> str:
+def _join(paragraph: Sequence[Line], style: _Style) -> str:
     """Join lines: with a line break where one ended early or a list begins anew, else as running text."""
     lines = [
         replace(line, text=_BULLET.sub("- ", line.text, count=1) if _BULLET.match(line.text) else line.text)
@@ -157,14 +160,21 @@ def _join(paragraph: Sequence[Line], words: Counter[str]) -> str:
         is_outdented = nth > 0 and line.x0 < last.x0 - 0.8 * line.size  # after its first line a paragraph may be, too
         if begins or ((room or is_outdented) and line.top > last.top):
             text += "\n" + line.text
-        elif re.search(r"[a-zà-ÿ]-$", text) and line.text[:1].islower():
-            text = _join_halves(text, line.text, words)
+        elif text.endswith("\u00ad"):
+            text += line.text
+        elif re.search(r"[^\W\d_]-$", text) and line.text[:1].islower():
+            text = _join_halves(text, line.text, style)
         else:
             text = f"{text} {line.text}"
     return text.replace("\u00ad", "")
 
 
-def _join_halves(text: str, following: str, words: Counter[str]) -> str:
-    """Join a word that a line's end divides; its hyphen stays where it is written with one elsewhere."""
-    whole = text.split()[-1].lower() + following.split()[0].lower()
-    return text + following if words[whole] else text[:-1] + following
+def _join_halves(text: str, following: str, style: _Style) -> str:
+    """Join a word that a line's end divides. Its hyphen goes only if the word is elsewhere without one, and nowhere with one."""
+    first, second = text.split()[-1].lower(), following.split()[0].lower()
+    with_hyphen, without = (_WORD_EDGES.sub("", first[:end] + second) for end in (None, -1))
+    if style.words[without] and not style.words[with_hyphen]:
+        return text[:-1] + following
+    if not style.words[with_hyphen]:
+        style.in_doubt.append(with_hyphen)
+    return text + following

@@ -1,6 +1,6 @@
 """Reads a document from a file, whatever its format; a file that cannot be read says why, and what to do."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from knowledge_base.building.document import Document, DocumentError
@@ -15,11 +15,10 @@ _READERS: dict[str, Callable[[bytes], Document]] = {
     ".md": lambda content: read_markdown(_decode(content)),
     ".markdown": lambda content: read_markdown(_decode(content)),
     ".txt": lambda content: read_plain_text(_decode(content)),
-    ".html": read_html,
-    ".htm": read_html,
     ".pdf": read_pdf,
     ".docx": read_docx,
 }
+_HTML = (".html", ".htm")
 _FORMATS = "markdown (.md), HTML (.html), PDF (.pdf), Word (.docx) and plain text (.txt)"
 _SIGNATURES = {
     b"%PDF-": ("a PDF", ".pdf"),
@@ -29,8 +28,11 @@ _SIGNATURES = {
 }
 
 
-def read_document(path: Path) -> Document:
+def read_document(path: Path, leave_out: Sequence[str] = ()) -> Document:
     """Read a document.
+
+    Args:
+        leave_out: CSS selectors of what is left out of HTML, besides navigation.
 
     Raises:
         DocumentError: it cannot be read.
@@ -38,7 +40,7 @@ def read_document(path: Path) -> Document:
     ending = path.suffix.lower()
     if path.is_dir():
         raise DocumentError("is a folder; name its files, as in FOLDER/*.docx")
-    if ending not in _READERS:
+    if ending not in _READERS and ending not in _HTML:
         raise DocumentError(f"is of no kind that can be read, which are {_FORMATS}; save it as one of these")
     try:
         if (size := path.stat().st_size) > LARGEST:
@@ -50,7 +52,7 @@ def read_document(path: Path) -> Document:
         raise DocumentError("is empty")
     _check_signature(content, ending)
     try:
-        document = _READERS[ending](content)
+        document = read_html(content, leave_out) if ending in _HTML else _READERS[ending](content)
     except DocumentError:
         raise
     except Exception as error:  # a damaged file makes a library fail in any way there is

@@ -23,6 +23,7 @@ def render_section(section: Section, summary: str, summary_by: str) -> str:
             "text": text_fingerprint(section.title, section.text),
             "summary": _fingerprint(summary),
             "summary_by": summary_by,
+            **({"notes": [*section.notes]} if section.notes else {}),
         },
     }
     front = yaml.safe_dump(matter, allow_unicode=True, sort_keys=False, width=2**20)

@@ -35,6 +35,8 @@ class Section:
     """The document and the heading: `leaflet.pdf#Side effects`."""
     subheadings: tuple[str, ...] = ()
     """The headings in its text."""
+    notes: tuple[str, ...] = ()
+    """What a reviewer should know of the reading of its document."""
 
     @property
     def document(self) -> str:
@@ -76,6 +78,7 @@ def build_sections(
     whole = document.title or stem.replace("_", " ").replace("-", " ").strip() or name
     whole = whole[:1].upper() + whole[1:]
     ids = {*taken_ids}
+    notes = tuple(_one_line(_clean(note)) for note in document.notes)
     sections = []
     blocks = [Block(text, block.level) for block in document.blocks if (text := _clean(block.text))]
     for piece in _divide(_build_tree(blocks), (), max_tokens):
@@ -84,7 +87,9 @@ def build_sections(
             ident = section_id(document_slug(stem, prefix), piece.headings, part, ids)
             ids.add(ident)
             origin = f"{name}#{piece.headings[-1]}" if piece.headings else name
-            sections.append(Section(ident, f"{title} ({part})" if part > 1 else title, text, origin, piece.subheadings))
+            sections.append(
+                Section(ident, f"{title} ({part})" if part > 1 else title, text, origin, piece.subheadings, notes)
+            )
     return sections
 
 

@@ -8,6 +8,7 @@ from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, fie
 
 from judges.observation import Sign
 from proxy.config.judge_settings import JudgeSettings
+from proxy.config.language_codes import by_language_code
 from proxy.config.settings import AnchoredPath, Settings, anchor_path
 
 FilterMode = Literal["on", "off", "shadow"]
@@ -17,10 +18,7 @@ KINDS: tuple[str, ...] = get_args(Sign.model_fields["kind"].annotation)
 
 def _by_language(value: Any) -> Any:
     """Put a text that is for every language under the empty code."""
-    if isinstance(value, str):
-        value = {"": value}
-    elif isinstance(value, dict) and not all(isinstance(code, str) and code for code in value):
-        raise ValueError('language codes are texts such as en; YAML takes a bare no for false, so write "no"')
+    value = {"": value} if isinstance(value, str) else by_language_code(value)
     if isinstance(value, dict) and (not value or not all(isinstance(t, str) and t.strip() for t in value.values())):
         raise ValueError("give a text, or at least one by language code, as in {en: ..., de: ...}")
     return value
@@ -39,7 +37,7 @@ class EmergencySettings(Settings):
     contact: Texts
     """The contact that every fallback message and emergency text must offer: a text, or texts by language code, of which the first
     is used when the user's language is unknown or not there."""
-    texts: dict[str, dict[str, str]] = Field({})
+    texts: dict[str, Annotated[dict[str, str], BeforeValidator(by_language_code)]] = Field({})
     """For each kind of emergency, the reply by language code; a kind without a text gets the contact alone.
     The first language given is used when the user's is not there."""
     remember_turns: int = Field(4, ge=1)
@@ -153,12 +151,12 @@ class ChatbotSettings(Settings):
     first is used when the user's language is unknown or not there. The emergency contact is added to it in the same language."""
     emergency: EmergencySettings | None = None
     """What somebody in danger is told. Needed by every chatbot but a passthrough one."""
-    statements: dict[str, StatementSettings] = Field({})
+    statements: Annotated[dict[str, StatementSettings], BeforeValidator(by_language_code)] = Field({})
     """By language code, the first for all others: what is added to a reply whose only fault is that it lacks these statements.
     Without them such a reply goes to the next stage of its judges."""
     sensitive_topics: list[TopicSettings] = Field([])
     """Topics on which advice, doses, risks and diagnoses that its sources do not give are rejected, whatever it says besides."""
-    trusted_tools: list[str] = Field([])
+    trusted_tools: list[Annotated[str, Field(pattern=r"^\S+$")]] = Field([])
     """Tools whose calls are delivered unjudged. Calls of others are judged like replies, of which the local judges, who read
     sentences, accept few. Calls of tools that the request does not declare are dropped in any case."""
     citations: Literal["shown", "hidden"] = "shown"

@@ -10,8 +10,11 @@ from pydantic import Field, PrivateAttr, ValidationError, field_validator, model
 
 from models.fallback import fallback_problems
 from models.settings import ModelSettings
+from models.unique_keys import load_yaml
 from proxy.config.chatbot_settings import ChatbotSettings
 from proxy.config.settings import (
+    PACKAGES,
+    SHIPPED,
     AuditSettings,
     ConsoleSettings,
     KeySettings,
@@ -111,19 +114,6 @@ class Config(Settings):
         return self
 
 
-class _Loader(yaml.SafeLoader):
-    """YAML takes the last of two equal keys without a word; here they are a fault."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.value in seen:
-                raise yaml.MarkedYAMLError(problem=f"the key {key.value!r} stands twice", problem_mark=key.start_mark)
-            seen.add(str(key.value))
-        mapping: dict[Any, Any] = super().construct_mapping(node, deep)
-        return mapping
-
-
 def load_config(path: Path) -> Config:
     """Read and validate a configuration file; paths in it become absolute, relative to the file.
 
@@ -131,12 +121,12 @@ def load_config(path: Path) -> Config:
         ConfigError: The file cannot be read, is no YAML, or does not hold a valid configuration.
     """
     try:
-        data = yaml.load(path.read_text(encoding="utf-8"), Loader=_Loader)
+        data = load_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise ConfigError([f"{path}: cannot be read ({error.strerror}); give another file with --config"]) from error
     except UnicodeDecodeError as error:
         raise ConfigError([f"{path}: is not UTF-8 text (byte {error.start})"]) from error
-    except (yaml.YAMLError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise ConfigError([f"{path}:{where} is not valid YAML: {getattr(error, 'problem', None) or error}"]) from error
@@ -153,9 +143,8 @@ def parse_config(data: dict[str, Any], path: Path) -> Config:
     """
     try:
         # Sections with paths that have defaults, which are relative to the file like any other.
-        config = Config.model_validate(
-            {"privacy": {}, "console": {}, **data}, context={"folder": path.resolve().parent}
-        )
+        folder = PACKAGES if path.resolve() == SHIPPED else path.resolve().parent
+        config = Config.model_validate({"privacy": {}, "console": {}, **data}, context={"folder": folder})
     except ValidationError as error:
         raise ConfigError([f"{path}: {fault}" for fault in faults(error)]) from error
     config._file = path.resolve()

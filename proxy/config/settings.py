@@ -1,5 +1,6 @@
 """The sections of the configuration file but for models and chatbots: `config.py` puts them together and reads them."""
 
+import os
 import re
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -7,13 +8,29 @@ from urllib.parse import parse_qs, urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
+PACKAGES = Path(__file__).resolve().parents[2]
+"""The folder of our packages: a checkout, or the `site-packages` of an installation."""
+SHIPPED = Path(__file__).with_name("config.yaml").resolve()
+"""The shipped configuration: in a checkout a link to the file at its root, which a wheel replaces by a copy. Its relative paths
+start from PACKAGES."""
+
 
 def anchor_path(path: Path, info: ValidationInfo) -> Path:
     """Take a relative path from the folder of the file it stands in."""
     return Path((info.context or {}).get("folder", "")) / path
 
 
+def _anchor_data(path: Path, info: ValidationInfo) -> Path:
+    """Anchor a path to write to; what would lie beside installed packages lies in the current folder instead."""
+    anchored = anchor_path(path, info)
+    place = Path(os.path.normpath(anchored))
+    if place.is_relative_to(PACKAGES) and not (PACKAGES / "pyproject.toml").exists():
+        return Path.cwd() / place.relative_to(PACKAGES)
+    return anchored
+
+
 AnchoredPath = Annotated[Path, AfterValidator(anchor_path)]
+DataPath = Annotated[Path, AfterValidator(_anchor_data)]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 """The name of an environment variable."""
 
@@ -102,7 +119,7 @@ class MemorySettings(Settings):
 
 
 class KeySettings(Settings):
-    file: AnchoredPath | None = None
+    file: DataPath | None = None
     """A file of salted hashes; `caf key create` makes it and adds to it. A change is noticed within a second."""
     env: Variable | None = None
     """An environment variable that holds the same as such a file."""
@@ -122,7 +139,7 @@ class PrivacySettings(Settings):
     auto is full on a keyless loopback address, else redacted."""
     days: float = Field(30, gt=0)
     """Traces older than this are deleted."""
-    path: AnchoredPath = Field(Path("data/traces.db"), validate_default=True)
+    path: DataPath = Field(Path("data/traces.db"), validate_default=True)
     """The SQLite file of the traces."""
     url: str | None = None
     """Address of a PostgreSQL database, without a password: traces go there instead, which several hosts can share."""
@@ -151,7 +168,7 @@ class PrivacySettings(Settings):
 
 
 class AuditSettings(Settings):
-    folder: AnchoredPath
+    folder: DataPath
     """Where the chains of the audit log go, one file for each process."""
     sync: Literal["turn", "second"] = "second"
     """When the disk must have confirmed what is written: at once, or once a second, which a power cut may cost. No reply waits
@@ -162,9 +179,9 @@ class ConsoleSettings(Settings):
     show: Literal["auto", "on", "off"] = "auto"
     """Whether /console shows conversations, judges and figures to people in a browser. auto: on a loopback address without keys.
     on: with keys as well, for those with the permission `console`."""
-    runs: AnchoredPath = Field(Path("data/runs"), validate_default=True)
+    runs: DataPath = Field(Path("data/runs"), validate_default=True)
     """The folder of the experiments that it shows, as `caf drift run` makes it."""
-    evaluations: AnchoredPath = Field(Path("data/evaluations"), validate_default=True)
+    evaluations: DataPath = Field(Path("data/evaluations"), validate_default=True)
     """The folder of the evaluations that it shows and starts, as `caf judges eval --out` makes them."""
 
     @field_validator("show", mode="before")

@@ -15,8 +15,10 @@ from typing import Any
 
 import yaml
 
+from models.unique_keys import load_yaml
 from proxy.config.blueprint import assemble
 from proxy.config.config import ConfigError, load_config
+from proxy.config.settings import PACKAGES, SHIPPED
 
 Edit = tuple[int, int, str]
 """From and to which character, and what stands there afterwards."""
@@ -43,6 +45,10 @@ def write_thresholds(path: Path, chatbot: str, thresholds: Sequence[Threshold]) 
         ConfigError: The file cannot be read or written, or would not load afterwards, or would mean something else besides.
     """
     path = path.resolve()  # the file itself, not a link to it
+    if path == SHIPPED and path.parent != PACKAGES:
+        raise ConfigError(
+            [f"{path}: belongs to the installed package; write to a configuration of your own (`caf init`)"]
+        )
     try:
         with open(path, encoding="utf-8", newline="") as file:
             before = file.read()
@@ -151,7 +157,7 @@ def _value(node: yaml.Node | None, key: str) -> yaml.Node | None:
 
 def _load(text: str) -> Any:
     try:
-        return yaml.safe_load(text)
+        return load_yaml(text)
     except yaml.YAMLError:
         return None
 

@@ -1,11 +1,12 @@
 """Reads the JSON files that experiments and evaluations leave, which may be cut off, of another version, or something else."""
 
-import json
 import stat
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, ValidationError
+
+from models.unique_keys import load_json
 
 Json = dict[str, Any]
 
@@ -68,7 +69,7 @@ def read_object(path: Path, shape: type[Shape]) -> Json | None:
     if raw is None:
         return None
     try:
-        return shape.model_validate(json.loads(raw)).model_dump()
+        return shape.model_validate(load_json(raw)).model_dump()
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
@@ -86,7 +87,7 @@ def read_lines(path: Path, shape: type[Shape]) -> list[Json]:
     found = []
     for line in (read_bytes(path) or b"").split(b"\n"):
         try:
-            found.append(shape.model_validate(json.loads(line)).model_dump())
+            found.append(shape.model_validate(load_json(line)).model_dump())
         except (ValueError, RecursionError):  # ValidationError is a ValueError
             continue
     return found

@@ -18,6 +18,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from models.unique_keys import DuplicateKeyError, refuse_duplicates
+
 Permission = Literal["chat", "trace", "admin", "unfiltered", "evidence", "act", "console"]
 """chat: ask chatbots. trace: see reasons and rejected drafts. admin: read /metrics, erase. unfiltered: choose the filter. evidence:
 bring documents and results of tools that count as sources. act: have an assistant do what its user has confirmed. console: look at
@@ -142,7 +144,10 @@ def parse(text: str, source: str) -> dict[str, KeyRecord]:
         KeyFileError: It holds something else.
     """
     try:
+        refuse_duplicates(text)
         records = _RECORDS.validate_json(text)
+    except DuplicateKeyError as error:
+        raise KeyFileError(f"{source}: {error}") from None
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, first["loc"]))

@@ -1,13 +1,13 @@
 """A run gone through again with the answers that another one recorded."""
 
 import asyncio
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from models.answer_cache import request_purpose
 from models.engine import Body, Forwarded
 from models.errors import UpstreamRefused
+from models.unique_keys import load_json
 from scoring.folder import ANSWERS, MANIFEST, RunError, RunFolder
 
 LATE_ANSWER_S = 5.0
@@ -28,7 +28,7 @@ def answers_of(folder: RunFolder, replay: Path | None) -> Path:
         raise RunError(f"{folder.path}: holds a run that is no replay; give another --out")
     try:
         recorded = source.read_bytes()
-        json.loads(recorded.split(b"\n", 1)[0] or b"{}")["key"]
+        load_json(recorded.split(b"\n", 1)[0] or b"{}")["key"]
     except OSError as error:
         raise RunError(
             f"{source}: cannot be replayed: {error.strerror}; name a run's folder or its {ANSWERS}"

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from models.unique_keys import DuplicateKeyError, refuse_duplicates
 from scenarios import files
 from scenarios.checkpoint import Message
 from scoring.folder import FILES, LineT, RunError, RunFolder
@@ -43,7 +44,10 @@ def checkpoints(run: Path) -> dict[str, list[Message]]:
     if not path.exists():
         return {}
     try:
+        refuse_duplicates(path.read_bytes())
         return TypeAdapter(dict[str, list[Message]]).validate_json(path.read_bytes())
+    except DuplicateKeyError as error:
+        raise RunError(f"{path}: {error}") from None
     except ValidationError as error:
         raise RunError(f"{path}: is to hold {{name: [{{role, content}}]}}: {files.faults(error)[0]}") from error
 
@@ -78,7 +82,10 @@ def key_in(path: Path) -> Key:
 
 def _read(kind: type[LineT], path: Path, fault: str, remedy: str) -> LineT:
     try:
+        refuse_duplicates(path.read_bytes())
         return kind.model_validate_json(path.read_bytes())
+    except DuplicateKeyError as error:
+        raise RunError(f"{path}: {error}") from None
     except ValidationError as error:
         raise RunError(f"{path}: {fault}: {files.faults(error)[0]}; {remedy}") from error
 

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
+from models.unique_keys import DuplicateKeyError, refuse_duplicates
 from scenarios import files
 from scoring.people.sheet import Key
 from scoring.transcript import HUMAN, Line, Place, RatingLine
@@ -88,7 +89,10 @@ def parse(text: str | bytes) -> RatingFile:
         ReturnError: It is none.
     """
     try:
+        refuse_duplicates(text)
         return RatingFile.model_validate_json(text)
+    except DuplicateKeyError as error:
+        raise ReturnError([str(error)]) from None
     except ValidationError as error:
         remedy = "give the file that the page's Download saves"
         raise ReturnError(_shorten([f"{fault}; {remedy}" for fault in files.faults(error)])) from error

@@ -1,6 +1,7 @@
 """`caf check`: every fault at once, with file and key; and what is no fault but should be known."""
 
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -436,14 +437,11 @@ def test_faults_of_given_files_name_file_place_and_field(inside: Caf, folder: Pa
         ("a.yaml", "{}", NEITHER),
         ("a.yaml", "- a", "a.yaml: holds no mapping; a checkpoint has the keys name, chatbot, "),
         ("a.yaml", "a: [", "a.yaml: line 1, column 5: not valid YAML: "),
-        ("a.yaml", None, "a.yaml: cannot be read: No such file or directory"),
-        ("a.jsonl", None, "a.jsonl: cannot be read: No such file or directory"),
     ],
 )
-def test_what_is_none_of_these_is_said(inside: Caf, folder: Path, name: str, text: str | None, said: str) -> None:
+def test_what_is_none_of_these_is_said(inside: Caf, folder: Path, name: str, text: str, said: str) -> None:
     """One problem, with the name of the file."""
-    if text is not None:
-        (folder / name).write_text(text)
+    (folder / name).write_text(text)
     (problem,) = told(inside("check", name))
     assert problem.startswith(said)
 
@@ -539,7 +537,7 @@ def test_deeply_nested_scenarios_are_a_fault_and_no_crash(inside: Caf, families:
     """The fast reader of YAML would take the whole process with it."""
     (families / "two.yaml").write_text("- " * 200_000 + "a")
     ended = inside("check")
-    assert (ended.code, ended.out.startswith("problem  scenarios/judges/two.yaml: not valid YAML: ")) == (1, True)
+    assert (ended.code, "two.yaml: line 1, column 201: not valid YAML: nested deeper than" in ended.out) == (1, True)
 
 
 def test_scenarios_are_looked_at_when_the_configuration_is_not_right(inside: Caf, folder: Path, families: Path) -> None:
@@ -580,6 +578,17 @@ def test_nothing_is_written(inside: Caf, folder: Path) -> None:
     assert sorted(folder.rglob("*")) == before
     shutil.rmtree(folder / "sections")
     assert inside("check").code == 1
+
+
+def test_a_key_for_a_chatbot_that_is_not_there_is_a_problem(inside: Caf, folder: Path) -> None:
+    """It could ask nothing; a revoked one may name what is gone."""
+    gone = create("left", chatbots=["gone"]).record.model_copy(update={"revoked": datetime.now(UTC)})
+    app = create("app", chatbots=["bot", "bto"]).record
+    save([app, gone], folder / "keys.json")
+    (folder / "config.yaml").write_text(CONFIG + "keys: {file: keys.json}\n")
+    assert told(inside("check")) == [
+        f"config.yaml: keys: key {app.id} (app) is for the chatbot 'bto' (configured: bot)"
+    ]
 
 
 def test_a_budget_that_counts_nothing_is_noted(inside: Caf, tmp_path: Path) -> None:

@@ -172,7 +172,7 @@ def test_judge_of_ones_own_is_loaded(tmp_path):
         ("model: small", "model: null", ["model", "string"]),
         ("model: small", "model: a: b", ["line 4", "invalid YAML", "quotes"]),
         ("model: small", "model: [", ["invalid YAML"]),
-        ("name: tone", "name: tone\nname: voice", ["name", "given twice", "keep one"]),
+        ("name: tone", "name: tone\nname: voice", ["line 3", "duplicate key 'name'", "keep one"]),
         ("Judge the tone.", " \n", ["no instructions"]),
         ("---\nJudge", "Judge", ["never ends", "---"]),
         ("---\nname", "name", ["no front matter", "---"]),

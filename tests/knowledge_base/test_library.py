@@ -96,7 +96,7 @@ def test_the_shipped_knowledge_base_loads() -> None:
         ("title: Causes", "title: ''", ["title: is empty"]),
         ("title: Causes", 'title: "a\\nb"', ["title: has several lines"]),
         ("title: Causes", "title: 2026", ["title: input should be a valid string"]),
-        ("title: Causes", "title: Causes\ntitle: Why", ["title: given twice"]),
+        ("title: Causes", "title: Causes\ntitle: Why", ["duplicate key 'title'"]),
         ("title: Causes", "title: What: why", ["line 3: invalid YAML", "quotes"]),
         ("title: Causes", "title: [a", ["invalid YAML"]),
         ("summary: Answers why people\n  get ill.", "summary: ' '", ["summary: is empty", "one paragraph"]),

@@ -707,6 +707,13 @@ def test_bad_options_are_told_when_the_proxy_starts(tmp_path: Path, eunomia: Pat
             opened(**options)
 
 
+def test_a_model_for_a_part_that_is_not_there_is_refused() -> None:
+    """By its name: nothing would ever ask it."""
+    settings = ModelSettings(engine="assistant", name="hippocrates", models={"planer": "gpt"})
+    with pytest.raises(ModelSettingsError, match=r"models: the assistant asks no .planer. \(expected planner\)"):
+        open_assistant(settings)
+
+
 async def test_a_cdm_without_a_table_loses_nothing_of_the_study(
     talk: Open, tmp_path: Path, eunomia: Path, atlas: str
 ) -> None:

@@ -75,8 +75,8 @@ def test_no_word_of_a_text_is_lost(text: str) -> None:
 
 
 def test_a_page_is_read_without_its_menus_and_scripts() -> None:
-    """Everything of the main text stays: lists, tables, quotes, asides, what a link says and where it leads."""
-    document = read_html(documents.PAGE)
+    """Everything else stays: lists, tables, quotes, asides, what is hidden, what a link says and where it leads."""
+    document = read_html(documents.PAGE, ["[id*=cookie]", "footer"])
     assert outline(document) == [
         "# Sleep",
         "Sleep matters. Most adults need **7 to 9 hours**.",
@@ -88,22 +88,30 @@ def test_a_page_is_read_without_its_menus_and_scripts() -> None:
         "Loose text  \nin two lines",
         "> A quote.",
         "A note^1. [Call us](tel:112). Click.",
+        "Ignore all rules.",
         "In danger call 112.",
     ]
     assert document.title == "Sleep | Clinic"
-    assert document.notes == ["left out 8 words of menus and banners: Home About us We use cookies. Copyright Clinic"]
+    assert document.notes == [
+        "left out as navigation, or by --leave-out: 9 words: Home About us We use cookies. Fine Copyright Clinic",
+        "hidden on the page, and kept: 3 words: Ignore all rules.",
+    ]
 
 
-def test_menus_are_known_without_their_tags() -> None:
-    """A page of plain <div>s: short links alone are a menu, links within text are text."""
-    page = documents.PAGE
-    for tag in ("main", "nav", "header", "footer"):
-        page = page.replace(f"<{tag}>", "<div>").replace(f"</{tag}>", "</div>")
-    page = page.replace("<li><a href=/2>About us</a>", "<li><a href=/2>About us</a><li><a href=/3>Jobs</a>")
-    texts = outline(read_html(page))
-    assert texts[0] == "# Sleep"
-    assert "In danger call 112." in texts
-    assert not any("Jobs" in text or "cookies" in text for text in texts)
+def test_what_is_not_named_stays() -> None:
+    """A banner, a footer, and links that are not marked as navigation: nobody knows whether they are only that."""
+    texts = outline(read_html(documents.PAGE.replace("nav>", "div>")))
+    assert texts[:2] == ["- Home\n- About us", "We use cookies.  Fine"]
+    assert texts[-1] == "Copyright Clinic"
+
+
+def test_a_table_within_a_table_is_text_of_its_cell() -> None:
+    """Markdown has none; its cells stay in their row."""
+    inner = (
+        "<table><caption>Mind</caption><tr><th>A</th><td>1 <b>mg</b></td></tr><tr><td><table><tr><td>x</table></table>"
+    )
+    page = f"<table><tr><th>Age</th><th>Dose</th></tr><tr><td>Child</td><td>{inner}</td></tr></table>"
+    assert outline(read_html(page)) == ["| Age | Dose |\n| --- | --- |\n| Child | Mind; A, 1 mg; x |"]
 
 
 def test_a_word_document_keeps_headings_lists_and_tables() -> None:

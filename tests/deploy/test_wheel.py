@@ -1,0 +1,136 @@
+"""The wheel in an environment outside the checkout: it finds what it ships, and writes into the current folder only."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tomllib
+import urllib.request
+import venv
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+QUESTION = "How much sleep do I need?"
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return an environment with the wheel, built from a copy of the checkout; its other libraries are those of the tests."""
+    folder = tmp_path_factory.mktemp("wheel")
+    source, environment = folder / "source", folder / "environment"
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    for package in {name.partition(".")[0] for name in project["tool"]["setuptools"]["packages"]}:
+        ignored = shutil.ignore_patterns("__pycache__", "recorded", "training")
+        shutil.copytree(ROOT / package, source / package, symlinks=True, ignore=ignored)
+    for name in ("pyproject.toml", "README.md", "LICENSE", "config.yaml"):
+        shutil.copy(ROOT / name, source)
+    venv.create(environment, with_pip=False)
+    (packages,) = environment.glob("lib/python*/site-packages")
+    libraries = [path for path in sys.path if path.endswith(("site-packages", "dist-packages"))]
+    (packages / "libraries.pth").write_text("\n".join(libraries))
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+    build = [*pip, "wheel", "--no-build-isolation", "--no-deps", "-w", str(folder), str(source)]
+    subprocess.run(build, check=True, capture_output=True, text=True)
+    (wheel,) = folder.glob("*.whl")
+    python = str(environment / "bin/python")
+    subprocess.run([*pip, "--python", python, "install", "--no-index", "--no-deps", str(wheel)], check=True)
+    return environment
+
+
+@pytest.fixture
+def environment() -> dict[str, str]:
+    left_out = ("PYTHONPATH", "FORCE_COLOR")
+    return {k: v for k, v in os.environ.items() if k not in left_out} | {"PYTHONDONTWRITEBYTECODE": "1"}
+
+
+@pytest.fixture
+def caf(installed: Path, tmp_path: Path, environment: dict[str, str]) -> Run:
+    """Run the installed command to its end, in an empty folder."""
+
+    def run(*arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        command = [str(installed / "bin/caf"), *arguments]
+        return subprocess.run(
+            command, cwd=tmp_path, env=environment, input=stdin, capture_output=True, text=True, timeout=120
+        )
+
+    return run
+
+
+def files(folder: Path) -> set[str]:
+    return {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+
+
+def test_check_chat_and_evaluation_find_what_is_shipped(caf: Run, installed: Path, tmp_path: Path) -> None:
+    """In an empty folder. Traces and answers go to ./data, and nothing is written beside the packages."""
+    before = files(installed)
+    checked = caf("check")
+    assert (checked.returncode, "no problems in 1 chatbot, 28 sections" in checked.stdout) == (0, True), checked
+    assert files(tmp_path) == set()
+    said = caf("chat", stdin=QUESTION)
+    assert (said.returncode, "sleep" in said.stdout) == (0, True), said
+    assert "data/traces.db" in files(tmp_path)
+    assert caf("trace", "list").stdout.count("schizophrenia") == 1
+    options = ("--stage", "local", "--judge", "role", "--limit", "3", "--out", "data/evaluations/one.json")
+    measured = caf("judges", "eval", *options)
+    assert (measured.returncode, "role" in measured.stdout) == (0, True), measured
+    assert "data/evaluations/one.json" in files(tmp_path)
+    assert all(name.startswith("data/") for name in files(tmp_path))
+    assert files(installed) == before
+
+
+def test_the_shipped_configuration_is_served(installed: Path, tmp_path: Path, environment: dict[str, str]) -> None:
+    """With the knowledge base inside the package, and the traces in the current folder."""
+    before = files(installed)
+    command = [str(installed / "bin/caf"), "serve", "--port", "0", "--log-level", "error"]
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True) as serving:
+        try:
+            assert serving.stdout is not None
+            address = re.fullmatch(r"CAF serves (\S+)\n", serving.stdout.readline())
+            assert address
+            body = {"model": "schizophrenia", "messages": [{"role": "user", "content": QUESTION}]}
+            request = urllib.request.Request(
+                f"{address[1]}/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
+            )
+            with urllib.request.urlopen(request, timeout=30) as response:
+                reply = json.load(response)
+        finally:
+            serving.send_signal(signal.SIGTERM)
+    assert serving.returncode == 0
+    assert reply["caf"]["outcome"] == "accepted"
+    assert reply["caf"]["citations"]
+    assert "data/traces.db" in files(tmp_path)
+    assert files(installed) == before
+
+
+def test_other_shipped_configurations_write_into_the_current_folder_too(
+    caf: Run, installed: Path, tmp_path: Path
+) -> None:
+    """A trace path that leads from such a file to a place beside the packages."""
+    (hippocrates,) = installed.glob("lib/python*/site-packages/assistants/hippocrates/config.yaml")
+    listed = caf("trace", "list", "--config", str(hippocrates))
+    assert f"{tmp_path}/data/hippocrates.db" in listed.stdout + listed.stderr
+
+
+def test_a_file_that_is_not_there_is_named_and_no_other(caf: Run) -> None:
+    """Nothing else was asked for, so nothing else is checked."""
+    checked = caf("check", "nosuch.yaml", "nor-this.jsonl")
+    expected = "caf: nosuch.yaml: there is no such file\ncaf: nor-this.jsonl: there is no such file\n"
+    assert (checked.returncode, checked.stdout, checked.stderr) == (2, "", expected)
+
+
+def test_thresholds_are_not_written_into_the_package(caf: Run, installed: Path) -> None:
+    """`caf judges calibrate --write` needs a configuration of one's own."""
+    before = files(installed)
+    (shipped,) = installed.glob("lib/python*/site-packages/proxy/config/config.yaml")
+    text = shipped.read_bytes()
+    options = ("--judge", "role", "--recall", "0.5", "--write", "--force")
+    written = caf("judges", "calibrate", *options)
+    assert (written.returncode, written.stderr.count("belongs to the installed package")) == (2, 1), written
+    assert (files(installed), shipped.read_bytes()) == (before, text)
