@@ -11,8 +11,8 @@ import structlog
 from cachetools import TTLCache
 
 from proxy.state.conversation import Conversation, Identity
-from proxy.state.heard import MAX_MARKS
 from proxy.state.delivered_calls import DeliveredCall
+from proxy.state.heard import MAX_MARKS
 from proxy.traces.trace import Recognition
 
 log = structlog.get_logger()

@@ -22,8 +22,8 @@ from models.errors import ModelSettingsError
 from proxy.config.settings import MemorySettings
 from proxy.state.conversation import Conversation
 from proxy.state.conversation_store import StateUnknown
-from proxy.state.heard import MAX_MARKS
 from proxy.state.delivered_calls import DeliveredCall
+from proxy.state.heard import MAX_MARKS
 from proxy.wire.errors import StoreUnavailable
 
 log = structlog.get_logger()

@@ -7,8 +7,8 @@ import structlog
 
 from proxy.state.conversation import CarriedWarning, Conversation, Identity
 from proxy.state.conversation_store import ConversationStore
-from proxy.state.heard import mark_message, writer_key
 from proxy.state.delivered_calls import DeliveredCall, delivered_call
+from proxy.state.heard import mark_message, writer_key
 from proxy.turn.delivered_text import delivered_text
 from proxy.turn.inputs import Turn
 from proxy.turn.results import Answer, Delivery
@@ -58,6 +58,8 @@ async def remember_danger(store: ConversationStore, turn: Turn) -> None:
     except Exception as error:
         # The emergency text is sent whatever else fails; without its mark a quoted message is a concern.
         log.error("marks of an emergency not kept", error=type(error).__name__)
+
+
 def _delivered_calls(turn: Turn, identity: Identity, answer: Answer) -> dict[bytes, DeliveredCall]:
     """Return what to keep of the tool calls that leave; of their message's fields, with the first of its calls."""
     kept: dict[bytes, DeliveredCall] = {}
