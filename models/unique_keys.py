@@ -42,7 +42,8 @@ def _check_depth(text: str, loader: Any) -> None:
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:
             problem = f"nested deeper than {MAX_DEPTH} levels"
-            raise yaml.MarkedYAMLError(problem=problem, problem_mark=event.start_mark)
+            mark: Any = event.start_mark
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=mark)
 
 
 def _construct(loader: Any) -> Any:
