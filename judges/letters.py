@@ -7,6 +7,7 @@ forms and names tell, besides two short lists. ASCII text is returned as it is.
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Mapping
 from functools import lru_cache
 
 HIDDEN = "\u00ad"
@@ -20,10 +21,13 @@ _NAMED_LETTER = re.compile(
 )
 _BRAILLE = dict(zip("⠁⠃⠉⠙⠑⠋⠛⠓⠊⠚⠅⠇⠍⠝⠕⠏⠟⠗⠎⠞⠥⠧⠺⠭⠽⠵⠀⠂⠲⠖⠦⠄", "abcdefghijklmnopqrstuvwxyz ,.!?'", strict=True))
 _FILLERS = frozenset("\u115f\u1160\u3164\uffa0")
-_LOOK_ALIKES = str.maketrans(
-    # Without the Greek mu, which counts micrograms.
-    "аАвВеЕкКмМнНоОрРсСтТуУхХіІјЈѕЅһԁԛԝӏɡαΑεΕιΙκΚνΝοΟρΡτΤυΥχΧΗΜΒΖɑ₳฿₵Ɇ₣₲Ⱨ₭Ⱡ₥₦₱Ɽ₴₮Ʉ₩ӾɎⱫ",
-    "aAbBeEkKmMhHoOpPcCtTyYxXiIjJsShdqwlgaAeEiIkKvNoOpPtTuYxXHMBZaABCEFGHKLMNPRSTUWXYZ",
+_LOOK_ALIKES = dict(
+    zip(
+        # Without the Greek mu, which counts micrograms.
+        "аАвВеЕкКмМнНоОрРсСтТуУхХіІјЈѕЅһԁԛԝӏɡαΑεΕιΙκΚνΝοΟρΡτΤυΥχΧΗΜΒΖɑ₳฿₵Ɇ₣₲Ⱨ₭Ⱡ₥₦₱Ɽ₴₮Ʉ₩ӾɎⱫ",
+        "aAbBeEkKmMhHoOpPcCtTyYxXiIjJsShdqwlgaAeEiIkKvNoOpPtTuYxXHMBZaABCEFGHKLMNPRSTUWXYZ",
+        strict=True,
+    )
 )
 _FLAGS = re.compile("[\U0001f1e6-\U0001f1ff]+")
 _EMOJI = re.compile(
@@ -40,18 +44,25 @@ def fold_letters(text: str) -> str:
 
     What cannot be seen becomes a soft hyphen. Regional indicators are letters unless all of them are flags.
     """
-    if text.isascii():
-        return text
-    forms = {ord(character): form for character in set(text) if (form := _plain_form(character)) != character}
-    runs = _FLAGS.findall(text)
-    if runs and all(len(run) == 2 for run in runs):
-        forms = {code: form for code, form in forms.items() if not _FLAGS.match(chr(code))}
-    return text.translate(forms)
+    return _fold(text, {})
 
 
 def fold_look_alikes(text: str) -> str:
     """Return a text with plain Latin letters in place of those in other forms, and of Cyrillic and Greek ones that look alike."""
-    return text if text.isascii() else fold_letters(text).translate(_LOOK_ALIKES)
+    return _fold(text, _LOOK_ALIKES)
+
+
+def _fold(text: str, look_alikes: Mapping[str, str]) -> str:
+    if text.isascii():
+        return text
+    plain = {one: look_alikes.get(form := _plain_form(one), form) for one in set(text)}
+    forms = {ord(one): form for one, form in plain.items() if form != one}
+    if not forms:
+        return text
+    runs = _FLAGS.findall(text)
+    if runs and all(len(run) == 2 for run in runs):
+        forms = {code: form for code, form in forms.items() if not _FLAGS.match(chr(code))}
+    return text.translate(forms)
 
 
 @lru_cache(maxsize=8192)
