@@ -130,7 +130,10 @@ class _StreamedChoice:
             if name in ("content", "refusal") and tokens:
                 self._logprobs.setdefault(name, []).extend(tokens)
         content = ""
-        for name, value in (part.get("delta") or {}).items():
+        said = (
+            part["delta"] if "delta" in part else part.get("message")
+        )  # of servers that send a whole answer as an event
+        for name, value in (said or {}).items():
             if name == "content" and value:
                 value = content = content_text(value)
             self._add_field(name, value)
@@ -157,8 +160,8 @@ class _StreamedChoice:
             add_function(self._fields.setdefault(name, {}), value)
         elif isinstance(value, str):
             self._texts.setdefault(name, []).append(value)
-        elif isinstance(value, list):
-            self._fields[name] = [*(known or ()), *value]
+        elif isinstance(value, list) and isinstance(known, list):
+            known.extend(value)
         else:
             self._fields[name] = known | value if isinstance(known, dict) and isinstance(value, dict) else value
 

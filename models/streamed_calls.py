@@ -21,9 +21,9 @@ class StreamedCalls:
 
     def add(self, pieces: list[Body]) -> None:
         """Add the pieces of one chunk."""
-        for position, piece in enumerate(pieces):
+        for piece in pieces:
             index = read_index(piece.get("index"))
-            call = self._find(piece, index, position if len(pieces) > 1 else None)
+            call = self._find(piece, index)
             if call is None:
                 call = {"id": "", "type": "function"}
                 self._calls.append(call)
@@ -34,26 +34,24 @@ class StreamedCalls:
         """Return the calls as an unstreamed answer holds them."""
         return [call if "custom" in call else {"function": {}} | call for call in self._calls]
 
-    def _find(self, piece: Body, index: int | None, position: int | None) -> Body | None:
-        """Return the call that a piece goes on with; None: it begins one.
-
-        Args:
-            position: Of the piece in its chunk; None: it is alone there.
-        """
-        candidates = [call for call, own in zip(self._calls, self._indexes, strict=True) if own == index]
+    def _find(self, piece: Body, index: int | None) -> Body | None:
+        """Return the call that a piece goes on with; None: it begins one."""
         if ident := piece.get("id"):
-            same = [call for call in self._calls if call["id"] == ident]
-            without_id = [call for call in candidates[-1:] if not call["id"]]
-            return next(iter(same or without_id), None)
-        if index is None and position is not None and position < len(candidates):
-            candidates = candidates[: position + 1]
-        if not candidates or _begins_another(candidates[-1], piece, index):
+            same = next((call for call in self._calls if call["id"] == ident), None)
+            if same is not None:
+                return same
+        owns = zip(self._calls, self._indexes, strict=True)
+        candidates = [call for call, own in owns if index is None or own in (index, None)]
+        if not candidates:
             return None
-        return candidates[-1]
+        call = candidates[-1]
+        if call["id"]:  # servers that give ids give every call one
+            return None if ident else call
+        return None if _begins_another(call, piece, index) else call
 
 
 def _begins_another(call: Body, piece: Body, index: int | None) -> bool:
-    """Tell whether a piece without an id begins another call: it names a function, and the call is complete."""
+    """Tell whether a piece begins another call than one without an id: it names a function, and the call is complete."""
     known, name = _function(call), _function(piece).get("name")
     if not name or not known.get("name"):
         return False
@@ -69,6 +67,8 @@ def _function(call: Body) -> Body:
 
 
 def _is_complete(arguments: str) -> bool:
+    if not arguments.rstrip().endswith("}"):  # most pieces, which would all be parsed
+        return False
     try:
         json.loads(arguments)
     except (ValueError, RecursionError):

@@ -51,6 +51,17 @@ async def test_a_stream_may_begin_with_any_line(asking: Asking, bot: str, stream
 
 
 @ways
+async def test_an_event_may_hold_the_whole_answer(asking: Asking, bot: str, stream: bool) -> None:
+    """Some servers wrap what they would have answered unstreamed."""
+    answer = labelled("text/event-stream", "events")
+    assert isinstance(answer.whole, dict)
+    answer.events = [answer.whole]
+    asking.answers(answer)
+    got = await asking.ask(bot, stream)
+    assert (got.text, got.finish) == (WHOLE, "stop")
+
+
+@ways
 async def test_a_stream_that_goes_on_after_its_end_is_not_waited_for(asking: Asking, bot: str, stream: bool) -> None:
     """Also where nobody asked for a stream."""
     answer = labelled("text/plain", "events")

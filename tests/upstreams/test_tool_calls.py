@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from models.answer import as_completion
@@ -90,6 +90,21 @@ def joined(chunks: list[list[Body]]) -> list[Body]:
     return plain(assembly.completion())
 
 
+@pytest.mark.parametrize(("first", "then"), [(0, MISSING), (MISSING, 0), (None, 0), (-1, 0), (3, None), ("0", 0)])
+@pytest.mark.parametrize("late", [True, False])
+def test_an_index_may_come_and_go(first: Any, then: Any, late: bool) -> None:
+    """Within one call; so may its id come late."""
+    call = {"id": "call_1", "function": {"name": "get_time", "arguments": '{"day": 1}'}}
+    pieces = write(call, first, [5], ident="none", name="first", decoded=False)
+    for piece in pieces[1:]:
+        piece.pop("index", None)
+        piece |= {} if then is MISSING else {"index": then}
+    pieces[1 if late else 0]["id"] = "call_1"
+    assert joined([[piece] for piece in pieces]) == [
+        {"id": "call_1", "type": "function", "function": {"name": "get_time", "arguments": {"day": 1}}}
+    ]
+
+
 def plain(answer: Body) -> list[Body]:
     """Return the calls of an answer with their arguments decoded."""
     calls = as_completion(answer)["choices"][0]["message"]["tool_calls"]
@@ -98,6 +113,7 @@ def plain(answer: Body) -> list[Body]:
     return [{name: call[name] for name in ("id", "type", "function")} for call in calls]
 
 
+@settings(max_examples=400, deadline=None)
 @given(streams())
 def test_any_stream_holds_the_calls_of_the_unstreamed_answer(drawn: tuple[list[Body], list[list[Body]]]) -> None:
     """Whatever index its pieces have, whatever they repeat, and wherever they are cut."""
