@@ -38,6 +38,7 @@ def load_yaml(text: str) -> Any:
 def _check_depth(text: str, loader: Any) -> None:
     """Refuse deep nesting by the parser's events, in which nothing recurses."""
     depth = 0
+    event: Any
     for event in yaml.parse(text, Loader=loader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
         if depth > MAX_DEPTH:

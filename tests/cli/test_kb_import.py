@@ -57,7 +57,7 @@ def test_documents_become_a_knowledge_base(caf: Caf, folder: Path) -> None:
     library = load(folder / "sections")
     assert [*library.drafts] == [*library] == [
         "guide-warnings", "guide-what-it-is",
-        "leaflet-living-with-olanzapine", "notes", "page-sleep", "sleep",
+        "leaflet-living-with-olanzapine", "notes", "page", "sleep",
     ]  # fmt: skip
     assert library["sleep"].text == "Sleep helps you to recover well.\n\n## Naps\n\nNaps should be short ones."
     assert library["sleep"].summary == "Sleep helps you to recover well. Naps should be short ones. (Naps)"
