@@ -1,9 +1,10 @@
 """The built-in judges of a reply, which share their calls: one screens, and what it flags one chief reads, claim by claim."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from judges import offload
 from judges.cascade import Cascade, find_unsupported, is_delicate
 from judges.case import Case
 from judges.claims import additions, improvises
@@ -71,7 +72,7 @@ class Panel:
             mended = await self._mended(new_judgements) if calm and waiting.keys() <= due.keys() else None
             if mended is not None:
                 break
-            going_on = [name for name in due if self._goes_on(due[name], stage, new_judgements)]
+            going_on = await offload.run_in_thread_if_long(self.case, self._going_on, due, stage, new_judgements)
             waiting = {name: c for name, c in waiting.items() if name not in due or name in going_on}
         reviews = [c.settled(judgements) for c in cascades if (judgements := self.judgements.get(c.name))]
         review = sum(reviews, Review())
@@ -83,7 +84,9 @@ class Panel:
         for name, cascade in called.items():
             if isinstance(cascade.stages[0], LocalJudge):
                 self.judgements[name] = [await cascade.stages[0].judge(self.case, self.ledger)]
-                if cascade.settles(self.judgements[name][0], self.case):
+                if await offload.run_in_thread_if_long(
+                    self.case, cascade.settles, self.judgements[name][0], self.case
+                ):
                     del waiting[name]
 
     async def _ask(
@@ -100,12 +103,18 @@ class Panel:
             if name not in due and name in self.judgements and _is_due(c, stage, False)
         ]
         answers = await judge.call.judge(self.case, [*due, *settled], self.ledger)
-        beyond = any(goes_beyond(j, self.case) for j in answers.values()) or find_unsupported(self.case)
+        beyond = await offload.run_in_thread_if_long(self.case, _go_beyond, answers.values(), self.case)
         names = due.keys() if beyond else due.keys() & (called.keys() | self.judgements.keys())
         answers = {name: j for name, j in answers.items() if name in names or j.verdict != "accept"}
         for name, judgement in answers.items():
             self.judgements.setdefault(name, []).append(judgement)
         return answers
+
+    def _going_on(
+        self, due: Mapping[str, Cascade], stage: Stage, judgements: Mapping[str, Judgement]
+    ) -> Sequence[str]:
+        """Return the judges that go on to their next stage."""
+        return [name for name, cascade in due.items() if self._goes_on(cascade, stage, judgements)]
 
     def _goes_on(self, cascade: Cascade, stage: Stage, judgements: Mapping[str, Judgement]) -> bool:
         """Tell whether a judge goes on to its next stage: the strongest reads the whole reply, whatever part of it was flagged."""
@@ -121,23 +130,31 @@ class Panel:
         flagged = [j for j in judgements.values() if j.verdict != "accept"]
         if self.mend is None or not flagged or any(j.rule not in MENDABLE for j in flagged):
             return None
-        problems = _problems(flagged[0], self.case)
-        if not are_small(problems) or find_unsupported(self.case):
+        problems = await offload.run_in_thread_if_long(self.case, _small_problems, flagged[0], self.case)
+        if problems is None:
             return None
         if self.others is not None and ((own := await self.others).objections or own.failed_closed):
             return None
         try:
-            text = self.mend(self.case, problems)
+            return await offload.run_in_thread_if_long(self.case, _mend, self.mend, self.case, problems)
         except Exception as error:  # a fault in mending must not cost the turn
             log_crash(error, "mend", flagged[0].stage)
             return None
-        # No judge reads it again: what was a warning must not be left as advice.
-        return None if text is None or find_unsupported(replace(self.case, draft=text)) else text
 
 
 def _is_due(cascade: Cascade, stage: Stage, strongest: bool) -> bool:
     judge = cascade.stage(stage)
     return judge is not None and not (strongest and judge is not cascade.stages[-1])
+
+
+def _mend(mend: Mend, case: Case, problems: Sequence[Problem]) -> str | None:
+    text = mend(case, problems)
+    # No judge reads it again: what was a warning must not be left as advice.
+    return None if text is None or find_unsupported(replace(case, draft=text)) else text
+
+
+def _go_beyond(judgements: Iterable[Judgement], case: Case) -> bool:
+    return any(goes_beyond(judgement, case) for judgement in judgements) or find_unsupported(case) is not None
 
 
 def goes_beyond(judgement: Judgement, case: Case) -> bool:
@@ -146,6 +163,12 @@ def goes_beyond(judgement: Judgement, case: Case) -> bool:
     if isinstance(seen, Screening):
         return seen.adds or any(problem.kind != "role" for problem in seen.problems)
     return isinstance(seen, Claims) and improvises(seen, case)
+
+
+def _small_problems(judgement: Judgement, case: Case) -> Sequence[Problem] | None:
+    """Return what a judge saw, if that is little enough to be mended."""
+    problems = _problems(judgement, case)
+    return problems if are_small(problems) and not find_unsupported(case) else None
 
 
 def _problems(judgement: Judgement, case: Case) -> Sequence[Problem]:

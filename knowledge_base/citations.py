@@ -13,6 +13,8 @@ from rapidfuzz import process
 
 from knowledge_base.commands import find_commands, remove_commands
 
+MAX_FAULTS = 8
+"""Faults of each kind that the chatbot is told of: an answer may cite thousands of ids."""
 CLASSES: tuple[str, ...] = ("no_claims", "not_in_sources", "emergency_contact", "own_role")
 """What a reply cites that uses no section."""
 
@@ -90,9 +92,9 @@ def problems(reply: ParsedReply, library: Mapping[str, Entry], inserted: Collect
 
     faults = [
         f"{_quote(name)} is not a command. The only ones are [[cite: ID, ID]] and [[source: ID]]."
-        for name in reply.unknown
+        for name in reply.unknown[:MAX_FAULTS]
     ]
-    for citation in split(reply.citations, library, inserted)[2]:
+    for citation in split(reply.citations, library, inserted)[2][:MAX_FAULTS]:
         name = _resolve(citation, library)
         if name in library:
             faults.append(
@@ -106,8 +108,7 @@ def problems(reply: ParsedReply, library: Mapping[str, Entry], inserted: Collect
     faults += [
         f"You asked for the section {_quote(citation)}, which does not exist{_suggest(citation, library)}. "
         "Ask only for sections of the catalogue."
-        for citation in reply.requested
-        if _resolve(citation, library) not in library
+        for citation in [one for one in reply.requested if _resolve(one, library) not in library][:MAX_FAULTS]
     ]
     if not reply.citations and not reply.requested:
         faults.append(f"Your reply has no citation line. Begin it with a line [[cite: ID, ID]]. {what_to_cite()}")

@@ -133,7 +133,7 @@ async def judge_calls(turn: Turn, index: int, calls: Sequence[ToolCall], deliver
     verdict = await judge_call_attempt(turn, attempt)
     if verdict.refused:
         turn.results.dropped_calls += [DroppedCall(index, call.name, "rejected") for call in untrusted]
-        calls = [call for call in calls if call not in untrusted]
+        calls = [call for call in calls if call.name in trusted]
     return replace(
         delivery,
         calls=calls,
