@@ -50,8 +50,10 @@ class Cascade:
         """
         judgements = list(earlier)
         for judge in self.stages[-1:] if strongest else self.stages[len(earlier) :]:
-            if judgements and await offload.run_in_thread_if_long(case, self.settles, judgements[-1], case):
-                break
+            if judgements:
+                is_settled = await offload.run_in_thread_if_long(case, self.settles, judgements[-1], case)
+                if is_settled:
+                    break
             judgements.append(await judge.judge(case, ledger))
         return self.settled(judgements)
 

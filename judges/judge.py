@@ -108,7 +108,7 @@ class LocalJudge:
     def judge_now(self, case: Case) -> Judgement:
         """Judge a case. Text the rules cannot read is unjudged."""
         started = time.perf_counter()
-        part = _readable_part(case)
+        part = readable_part(case)
         try:
             observation, score = OBSERVERS[self.name](part)
             finding = self._apply_threshold(rule_on(observation, part), score)
@@ -163,7 +163,7 @@ MAX_COMPARED = 200_000_000
 """Characters of a reply times those of its sources that local judges read: they hold each sentence against each of the sources."""
 
 
-def _readable_part(case: Case) -> Case:
+def readable_part(case: Case) -> Case:
     """Return a case without what is too long to be read: the same one where nothing is."""
     history = case.history
     if not case.draft:  # of those in local stages, the emergency judge alone reads the history; it gets no reply
@@ -180,7 +180,9 @@ def _readable_sources(sources: tuple[Source, ...], max_chars: int) -> tuple[Sour
     """Return the beginning of some sources: what is not read supports nothing."""
     starts = accumulate((len(source.text) for source in sources), initial=0)
     return tuple(
-        source if start + len(source.text) <= max_chars else replace(source, text=source.text[: max(0, max_chars - start)])
+        source
+        if start + len(source.text) <= max_chars
+        else replace(source, text=source.text[: max(0, max_chars - start)])
         for source, start in zip(sources, starts, strict=False)
     )
 

@@ -84,9 +84,7 @@ class Panel:
         for name, cascade in called.items():
             if isinstance(cascade.stages[0], LocalJudge):
                 self.judgements[name] = [await cascade.stages[0].judge(self.case, self.ledger)]
-                if await offload.run_in_thread_if_long(
-                    self.case, cascade.settles, self.judgements[name][0], self.case
-                ):
+                if await offload.run_in_thread_if_long(self.case, cascade.settles, self.judgements[name][0], self.case):
                     del waiting[name]
 
     async def _ask(
@@ -110,9 +108,7 @@ class Panel:
             self.judgements.setdefault(name, []).append(judgement)
         return answers
 
-    def _going_on(
-        self, due: Mapping[str, Cascade], stage: Stage, judgements: Mapping[str, Judgement]
-    ) -> Sequence[str]:
+    def _going_on(self, due: Mapping[str, Cascade], stage: Stage, judgements: Mapping[str, Judgement]) -> Sequence[str]:
         """Return the judges that go on to their next stage."""
         return [name for name, cascade in due.items() if self._goes_on(cascade, stage, judgements)]
 

@@ -6,17 +6,18 @@ What they mean, what is wrong with them, and how users see them. Where they stan
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TypeVar
 
 from rapidfuzz import process
 
 from knowledge_base.commands import find_commands, remove_commands
 
-MAX_FAULTS = 8
-"""Faults of each kind that the chatbot is told of: an answer may cite thousands of ids."""
 CLASSES: tuple[str, ...] = ("no_claims", "not_in_sources", "emergency_contact", "own_role")
 """What a reply cites that uses no section."""
+
+MAX_NAMES = 64
+"""Citations, requests and unknown commands of a reply that are read, of each: a model may write thousands."""
 
 Entry = TypeVar("Entry")
 
@@ -92,9 +93,9 @@ def problems(reply: ParsedReply, library: Mapping[str, Entry], inserted: Collect
 
     faults = [
         f"{_quote(name)} is not a command. The only ones are [[cite: ID, ID]] and [[source: ID]]."
-        for name in reply.unknown[:MAX_FAULTS]
+        for name in reply.unknown
     ]
-    for citation in split(reply.citations, library, inserted)[2][:MAX_FAULTS]:
+    for citation in split(reply.citations, library, inserted)[2]:
         name = _resolve(citation, library)
         if name in library:
             faults.append(
@@ -108,7 +109,8 @@ def problems(reply: ParsedReply, library: Mapping[str, Entry], inserted: Collect
     faults += [
         f"You asked for the section {_quote(citation)}, which does not exist{_suggest(citation, library)}. "
         "Ask only for sections of the catalogue."
-        for citation in [one for one in reply.requested if _resolve(one, library) not in library][:MAX_FAULTS]
+        for citation in reply.requested
+        if _resolve(citation, library) not in library
     ]
     if not reply.citations and not reply.requested:
         faults.append(f"Your reply has no citation line. Begin it with a line [[cite: ID, ID]]. {what_to_cite()}")
@@ -175,8 +177,8 @@ def _quote(citation: str) -> str:
 
 
 def _drop_repetitions(citations: Sequence[str]) -> tuple[str, ...]:
-    """Drop repetitions, which differ at most in case, keeping the first."""
+    """Drop repetitions, which differ at most in case, keeping the first; and what comes after MAX_NAMES."""
     first: dict[str, str] = {}
     for name in citations:
         first.setdefault(name.lower(), name)
-    return tuple(first.values())
+    return tuple(islice(first.values(), MAX_NAMES))
