@@ -63,8 +63,8 @@ _THOUGHTS = ("thinking", "reasoning")
 """Types of parts that nobody is told."""
 
 
-def as_completion(answer: object) -> Body:
-    """Return `answer` if it has the shape of a chat completion.
+def as_completion(answer: object, max_choices: int | None = None) -> Body:
+    """Return `answer`, with no more choices than these, if it has the shape of a chat completion.
 
     Raises:
         UpstreamGarbled: it is no object, or it has no choices, or one of them has no message, or one with wrong types.
@@ -74,6 +74,7 @@ def as_completion(answer: object) -> Body:
     choices = answer.get("choices")
     if not isinstance(choices, list) or not choices:
         raise UpstreamGarbled("answered with an error object" if answer.get("error") else "answered without choices")
+    choices = choices[:max_choices]
     for choice in choices:
         if not (isinstance(choice, dict) and isinstance(choice.get("message"), dict)):
             raise UpstreamGarbled("answered with a choice that has no message")
@@ -82,7 +83,7 @@ def as_completion(answer: object) -> Body:
     for choice in choices:
         if not _is_readable(choice["message"]):
             raise UpstreamGarbled("answered with a message whose fields have wrong types")
-    return answer
+    return answer if len(choices) == len(answer["choices"]) else {**answer, "choices": choices}
 
 
 def _is_readable(message: Message) -> bool:
