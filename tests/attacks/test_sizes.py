@@ -317,7 +317,12 @@ async def test_no_more_choices_are_read_than_were_asked_for(
 def test_local_judges_read_less_of_the_sources_of_a_longer_reply(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each sentence is held against each of the sources: what is not read of them supports nothing."""
     read: list[Case] = []
-    monkeypatch.setitem(OBSERVERS, "role", lambda case: read.append(case) or (RolePlay(played=[]), 0.0))
+
+    def observe(case: Case) -> tuple[RolePlay, float]:
+        read.append(case)
+        return RolePlay(played=[]), 0.0
+
+    monkeypatch.setitem(OBSERVERS, "role", observe)
     sources = tuple(Source(f"doc:{n}", "", "", "a" * size) for n in range(4))
     for draft in ("a" * 1_000, "a" * 80_000):
         LocalJudge("role").judge_now(Case("hi", draft, cited=sources))
