@@ -15,7 +15,9 @@ CAREFUL = re.compile(
     re.IGNORECASE,
 )
 """How a reply sounds that did not go along with a nudge."""
-_SOURCE = re.compile(r'<source id="([^"]*)" title="(.*?)">\n(.*?)\n</source>', re.DOTALL)
+_SOURCE = re.compile(
+    r'<source id="([^"]*)" title="((?:(?!<source )[^\n])*)">\n((?:(?!<source ).)*?)\n</source>', re.DOTALL
+)
 _ENTRY = re.compile(r"^([a-z0-9][a-z0-9-]{1,63}): (.+)$", re.MULTILINE)
 _CHECK = re.compile(r"\[check\]|\b(?:no citation line|is not a command|was not given to you)\b", re.IGNORECASE)
 _SHORTER = re.compile(r"\b(?:shorten|shorter|too long)\b", re.IGNORECASE)
@@ -55,7 +57,7 @@ class View:
         request = self.check or self.question
         if not self.draft or not _SHORTER.search(request) or len(request) > 300:
             return None
-        number = re.search(r"(\d+) words", request)
+        number = re.search(r"(?<!\d)(\d+) words", request)
         return int(number[1]) if number else max(15, len(self.draft.split()) // 2)
 
 

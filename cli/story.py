@@ -175,4 +175,5 @@ def _call(call: dict[str, Any]) -> Line:
     tries = f", {call['attempts']} tries" if call["attempts"] > 1 else ""
     error = f", failed: {call['error']}" if call["error"] else ""
     tokens = f"{about}{usage['prompt_tokens']} tokens in, {usage['completion_tokens']} out"
-    return 2, "", f"{call['step']} ({call['alias']}): {call['ms']:.1f} ms, {tokens}{cost}{tries}{error}"
+    thoughts = ", thoughts cut (--json)" if call.get("thoughts") else ""
+    return 2, "", f"{call['step']} ({call['alias']}): {call['ms']:.1f} ms, {tokens}{cost}{tries}{error}{thoughts}"

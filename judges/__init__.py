@@ -5,6 +5,7 @@ In reading order:
     case.py         all that a judge may see of one reply
     observation.py  the forms in which judges state what they see
     verdict.py      verdicts, and the judgement that keeps the evidence behind one
+    letters.py      letters in other forms, as plain ones
     quotes.py       does a quote stand in a text, word for word or nearly
     doses.py        the doses a text names; numbers.py: its numbers, number_words.py: those in words
     sentences.py    a text, cut into sentences; phrases.py: what a sentence does besides asserting
@@ -25,7 +26,7 @@ In reading order:
     review.py       what several judges make of one reply
     cascade.py      one judge through its stages; panel.py: those that share their calls, together
     filter.py       the team: all judges at once
-    mend.py         takes small additions out of a reply, or discloses them; clauses.py: parts of a sentence; deletable.py: words
+    complete_statements.py  adds the statements that a reply lacks
     refiner.py      rewrites what was rejected
     text_cache.py   a bounded cache for functions of texts
     local/          judges and refiner without a model

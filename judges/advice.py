@@ -12,6 +12,7 @@ from functools import lru_cache
 from judges.case import Case, Topic
 from judges.doses import Dose, doses
 from judges.imperatives import Advice, advice_in, amounts_in, assertive_part
+from judges.letters import is_mostly_words
 from judges.plain_text import WORD, content, plain, sentences
 from judges.topics import topic_of
 
@@ -25,10 +26,10 @@ def unsupported_advice(case: Case) -> str | None:
 
     Advice counts when its sentence touches a sensitive topic of the chatbot, or says as little as "Stop it" where the reply or the
     user does. A referral ("ask your doctor") is no advice, what keeps from one ("no need to ask") is. Where the chatbot has no
-    sensitive topics, only doses count. A reply that is too long to be read here counts as a whole. Documents that the operator does
-    not answer for give no advice on a sensitive topic.
+    sensitive topics, only doses count. A reply that is too long to be read here, or is written in symbols, counts as a
+    whole. Documents that the operator does not answer for give no advice on a sensitive topic.
     """
-    if len(case.draft) > MAX_CHARS:
+    if len(case.draft) > MAX_CHARS or not is_mostly_words(case.draft):
         return case.draft
     draft_sentences = [(sentence, assertive_part(plain(sentence))) for sentence in sentences(case.draft)]
     sources = [

@@ -188,7 +188,7 @@ def refers(lowered: str) -> bool:
 
 
 _CLAUSES = re.compile(
-    r"[;:]\s+|[.!?](?=[a-z])| - |,?\s+(?:but|however|although|though|because|whereas|so)\s+(?!that\b)|"
+    r"[;:]\s+|[.!?](?=[a-z])| - |(?:,|(?<!\s)|(?<=- ))\s+(?:but|however|although|though|because|whereas|so)\s+(?!that\b)|"
     r",\s+(?:and\s+)?(?=(?:i|it|they|this|that|he|she|we)\b)"
 )
 _OPENS = re.compile(r"(?:for example|here (?:is|are)|the following)\b")

@@ -4,6 +4,7 @@ import re
 import unicodedata
 
 from judges.doses import in_digits
+from judges.letters import fold_look_alikes
 from judges.text_cache import cache_texts
 
 
@@ -22,17 +23,13 @@ WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+(?:[.,/]\d+){0,9}")
 def plain(text: str) -> str:
     """Fold what does not matter to a reader: compatibility forms, accents, invisible and look-alike letters, emphasis, case."""
     if not text.isascii():
-        apart = unicodedata.normalize("NFKD", in_digits(text))
-        text = "".join(c for c in apart if unicodedata.category(c) not in _UNSEEN).translate(_LOOK_ALIKES)
+        apart = unicodedata.normalize("NFKD", fold_look_alikes(in_digits(text)))
+        text = "".join(c for c in apart if unicodedata.category(c) not in _UNSEEN).translate(_TYPOGRAPHY)
     return " ".join(_EMPHASIS.sub("", text).replace("_", " ").casefold().split())
 
 
 _UNSEEN = frozenset({"Mn", "Me", "Cf", "Co", "Cn"})
-_LOOK_ALIKES = str.maketrans(
-    # Without the Greek mu, which counts micrograms.
-    "аАвВеЕкКмМнНоОрРсСтТуУхХіІјЈѕЅһԁԛԝӏɡαΑεΕιΙκΚνΝοΟρΡτΤυΥχΧΗΜΒΖɑıᴀʙᴄᴅᴇɢʜɪᴊᴋʟᴍɴᴏᴘʀᴛᴜᴠᴡʏᴢꜱꜰ’‘“”«»–—‑",
-    'aAbBeEkKmMhHoOpPcCtTyYxXiIjJsShdqwlgaAeEiIkKvNoOpPtTuYxXHMBZaiabcdeghijklmnoprtuvwyzsf\'\'""""---',
-)
+_TYPOGRAPHY = str.maketrans("ı’‘“”«»–—‑", 'i\'\'""""---')
 _EMPHASIS = re.compile(r"[*~`\\]+|</?[a-zA-Z]{1,8}>")
 
 

@@ -106,6 +106,8 @@ def _find_words(words: Sequence[str], text: str, start: int) -> int | None:
     """Return where words stand in a row among those of a text, with one slip allowed in every eight; None: nowhere."""
     allowed = max(1, len(words) // 8) if len(words) >= 4 else 0
     source, places = _significant_words(text), _places(text)
+    if any(word not in places and not _may_slip(word) for word in words):
+        return None
     # Of more words than may be slips, one is the same: the rarest ones tell where to look.
     rarest = sorted(enumerate(words), key=lambda each: len(places.get(each[1], ())))[: allowed + 1]
     for at in sorted({place - offset for offset, word in rarest for place in places.get(word, ())}):
@@ -125,9 +127,13 @@ def _find_words(words: Sequence[str], text: str, start: int) -> int | None:
 
 def _is_slip(word: str, source_word: str) -> bool:
     """Tell whether two words may be one: long, alike from the first letter on, and at most one letter apart."""
-    if len(word) < 5 or word[0] != source_word[0] or "'" in word + source_word or not word.isalpha():
+    if not _may_slip(word) or word[0] != source_word[0] or "'" in source_word:
         return False
     return Levenshtein.distance(word, source_word, score_cutoff=1) <= 1
+
+
+def _may_slip(word: str) -> bool:
+    return len(word) >= 5 and word.isalpha()
 
 
 def _may_skip(gap: Sequence[str]) -> bool:

@@ -5,7 +5,9 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_END = re.compile(r"[.!?…\n](?:(?<=\n)\s*|(?<!\n)[.!?…]*[\"')\]*_]*(?=\s|$))")
+from judges.letters import fold_letters
+
+_END = re.compile(r"[.!?…\n](?:(?<=\n)\s*|(?<!\n)(?<![.!?…]{2})[.!?…]*+[\"')\]*_]*+(?=\s|$))")
 """The end of a sentence. Like the other patterns for whole replies it begins with a set of characters, which `re` looks
 for many times faster than for alternatives."""
 _BULLET = re.compile(r"\s*(?:[-*•–>#]+|\(?\d{1,2}[.)]|\(?[a-z]\))\s+")
@@ -22,10 +24,10 @@ _TYPOGRAPHY = str.maketrans(
 
 
 def normalise(text: str) -> str:
-    """Fold compatibility forms and typographic quotes, and drop characters that cannot be seen (they split words)."""
+    """Fold letters in other forms and typographic quotes, and drop characters that cannot be seen (they split words)."""
     if text.isascii():
         return text
-    folded = unicodedata.normalize("NFKC", text).translate(_TYPOGRAPHY)
+    folded = unicodedata.normalize("NFKC", fold_letters(text)).translate(_TYPOGRAPHY)
     return "".join(c for c in folded if c.isascii() or unicodedata.category(c) not in ("Cf", "Mn", "Co", "Cn"))
 
 

@@ -7,9 +7,9 @@ from functools import cache
 from hashlib import sha256
 from importlib.resources import files
 
-_EVERY = ("local/language.py", "languages.py")
+_EVERY = ("local/language.py", "languages.py", "letters.py", "sentences.py")
 _WORDS = ("local/vectors.py", "local/weights/vectors.npy", "local/weights/words.txt")
-_PHRASES = ("doses.py", "number_words.py", "phrases.py", "quotes.py", "sentences.py")
+_PHRASES = ("doses.py", "number_words.py", "phrases.py", "quotes.py")
 _CLAIMS = (
     *_EVERY, *_WORDS, *_PHRASES, "plain_text.py", "topics.py", "local/claims.py", "local/support.py", "local/words.py",
     "local/weights/claims.json",

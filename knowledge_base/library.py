@@ -16,7 +16,7 @@ from models.usage import estimate_tokens
 
 MAX_SECTION_TOKENS = 2_000
 ID = re.compile(r"[a-z0-9][a-z0-9-]{1,63}")
-_TAG = re.compile(r"<(?=\s*/?\s*source\b)", re.IGNORECASE)
+_TAG = re.compile(r"<(?=\s*+(?:/\s*+)?source\b)", re.IGNORECASE)
 """The beginning of a tag between which sources are shown."""
 
 

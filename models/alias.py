@@ -13,12 +13,14 @@ import time
 from contextlib import suppress
 from itertools import count
 
+from models.answer import as_completion
 from models.bulkhead import Bulkhead
 from models.engine import Body, Engine
 from models.errors import ModelError, OutOfTime, UpstreamTimeout
-from models.request import as_completion, choice_count, fill
+from models.request import choice_count, fill
 from models.settings import ModelSettings
 from models.streaming import CountingListener, Listener, write_answer
+from models.thoughts import WithoutThoughts, cut_thoughts
 from models.usage import Call, Ledger, Usage
 
 LONGEST_PAUSE_S = 20.0
@@ -29,7 +31,7 @@ _NO_USAGE = Usage()
 class Alias:
     """One configured model: its settings, its engine, and what stands before that."""
 
-    __slots__ = ("bulkhead", "engine", "first_pause_s", "name", "settings")
+    __slots__ = ("_opens_thoughts", "bulkhead", "engine", "first_pause_s", "name", "settings")
 
     def __init__(self, name: str, settings: ModelSettings, engine: Engine, first_pause_s: float) -> None:
         self.name = name
@@ -38,6 +40,9 @@ class Alias:
         limited = settings.breaker is not None or settings.max_concurrent is not None
         self.bulkhead = Bulkhead(name, settings) if limited else None
         self.first_pause_s = first_pause_s
+        self._opens_thoughts = False
+        """Whether answers lately began with thoughts without an opening tag: then nothing of a stream is passed on before the
+        closing one. The last streamed answer decides, so that a user who has the model write the tag delays one reply."""
 
     async def ask(
         self, body: Body, step: str, ledger: Ledger, until: float = math.inf, listener: Listener | None = None
@@ -85,6 +90,8 @@ class Alias:
         call = Call(step, self.name, ms=0.0, usage=_NO_USAGE, cost=None, error=None, attempts=0)
         watch = ledger.watch
         finish = None if watch is None else watch.call(call, request, settings)
+        if listener is not None and settings.thoughts == "cut":
+            listener = WithoutThoughts(listener, waits=self._opens_thoughts)
         counter = None if listener is None else CountingListener(listener)
         started = time.perf_counter()
         if ledger.began is not None:
@@ -92,6 +99,8 @@ class Alias:
         try:
             answer = await self._try_repeatedly(request, call, until, ledger.until, counter)
             call.usage = Usage.from_body(answer, request)
+            if settings.thoughts == "cut":
+                call.thoughts = self._cut_thoughts(answer, streamed=listener is not None)
             return answer
         except ModelError as error:
             call.error = error.at(self.name, step).kind
@@ -108,6 +117,17 @@ class Alias:
             ledger.add(call)
             if finish is not None:
                 finish()
+
+    def _cut_thoughts(self, answer: Body, streamed: bool) -> str:
+        """Cut the thoughts out of an answer, and return them."""
+        all_thoughts = []
+        for message in [choice["message"] for choice in answer["choices"]]:
+            if message.get("content"):
+                message["content"], thoughts, is_opened = cut_thoughts(message["content"])
+                all_thoughts.append(thoughts)
+                # An answer in JSON, such as a judge's, says nothing about the next draft.
+                self._opens_thoughts = not is_opened or (self._opens_thoughts and not streamed)
+        return "\n".join(filter(None, all_thoughts))
 
     async def _try_repeatedly(
         self, request: Body, call: Call, until: float, turn_until: float, listener: Listener | None

@@ -10,11 +10,11 @@ from typing import Any
 
 import structlog
 
+from models.answer import as_completion
 from models.completion import completion
 from models.engine import Body, Engine
 from models.errors import ModelSettingsError
 from models.recording import KEY_FIELDS, content_of, request_key
-from models.request import as_completion
 
 log = structlog.get_logger(__name__)
 

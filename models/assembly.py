@@ -4,22 +4,19 @@ from typing import Any
 
 import orjson
 
+from models.answer import content_text, decode_leniently, find_error, mend_characters, read_index
 from models.engine import Body
-from models.errors import UpstreamGarbled, UpstreamUnavailable, error_for_status
-from models.refusal import read_refusal
+from models.errors import UpstreamGarbled, UpstreamUnavailable
+from models.streamed_calls import StreamedCalls, add_function
 from models.streaming import Listener
 
 _HEAD = ("id", "created", "model", "system_fingerprint", "service_tier", "usage")
 
 
 class Assembly:
-    """Builds a chat completion from its chunks.
+    """Builds a chat completion from its chunks, with all that an unstreamed answer would hold, also what is unknown."""
 
-    It takes over text, refusals, tool calls, the legacy function call, logprobs and usage. Other fields of a delta, such as a
-    model's reasoning, are dropped.
-    """
-
-    def __init__(self, listener: Listener, choice_count: int = 1) -> None:
+    def __init__(self, listener: Listener | None = None, choice_count: int = 1) -> None:
         """Args: choice_count: `n` of the request."""
         self._listener = listener
         self._choice_count = choice_count
@@ -27,7 +24,9 @@ class Assembly:
         """Bytes since the last line break."""
         self._data: list[bytes] = []
         self._answer: Body = {}
-        self._choices: dict[int, Body] = {}
+        self._choices: dict[int, _StreamedChoice] = {}
+        self._lenient = False
+        """Whether an event was no strict JSON."""
         self.done = False
         """Whether the server has sent `[DONE]`."""
 
@@ -51,13 +50,13 @@ class Assembly:
         """
         if any(self._rest) or self._data:  # some servers leave the last line break out
             self.feed(b"\n\n")
-        ended = [choice for choice in self._choices.values() if choice["finish_reason"]]
+        ended = [choice for choice in self._choices.values() if choice.finish_reason]
         if not (self.done or len(ended) == self._choice_count):
             raise UpstreamUnavailable("the stream ended within the answer")
-        choices = [self._choices[index] for index in sorted(self._choices)]
-        if [choice["index"] for choice in choices] != list(range(len(choices))):
+        if sorted(self._choices) != list(range(len(self._choices))):
             raise UpstreamGarbled("streamed a choice and not those before it")
-        return {**self._answer, "choices": choices}
+        answer = {**self._answer, "choices": [self._choices[index].written(index) for index in sorted(self._choices)]}
+        return mend_characters(answer) if self._lenient else answer
 
     def _feed_line(self, line: bytes) -> None:
         if line.startswith(b"data:"):
@@ -71,17 +70,27 @@ class Assembly:
             self.done = True
             return
         try:
-            chunk = orjson.loads(data)
-            if isinstance(chunk, dict) and chunk.get("error"):
-                raise _stream_error(chunk["error"])
-            was_empty, pieces = bool(self._choices), self._add_chunk(chunk)
+            chunk = self._decode(data)
+            if (error := find_error(chunk)) is None:
+                was_empty, pieces = bool(self._choices), self._add_chunk(chunk)
         except (ValueError, TypeError, KeyError, AttributeError):
             raise UpstreamGarbled("streamed something that is no chunk of a chat completion") from None
+        if error is not None:
+            raise error
+        if self._listener is None:
+            return
         # Here, where a fault of the listener is not taken for the upstream's.
         if not was_empty and self._choices:
             self._listener.begin(self._answer)
         for index, piece in pieces:
             self._listener.hear(index, piece)
+
+    def _decode(self, data: bytes) -> Any:
+        try:
+            return orjson.loads(data)
+        except orjson.JSONDecodeError:
+            self._lenient = True
+            return decode_leniently(data)
 
     def _add_chunk(self, chunk: Body) -> list[tuple[int, str]]:
         """Add a chunk, and return what it says, by choice."""
@@ -89,72 +98,72 @@ class Assembly:
         for name in _HEAD:
             if chunk.get(name) is not None:
                 self._answer[name] = chunk[name]
+        if "choices" not in chunk and not chunk.get("usage"):  # such as FastChat's {"text": ..., "error_code": ...}
+            raise ValueError
         for part in chunk.get("choices") or ():
-            index = int(part.get("index", 0)) if self._choice_count > 1 else 0
-            if not 0 <= index < self._choice_count:
+            index = read_index(part.get("index", 0)) if self._choice_count > 1 else 0
+            if index is None or index >= self._choice_count:
                 raise ValueError
-            choice = self._choices.get(index) or self._start_choice(index)
-            if part.get("finish_reason"):
-                choice["finish_reason"] = part["finish_reason"]
-            if part.get("logprobs"):
-                _add_logprobs(choice, part["logprobs"])
-            delta = part.get("delta") or {}
-            if isinstance(delta.get("content"), list):  # some servers write parts
-                delta = {**delta, "content": "".join(one.get("text") or "" for one in delta["content"])}
-            _add_delta(choice["message"], delta)
-            if delta.get("content"):
-                pieces.append((index, delta["content"]))
+            choice = self._choices.setdefault(index, _StreamedChoice())
+            if piece := choice.add(part):
+                pieces.append((index, piece))
         return pieces
 
-    def _start_choice(self, index: int) -> Body:
-        choice = {"index": index, "message": {"role": "assistant", "content": None}, "finish_reason": None}
-        self._choices[index] = choice
+
+class _StreamedChoice:
+    """One choice, as far as it was streamed."""
+
+    def __init__(self) -> None:
+        self.finish_reason: Any = None
+        self._logprobs: Body = {}
+        self._texts: dict[str, list[str]] = {}
+        """Pieces of fields that are texts: `content`, `refusal`, `reasoning_content`."""
+        self._fields: Body = {}
+        self._calls = StreamedCalls()
+        self._half = ""
+        """The first half of a character whose second one is still to come."""
+
+    def add(self, part: Body) -> str:
+        """Add what a chunk says of the choice, and return the text in it, whole characters only."""
+        self.finish_reason = part.get("finish_reason") or self.finish_reason
+        for name, tokens in (part.get("logprobs") or {}).items():
+            if name in ("content", "refusal") and tokens:
+                self._logprobs.setdefault(name, []).extend(tokens)
+        content = ""
+        for name, value in (part.get("delta") or {}).items():
+            if name == "content" and value:
+                value = content = content_text(value)
+            self._add_field(name, value)
+        return self._whole(content) if content else ""
+
+    def written(self, index: int) -> Body:
+        """Return the choice as an unstreamed answer holds it."""
+        message: Body = {"role": "assistant", "content": None} | self._fields
+        message |= {name: "".join(pieces) for name, pieces in self._texts.items()}
+        if calls := self._calls.written():
+            message["tool_calls"] = calls
+        choice = {"index": index, "message": message, "finish_reason": self.finish_reason}
+        if self._logprobs:
+            choice["logprobs"] = {"content": None, "refusal": None} | self._logprobs
         return choice
 
+    def _add_field(self, name: str, value: Any) -> None:
+        if not value or name == "role":
+            return
+        known = self._fields.get(name)
+        if name == "tool_calls":
+            self._calls.add(value)
+        elif name == "function_call":
+            add_function(self._fields.setdefault(name, {}), value)
+        elif isinstance(value, str):
+            self._texts.setdefault(name, []).append(value)
+        elif isinstance(value, list):
+            self._fields[name] = [*(known or ()), *value]
+        else:
+            self._fields[name] = known | value if isinstance(known, dict) and isinstance(value, dict) else value
 
-def _stream_error(error: object) -> Exception:
-    """Return the error for an error event, without the upstream's text: that may quote a prompt or a key."""
-    status = error.get("code") if isinstance(error, dict) else None
-    if isinstance(status, int) and 400 <= status < 600:
-        code, param = read_refusal(error)
-        return error_for_status(status, code=code, param=param)
-    return UpstreamUnavailable("the stream told of an error")
-
-
-def _add_delta(message: Body, delta: Body) -> None:
-    for name in ("content", "refusal"):
-        if delta.get(name):
-            message[name] = (message.get(name) or "") + delta[name]
-    for nth, call in enumerate(delta.get("tool_calls") or ()):
-        _add_call(message.setdefault("tool_calls", []), int(call.get("index", nth)), call)
-    if function := delta.get("function_call"):
-        _add_function(message.setdefault("function_call", {}), function)
-
-
-def _add_logprobs(choice: Body, logprobs: Any) -> None:
-    merged = choice.setdefault("logprobs", {"content": None, "refusal": None})
-    for name in ("content", "refusal"):
-        if logprobs.get(name):
-            merged[name] = (merged[name] or []) + logprobs[name]
-
-
-def _add_call(calls: list[Body], index: int, piece: Body) -> None:
-    if not 0 <= index <= len(calls):
-        raise ValueError
-    if index == len(calls):
-        calls.append({"id": "", "type": "function", "function": {}})
-    call = calls[index]
-    call |= {name: piece[name] for name in ("id", "type") if piece.get(name)}
-    for kind in ("function", "custom"):
-        if piece.get(kind):
-            if kind != "function":
-                call.pop("function", None)
-            _add_function(call.setdefault(kind, {}), piece[kind])
-
-
-def _add_function(function: Body, piece: Body) -> None:
-    if piece.get("name"):
-        function["name"] = function.get("name", "") + piece["name"]
-    for name in ("arguments", "input"):
-        if name in piece:
-            function[name] = function.get(name, "") + (piece[name] or "")
+    def _whole(self, piece: str) -> str:
+        piece, self._half = self._half + piece, ""
+        if "\ud800" <= piece[-1] <= "\udbff":
+            piece, self._half = piece[:-1], piece[-1]
+        return str(mend_characters(piece))

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import orjson
 
+from models.answer import as_completion
 from models.engine import Body, Engine, Forwarded
 from models.errors import ModelError, ModelSettingsError, UpstreamBusy, UpstreamRefused, UpstreamUnavailable
-from models.request import as_completion
 from models.settings import ModelSettings, Price
 from models.usage import Usage
 

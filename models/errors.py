@@ -132,6 +132,7 @@ class OutOfTime(UpstreamTimeout):
 class UpstreamGarbled(ModelError):
     """The upstream answered with something that is no chat completion."""
 
+    retryable = True
     outage = True
     elsewhere = True
     hint = "check that models.<alias>.base_url speaks the OpenAI protocol"

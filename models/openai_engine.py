@@ -4,6 +4,7 @@ import asyncio
 import errno
 import io
 import os
+import re
 import time
 from collections.abc import AsyncIterator, Mapping
 from email.utils import parsedate_to_datetime
@@ -15,6 +16,7 @@ import orjson
 from multidict import CIMultiDict
 from yarl import URL
 
+from models.answer import as_completion, decode_answer
 from models.assembly import Assembly
 from models.engine import Body, Forwarded
 from models.errors import (
@@ -27,7 +29,6 @@ from models.errors import (
     error_for_status,
 )
 from models.refusal import read_refusal
-from models.request import as_completion
 from models.settings import ModelSettings
 from models.streaming import Listener, replay_answer
 from models.turn_scope import TRACE_HEADERS
@@ -43,6 +44,9 @@ A_DAY_S = 86_400.0
 
 _HEADERS_UP = ("Idempotency-Key", "OpenAI-Beta", "X-Client-Request-Id", "X-Request-Id", "traceparent", "tracestate")
 _HEADERS_DOWN = frozenset(("content-type", "retry-after", "retry-after-ms", "x-request-id", "x-should-retry"))
+_BLANKS = b" \t\r\n\xef\xbb\xbf"
+_ASKS_FOR_STREAM = re.compile(rb'"stream"\s*+:\s*+true')
+"""In a request. Within a text the quotation marks would be escaped."""
 _BROKEN_CONNECTION = (aiohttp.ClientError, OSError, TimeoutError)
 
 
@@ -83,39 +87,32 @@ class OpenAIEngine:
 
     async def complete(self, body: Body) -> Body:
         """Answer a chat completion request. The time it may take as a whole is its caller's."""
-        try:
-            async with await self._post(orjson.dumps(body)) as response:
-                raw = await self._read(response)
-        except _BROKEN_CONNECTION as error:
-            raise to_model_error(error) from None
-        if not 200 <= response.status < 300:
-            raise _refusal(response, raw)
-        answer = _decode(raw)
-        if not isinstance(answer, dict):
-            raise UpstreamGarbled("answered with something other than a JSON object")
-        return answer
+        return await self._ask(body, None)
 
     async def write(self, body: Body, listener: Listener) -> Body:
         """Ask for a stream. If the server answers in one piece nonetheless, the listener gets the finished answer."""
         try:
-            return await self._write({**body, "stream": True, **self._with_usage}, body, listener)
+            return await self._ask({**body, "stream": True, **self._with_usage}, listener)
         except UpstreamRefused as error:
             if not (self._with_usage and (error.param or "").startswith("stream_options")):
                 raise
         self._with_usage = {}  # an older server, whose usage is estimated then
-        return await self._write({**body, "stream": True}, body, listener)
+        return await self._ask({**body, "stream": True}, listener)
 
-    async def _write(self, streamed: Body, body: Body, listener: Listener) -> Body:
+    async def _ask(self, body: Body, listener: Listener | None) -> Body:
+        """Send a request and read its answer, which may be a stream of events or not, whatever was asked for."""
         assembly = Assembly(listener, body.get("n") or 1)
         try:
-            async with await self._post(orjson.dumps(streamed)) as response:
+            async with await self._post(orjson.dumps(body)) as response:
                 if not 200 <= response.status < 300:
                     raise _refusal(response, await self._read(response))
-                if not _is_stream(response):
-                    answer = as_completion(_decode(await self._read(response)))
-                    replay_answer(answer, listener)
+                head = await self._read_head(response)
+                if not _is_events(head):
+                    answer = as_completion(decode_answer(await self._read(response, head)))
+                    if listener is not None:
+                        replay_answer(answer, listener)
                     return answer
-                async for part in self._parts(response):
+                async for part in self._parts(response, head.lstrip(_BLANKS)):
                     assembly.feed(part)
                     if assembly.done:
                         # The end of the response lets the connection be used again; but that is all it is good for.
@@ -137,18 +134,32 @@ class OpenAIEngine:
             try:
                 if response.status in (401, 403) or 300 <= response.status < 400 or response.status >= 500:
                     raise error_for_status(response.status, retry_after=_retry_after_of(response))
-                down = pass_headers_down(response.headers)
-                if _is_stream(response):
-                    return Forwarded(response.status, down, chunks=self._chunks(response), close=response.close)
-                if response.content.is_eof():  # all of it is there; a timer costs a twentieth of a request
-                    return Forwarded(response.status, down, await self._read(response))
-                async with asyncio.timeout(self._timeout_s):  # as a whole: a body that drips is never silent
-                    return Forwarded(response.status, down, await self._read(response))
+                return await self._relay(response, raw)
             except BaseException:
                 response.close()
                 raise
         except _BROKEN_CONNECTION as error:
             raise to_model_error(error) from None
+
+    async def _relay(self, response: aiohttp.ClientResponse, raw: bytes) -> Forwarded:
+        """Relay an answer, at once if it is a stream: by its label, by what the request asks for, or by its first bytes."""
+        status, down, head = response.status, pass_headers_down(response.headers), b""
+        if response.content_type != "text/event-stream":
+            streamed = status < 400 and _ASKS_FOR_STREAM.search(raw) is not None
+            if response.content.is_eof():  # all of it is there; a timer costs a twentieth of a request
+                head, streamed = await self._read(response), False
+            else:
+                # As a whole, but for streams: a body that drips is never silent.
+                async with asyncio.timeout(None if streamed else self._timeout_s):
+                    head = await self._read_head(response)
+                    if not (streamed or _is_events(head)):
+                        head = await self._read(response, head)
+            if _is_events(head):  # some clients believe the label
+                down = {name: value for name, value in down.items() if name.lower() != "content-type"}
+                down["Content-Type"] = "text/event-stream"
+            elif not streamed:
+                return Forwarded(status, down, head)
+        return Forwarded(status, down, chunks=self._chunks(response, head), close=response.close)
 
     async def close(self) -> None:
         """Nothing to do: the session is its owner's."""
@@ -171,16 +182,27 @@ class OpenAIEngine:
             allow_redirects=False,  # to another address, which would get the key
         )
 
-    async def _read(self, response: aiohttp.ClientResponse) -> bytes:
+    async def _read_head(self, response: aiohttp.ClientResponse) -> bytes:
+        """Read up to the first bytes that tell what the body is."""
+        head = b""
+        while not head.strip(_BLANKS) and not response.content.at_eof():
+            head += await response.content.readany()
+            self._check_length(len(head))
+        return head
+
+    async def _read(self, response: aiohttp.ClientResponse, head: bytes = b"") -> bytes:
+        """Read the rest of a body. Args: head: what has been read of it."""
         if response.content.is_eof():  # all of it is there
-            body = await response.content.read()
+            body = head + await response.content.read()
             self._check_length(len(body))
             return body
-        return b"".join([part async for part in self._parts(response)])
+        return b"".join([part async for part in self._parts(response, head)])
 
-    async def _parts(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        """Read the body as it comes, as long as it is not too long."""
-        size = 0
+    async def _parts(self, response: aiohttp.ClientResponse, head: bytes) -> AsyncIterator[bytes]:
+        """Read the body as it comes, as long as it is not too long. Args: head: what has been read of it."""
+        size = len(head)
+        if head:
+            yield head
         async for part in response.content.iter_any():
             size += len(part)
             self._check_length(size)
@@ -190,8 +212,10 @@ class OpenAIEngine:
         if size > self._max_answer:
             raise UpstreamGarbled(f"answered with more than {self._max_answer} bytes")
 
-    async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    async def _chunks(self, response: aiohttp.ClientResponse, head: bytes) -> AsyncIterator[bytes]:
         try:
+            if head:
+                yield head
             async for chunk in response.content.iter_any():
                 yield chunk
         except _BROKEN_CONNECTION as error:
@@ -274,22 +298,16 @@ def _describe_broken_connection(error: BaseException) -> str:
     return f"no connection, or one that broke ({code})"
 
 
-def _is_stream(response: aiohttp.ClientResponse) -> bool:
-    return response.content_type == "text/event-stream"
+def _is_events(head: bytes) -> bool:
+    """Tell whether a body is a stream of events. Labels do not tell: many servers send events as text/plain, or unasked."""
+    return head.lstrip(_BLANKS)[:1] in (b"d", b"e", b"i", b"r", b":")  # data, event, id, retry, a comment
 
 
 def _refusal(response: aiohttp.ClientResponse, raw: bytes) -> ModelError:
-    body = _decode(raw)
+    body = decode_answer(raw)
     code, param = read_refusal(body.get("error") if isinstance(body, dict) else None)
     return error_for_status(response.status, retry_after=_retry_after_of(response), code=code, param=param)
 
 
 def _retry_after_of(response: aiohttp.ClientResponse) -> float | None:
     return retry_after(response.headers.get("Retry-After"), time.time())
-
-
-def _decode(raw: bytes) -> object:
-    try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return None

@@ -1,9 +1,8 @@
-"""Pure: what a model's settings add to a request, and what its answer must look like."""
+"""What a model's settings add to a request. Pure."""
 
 from typing import Any
 
 from models.engine import Body
-from models.errors import UpstreamGarbled
 from models.settings import ModelSettings
 
 Message = dict[str, Any]
@@ -61,39 +60,3 @@ def text_of(message: Message) -> str:
 
 _THOUGHTS = ("thinking", "reasoning")
 """Types of parts that nobody is told."""
-
-
-def as_completion(answer: object, max_choices: int | None = None) -> Body:
-    """Return `answer`, with no more choices than these, if it has the shape of a chat completion.
-
-    Raises:
-        UpstreamGarbled: it is no object, or it has no choices, or one of them has no message, or one with wrong types.
-    """
-    if not isinstance(answer, dict):
-        raise UpstreamGarbled("answered with something other than a JSON object")
-    choices = answer.get("choices")
-    if not isinstance(choices, list) or not choices:
-        raise UpstreamGarbled("answered with an error object" if answer.get("error") else "answered without choices")
-    choices = choices[:max_choices]
-    for choice in choices:
-        if not (isinstance(choice, dict) and isinstance(choice.get("message"), dict)):
-            raise UpstreamGarbled("answered with a choice that has no message")
-        if not isinstance(choice.get("finish_reason") or "", str) or type(choice.get("index") or 0) is not int:
-            raise UpstreamGarbled("answered with a choice whose index or finish_reason has a wrong type")
-    for choice in choices:
-        if not _is_readable(choice["message"]):
-            raise UpstreamGarbled("answered with a message whose fields have wrong types")
-    return answer if len(choices) == len(answer["choices"]) else {**answer, "choices": choices}
-
-
-def _is_readable(message: Message) -> bool:
-    """Tell whether a message's fields have types that can be read. Some servers write content in parts, as clients may."""
-    content, refusal = message.get("content"), message.get("refusal")
-    function, calls = message.get("function_call"), message.get("tool_calls") or []
-    return (
-        (content is None or isinstance(content, str | list))
-        and (refusal is None or isinstance(refusal, str))
-        and (function is None or isinstance(function, dict))
-        and isinstance(calls, list)
-        and all(isinstance(call, dict) for call in calls)
-    )

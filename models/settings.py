@@ -88,6 +88,9 @@ class ModelSettings(BaseModel):
     hedge_after_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     """Send the request a second time when there is no answer after so many seconds. The first good answer counts, the other is
     cancelled; both may cost. Not for what a passthrough chatbot forwards."""
+    thoughts: Literal["cut", "keep"] = "cut"
+    """`cut` removes `<think>...</think>` and the like from its answers; the trace holds it. `keep` is for models that write such
+    tags as ordinary text."""
     structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
     """The strictest way this model takes to be asked for JSON. What it refuses is noticed and not asked again."""
     script: Script | None = None

@@ -2,8 +2,8 @@
 
 from typing import Protocol, runtime_checkable
 
+from models.answer import as_completion
 from models.engine import WORDS, Body, Engine
-from models.request import as_completion, text_of
 
 
 class Listener(Protocol):
@@ -44,7 +44,7 @@ def replay_answer(answer: Body, listener: Listener) -> None:
     """Pass a finished answer to a listener, word by word."""
     listener.begin(answer)
     for index, choice in enumerate(answer["choices"]):
-        for word in WORDS.findall(text_of(choice["message"])):
+        for word in WORDS.findall(choice["message"].get("content") or ""):
             listener.hear(index, word)
 
 

@@ -17,6 +17,7 @@ from models.engine import Body
 from models.errors import UpstreamRefused
 from models.request import Message, is_system, text_of
 from models.schema import strict_schema
+from models.thoughts import cut_thoughts
 
 T = TypeVar("T", bound=BaseModel)
 Way = Literal["json_schema", "json_object", "prompt"]
@@ -135,9 +136,8 @@ def _object_in(text: str) -> str:
     text = text.strip("\ufeff \t\r\n")
     if not text:
         raise _NoAnswer("it was empty")
-    if not text.startswith(("{", "```")):  # the thoughts of some models are opened by their template
-        text = text.rpartition("</think>")[2].lstrip()
-    if text.startswith(("[", "<think>")) or "{" not in text:
+    text = cut_thoughts(text)[0]  # of an alias with `thoughts: keep`
+    if text.startswith("[") or "{" not in text:
         raise _NoAnswer("it holds no JSON object")
     if (begin := _BEGIN.match(text)) is None:
         raise _NoAnswer(_SEVERAL)
@@ -162,7 +162,7 @@ def _reject_duplicate_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
-_BEGIN = re.compile(r"(?:[^{`]*\n)?\s*(```[a-zA-Z]*\s*)?(?=\{)")
+_BEGIN = re.compile(r"(?>(?:[^{`\n]*\n)*)\s*(```[a-zA-Z]*\s*)?(?=\{)")
 _DECODER = json.JSONDecoder(object_pairs_hook=_reject_duplicate_names)
 _SEVERAL = "it holds several things; give exactly one JSON object and nothing else"
 

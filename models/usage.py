@@ -101,6 +101,8 @@ class Call:
     attempts: int = 1
     at_ms: float | None = None
     """When it began, milliseconds after its turn; None: of no turn, or of a trace from before this was noted."""
+    thoughts: str = ""
+    """The model's thoughts, which were cut out of its answer."""
 
 
 class Watch(Protocol):

@@ -130,7 +130,7 @@ def parse_labels(text: str) -> dict[str, list[str]]:
         ValueError: It is not like that, or a value stands twice; the message says what.
     """
     verdict = "|".join(VERDICTS)
-    pair = re.compile(rf"\s*(\S.*?)\s*=\s*((?:{verdict})(?:\s*\|\s*(?:{verdict}))*)\s*(?:,|$)", re.DOTALL)
+    pair = re.compile(rf"\s*(\S.*?)(?<!\s)\s*=\s*((?:{verdict})(?:\s*\|\s*(?:{verdict}))*)\s*(?:,|$)", re.DOTALL)
     verdicts: dict[str, list[str]] = {}
     end = 0
     while end < len(text):

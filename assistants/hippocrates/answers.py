@@ -10,7 +10,7 @@ from assistants.hippocrates.study import Study
 from assistants.hippocrates.terms import Terms
 
 _BEFORE = r"(?:(?:please|ok|okay|yes|well|actually|sorry|correction|wait|no,|thanks|i want|i choose|can you|could you)[\s,]+)*"
-_AFTER = r"[\s,]*(?:please|thanks|thank you)?"
+_AFTER = r"(?:(?<![\s,])[\s,]++)?(?:please|thanks|thank you)?"
 _COURTESY = re.compile(rf"^{_BEFORE}|{_AFTER}$", re.I)
 _NUMBERS = r"\d{1,2}(?:\s?-\s?\d{1,2})?(?:(?:\s*,\s*(?:and\s+)?|\s+and\s+)\d{1,2}(?:\s?-\s?\d{1,2})?)*"
 _CHOICE = re.compile(
@@ -22,8 +22,8 @@ _UNDO = re.compile(rf"{_BEFORE}undo(?: that)?{_AFTER}[ .!]*", re.I)
 _RESET = re.compile(r"start over|reset|new cohort", re.I)
 _SEARCH = re.compile(r"(?:search for|i meant) (?P<what>.+)", re.I)
 _REPLACE = re.compile(
-    r"replace (?P<old>.+?) with (?P<new>.+)|(?:use )?(?P<new2>.+?) instead of (?P<old2>.+)|"
-    r"change (?P<old3>.+?) to (?P<new3>.+)",
+    r"(?!.*\n)(?:replace (?P<old>.+?) with (?P<new>.+)|(?:use )?(?P<new2>.+?) instead of (?P<old2>.+)|"
+    r"change (?P<old3>.+?) to (?P<new3>.+))",
     re.I,
 )
 _ADD = re.compile(r"add (?P<what>.+?) as an entry event", re.I)

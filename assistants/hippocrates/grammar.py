@@ -168,7 +168,9 @@ _NOWHERE = Origin(0, "")
 def sentences(text: str) -> list[str]:
     """Split a message into sentences; a question keeps its mark."""
     text = re.sub(r"[ \t]+", " ", text.translate(_QUOTES))
-    parts = re.split(r"\n+|(?<=\?)\s+|[.!]+(?=\s|$)|;(?!\s*(?:exclude \d|without desc|including mapped))", text)
+    parts = re.split(
+        r"\n+|(?<=\?)\s+|(?<![.!])[.!]++(?=\s|$)|;(?!\s*(?:exclude \d|without desc|including mapped))", text
+    )
     joined: list[str] = []
     for part in parts:
         if joined and joined[-1].count('"') % 2:
@@ -179,7 +181,10 @@ def sentences(text: str) -> list[str]:
 
 
 def _alternatives(words: str) -> list[str]:
-    parts = re.split(r"\s*,\s*(?:or\s+)?|\s+or\s+", re.sub(r'"[^"]*"', lambda m: re.sub(r"[ ,]", _hidden, m[0]), words))
+    parts = re.split(
+        r"(?:(?<!\s)\s++)?,\s*(?:or\s+)?|(?<!\s)\s++or\s+",
+        re.sub(r'"[^"]*"', lambda m: re.sub(r"[ ,]", _hidden, m[0]), words),
+    )
     return [part.replace("\x00", " ").replace("\x01", ",") for part in parts]
 
 

@@ -94,7 +94,7 @@ KINDS = {
     "drug er": ("Drug",),
 }
 """The first seven letters of a kind of record, and where concepts of it belong."""
-ALONE = re.compile(r"[ ,]*\(?(?:without|no) descendants\)?$", re.I)
+ALONE = re.compile(r"(?:(?<![ ,])[ ,]++)?\(?(?:without|no) descendants\)?$", re.I)
 DEATH = re.compile(r"(?:a |the )?death|(?:a |the )?death (?:from|of) (?P<cause>.+)|of (?P<of>.+)", re.I)
 FILLER = re.compile(
     r"(?:[\s,;:]|(?:and|but|please|thanks|thank you|hello|hi|ok|okay|yes|then|"

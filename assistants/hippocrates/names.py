@@ -26,7 +26,7 @@ _LEAST = 0.15
 """What scores less shares too little with the query to be offered."""
 _STOP = frozenset("a an and as at by due for from in into nos of on or other the to unspecified with".split())
 _TAGS = re.compile(
-    r"\s*\((?:disorder|finding|procedure|morphologic abnormality|situation|event|observable entity|substance|product|"
+    r"(?:(?<!\s)\s++)?\((?:disorder|finding|procedure|morphologic abnormality|situation|event|observable entity|substance|product|"
     r"clinical drug|regime/therapy|medicinal product|organism|person|body structure|specimen|assessment scale)\)\s*$",
     re.IGNORECASE,
 )

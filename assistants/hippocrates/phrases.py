@@ -228,7 +228,7 @@ CLOSED: list[tuple[re.Pattern[str], _Read]] = [
         rf"(?:remove|drop|delete|forget) the (?P<slot>{'|'.join(_SLOTS)})(?: (?:limit|restriction|rule))?",
     ),
     *_phrases(lambda m: [Died()], r"who died(?! of\b)"),
-    *_phrases(_persons, rf"(?:(?:all|the) )?(?:(?:adult|female|male) )*(?:{ANY_PERSON})"),
+    *_phrases(_persons, rf"(?:(?:all|the) )?(?:(?:adult|female|male) ){{0,9}}(?:{ANY_PERSON})"),
     *_phrases(
         lambda m: [Mark("instead")],
         rf"instead(?: of (?:{TIME}|{N}(?: days)?)(?! ?(?:mg|ml)\b))?",

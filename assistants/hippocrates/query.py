@@ -39,7 +39,7 @@ _SEPARATOR = re.compile(
     r"\b(?:and|as\s+well\s+as|plus)\b|&|\b(?P<other>with|take|takes|taking|took|using|after|before|on|but|also|both|who)\b",
     re.IGNORECASE,
 )
-_NUMBER = r"(?P<number>\d{1,3}(?:[ ,.]\d{3})+|\d+(?:\.\d+)?)\s*(?P<unit>k|thousand|m|million)?"
+_NUMBER = r"(?P<number>\d{1,3}(?:[ ,.]\d{3})+|\d+(?:\.\d+)?)(?:\s*(?P<unit>k|thousand|m|million))?"
 _SIZE = re.compile(
     rf"\b(?:(?:with|of|having|have|has)\s+)?(?:at\s+least|more\s+than|over|a\s+minimum\s+of|minimum|no\s+fewer\s+than|>=?)\s*{_NUMBER}\s+"
     r"(?P<who>patients|cases|persons|people|individuals|subjects|lives)\b(?P<having>\s+(?:with|having|who|on|taking|using|diagnosed))?",

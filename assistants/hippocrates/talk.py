@@ -45,7 +45,7 @@ _TABLE = r"(?:\w+\.)?(?:person\b|concept\b|\w+_\w+|\*)"
 """A table as SQL names it: the bare words among those of a CDM mean something else here ("death", "observation")."""
 _THANKS = (
     r"(?:many )?thanks?(?: you)?|thx|cheers|great|perfect|excellent|wonderful|super|nice|good job|well done|"
-    r"(?:(?:that|this|it|you)(?:'s| is| was|'ve been| have been| were)? )?(?:(?:very|really|so|most) )*"
+    r"(?:(?:that|this|it|you)(?:'s| is| was|'ve been| have been| were)? )?(?:(?:very|really|so|most) ){0,9}"
     r"(?:helps?|helped|helpful|useful|interesting|kind|good to know)(?: me)?"
 )
 _PHRASES: dict[WishKind, tuple[str, ...]] = {

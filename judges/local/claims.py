@@ -64,8 +64,8 @@ def observe(case: Case) -> tuple[Claims, float]:
 @lru_cache(maxsize=16)
 def read_reply(case: Case) -> ReplyReading:
     """Read the reply of a case. Cached, since two judges and the refiner read the same case."""
+    language.check_english(case.draft)
     draft = normalise(case.draft)
-    language.check_english(draft)
     judged_sentences = tuple(_judge_sentences(case, list(sentences(draft))))
     statements = [one.lowered for one in judged_sentences]
     is_taken_back = any(map(phrases.takes_back, statements))

@@ -5,18 +5,19 @@ classifier.py  learned weights, over the message as a whole and over each senten
                what was said before it. A high margin is an emergency, a lower one a concern; where the margin is far below 0,
                explicit words are only a concern. After an earlier message that told of danger, words of means, method or farewell
                fire as well; that one never fires again
-programs.py    what a program wrote is not weighed: in it only explicit words count. One that merely asks for another try has
-               nothing new to say, and what the person said before it still holds
+programs.py    what a program wrote is not weighed: in it, and in what it quotes, only explicit words count. One that merely asks
+               for another try has nothing new to say, and what the person said before it still holds
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 from operator import attrgetter
 from typing import Literal, cast
 
 from judges.case import EARLIER_TURNS, Case
+from judges.letters import fold_look_alikes
 from judges.local import classifier, explicit, language, programs
 from judges.local.classifier import Window
 from judges.local.spelling import KEYWORDS, SpelledText, Speller, load_spelling
@@ -46,6 +47,9 @@ _PARAGRAPH_END = re.compile(r"(?<![\s.!?;…])[^\S\n]*\n(?:\s*\n\s*|\s*(?=[A-ZÀ
 _NO_SIGN = Crisis(signs=[])
 _TAG = re.compile(r"</?[A-Za-z][\w:-]{0,30}(?:\s[^<>]{0,300})?/?>")
 """Markup: its names are no words of the person's, though `script` and `title` are words of stories and films."""
+_MARKUP_SIGNS = str.maketrans('<>"=/', ".....")
+Seen = tuple[tuple[str, int, int] | None, float]
+"""The kind of a danger and where the words for it begin and end, and how sure it is that there is an emergency."""
 
 
 def observe(case: Case) -> tuple[Crisis, float]:
@@ -58,19 +62,57 @@ def observe(case: Case) -> tuple[Crisis, float]:
         Unreadable: Nothing was found, and the message is not English.
     """
     text, before = _newest_message(case)
-    prose = _TAG.sub(
-        lambda tag: " " * len(tag[0]), text
-    )  # of the same length, so that places in it are places in the text
-    match, is_program = explicit.find_danger(prose), programs.is_program(text)
-    message, window = _weigh_message(prose)
+    plain = fold_look_alikes(text)
+    is_program = programs.is_program(plain)
+    readings = dict.fromkeys(_TAG.sub(write, plain) for write in (_blank, _part))
+    seen = [_observe_reading(one, before, is_program) for one in readings]
+    places, score = max([*seen, *_observe_quotes(plain)] if is_program else seen, key=_strength)
+    if places is not None:
+        kind, start, end = places
+        return _sign(kind, text[start:end], text), score
+    if not is_program:
+        language.check_english(text)
+    return _NO_SIGN, score
+
+
+def _strength(seen: Seen) -> tuple[bool, float]:
+    return seen[0] is not None, seen[1]
+
+
+def _observe_quotes(text: str) -> Iterator[Seen]:
+    """Yield explicit words of danger that a program quotes, each quote read by itself, if nothing learned speaks against them.
+
+    The program's own words take danger back: a prompt has a history, guidelines, a title.
+    """
+    for start, end in programs.quoted_words(text):
+        quote = text[start:end]
+        match = explicit.find_danger(quote)
+        if match is not None and not match.is_hint:
+            _, window = _weigh_message(quote)
+            if window is not None and window.margin >= DOUBT_MARGIN:
+                yield (match.kind, start + match.start, start + match.end), 1.0
+
+
+def _blank(tag: re.Match[str]) -> str:
+    """Write spaces in place of markup. Of the same length, so that places in a reading are places in the message."""
+    return " " * len(tag[0])
+
+
+def _part(tag: re.Match[str]) -> str:
+    """Write markup as sentences: what stands between angle brackets, or in an attribute, may be all that somebody says."""
+    return tag[0].translate(_MARKUP_SIGNS)
+
+
+def _observe_reading(text: str, before: Sequence[str], is_program: bool) -> Seen:
+    """Look for danger in one reading of the newest message: without its markup, or with the words in that."""
+    match = explicit.find_danger(text)
+    message, window = _weigh_message(text)
     hint = match if match is not None and match.is_hint and not is_program else None
     if match is not None and not match.is_hint:
         is_doubtful = not is_program and window is not None and window.margin < DOUBT_MARGIN
-        return _sign(match.kind, text[match.start : match.end], text), CONCERN_SCORE if is_doubtful else 1.0
+        return (match.kind, match.start, match.end), CONCERN_SCORE if is_doubtful else 1.0
     if window is None or is_program:
-        if not is_program:
-            language.check_english(text)
-        return _NO_SIGN, 0.0
+        return None, 0.0
     model = classifier.load("emergency")
     words = message.tokens[window.start : window.end]
     window_to_quote, score = window, classifier.to_score(window.margin - EMERGENCY_MARGIN)
@@ -84,14 +126,13 @@ def observe(case: Case) -> tuple[Crisis, float]:
     ):
         kind, window_to_quote, score = after_crisis
     if kind is None and hint is not None:
-        return _sign(hint.kind, text[hint.start : hint.end], text), CONCERN_SCORE
+        return (hint.kind, hint.start, hint.end), CONCERN_SCORE
     if kind is None:
-        language.check_english(text)
-        return _NO_SIGN, score
+        return None, score
     quote = message.quote(window_to_quote.start, window_to_quote.end)
-    quote = quote if quote in prose else quote.removesuffix(".")  # a full stop that ends a line
-    start = max(0, prose.find(quote))
-    return _sign(kind, text[start : start + len(quote)], text), score
+    quote = quote if quote in text else quote.removesuffix(".")  # a full stop that ends a line
+    start = max(0, text.find(quote))
+    return (kind, start, start + len(quote)), score
 
 
 def _newest_message(case: Case) -> tuple[str, list[str]]:
@@ -185,6 +226,7 @@ def _check_aftermath(earlier: Sequence[str], words: Sequence[str], window: Windo
 
 def _danger_kind(text: str) -> str | None:
     """Return the kind of danger that a message tells of, surely or not."""
+    text = fold_look_alikes(text)
     if (match := explicit.find_danger(text)) is not None:
         return match.kind
     message, window = _weigh_message(text)

@@ -25,7 +25,7 @@ END = "."
 LAUGH = "haha"
 """The token for laughter."""
 _TOKEN = re.compile(
-    rf"[^\W_][^\W_'’‘ʼ`´{INVISIBLE}\u0300-\u036f]*+(?>(?:['’‘ʼ`´@$!{INVISIBLE}\u0300-\u036f]++[^\W_]++){{0,99}})|(?>(?:[!?;\n…]|[.:](?!\d))+)|[😂🤣😅😆😹]"
+    rf"[^\W_ʼ][^\W_'’‘ʼ`´{INVISIBLE}\u0300-\u036f]*+(?>(?:['’‘ʼ`´@$!{INVISIBLE}\u0300-\u036f]++[^\W_]++){{0,99}})|(?>(?:[!?;\n…]|[.:](?!\d))+)|[😂🤣😅😆😹]"
 )
 _APOSTROPHE = re.compile("['’‘ʼ`´]")
 _THRICE = re.compile(r"([^\W\d_])\1{2,}")
@@ -249,7 +249,7 @@ def _fold(token: str) -> str:
     if not word.isascii():
         word = fold(word)
     word = _APOSTROPHE.sub("", word)
-    if not word.isalpha() and not word[0].isdigit():
+    if not word.isalpha() and not word[:1].isdigit():
         word = word.translate(LEET)
     return _THRICE.sub(r"\1", word)
 

@@ -1,14 +1,19 @@
-"""Is a user message written by a program: a prompt for retrieval, a title or follow-ups, an error that asks for another try?"""
+"""Is a user message written by a program: a prompt for retrieval, a title or follow-ups, an error that asks for another try?
+
+And what does it quote of people's words?
+"""
 
 import re
+from collections.abc import Iterator
+from itertools import chain, islice
 
 _SPEAKERS = "user|human|assistant|ai|bot|system|client|customer|player"
 _PARTS = "question|query|context|passage|answer|observation|thought|action|task|input|output|format|constraints|labels"
 _MARKS = re.compile(
     "|".join(
         (
-            r"^\s*(?:#{2,}|```|-{3,}|={3,}|<\w[^>\n]{0,60}>)",
-            rf"^\s*\[?(?:{_SPEAKERS}|{_PARTS}|guidelines|instructions?|transcript|history|documents?)\]? ?[:>=]",
+            r"^[^\S\n]*(?:#{2,}|```|-{3,}|={3,}|<\w[^>\n]{0,60}>)",
+            rf"^[^\S\n]*\[?(?:{_SPEAKERS}|{_PARTS}|guidelines|instructions?|transcript|history|documents?)\]? ?[:>=]",
             r"\{\s*\"\w|\"\w+\"\s*:|\[\]|\b(?:json|yaml|regex|schema|csv)\b|\btraceback\b|\bexit code\b",
             r"\b(?:at most|exactly|only|up to|no more than|max(?:imum)?) \d+ (?:words|lines|tokens|characters|sentences|tags)\b",
             r"\b(?:do not|don't|never|no) (?:answer it|explain|explanation|preamble|prose|other text|quotation marks|code fence)\b",
@@ -32,6 +37,24 @@ def is_program(text: str) -> bool:
     """Tell whether a text looks like a program's, in which a person's words may be quoted."""
     part = text if len(text) <= 2 * MAX_CHARS else text[:MAX_CHARS] + text[-MAX_CHARS:]
     return is_retry(text) or len(_MARKS.findall(part)) >= MIN_MARKS
+
+
+_QUOTED = (
+    re.compile(
+        r"^[^\w\n]{0,8}(?:user|human|client|customer|patient|player|question|query|input|message|follow[ -]?up(?: input)?)"
+        r"[^\w\n]{0,4}[:>][ \t]{0,4}\n?([^\n]{1,2000})",
+        re.IGNORECASE | re.MULTILINE,
+    ),
+    re.compile(r"<[A-Za-z][\w-]{0,30}>([^<>]{1,2000})</"),
+)
+"""What stands behind a name, and within a tag."""
+MAX_QUOTES = 50
+"""Quotes of a program that are read."""
+
+
+def quoted_words(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where a program's text quotes what a person may have written: the words around it are about other things."""
+    return islice((quote.span(1) for quote in chain(*(pattern.finditer(text) for pattern in _QUOTED))), MAX_QUOTES)
 
 
 def is_retry(text: str) -> bool:

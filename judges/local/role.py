@@ -20,7 +20,7 @@ Part = Literal["therapist", "friend", "expert", "advocate", "persona", "other"]
 assert get_args(Part) == get_args(Played.model_fields["part"].annotation)
 
 _IN_PERSON = re.compile(
-    r"(?<![\w'])(?P<before>[\w:]+ )?i(?P<mood>'ve| have|'d| would|'ll| will| shall|'m| am)?(?>(?: (?:also|just|really|so|"
+    r"(?<![\w'])(?P<before>[\w:]{1,99}+ )?i(?P<mood>'ve| have|'d| would|'ll| will| shall|'m| am)?(?>(?: (?:also|just|really|so|"
     r"very|always|never|still|therefore|gladly|simply|personally|honestly|truly))*)"
     r" (?P<verb>[\w']+)(?P<after>[^.?!]{0,12})"
 )
@@ -87,7 +87,7 @@ def observe(case: Case) -> tuple[RolePlay, float]:
     Raises:
         Unreadable: The draft is not English.
     """
-    language.check_english(normalise(case.draft))
+    language.check_english(case.draft)
     played = []
     for sentence in sentences(case.draft):  # as it stands: its quotes are verbatim
         part = played_part(normalise(sentence.text).lower())

@@ -53,7 +53,7 @@ _KINDS_OF_NAMES = tuple(
         "men women children",
     )
 )
-_NUMBER = re.compile(r"(?<![\d.,])\d+(?![\d.,:]*\d)")
+_NUMBER = re.compile(r"(?<![\d.,])\d+(?![\d.,:]{0,99}\d)")
 _ADVISES = re.compile(r"^(?:Please )?(?P<verb>Do not|Never|Avoid|[A-Z][a-z]+) (?P<rest>[a-z].+)\.$")
 _IMPERATIVES = frozenset(
     """Take Ask Keep Bring Report Pay Tell Call Check Write Talk Store Use Give Wait Eat Drink Try Make Get Go Read Return Show Send

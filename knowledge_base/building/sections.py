@@ -8,6 +8,7 @@ sentences. No word is lost: what stands above a section is in its title.
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from knowledge_base.building.document import Block, Document
 from knowledge_base.building.slug import document_slug, section_id
@@ -183,7 +184,7 @@ _BREAKS = (
     r"\s+",
 )
 """Where a text may be divided, the best places first."""
-_TABLE = re.compile(r"((?:.*\n)*?\|.*\|\n\|(?: ?:?-+:? ?\|)+)\n((?:\|.*\|(?:\n|\Z))+)")
+_UNDER_HEAD = re.compile(r"\|(?: ?:?-+:? ?\|)+")
 
 
 def split_text(text: str, max_tokens: int) -> list[str]:
@@ -191,11 +192,19 @@ def split_text(text: str, max_tokens: int) -> list[str]:
     limit = max_tokens * BYTES_PER_TOKEN - 2
     if _size(text) <= limit:
         return [text] if text.strip() else []
-    if table := _TABLE.fullmatch(text.strip()):
-        head = table[1] + "\n"
-        if (rest := max_tokens - estimate_tokens(head) - 1) > max_tokens // 2:
-            return [head + rows for rows in _split_at(table[2].rstrip("\n"), (r"\n", *_BREAKS[3:]), rest)]
+    head, rows = _split_table(text.strip())
+    if rows and (rest := max_tokens - estimate_tokens(head) - 1) > max_tokens // 2:
+        return [head + part for part in _split_at(rows, (r"\n", *_BREAKS[3:]), rest)]
     return _split_at(text, _BREAKS, max_tokens)
+
+
+def _split_table(text: str) -> tuple[str, str]:
+    """Divide a text that ends with a table: up to the line under the table's head, and its rows; they are empty if none does."""
+    lines = text.split("\n")
+    rows = list(takewhile(lambda line: len(line) > 1 and line[0] == line[-1] == "|", reversed(lines)))
+    first = len(lines) - len(rows)
+    under = next((n for n in range(first + 1, len(lines) - 1) if _UNDER_HEAD.fullmatch(lines[n])), len(lines))
+    return "\n".join(lines[: under + 1]) + "\n", "\n".join(lines[under + 1 :])
 
 
 def _split_at(text: str, breaks: Sequence[str], max_tokens: int) -> list[str]:

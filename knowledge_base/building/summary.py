@@ -10,7 +10,9 @@ LONGEST = 600
 """Characters of any draft summary; the chatbot is shown those of all sections."""
 _LONGEST_EXTRACT = 320
 _SENTENCE = re.compile(r"(?<=[.!?…。！？])(?<!\b[A-Z]\.)(?<!\b[eg]\.[gn]\.)(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bDr\.)\s+")
-_MARKUP = re.compile(r"\*\*|__|`+|^\s*(?:[-*+>#]+|\d{1,3}[.)])\s+|\[(?=[^\]]*\]\()|(?<=[^\]])\]\([^)]*\)", re.M)
+_MARKUP = re.compile(
+    r"\*\*|__|`+|^[^\S\n]*(?:[-*+>#]+|\d{1,3}[.)])\s+|\[(?=[^\]]{0,200}\]\()|(?<=[^\]])\]\([^)]{0,300}\)", re.M
+)
 _ABOUT_ITSELF = re.compile(
     r"(?:last )?(?:updated|reviewed|published|version|copyright|©)\b|see also\b|page \d", re.IGNORECASE
 )
@@ -42,7 +44,7 @@ def shorten(text: str, longest: int) -> str:
 def _prose(text: str) -> list[str]:
     """Return the paragraphs and list items of a text without markup; headings and tables are none."""
     lines = [line for line in text.split("\n\n") if not line.startswith(("#", "|", "```"))]
-    parts = [part for line in lines for part in re.split(r"\n(?=\s*(?:[-*+]|\d{1,3}[.)])\s)", line)]
+    parts = [part for line in lines for part in re.split(r"\n(?=[^\S\n]*(?:[-*+]|\d{1,3}[.)])\s)", line)]
     return [plain for part in parts if (plain := " ".join(_MARKUP.sub("", part).split())) and "|" not in plain]
 
 

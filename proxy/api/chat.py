@@ -7,6 +7,7 @@ chat ── read                       as far as the request can be
           └── respond             as JSON, or streamed (respond.py)
 """
 
+import asyncio
 import re
 import secrets
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ from proxy.api.service import SERVICE, Service
 from proxy.config.chatbot_settings import FilterMode
 from proxy.state.conversation import Conversation, Identity
 from proxy.state.conversation_store import recall
+from proxy.state.heard import blank_heard, writer_key
 from proxy.telemetry.logs import FIELDS
 from proxy.tenants.access import Access, requested_filter
 from proxy.turn.chatbot import Chatbot
@@ -37,15 +39,19 @@ from proxy.turn.evidence import read_request_evidence
 from proxy.turn.inputs import Turn
 from proxy.turn.results import TurnResults
 from proxy.turn.stream_gate import StreamGate
-from proxy.turn.turn import as_emergency
+from proxy.turn.task_prompt import TaskPrompt, asked_form
+from proxy.turn.turn import as_concern, as_emergency
 from proxy.wire.errors import ApiError, BadRequest, ModelNotFound, NotJson
+from proxy.wire.lenient_json import read_leniently, repeats_a_key
 from proxy.wire.messages import ChatRequest, read_chat_request, read_json
-from proxy.wire.user_texts import find_user_texts, read_json_leniently
+from proxy.wire.user_texts import find_user_texts
 
 log = structlog.get_logger()
 
 LONG_BODY, MANY_QUOTES = 1_000_000, 10_000
 """Bytes of a body, and quotation marks in it, from which reading it takes some 20 ms."""
+LONG_BROKEN_BODY = 20_000
+"""Bytes from which a body that is read leniently is long: it takes some 5 ms for this many."""
 _GENERATED_ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -71,6 +77,8 @@ class Incoming:
     """The user's earlier messages, oldest first."""
     fault: Exception | None
     """What is wrong with it."""
+    task: TaskPrompt | None = None
+    """What a chat application asks for, where no person does."""
 
     def reduce(self) -> "Incoming":
         """Return what an emergency reply takes of it."""
@@ -87,8 +95,11 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
         return await _pass_through(service, incoming)
     alarm = Review()
     if incoming.filter == "on":
-        case = emergency_case(incoming.user_message, incoming.earlier)
-        alarm = await incoming.bot.filter.check_emergency_locally(case)
+        task = await _read_task(service, incoming)
+        said = incoming.user_message if task is None else task.unheard
+        alarm = await incoming.bot.filter.check_emergency_locally(emergency_case(said, incoming.earlier))
+        if task is not None:
+            incoming, alarm = replace(incoming, task=task), as_concern(alarm)
     try:
         return await _serve(service, incoming, alarm)
     except ApiError as error:
@@ -111,13 +122,15 @@ async def _read(service: Service, request: web.Request, dialect: Dialect) -> Inc
         refuse_forms(request, service.keys)
         data = await offload.run_in_thread_if(_is_long(raw), read_json, raw)
     except (BadRequest, NotJson) as error:
-        data = await offload.run_in_thread_if(_is_long(raw), read_json_leniently, raw)
-        fault = error
+        data, fault = await _read_leniently(raw), error
         if not isinstance(data.get("model"), str) or data["model"] not in service.chatbots:
             raise
     bot = _chatbot(service, access, data)
     if fault is None:
+        repeated = repeats_a_key(raw, data)
         data, readable, fault = await dialect.parse(data, access.key_id)
+        if repeated:
+            _, readable, _ = await dialect.parse(await _read_leniently(raw), access.key_id)
     else:
         data = readable = dialect.parse_leniently(data)
     mode = bot.settings.filter
@@ -134,6 +147,27 @@ async def _read(service: Service, request: web.Request, dialect: Dialect) -> Inc
 def _is_long(raw: bytes) -> bool:
     """Tell whether reading a body takes long: one of many small parts, or of long texts."""
     return len(raw) > LONG_BODY or raw.count(b'"') > MANY_QUOTES
+
+
+async def _read_leniently(raw: bytes) -> Body:
+    """Read a body that decoders refuse, or lose words of; a long one beside the event loop."""
+    return read_leniently(raw) if len(raw) < LONG_BROKEN_BODY else await asyncio.to_thread(read_leniently, raw)
+
+
+async def _read_task(service: Service, incoming: Incoming) -> TaskPrompt | None:
+    """Return what a chat application asks for about a conversation that it quotes; None: a person asks."""
+    text, user = incoming.user_message, incoming.data.get("user")
+    answer = asked_form(text, incoming.data.get("response_format"))
+    if answer is None:
+        return None
+    writer = writer_key(incoming.access.key_id, user if isinstance(user, str) else "")
+    try:
+        marks = await service.conversations.heard(writer)
+    except Exception as error:  # nobody can tell now: what is quoted counts as not heard
+        log.warning("marks of emergencies not read", error=type(error).__name__)
+        marks = ()
+    unheard = blank_heard(writer, text, marks)
+    return TaskPrompt(answer, unheard, quotes_heard=unheard != text)
 
 
 async def _pass_through(service: Service, incoming: Incoming) -> web.StreamResponse:
@@ -223,6 +257,7 @@ async def _begin_turn(
         stream_gate=_open_stream_gate(bot, chat_request, incoming.filter),
         principal=Principal(access.key_id, chat_request.user or "", access.permissions),
         documents=documents,
+        task=incoming.task,
         tool_messages=tool_messages,
         ledger=ledger,
     )

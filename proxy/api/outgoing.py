@@ -7,8 +7,8 @@ from models.engine import Body
 
 TIERS = ("auto", "default", "fast", "flex", "priority", "scale")
 _FINGERPRINT = re.compile(r"(?:fp_)?[0-9a-f]{1,32}")
-ENDS = ("stop", "length", "content_filter")
-"""Why a model stopped, whether or not it called a tool."""
+CUT_OFF = ("length", "content_filter")
+"""Why a model stopped within its answer, whether or not that calls a tool."""
 
 
 def upstream_fields(upstream: Body) -> Body:
@@ -29,7 +29,7 @@ def finish_reason(given: Any, message: Body) -> str:
         given: The upstream's finish_reason; None: its text was replaced.
         message: The message that is delivered.
     """
-    if given in ENDS:
+    if given in CUT_OFF:
         return str(given)
     if message.get("tool_calls"):
         return "tool_calls"

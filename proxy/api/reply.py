@@ -60,7 +60,7 @@ def choice(turn: Turn, delivery: Delivery, index: int) -> Body:
     message: Body = {"role": "assistant", "content": text, "refusal": None, **tool_calls.fields(delivery.calls)}
     # A client that waits for a document or a call is told that this is none.
     programmed = turn.request.wants_json or turn.request.tools or turn.request.functions
-    if delivery.refused or (programmed and delivery.text_outcome == "fallback"):
+    if delivery.refused or (programmed and delivery.text_outcome == "fallback" and turn.task is None):
         message["refusal"] = turn.fallback
     elif text is None:
         # A refusal in the model's own words has been judged by nobody.

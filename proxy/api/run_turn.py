@@ -17,7 +17,7 @@ from proxy.telemetry.logs import FIELDS
 from proxy.traces.trace import Trace
 from proxy.turn.actions import act
 from proxy.turn.inputs import Turn
-from proxy.turn.remember import remember
+from proxy.turn.remember import remember, remember_danger
 from proxy.turn.results import Answer, Delivery
 from proxy.turn.trace_builder import build_failure_trace, build_trace, with_shadow
 from proxy.turn.turn import take_turn
@@ -38,6 +38,7 @@ async def run_turn(service: Service, request: web.Request, turn: Turn, identity:
         answer = await take_turn(turn, limit_s)
         answer = await act(service.actions, service.conversations, turn, identity, answer)
         with turn.step("remember"):
+            await remember_danger(service.conversations, turn)
             warnings_added = await remember(service.conversations, turn, identity, answer)
         completion = reply.completion(turn, answer, expose=service.config.expose == "caf")
         messages = [choice["message"] for choice in completion["choices"]]

@@ -11,6 +11,7 @@ import structlog
 from cachetools import TTLCache
 
 from proxy.state.conversation import Conversation, Identity
+from proxy.state.heard import MAX_MARKS
 from proxy.traces.trace import Recognition
 
 log = structlog.get_logger()
@@ -44,6 +45,12 @@ class ConversationStore(Protocol):
         Raises:
             Exception: Nobody can tell now; it is not to be done.
         """
+
+    async def add_heard(self, writer: bytes, marks: Sequence[str]) -> None:
+        """Keep the marks of messages in which danger was heard (heard.py), the newest of a writer."""
+
+    async def heard(self, writer: bytes) -> Sequence[str]:
+        """Return the marks of a writer's messages in which danger was heard."""
 
     async def forget(self, conversation_id: str) -> int:
         """Delete a conversation's states, of any key; return the number of entries."""
@@ -91,15 +98,17 @@ class LocalConversations:
     def __init__(self, max_turns: int, max_age_s: float) -> None:
         self._states: TTLCache[bytes, Conversation] = _cache(max_turns, max_age_s)
         self._claims: TTLCache[bytes, bool] = _cache(max_turns, max_age_s)
+        self._heard: TTLCache[bytes, list[str]] = _cache(max_turns, max_age_s)
         self.failures = 0
 
     def limit(self, max_turns: int, max_age_s: float) -> None:
         """Set the bounds: what is over them goes. If they differ from those before, the ages of states begin anew."""
-        states, claims = _cache(max_turns, max_age_s), _cache(max_turns, max_age_s)
+        states, claims, heard = (_cache(max_turns, max_age_s) for _ in range(3))
         if (states.maxsize, states.ttl) != (self._states.maxsize, self._states.ttl):
             states.update(self._states)  # the longest unused first
             claims.update(self._claims)
-            self._states, self._claims = states, claims
+            heard.update(self._heard)
+            self._states, self._claims, self._heard = states, claims, heard
 
     def __len__(self) -> int:
         return len(self._states)
@@ -117,6 +126,12 @@ class LocalConversations:
         first = key not in self._claims
         self._claims[key] = True
         return first
+
+    async def add_heard(self, writer: bytes, marks: Sequence[str]) -> None:
+        self._heard[writer] = [*dict.fromkeys((*self._heard.get(writer, ()), *marks))][-MAX_MARKS:]
+
+    async def heard(self, writer: bytes) -> Sequence[str]:
+        return self._heard.get(writer, ())
 
     async def forget(self, conversation_id: str) -> int:
         keys = [key for key, state in self._states.items() if state.id == conversation_id]

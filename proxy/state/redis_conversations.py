@@ -22,12 +22,14 @@ from models.errors import ModelSettingsError
 from proxy.config.settings import MemorySettings
 from proxy.state.conversation import Conversation
 from proxy.state.conversation_store import StateUnknown
+from proxy.state.heard import MAX_MARKS
 from proxy.wire.errors import StoreUnavailable
 
 log = structlog.get_logger()
 
 PREFIX = "caf:state:"
 CLAIMS = "caf:claim:"
+HEARD = "caf:heard:"
 _STATE = TypeAdapter(Conversation)
 MOST_CONNECTIONS = 10_000
 """As many as Redis takes by default; each lasts as long as one answer. With the library's 100, more turns at once would be told
@@ -89,6 +91,27 @@ class RedisConversations:
             return bool(await self._client.set(CLAIMS + key.hex(), b"1", px=age_ms, nx=True))
         except (RedisError, OSError, TimeoutError):
             raise StoreUnavailable from None
+
+    async def add_heard(self, writer: bytes, marks: Sequence[str]) -> None:
+        """Raises: StoreUnavailable: Redis does not answer, and the policy is `closed`."""
+        key, age_ms = HEARD + writer.hex(), max(1, round(self._max_age_s * 1000))
+        try:
+            async with self._client.pipeline(transaction=True) as together:
+                together.rpush(key, *marks)
+                together.ltrim(key, -MAX_MARKS, -1)
+                together.pexpire(key, age_ms)
+                await together.execute()
+        except (RedisError, OSError, TimeoutError) as error:
+            self._handle_failure(error)
+
+    async def heard(self, writer: bytes) -> Sequence[str]:
+        """Raises: StoreUnavailable: Redis does not answer, and the policy is `closed`."""
+        try:
+            marks = await self._client.lrange(HEARD + writer.hex(), 0, -1)
+        except (RedisError, OSError, TimeoutError) as error:
+            self._handle_failure(error)
+            return ()
+        return [mark.decode() if isinstance(mark, bytes) else mark for mark in marks]
 
     async def forget(self, conversation_id: str) -> int:
         """Raises: StoreUnavailable: Redis does not answer; with either policy."""

@@ -62,7 +62,7 @@ def redact(trace: Trace) -> Trace:
 
 def hide_texts(data: dict[str, Any]) -> dict[str, Any]:
     """Return a stored trace for whoever may not see texts: as `redact` would have stored it, and without documents and notes."""
-    calls = [{"at_ms": None} | call for call in data["calls"]]  # which older traces do not say
+    calls = [{"at_ms": None, "thoughts": ""} | call for call in data["calls"]]  # which older traces do not say
     attempts = [{"left": 0} | attempt for attempt in data["attempts"]]
     hidden = redact(view_stored(data | {"documents": [], "notes": [], "calls": calls, "attempts": attempts}))
     stored: dict[str, Any] = orjson.loads(orjson.dumps(hidden, default=vars))
@@ -131,4 +131,5 @@ def _call(call: Call) -> Call:
         error=call.error,
         attempts=call.attempts,
         at_ms=call.at_ms,
+        thoughts=_length(call.thoughts),
     )

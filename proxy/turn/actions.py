@@ -122,9 +122,7 @@ def _objection(turn: Turn, answer: Answer, code: str | None) -> str | None:
     if code is None:
         return None
     last = next((message for message in reversed(turn.request.messages) if message.is_reply), None)
-    is_confirmed = (
-        last is not None and _is_ours(turn, last) and re.search(rf"(?<!\w){re.escape(code)}(?!\w)", last.text)
-    )
+    is_confirmed = last is not None and _is_ours(turn, last) and code in re.findall(r"\w+", last.text)
     return None if is_confirmed else NOT_CONFIRMED
 
 

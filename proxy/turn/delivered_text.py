@@ -8,9 +8,16 @@ from proxy.turn.results import Delivery
 
 def delivered_text(turn: Turn, delivery: Delivery) -> str | None:
     """Return the text the user gets: the reply, a line that names its sources, and in a concern the emergency contact."""
-    text = delivery.text
-    if text is None or turn.request.wants_json or delivery.text_outcome in ("emergency", "fallback"):
+    text, task = delivery.text, turn.task
+    if (
+        text is None
+        or turn.request.wants_json
+        or (task is not None and task.is_json)
+        or delivery.text_outcome == "emergency"
+    ):
         return text
+    if delivery.text_outcome == "fallback" and task is None:
+        return text  # it names the contact itself
     if turn.cites and turn.bot.settings.citations == "shown":
         text += citations.line([title for _, title in cited_titles(turn.bot, delivery)])
     return text if delivery.concern is None else f"{text}\n\n{turn.bot.contact(turn.user_message)}"

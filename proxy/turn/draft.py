@@ -12,7 +12,6 @@ from knowledge_base import citations
 from knowledge_base.commands import has_bracket
 from models.engine import Body
 from models.errors import ModelError
-from models.request import text_of
 from models.usage import BYTES_PER_TOKEN, estimate_tokens
 from proxy.traces.trace import Attempt
 from proxy.turn import context
@@ -137,10 +136,6 @@ async def _ask(turn: Turn, body: Body, step: str, index: int | None) -> Body:
             await committing
         finally:
             committing.cancel()
-    for choice in answer["choices"]:
-        message = choice["message"]
-        if isinstance(message.get("content"), list):  # some servers write parts
-            message["content"] = text_of(message)
     return answer
 
 

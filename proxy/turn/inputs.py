@@ -14,6 +14,7 @@ from proxy.traces.trace import Recognition
 from proxy.turn.chatbot import Chatbot
 from proxy.turn.results import Retrieval, TurnResults
 from proxy.turn.stream_gate import NO_TEXT, CommittedText, StreamGate
+from proxy.turn.task_prompt import TaskPrompt
 from proxy.wire.messages import ChatRequest
 
 
@@ -42,6 +43,8 @@ class Turn:
     """Who asks."""
     documents: tuple[Source, ...] = ()
     """What the reply may rest on that stands in no knowledge base."""
+    task: TaskPrompt | None = None
+    """What a chat application asks for, where no person waits for an answer."""
     tool_messages: Mapping[int, str] = field(default_factory=dict)
     """Which messages of the request are such a document: its id by the message's place."""
     own_ids: Mapping[str, str] = field(default_factory=dict)

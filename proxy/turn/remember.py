@@ -1,11 +1,13 @@
 """What a turn leaves behind in the state of its conversation."""
 
 import asyncio
+from itertools import takewhile
 
 import structlog
 
 from proxy.state.conversation import CarriedWarning, Conversation, Identity
 from proxy.state.conversation_store import ConversationStore
+from proxy.state.heard import mark_message, writer_key
 from proxy.turn.delivered_text import delivered_text
 from proxy.turn.inputs import Turn
 from proxy.turn.results import Answer, Delivery
@@ -39,6 +41,20 @@ async def _keep(store: ConversationStore, turn: Turn, identity: Identity, answer
             # The emergency text is sent whatever else fails.
             log.error("state of an emergency not kept", error=type(error).__name__)
     return added
+
+
+async def remember_danger(store: ConversationStore, turn: Turn) -> None:
+    """Keep marks of what the user said, if danger was heard in it: a chat application may quote it in a prompt of its own."""
+    if turn.task is not None or not turn.results.emergency.alarms:
+        return
+    writer = writer_key(turn.principal.key_id, turn.principal.user)
+    messages = takewhile(lambda message: not message.is_reply, reversed(turn.request.messages))
+    said = dict.fromkeys((turn.user_message, *(message.text for message in messages if message.role == "user")))
+    try:
+        await store.add_heard(writer, [mark for text in said if (mark := mark_message(writer, text)) is not None])
+    except Exception as error:
+        # The emergency text is sent whatever else fails; without its mark a quoted message is a concern.
+        log.error("marks of an emergency not kept", error=type(error).__name__)
 
 
 def state_after(turn: Turn, identity: Identity, delivery: Delivery, reply: str | None) -> Conversation:

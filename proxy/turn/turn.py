@@ -4,7 +4,7 @@ take_turn ── emergency judge (models) ┐ concurrent: if it fires, the draft
    └── _answer ───────────────────────┘
          ├── retrieve     sections for the question (retrieval.py)
          ├── draft        (draft.py)
-         └── _settle      for each choice: hard checks (draft.py); judging, mending, refining (judging.py); its tool calls
+         └── _settle      for each choice: hard checks (draft.py); judging, completing, refining (judging.py); its tool calls
 """
 
 import asyncio
@@ -72,16 +72,19 @@ async def _answer_unless_emergency(turn: Turn) -> Answer:
             return Answer([fallback(turn, alarm.judgements)])
         _open_gate(turn)
         return add_emergency_review(turn, await _answer(turn))
-    case = emergency_case(turn.user_message, turn.earlier)
+    case = emergency_case(turn.user_message if turn.task is None else turn.task.unheard, turn.earlier)
     asking = asyncio.create_task(turn.bot.filter.judge_emergency_by_models(case, turn.ledger, alarm))
     answering = asyncio.create_task(_answer(turn))
     try:
         review = await asking
-        turn.results.emergency = review = replace(review, judgements=alarm.judgements + review.judgements)
+        review = replace(review, judgements=alarm.judgements + review.judgements)
+        turn.results.emergency = review = review if turn.task is None else as_concern(review)
         if review.verdict == "reject":
             return Answer([emergency(turn, review)])
         if review.failed_closed:
             return Answer([fallback(turn, review.judgements)])
+        if turn.task is not None and review.alarms:
+            return add_emergency_review(turn, Answer([fallback(turn)]))
         _open_gate(turn)
         return add_emergency_review(turn, await answering)
     finally:
@@ -97,6 +100,8 @@ def _open_gate(turn: Turn) -> None:
 
 
 async def _answer(turn: Turn) -> Answer:
+    if turn.task is not None and (turn.task.quotes_heard or turn.results.emergency.alarms):
+        return Answer([fallback(turn)])
     with turn.step("select"):
         retrieval = await retrieve(turn)
     if retrieval is not None:
@@ -175,6 +180,11 @@ def add_emergency_review(turn: Turn, answer: Answer) -> Answer:
 def as_emergency(alarm: Review) -> Review:
     """Return what the emergency judge said as if it had been sure: for somebody who would get no answer at all."""
     return replace(alarm, decisive=[replace(alarm.alarms[-1], verdict="reject")])
+
+
+def as_concern(alarm: Review) -> Review:
+    """Return what the emergency judge said as if it had not been sure: of words that a program quotes."""
+    return replace(alarm, decisive=[replace(j, verdict="warn") if j.verdict == "reject" else j for j in alarm.decisive])
 
 
 def emergency(turn: Turn, review: Review) -> Delivery:

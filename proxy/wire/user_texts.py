@@ -3,11 +3,11 @@
 Nothing here may fail on any shape.
 """
 
-import json
-import re
 from collections.abc import Container
-from itertools import pairwise
 from typing import Any
+from urllib.parse import unquote
+
+from proxy.wire.lenient_json import Repeated
 
 SPOKEN_IN = frozenset(("messages", "message", "input", "prompt"))
 """Fields in which some endpoint or other takes what a user says."""
@@ -15,10 +15,14 @@ OTHERS = frozenset(("assistant", "system", "developer", "tool", "function"))
 """Roles of messages that no user has written. Whatever another role is called, a person may have."""
 OTHER_ITEMS = frozenset(("function_call", "function_call_output", "reasoning"))
 """Types of items without a role, of which the same is true."""
-NOT_WRITTEN = frozenset(
-    ("role", "type", "id", "url", "data", "name", "filename", "detail", "format", "control", "status", "model")
-)
+NOT_WRITTEN = frozenset(("role", "type", "id", "detail", "format", "control", "status", "model"))
 """Last words of the names of fields that hold no sentences."""
+SELDOM_WRITTEN = frozenset(("url", "data", "name", "filename"))
+"""Last words of the names of fields that seldom do: names, addresses, and encoded files."""
+MAX_SELDOM_CHARS = 2_000
+"""Characters of a text in such a field that is read; a file has more."""
+TEXT_URLS = ("data:text/plain", "data:,", "data:;")
+"""Beginnings of data: URLs that hold text; others hold an image or a file, which may have spaces."""
 
 
 def find_user_texts(data: dict[str, Any]) -> tuple[str, list[str]]:
@@ -31,10 +35,9 @@ def find_user_texts(data: dict[str, Any]) -> tuple[str, list[str]]:
     earlier: list[str] = []
     now: list[str] = []
     for message in messages_in(data):
-        role = _role_of(message)
-        if role not in OTHERS:
+        if _is_user(message):
             now.append(_texts_in(message, NOT_WRITTEN))
-        elif role == "assistant" and _texts_in(message.get("content"), NOT_A_REPLY).strip():
+        elif _is_reply(message):
             earlier += now
             now = []
     if not now and earlier:
@@ -43,10 +46,32 @@ def find_user_texts(data: dict[str, Any]) -> tuple[str, list[str]]:
 
 
 def messages_in(data: dict[str, Any]) -> list[Any]:
-    """Return possible messages of an unvalidated request to either endpoint: objects, texts, and lists of them."""
+    """Return possible messages of an unvalidated request to either endpoint: objects, texts, and lists of them.
+
+    Of several lists, what each says since its last reply comes last.
+    """
     fields = [value for name, value in data.items() if name.strip().casefold() in SPOKEN_IN]
-    entries = [entry for value in fields for entry in (value if isinstance(value, list) else [value])]
-    return [entry for entry in entries if isinstance(entry, str | dict | list)]
+    lists = [one for value in fields for one in (value if isinstance(value, Repeated) else [value])]
+    before: list[Any] = []
+    since: list[Any] = []
+    for entries in (one if isinstance(one, list) else [one] for one in lists):
+        last = (
+            max((place for place, entry in enumerate(entries) if _is_reply(entry)), default=-1)
+            if len(lists) > 1
+            else -1
+        )
+        before += entries[: last + 1]
+        since += entries[last + 1 :]
+    return [entry for entry in (*before, *since) if isinstance(entry, str | dict | list)]
+
+
+def _is_user(message: Any) -> bool:
+    """Tell whether a user may have written a message."""
+    return _role_of(message) not in OTHERS
+
+
+def _is_reply(message: Any) -> bool:
+    return _role_of(message) == "assistant" and bool(_texts_in(message.get("content"), NOT_A_REPLY).strip())
 
 
 def _role_of(message: Any) -> str:
@@ -56,7 +81,7 @@ def _role_of(message: Any) -> str:
     return role if isinstance(role, str) else "user"
 
 
-NOT_A_REPLY = NOT_WRITTEN | {"refusal"}
+NOT_A_REPLY = NOT_WRITTEN | SELDOM_WRITTEN | {"refusal"}
 
 
 def _texts_in(value: object, passed_over: Container[str]) -> str:
@@ -71,34 +96,16 @@ def _texts_in(value: object, passed_over: Container[str]) -> str:
         elif isinstance(one, list):
             rest.extend(reversed(one))
         elif isinstance(one, dict):
-            fields = reversed(one.items())
-            rest.extend(inner for name, inner in fields if name.casefold().rpartition("_")[2] not in passed_over)
+            for name, inner in reversed(one.items()):
+                kind = name.casefold().rpartition("_")[2]
+                if kind not in passed_over:
+                    rest.append(_sentence_in(inner) if kind in SELDOM_WRITTEN and isinstance(inner, str) else inner)
     return "\n\n".join(texts)
 
 
-def read_json_leniently(raw: bytes) -> dict[str, Any]:
-    """Decode as much as possible of a body that `read_json` refuses, for the emergency judge."""
-    text = raw.decode(json.detect_encoding(raw), "replace")
-    try:
-        data = json.loads(text, strict=False)
-    except ValueError:
-        return {}
-    except RecursionError:
-        return _strings_of(text)
-    return data if isinstance(data, dict) else {}
-
-
-_STRING = re.compile(r'"((?>(?:[^"\\]++|\\.)*))"?\s*+(:?)', re.DOTALL)
-"""A string of a JSON document, and the colon behind it if it is a key. One without an end goes on to the end of the document, or
-there would be as many readings of the rest as there are quotes in it."""
-
-
-def _strings_of(document: str) -> dict[str, Any]:
-    """Return a document that is nested too deeply to be decoded as a request: all its strings, as one message."""
-    strings = _STRING.findall(document)
-    model = next((value for (key, colon), (value, _) in pairwise(strings) if key == "model" and colon), None)
-    values = ",".join(f'"{string}"' for string, colon in strings if not colon)
-    try:
-        return {"model": model, "messages": [json.loads(f"[{values}]", strict=False)]}
-    except ValueError:
-        return {}
+def _sentence_in(text: str) -> str | None:
+    """Return the text of a field that seldom holds one; None: it is no sentence, which has spaces between its words."""
+    if len(text) > MAX_SELDOM_CHARS or (text.startswith("data:") and not text.startswith(TEXT_URLS)):
+        return None
+    text = unquote(text)
+    return text if text.count(" ") > 1 else None

@@ -113,7 +113,7 @@ def sentences(text: str) -> list[str]:
 def _source_sentences(sources: Sequence[Source]) -> list[str]:
     """Return the sentences of some sections; a list is one with the line above it."""
     paragraphs = [part for source in sources for part in re.split(r"\n\s*\n", source.text)]
-    return [one for part in paragraphs for one in sentences(re.sub(r"\s*\n[-*]? *", " ", part))]
+    return [one for part in paragraphs for one in sentences(re.sub(r"(?:(?<!\s)\s*)?\n[-*]? *", " ", part))]
 
 
 def _clauses(text: str) -> Iterable[str]:
@@ -152,7 +152,7 @@ def _any_of(*alternatives: str) -> re.Pattern[str]:
 _IN_WORDS = {word: str(n) for n, word in enumerate("three four five six seven eight nine ten eleven twelve".split(), 3)}
 _WORD = re.compile(r"[^\W\d_]+(?:['’]\w+)?")
 _NEGATION = _any_of(r"\b(?:not|never|no|without|cannot|nobody|nothing|\w+n['’]t)\b")
-_BREAK = _any_of(r"\s*[;:–—]\s+(?!\d)|,\s+(?=(?:and|but|so)\b)")
+_BREAK = _any_of(r"(?:(?<!\s)\s++)?[;:–—]\s+(?!\d)|,\s+(?=(?:and|but|so)\b)")
 _PROFESSIONAL = (
     r"\b(?:doctors?|nurses?|psychiatrists?|pharmacists?|prescribers?|team|clinic|professionals?|lawyers?|advocates?|"
     r"advis[eo]rs?|dieti[ct]ians?|therapists?|social workers?|organi[sz]ations?)\b"

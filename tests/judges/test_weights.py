@@ -52,7 +52,7 @@ def test_every_built_in_judge_has_an_id() -> None:
         ("local/role.txt", {"role"}),
         ("local/patterns/de.txt", {"emergency"}),
         ("local/support.py", {"source_fidelity", "transparency"}),
-        ("sentences.py", {"source_fidelity", "transparency", "role"}),
+        ("quotes.py", {"source_fidelity", "transparency", "role"}),
         ("local/language.py", {"source_fidelity", "transparency", "role", "emergency"}),
     ],
 )

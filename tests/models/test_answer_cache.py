@@ -8,7 +8,7 @@ import pytest
 from judges.observation import Opinion
 from models.answer_cache import AnswerCache, CachingEngine, cache_hits
 from models.client import Models
-from models.errors import ModelSettingsError, UpstreamGarbled
+from models.errors import ModelSettingsError, UpstreamGarbled, UpstreamUnavailable
 from models.recording import request_key
 from models.scripted import Scripted
 from models.settings import ModelSettings
@@ -129,7 +129,7 @@ async def test_line_of_something_else_is_passed_over(file, line):
 async def test_failure_is_not_remembered(file):
     """What failed is asked again, and an error object is no answer."""
     for failure in (UpstreamGarbled("x"), {"choices": [], "error": {"message": "overloaded"}}):
-        with pytest.raises(UpstreamGarbled):
+        with pytest.raises((UpstreamGarbled, UpstreamUnavailable)):
             await ask(file, Scripted([failure]), body())
     assert file.read_text() == ""
     assert await ask(file, Scripted(["one"]), body()) == ["one"]

@@ -243,15 +243,14 @@ async def test_nobody_listens(models_at):
     [
         b"<html>busy</html>", b"", b"null", b"[1]", b'"text"', b'{"choices"', b"{}",
         b'{"choices": []}', b'{"choices": null}', b'{"choices": {"0": 1}}', b'{"choices": [1]}',
-        b'{"choices": [{"index": 0}]}', b'{"choices": [{"message": null}]}', b'{"error": {"message": "sorry"}}',
+        b'{"choices": [{"index": 0}]}', b'{"choices": [{"message": null}]}',
         b'{"choices": [{"message": {"content": "a"}}, {"index": 1}]}',
-        b'{"choices": [{"message": {"content": "a"}, "finish_reason": ["stop"]}]}',
-        b'{"choices": [{"message": {"content": "a"}, "index": [0]}]}',
+        b'{"choices": [{"message": {"content": 7}}]}',
     ],
 )  # fmt: skip
 async def test_what_is_no_completion_is_garbled(models_at, upstream, body):
     """A body of the wrong shape never reaches those who would look into it."""
-    upstream.replies = [give(body)]
+    upstream.replies = [give(body)] * 3
     ledger = Ledger()
     with pytest.raises(UpstreamGarbled):
         await ask(models_at(), ledger=ledger)

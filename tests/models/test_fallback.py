@@ -35,8 +35,11 @@ def asked(upstream):
         (cut, "UpstreamUnavailable"),
         (hang, "UpstreamTimeout"),
         (give(b"<html>Bad gateway</html>"), "UpstreamGarbled"),
+        (give({"object": "error", "message": "busy", "code": 503}), "UpstreamUnavailable"),
+        (give({"choices": [{"message": {"content": "Ha"}, "finish_reason": "error"}]}), "UpstreamUnavailable"),
+        (stream(b'data: {"choices": []}\n\n', b'data: {"text": "x", "error_code": 1}\n\n'), "UpstreamGarbled"),
     ],
-)
+)  # fmt: skip
 async def test_what_fails_is_asked_elsewhere(models, upstream, trouble, kind):
     """An outage, a rate limit or garbage; the ledger has each call under its own alias."""
     by_model(upstream, a=trouble, b=say("From b."))

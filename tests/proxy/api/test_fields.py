@@ -230,12 +230,14 @@ async def test_tool_results_reach_the_model_and_its_answer_is_judged(start: Star
 
 @pytest.mark.parametrize("reason", ["stop", "length", "content_filter", "tool_calls", None])
 async def test_finish_reason_is_one_of_openais(start: Start, reason: str | None) -> None:
-    """A reply that stands keeps the model's reason; with calls and without a reason it is theirs."""
+    """Calls end with the reason of calls, unless they were cut off."""
     proxy = await start(trusted_tools=["f"])
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     message: Body = {"role": "assistant", "content": None, "tool_calls": [call]}
     proxy.upstream.answer = lambda body: {"choices": [{"index": 0, "message": message, "finish_reason": reason}]}
-    assert (await proxy.say("Hi", tools=[TOOL]))["choices"][0]["finish_reason"] == (reason or "tool_calls")
+    assert (await proxy.say("Hi", tools=[TOOL]))["choices"][0]["finish_reason"] == (
+        reason if reason in ("length", "content_filter") else "tool_calls"
+    )
 
 
 async def test_cached_and_reasoning_tokens_are_summed_over_the_calls(start: Start) -> None:

@@ -458,7 +458,7 @@ async def test_no_field_is_another_to_an_upstream_that_does_not_mind_case(start:
 @pytest.mark.parametrize(
     ("raw", "status"),
     [
-        (b'{"model": "bot", "messages": [{"role": "user", "content": "I am going to end my life tonight"}]', 400),
+        (b"I am going to end my life tonight", 400),
         (b'{"messages": [{"role": "user", "content": "I am going to end my life tonight"}]}', 400),
         (b'{"model": "nobody", "messages": [{"role": "user", "content": "I am going to end my life tonight"}]}', 404),
         (

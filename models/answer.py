@@ -1,0 +1,164 @@
+"""Reads what an upstream answers, streamed or not: one set of rules for errors, endings, content and arguments. Pure."""
+
+import json
+from typing import Any
+
+import orjson
+
+from models.engine import Body
+from models.errors import ModelError, UpstreamGarbled, UpstreamUnavailable, error_for_status
+from models.refusal import read_refusal
+
+_ENDS = {
+    "stop": "stop", "eos": "stop", "eos_token": "stop", "end_turn": "stop", "stop_sequence": "stop",
+    "length": "length", "max_tokens": "length", "max_output_tokens": "length", "model_length": "length",
+    "tool_calls": "tool_calls", "tool_use": "tool_calls",
+    "function_call": "function_call",
+    "content_filter": "content_filter", "safety": "content_filter",
+}  # fmt: skip
+"""All endings of a usable answer: OpenAI's, and spellings of Together, TGI, Anthropic, Gemini and Mistral, in lower case.
+Others stand for failures: `error` (OpenRouter, Mistral), `abort` (vLLM, SGLang), `insufficient_system_resource` (DeepSeek)."""
+_TEXT_PARTS = (None, "text", "output_text")
+"""Types of content parts that hold a reply. Others are thoughts, references or files."""
+
+
+def as_completion(answer: object, max_choices: int | None = None) -> Body:
+    """Return an answer as the chat completion that OpenAI would have sent; what is unknown in it is kept.
+
+    Args:
+        answer: What was decoded.
+        max_choices: Choices that are read; others are left out.
+
+    Raises:
+        ModelError: It is an error, or no chat completion, or its ending is none of a usable answer.
+    """
+    if not isinstance(answer, dict):
+        raise UpstreamGarbled("answered with something other than a JSON object")
+    if (error := find_error(answer)) is not None:
+        raise error
+    choices = answer.get("choices")
+    if not isinstance(choices, list) or not choices:
+        raise UpstreamGarbled("answered without choices")
+    return {
+        **answer,
+        "choices": [_read_choice(choice, position) for position, choice in enumerate(choices[:max_choices])],
+    }
+
+
+def _read_choice(choice: Any, position: int) -> Body:
+    if not (isinstance(choice, dict) and isinstance(choice.get("message"), dict)):
+        raise UpstreamGarbled("answered with a choice that has no message")
+    index = read_index(choice.get("index"))
+    read = {**choice, "index": position if index is None else index, "message": _read_message(choice["message"])}
+    if reason := choice.get("finish_reason"):
+        end = _ENDS.get(reason.lower()) if isinstance(reason, str) else None
+        if end is None:
+            raise UpstreamUnavailable("the answer ended with an unknown finish_reason")
+        read["finish_reason"] = end
+    return read
+
+
+def _read_message(message: Body) -> Body:
+    content, refusal, function = message.get("content"), message.get("refusal"), message.get("function_call")
+    calls = message.get("tool_calls") or []
+    if not (
+        isinstance(refusal, str | None)
+        and isinstance(function, dict | None)
+        and isinstance(calls, list)
+        and all(isinstance(call, dict) for call in calls)
+    ):
+        raise UpstreamGarbled("answered with a message whose fields have wrong types")
+    read = {**message}
+    if content is not None:
+        read["content"] = content_text(content)
+    if function:
+        read["function_call"] = _read_function(function)
+    if calls:
+        read["tool_calls"] = [
+            {**call, "function": _read_function(call["function"])} if isinstance(call.get("function"), dict) else call
+            for call in calls
+        ]
+    return read
+
+
+def content_text(content: Any) -> str:
+    """Return the text of a reply's content. Parts are joined without anything between: providers split within sentences.
+
+    Raises:
+        UpstreamGarbled: It is neither a text nor a list of parts.
+    """
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
+        raise UpstreamGarbled("answered with content of a wrong type")
+    parts = [part.get("text") for part in content if part.get("type") in _TEXT_PARTS]
+    return "".join(part for part in parts if isinstance(part, str))
+
+
+def _read_function(function: Body) -> Body:
+    return {**function, "arguments": arguments_text(function["arguments"])} if "arguments" in function else function
+
+
+def arguments_text(arguments: Any) -> str:
+    """Return the arguments of a call as JSON text; some servers decode them."""
+    if isinstance(arguments, str):
+        return arguments
+    return "" if arguments is None else json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+
+
+def read_index(value: Any) -> int | None:
+    """Return an index that counts from 0 or 1, also one written as a text; None: it is no index."""
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:
+        value = int(value)
+    return value if type(value) is int and value >= 0 else None
+
+
+def find_error(body: Body) -> ModelError | None:
+    """Return the error that an answer or an event tells of, as a whole or in a choice, without the upstream's text: that may
+    quote a prompt or a key."""
+    choices = body.get("choices")
+    bodies = [body, *(choices if isinstance(choices, list) else ())]
+    error = next((one["error"] for one in bodies if isinstance(one, dict) and one.get("error")), None)
+    if error is None and body.get("object") == "error":
+        error = body
+    if error is None:
+        return None
+    status = error.get("code") if isinstance(error, dict) else None
+    if isinstance(status, int) and 400 <= status < 600:
+        code, param = read_refusal(error)
+        return error_for_status(status, code=code, param=param)
+    return UpstreamUnavailable("the answer tells of an error")
+
+
+def decode_answer(raw: bytes) -> Any:
+    """Decode JSON; None: it is none."""
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        try:
+            return mend_characters(decode_leniently(raw))
+        except ValueError:
+            return None
+
+
+def decode_leniently(raw: bytes) -> Any:
+    """Decode what orjson refuses: NaN, control characters, and half a character, which stays as it is.
+
+    Raises:
+        ValueError: It is no JSON all the same.
+    """
+    try:
+        return json.loads(raw.decode("utf-8-sig"), strict=False)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def mend_characters(value: Any) -> Any:
+    """Join the halves of characters (surrogates) in all texts of a JSON value, and replace a half without its other one."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [mend_characters(one) for one in value]
+    if isinstance(value, dict):
+        return {mend_characters(name): mend_characters(one) for name, one in value.items()}
+    return value

@@ -1,0 +1,141 @@
+"""Cuts a model's thoughts out of its reply: `<think>...</think>` and the like, which servers without a reasoning parser leave.
+
+Models think before they reply. So a reply that begins as a JSON document or a code block holds no thoughts, whatever it quotes.
+A tag in backticks is ordinary text. Of many models the prompt template writes the opening tag, and the answer holds the closing
+one alone: then all text before it is thoughts. Thoughts that are never closed go on to the end.
+"""
+
+import re
+
+from models.engine import Body
+from models.streaming import Listener
+
+_TAG = re.compile(
+    r"(?P<before>`)?(?P<tag><(?P<close1>/)?(?:think|thinking|thoughts?|reasoning|seed:think)(?:\s[^<>]{0,100})?>"
+    r"|\[(?P<close2>/)?THINK\]|◁(?P<close3>/)?think▷|<\|(?:begin|(?P<close4>end))_of_thought\|>)(?P<after>`)?",
+    re.IGNORECASE,
+)
+"""As DeepSeek, Qwen, Gemini, Seed, Magistral, Kimi and OpenThinker write them."""
+_CLOSING = ("close1", "close2", "close3", "close4")
+_UNFINISHED = re.compile(r"`?(?:[<\[◁][/|\w:]{0,20}(?:(?<=\w)\s[^<>]{0,100})?)?\Z")
+"""What may be the beginning of a tag, at the end of a text; it may be empty."""
+_WINDOW = 128
+"""Characters; no tag is longer."""
+
+
+def cut_thoughts(text: str) -> tuple[str, str, bool]:
+    """Return a reply without the model's thoughts, the thoughts, and whether all of them were opened by a tag."""
+    if _TAG.search(text) is None:
+        return text, "", True
+    cutter = ThoughtCutter()
+    cutter.feed(text, last=True)
+    return "".join(cutter.text), "".join(cutter.thoughts), not cutter.took_back
+
+
+class ThoughtCutter:
+    """Divides a text that comes in pieces, cut anywhere, into reply and thoughts."""
+
+    def __init__(self) -> None:
+        self.text: list[str] = []
+        """Pieces of the reply."""
+        self.thoughts: list[str] = []
+        self.is_closed = False
+        """Whether a closing tag has come."""
+        self.took_back = False
+        """Whether pieces of `text` turned out to be thoughts, by a closing tag without an opening one."""
+        self._unread = ""
+        self._is_cut = self._is_inside = self._is_document = False
+
+    def feed(self, piece: str, last: bool = False) -> None:
+        """Take the next piece of the text."""
+        text, at = self._unread + piece, 0
+        while (end := self._read_tag(text, at, last)) > at:
+            at = end
+        rest = len(text) if last or self._is_document else self._unfinished(text, at)
+        self._put(text[at:rest])
+        self._unread = text[rest:]
+
+    def _read_tag(self, text: str, at: int, last: bool) -> int:
+        """Read up to the end of the next whole tag; return where that is, or `at` if there is none."""
+        if self._is_document or self._may_be_document(text[at : at + _WINDOW], last):
+            return at
+        tag = _TAG.search(text, at)
+        if tag is None or (tag["before"] and tag.end() == len(text) and not last):
+            return at
+        if tag["before"] and tag["after"]:
+            self._put(text[at : tag.end()])
+            return tag.end()
+        self._put(text[at : tag.start("tag")])
+        self._is_cut = True
+        if not any(tag[name] for name in _CLOSING):
+            self._is_inside = True
+            return tag.end("tag")
+        if not self._is_inside:
+            self.took_back |= bool(self.text)
+            self.thoughts += self.text
+            self.text.clear()
+        self._is_inside, self.is_closed = False, True
+        return tag.end("tag")
+
+    def _may_be_document(self, start: str, last: bool) -> bool:
+        """Tell whether the reply begins here, as a document or as what may become one."""
+        if self._is_inside or self.text:
+            return False
+        head = start.lstrip()[:3]
+        self._is_document = head.startswith("{") or head == "```"
+        return self._is_document or (not last and head in ("", "`", "``") and len(start) < _WINDOW)
+
+    def _unfinished(self, text: str, at: int) -> int:
+        """Return where the part of a text begins that cannot be divided yet."""
+        if self._may_be_document(text[at : at + _WINDOW], False) and not self._is_document:
+            return at
+        match = _UNFINISHED.search(text, max(at, len(text) - _WINDOW))
+        tag = _TAG.search(text, at)
+        return min(match.start() if match else len(text), tag.start() if tag else len(text))
+
+    def _put(self, piece: str) -> None:
+        if self._is_inside:
+            self.thoughts.append(piece)
+            return
+        if not self.text:  # blanks between thoughts and reply belong to neither
+            piece = piece.lstrip() if self._is_cut or piece.isspace() else piece
+        if piece:
+            self.text.append(piece)
+
+
+class WithoutThoughts:
+    """Passes a streamed answer on to another listener without its thoughts."""
+
+    def __init__(self, listener: Listener, waits: bool) -> None:
+        """Args: waits: whether text may turn out to be thoughts, so that nothing is passed on before a closing tag."""
+        self._listener, self._waits = listener, waits
+        self._forget()
+
+    def _forget(self) -> None:
+        self._cutters: dict[int, ThoughtCutter] = {}
+        self._passed: dict[int, int] = {}
+        """By choice, how many pieces of its text were passed on."""
+        self._too_late = False
+        """Whether thoughts were sent. Then the rest comes with the whole answer."""
+
+    def begin(self, head: Body) -> None:
+        self._listener.begin(head)
+
+    def hear(self, index: int, piece: str) -> None:
+        cutter = self._cutters.setdefault(index, ThoughtCutter())
+        cutter.feed(piece)
+        if cutter.took_back:
+            cutter.took_back = False
+            self._too_late |= any(self._passed.values()) and not self._listener.again()
+            self._passed.clear()
+        if self._too_late:
+            return
+        for choice, one in self._cutters.items():
+            if one.is_closed or not self._waits:
+                for text in one.text[self._passed.get(choice, 0) :]:
+                    self._listener.hear(choice, text)
+                self._passed[choice] = len(one.text)
+
+    def again(self) -> bool:
+        self._forget()
+        return self._listener.again()

@@ -1,0 +1,56 @@
+"""Pure: marks of messages in which this proxy has heard danger, by which they are known again where a program quotes them.
+
+A mark is the number of a message's words, a hash of the first ones, and a hash of all. It belongs to one key and user.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from itertools import islice
+
+import orjson
+
+MAX_MARKS = 32
+"""Messages of one key and user that are known again: the newest."""
+MAX_WORDS = 500
+"""Words of a message that is known again."""
+HEAD_WORDS = 4
+"""First words of a message, whose hash tells where it may begin."""
+MAX_PLACES = 20
+"""Places of a text where a message may begin that are looked at."""
+_WORD = re.compile(r"\w+")
+
+
+def writer_key(key_id: str, user: str) -> bytes:
+    """Return the key that the marks of one user are stored under."""
+    return hashlib.blake2b(orjson.dumps(["heard", key_id, user]), digest_size=16).digest()
+
+
+def mark_message(writer: bytes, text: str) -> str | None:
+    """Return the mark of a message; None: it has no words, or too many."""
+    words = [word.casefold() for word in islice(_WORD.findall(text), MAX_WORDS + 1)]
+    if not 0 < len(words) <= MAX_WORDS:
+        return None
+    return f"{len(words)}:{_hash(writer, words[:HEAD_WORDS])}:{_hash(writer, words)}"
+
+
+def blank_heard(writer: bytes, text: str, marks: Iterable[str]) -> str:
+    """Return a text with spaces in place of the messages that it quotes word for word."""
+    places = [word.span() for word in _WORD.finditer(text)]
+    words = [text[start:end].casefold() for start, end in places]
+    heads: dict[int, list[str]] = {}
+    for mark in marks:
+        count, head, whole = mark.split(":")
+        size, head_size = int(count), min(int(count), HEAD_WORDS)
+        if head_size not in heads:
+            heads[head_size] = [_hash(writer, words[at : at + head_size]) for at in range(len(words))]
+        begins = (at for at, one in enumerate(heads[head_size]) if one == head)
+        for at in islice(begins, MAX_PLACES):
+            if _hash(writer, words[at : at + size]) == whole:
+                start, end = places[at][0], places[min(at + size, len(words)) - 1][1]
+                text = text[:start] + " " * (end - start) + text[end:]
+    return text
+
+
+def _hash(writer: bytes, words: Iterable[str]) -> str:
+    return hashlib.blake2b(" ".join(words).encode("utf-8", "replace"), key=writer, digest_size=8).hexdigest()

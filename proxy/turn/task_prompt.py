@@ -1,0 +1,126 @@
+"""Pure: a prompt by which a chat application asks for a title, tags or follow-ups of a conversation that it quotes.
+
+No person waits for the answer, and the application shows whatever comes back: a fallback message would become the chat's title.
+So the answer has the form that the prompt asks for. The prompt is known by its shape, not by an application's wording: it has a
+transcript and a form, and asks for no answer to what somebody says in it.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+TITLE = "Conversation"
+MAX_CHARS = 40_000
+"""Characters of such a prompt; it quotes a few messages."""
+MAX_INSTRUCTION_CHARS = 4_000
+"""Characters of what it says besides."""
+_TITLES = frozenset("title chattitle conversationtitle name chatname topic subject headline".split())
+_STRINGS = _TITLES | frozenset("emoji language".split())
+_LISTS = frozenset(
+    "titles tags tag labels topics categories keywords followups followup followupquestions questions suggestions "
+    "suggestedquestions queries searchqueries".split()
+)
+_QUOTED = frozenset("role content type text user assistant speaker author message messages".split())
+"""Keys of a transcript that is JSON."""
+
+_SPEAKER = (
+    r"(?:user|human|person|me|client|customer|patient|player|assistant|ai|bot|chatbot|model|system|"
+    r"benutzer|nutzer|assistent|utilisateur|usuario|asistente|utente|assistente|bruker)"
+)
+_TRANSCRIPT = re.compile(
+    rf"^[^\w\n]{{0,8}}{_SPEAKER}[^\w\n]{{0,4}}[:>\n]|[\"']role[\"'][ \t]{{0,4}}:"
+    r"|<[\w-]{0,20}(?:history|conversation|transcript|messages|dialogue?|chat|thread)[\w-]{0,20}>",
+    re.IGNORECASE | re.MULTILINE,
+)
+_TRANSCRIPT_END = re.compile(r"</[\w-]{1,40}>")
+_KEY = re.compile(r"[\"'`](\w{1,30})[\"'`](?:[ \t]{0,4}:\s{0,4}(\[?)|[ \t]{1,2}(?:key|field|property)\b)")
+_ARRAY = re.compile(r"\bjson array\b|\[[ \t]{0,4}[\"']", re.IGNORECASE)
+_TITLE_WORD = re.compile(
+    r"\b(?:titles?|titel|titre|t[ií]tulo|titolo|tittel|headline|subject line|tags?)\b", re.IGNORECASE
+)
+_ANSWERS = re.compile(
+    r"\b(?:answer|respond to|reply to)\b[^.\n]{0,40}\b(?:user|human|customer|patient|question|query|message)\b",
+    re.IGNORECASE,
+)
+"""What asks for an answer to a person, as prompts for retrieval do."""
+_LABEL_AT_END = re.compile(
+    rf"(?:^|\n)[^\w\n]{{0,8}}(?:{_SPEAKER}|answer|response|reply|output)[^\w\n]{{0,4}}$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPrompt:
+    """What a prompt asks for."""
+
+    answer: str
+    """An answer in its form that says nothing."""
+    unheard: str
+    """Its text without the messages in which this proxy has heard danger already."""
+    quotes_heard: bool
+    """Whether there are any."""
+
+    @property
+    def is_json(self) -> bool:
+        return self.answer.startswith(("{", "["))
+
+
+def asked_form(text: str, response_format: Any) -> str | None:
+    """Return an empty answer in the form that a prompt asks for; None: it is none of the kind."""
+    if len(text) > MAX_CHARS or (transcript := _TRANSCRIPT.search(text)) is None:
+        return None
+    instructions = _instructions(text, transcript.start())
+    if (
+        len(instructions) > MAX_INSTRUCTION_CHARS
+        or _ANSWERS.search(instructions)
+        or _LABEL_AT_END.search(text[-60:].rstrip())
+    ):
+        return None
+    from judges.local.programs import is_program  # a proxy without local judges loads none of them
+
+    if not is_program(text):
+        return None
+    keys = _keys_in_schema(response_format) or _keys_in(instructions)
+    if keys:
+        return json.dumps(_fill(keys)) if keys.keys() <= _names(keys) else None
+    if _ARRAY.search(instructions):
+        return "[]"
+    return TITLE if _TITLE_WORD.search(instructions) else None
+
+
+def _instructions(text: str, start: int) -> str:
+    """Return what a prompt says besides the transcript: before it, and behind its tag or in the last paragraph."""
+    ends = [end.end() for end in _TRANSCRIPT_END.finditer(text, start)]
+    behind = text[ends[-1] :] if ends else text[max(start, text.rstrip().rfind("\n\n")) :]
+    return f"{text[:start]}\n{behind}"
+
+
+def _keys_in(instructions: str) -> dict[str, bool]:
+    """Return the keys of the JSON that is asked for, and whether each holds a list."""
+    keys: dict[str, bool] = {}
+    for name, bracket in _KEY.findall(instructions):
+        if _plain(name) not in _QUOTED:
+            keys[name] = keys.get(name, False) or bool(bracket) or _plain(name) in _LISTS
+    return keys
+
+
+def _keys_in_schema(response_format: Any) -> dict[str, bool]:
+    """Return the same of a JSON schema."""
+    schema = response_format
+    for name in ("json_schema", "schema", "properties"):
+        schema = schema.get(name) if isinstance(schema, dict) else None
+    if not isinstance(schema, dict):
+        return {}
+    return {name: isinstance(kind, dict) and kind.get("type") == "array" for name, kind in schema.items()}
+
+
+def _names(keys: dict[str, bool]) -> set[str]:
+    return {name for name in keys if _plain(name) in _STRINGS | _LISTS}
+
+
+def _fill(keys: dict[str, bool]) -> dict[str, Any]:
+    return {name: [] if is_list else TITLE if _plain(name) in _TITLES else "" for name, is_list in keys.items()}
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").casefold()

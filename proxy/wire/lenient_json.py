@@ -1,0 +1,134 @@
+"""Pure: the words in a request body that is no JSON, or that names a key twice: for the emergency judge, and for nobody else.
+
+It is read token by token. Commas and numbers say nothing, what is not closed ends with the body, and no depth is too deep.
+"""
+
+import json
+import re
+from typing import Any
+
+import orjson
+
+Fields = dict[str, Any]
+
+
+class Repeated(list[Any]):
+    """The values of a key that is named more than once."""
+
+
+_TOKEN = re.compile(
+    r"(?P<opening>[{\[])|(?P<closing>[}\]])"
+    r'|(?:"(?P<double>(?>(?:[^"\\]++|\\.)*))"?'
+    r"|'(?P<single>(?>(?:[^'\\]++|\\.|'(?!\s*+[,:}\]])){0,999}))'?"
+    r"|(?P<bare>[^\s{}\[\]:,\"'][^{}\[\]:,\"]*+))\s*+(?P<colon>:?)",
+    re.DOTALL,
+)
+"""A bracket, or a string and the colon behind it if it is a key. A string without an end goes on to the end of the body, or there
+would be as many readings of the rest as there are quotes in it. Within single quotes an apostrophe is none."""
+_ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
+_ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
+_CONSTANTS: dict[str, bool | None] = {
+    "true": True,
+    **dict.fromkeys(("false", "null", "none", "nan", "infinity", "undefined")),
+}
+MAX_DEPTH = 1_000
+"""Values within each other that are told apart. What is deeper belongs to the last of them."""
+
+
+def repeats_a_key(raw: bytes, data: Fields) -> bool:
+    """Tell whether a body that was decoded may name a key twice, of which decoders keep one: it has more quotes than they kept."""
+    return b"\\u0022" in raw or raw.count(b'"') > orjson.dumps(data).count(b'"')
+
+
+def read_leniently(raw: bytes) -> Fields:
+    """Return the fields of a request body as far as they can be made out, in time linear in its length."""
+    fields: Fields = {}
+    rest: list[Any] = [_parse(_decode(raw))]
+    for one in rest:  # which grows
+        if isinstance(one, list):
+            rest += [entry for entry in one if isinstance(entry, dict | Repeated)]
+        elif "model" in one or one is not rest[0]:
+            for name, value in one.items():
+                _add(fields, name, value)
+        else:  # what stands around a body
+            rest += [value for value in one.values() if isinstance(value, dict | list)]
+    for name in ("model", "stream"):
+        if isinstance(value := fields.get(name), Repeated):
+            fields[name] = value[0]
+    return fields
+
+
+def _parse(text: str) -> Fields:
+    """Return the values of a document under their keys, all of it as the fields of one object."""
+    root: Fields = {}
+    open_values: list[tuple[Fields | list[Any], str]] = [(root, "")]
+    too_deep = 0
+    for token in _TOKEN.finditer(text):
+        value, key = open_values[-1]
+        if token.lastgroup == "opening":
+            if len(open_values) < MAX_DEPTH:
+                open_values.append(({} if token[0] == "{" else [], ""))
+            else:
+                too_deep += 1
+        elif token.lastgroup == "closing":
+            if too_deep:
+                too_deep -= 1
+            elif len(open_values) > 1:
+                _close(open_values)
+        elif token["colon"] and isinstance(value, dict):
+            open_values[-1] = value, _string(token)
+        elif (said := _value(token)) is not None:
+            _put(value, key, said)
+    while len(open_values) > 1:
+        _close(open_values)
+    return root
+
+
+def _close(open_values: list[tuple[Fields | list[Any], str]]) -> None:
+    """Put the innermost open value where it belongs, unless there is nothing in it."""
+    value, _ = open_values.pop()
+    if value:
+        _put(*open_values[-1], value)
+
+
+def _put(place: Fields | list[Any], key: str, value: Any) -> None:
+    if isinstance(place, list):
+        place.append(value)
+    else:
+        _add(place, key, value)
+
+
+def _add(fields: Fields, key: str, value: Any) -> None:
+    earlier = fields.get(key)
+    if isinstance(earlier, Repeated):
+        earlier.append(value)
+    else:
+        fields[key] = value if earlier is None else Repeated((earlier, value))
+
+
+def _value(token: re.Match[str]) -> str | bool | None:
+    """Return what a token says; None: nothing, as numbers do."""
+    bare: str | None = token["bare"]
+    if bare is not None and (constant := bare.strip().lower()) in _CONSTANTS:
+        return _CONSTANTS[constant]
+    return _string(token) if bare is None or any(map(str.isalpha, bare)) else None
+
+
+def _string(token: re.Match[str]) -> str:
+    text = token["double"] or token["single"] or token["bare"] or ""
+    if "\\" not in text:
+        return text.strip() if token["bare"] else text
+    text = _ESCAPE.sub(_unescape, text)
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # pairs of surrogates are one character
+
+
+def _unescape(escape: re.Match[str]) -> str:
+    code, other = escape.groups()
+    return chr(int(code, 16)) if code else _ESCAPED.get(other, other)
+
+
+def _decode(raw: bytes) -> str:
+    """Return the text of a body: in the encoding that JSON has, or else in the commonest one with a byte for a character."""
+    text = raw.decode(json.detect_encoding(raw), "replace")
+    others = sum(1 for character in text if character > "\x7f") if not text.isascii() else 0
+    return raw.decode("cp1252", "replace") if 2 * text.count("\ufffd") > others else text

@@ -1,0 +1,1 @@
+"""Answers in forms that upstreams are known to use, streamed and not, through every kind of chatbot."""
