@@ -5,7 +5,7 @@ cheaper one says. It is no verdict: advice that paraphrases its source too freel
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -17,7 +17,7 @@ from judges.plain_text import WORD, content, plain, sentences
 from judges.topics import topic_of
 
 MAX_CHARS = 20_000
-"""Characters of a reply, and of the message that it answers, that are read: everybody else waits meanwhile."""
+"""Characters of a reply, of the message that it answers, and of each document that are read: everybody else waits meanwhile."""
 
 
 @lru_cache(maxsize=16)
@@ -32,7 +32,11 @@ def unsupported_advice(case: Case) -> str | None:
     if len(case.draft) > MAX_CHARS or not is_mostly_words(case.draft):
         return case.draft
     draft_sentences = [(sentence, assertive_part(plain(sentence))) for sentence in sentences(case.draft)]
-    sources = [_read(source.text) for source in case.cited if source.trusted or not case.topics]
+    sources = [
+        _read(source.text[:MAX_CHARS] if source.is_document else source.text)
+        for source in case.cited
+        if source.trusted or not case.topics
+    ]
     if case.topics:
         in_context = touches_topic(f"{case.draft}\n{case.user_message[-MAX_CHARS:]}", case.topics)
         for sentence, text in draft_sentences:
@@ -54,9 +58,10 @@ def touches_topic(text: str, topics: tuple[Topic, ...]) -> bool:
     return bool(topics) and topic_of(plain(text), topics) is not None
 
 
-def sentences_with(quote: str, text: str) -> list[str]:
-    """Return the sentences of a text that hold a quote, whatever the case of its letters."""
-    return [sentence for sentence in sentences(text) if quote.strip().casefold() in sentence.casefold()]
+@lru_cache(maxsize=16)
+def sentences_on_topic(text: str, topics: tuple[Topic, ...]) -> tuple[str, ...]:
+    """Return the sentences of a text that touch a sensitive topic, without regard to the case of its letters."""
+    return tuple(sentence.casefold() for sentence in sentences(text) if touches_topic(sentence, topics))
 
 
 _ASKS_LEAVE = re.compile(
@@ -84,8 +89,8 @@ def _advises(text: str, sources: Iterable["_Source"], *, touches: bool, in_conte
 class _Source:
     """What a source says, as far as advice goes."""
 
-    advice: tuple[tuple[frozenset[str], Advice], ...]
-    """What it advises, each with all that the sentence says."""
+    advice: Mapping[tuple[str, bool], Sequence[tuple[frozenset[str], bool]]]
+    """What it advises: by verb and negation, all that the sentence says, and whether it names a condition."""
     content: frozenset[str]
     text: str
     doses: frozenset[Dose]
@@ -99,22 +104,20 @@ class _Source:
         if advice.careful:
             return advice.content <= self.content
         return any(
-            (one.verb, one.negated) == (advice.verb, advice.negated)
-            and advice.content <= sentence_content
-            and (one.negated or advice.conditional or not one.conditional)
-            for sentence_content, one in self.advice
+            advice.content <= sentence_content and (advice.negated or advice.conditional or not conditional)
+            for sentence_content, conditional in self.advice.get((advice.verb, advice.negated), ())
         )
 
 
 @lru_cache(maxsize=256)
 def _read(source: str) -> _Source:
-    parts = [*map(plain, sentences(_WRAPPED.sub(" ", source)))]
-    return _Source(
-        tuple((content(text), advice) for text in parts for advice in advice_in(text)),
-        content(plain(source)),
-        plain(source),
-        doses(source),
-    )
+    advised: dict[tuple[str, bool], dict[tuple[frozenset[str], bool], None]] = {}
+    for text in map(plain, sentences(_WRAPPED.sub(" ", source))):
+        sentence_content = content(text)
+        for one in advice_in(text):
+            advised.setdefault((one.verb, one.negated), {})[sentence_content, one.conditional] = None
+    text = plain(source)
+    return _Source({key: tuple(each) for key, each in advised.items()}, content(text), text, doses(source))
 
 
 _WRAPPED = re.compile(r"(?<!\n)\n(?=[a-zA-Z(])")

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from judges.advice import sentences_with, touches_topic, unsupported_advice
+from judges import offload
+from judges.advice import sentences_on_topic, touches_topic, unsupported_advice
 from judges.case import Case
 from judges.judge import Judge, LocalJudge
 from judges.modes import Mode
@@ -49,8 +50,10 @@ class Cascade:
         """
         judgements = list(earlier)
         for judge in self.stages[-1:] if strongest else self.stages[len(earlier) :]:
-            if judgements and self.settles(judgements[-1], case):
-                break
+            if judgements:
+                is_settled = await offload.run_in_thread_if_long(case, self.settles, judgements[-1], case)
+                if is_settled:
+                    break
             judgements.append(await judge.judge(case, ledger))
         return self.settled(judgements)
 
@@ -90,9 +93,9 @@ def is_delicate(judgement: Judgement, case: Case) -> bool:
     """Tell whether a screening lists anything, however small, in a sentence that touches a sensitive topic."""
     seen = judgement.observation
     return isinstance(seen, Screening) and any(
-        touches_topic(sentence, case.topics)
+        touches_topic(problem.quote, case.topics)
+        or any(problem.quote.strip().casefold() in one for one in sentences_on_topic(case.draft, case.topics))
         for problem in seen.problems
-        for sentence in (problem.quote, *sentences_with(problem.quote, case.draft))
     )
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from itertools import chain
 
 from judges.advice import touches_topic
@@ -219,6 +220,7 @@ def _verified(assertion: Assertion, source: Source | None, case: Case) -> Assert
     return assertion if not named or named <= doses(source.text) else _downgraded(assertion, 2)
 
 
+@lru_cache(maxsize=16)
 def _on_a_topic(case: Case) -> bool:
     return touches_topic(f"{case.draft}\n{case.user_message}", case.topics)
 

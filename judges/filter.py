@@ -72,7 +72,9 @@ class Filter:
         panel = Panel(case, ledger, None if uncalled else complete)
         first = await self._judge(panel, self._shared, own, modes, strongest)
         unknown = any(j.verdict == "unjudged" for j in first.decisive) and not first.failed_closed
-        if first.completed is not None or "default" in modes or not (unknown or self._may_improvise(first, case)):
+        if first.completed is not None or "default" in modes:
+            return self._sort(first)
+        if not unknown and not await offload.run_in_thread_if_long(case, self._may_improvise, first, case):
             return self._sort(first)
         others = [
             c

@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import import_module
+from itertools import accumulate
 from typing import Protocol
 
 import structlog
@@ -19,6 +20,7 @@ from judges.observation import OBSERVATIONS, Observation, Unreadable
 from judges.prompt import Prompt
 from judges.rules import rule_on, unreadable_rule
 from judges.verdict import Exchange, Finding, Judgement, Stage
+from knowledge_base.library import Source
 from models.client import Models
 from models.errors import ModelError, UnreadableAnswer
 from models.structured import raw_text
@@ -106,7 +108,7 @@ class LocalJudge:
     def judge_now(self, case: Case) -> Judgement:
         """Judge a case. Text the rules cannot read is unjudged."""
         started = time.perf_counter()
-        part = _readable_part(case)
+        part = readable_part(case)
         try:
             observation, score = OBSERVERS[self.name](part)
             finding = self._apply_threshold(rule_on(observation, part), score)
@@ -157,18 +159,32 @@ RULE_BY_JUDGE = {
 
 MAX_CHARS = 100_000
 """Characters of a message or a reply that local judges read, once it is normalised."""
+MAX_COMPARED = 200_000_000
+"""Characters of a reply times those of its sources that local judges read: they hold each sentence against each of the sources."""
 
 
-def _readable_part(case: Case) -> Case:
+def readable_part(case: Case) -> Case:
     """Return a case without what is too long to be read: the same one where nothing is."""
     history = case.history
     if not case.draft:  # of those in local stages, the emergency judge alone reads the history; it gets no reply
         history = tuple(replace(one, text=offload.shorten(one.text, MAX_CHARS, keep_end=True)) for one in case.history)
     user_message = offload.shorten(case.user_message, MAX_CHARS, keep_end=True)
     draft = offload.shorten(case.draft, MAX_CHARS)
-    if (history, user_message, draft) == (case.history, case.user_message, case.draft):
+    cited = _readable_sources(case.cited, MAX_COMPARED // len(draft)) if draft else case.cited
+    if (history, user_message, draft, cited) == (case.history, case.user_message, case.draft, case.cited):
         return case
-    return replace(case, history=history, user_message=user_message, draft=draft)
+    return replace(case, history=history, user_message=user_message, draft=draft, cited=cited)
+
+
+def _readable_sources(sources: tuple[Source, ...], max_chars: int) -> tuple[Source, ...]:
+    """Return the beginning of some sources: what is not read supports nothing."""
+    starts = accumulate((len(source.text) for source in sources), initial=0)
+    return tuple(
+        source
+        if start + len(source.text) <= max_chars
+        else replace(source, text=source.text[: max(0, max_chars - start)])
+        for source, start in zip(sources, starts, strict=False)
+    )
 
 
 def _local_observer(module: str) -> Callable[[Case], tuple[Observation, float]]:

@@ -1,9 +1,10 @@
 """The built-in judges of a reply, which share their calls: one screens, and what it flags one chief reads, claim by claim."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from judges import offload
 from judges.advice import touches_topic
 from judges.cascade import Cascade, find_unsupported, is_delicate
 from judges.case import Case
@@ -67,7 +68,7 @@ class Panel:
             due |= {name: called[name] for name in new_judgements if name not in due}
             if waiting.keys() <= due.keys() and (completed := await self._completed()) is not None:
                 break
-            going_on = [name for name in due if self._goes_on(due[name], stage, new_judgements)]
+            going_on = await offload.run_in_thread_if_long(self.case, self._going_on, due, stage, new_judgements)
             waiting = {name: c for name, c in waiting.items() if name not in due or name in going_on}
         reviews = [c.settled(judgements) for c in cascades if (judgements := self.judgements.get(c.name))]
         review = sum(reviews, Review())
@@ -79,7 +80,7 @@ class Panel:
         for name, cascade in called.items():
             if isinstance(cascade.stages[0], LocalJudge):
                 self.judgements[name] = [await cascade.stages[0].judge(self.case, self.ledger)]
-                if cascade.settles(self.judgements[name][0], self.case):
+                if await offload.run_in_thread_if_long(self.case, cascade.settles, self.judgements[name][0], self.case):
                     del waiting[name]
 
     async def _ask(
@@ -96,12 +97,16 @@ class Panel:
             if name not in due and name in self.judgements and _is_due(c, stage, False)
         ]
         answers = await judge.call.judge(self.case, [*due, *settled], self.ledger)
-        beyond = any(goes_beyond(j, self.case) for j in answers.values()) or find_unsupported(self.case)
+        beyond = await offload.run_in_thread_if_long(self.case, _go_beyond, answers.values(), self.case)
         names = due.keys() if beyond else due.keys() & (called.keys() | self.judgements.keys())
         answers = {name: j for name, j in answers.items() if name in names or j.verdict != "accept"}
         for name, judgement in answers.items():
             self.judgements.setdefault(name, []).append(judgement)
         return answers
+
+    def _going_on(self, due: Mapping[str, Cascade], stage: Stage, judgements: Mapping[str, Judgement]) -> Sequence[str]:
+        """Return the judges that go on to their next stage."""
+        return [name for name, cascade in due.items() if self._goes_on(cascade, stage, judgements)]
 
     def _goes_on(self, cascade: Cascade, stage: Stage, judgements: Mapping[str, Judgement]) -> bool:
         """Tell whether a judge goes on to its next stage: the strongest reads the whole reply, whatever part of it was flagged."""
@@ -118,13 +123,19 @@ class Panel:
         What touches a sensitive topic, no statement settles.
         """
         flagged = [of[-1] for of in self.judgements.values() if of[-1].verdict != "accept"]
-        if self.complete is None or not flagged or not all(_lacks_statements(j, self.case) for j in flagged):
+        if self.complete is None or not flagged:
             return None
-        if find_unsupported(self.case) or _may_touch_topic(self.case):
+        if not await offload.run_in_thread_if_long(self.case, _settled_by_statements, flagged, self.case):
             return None
         if self.others is not None and ((own := await self.others).objections or own.failed_closed):
             return None
         return self.complete()
+
+
+def _settled_by_statements(flagged: Sequence[Judgement], case: Case) -> bool:
+    """Tell whether statements settle all that judges have against a reply."""
+    lacks = all(_lacks_statements(judgement, case) for judgement in flagged)
+    return lacks and not find_unsupported(case) and not _may_touch_topic(case)
 
 
 def _lacks_statements(judgement: Judgement, case: Case) -> bool:
@@ -140,6 +151,10 @@ def _may_touch_topic(case: Case) -> bool:
 def _is_due(cascade: Cascade, stage: Stage, strongest: bool) -> bool:
     judge = cascade.stage(stage)
     return judge is not None and not (strongest and judge is not cascade.stages[-1])
+
+
+def _go_beyond(judgements: Iterable[Judgement], case: Case) -> bool:
+    return any(goes_beyond(judgement, case) for judgement in judgements) or find_unsupported(case) is not None
 
 
 def goes_beyond(judgement: Judgement, case: Case) -> bool:

@@ -16,7 +16,7 @@ MIN_QUOTE_CHARS = 12
 MAX_GAP_WORDS = 40
 """Words that an ellipsis may stand for."""
 MAX_CACHED_CHARS = 12_000
-"""Characters of a text from which results are not cached; sections are shorter."""
+"""Characters of a text up to which many results are cached; sections are shorter."""
 NEAR_RATIO = 92.0
 """rapidfuzz partial ratio (0-100) from which a text counts as quoted, in `is_near_quote`."""
 
@@ -55,7 +55,7 @@ def is_verbatim_quote(quote: str, text: str) -> bool:
             continue
         if len(" ".join(words)) < MIN_QUOTE_CHARS:
             return False
-        start = _find_words(words, source, position)
+        start = _find_words(words, text, position)
         if start is None or (number and position and not _may_skip(source[position:start])):
             return False
         position = start + len(words)
@@ -93,10 +93,26 @@ def _significant_words(text: str) -> tuple[str, ...]:
     return tuple(word for word in _space_words(text).split() if word not in _ARTICLES)
 
 
-def _find_words(words: Sequence[str], source: Sequence[str], start: int) -> int | None:
-    """Return where words stand in a row in a source, with one slip allowed in every eight; None: nowhere."""
+@cache_texts(max_texts=512, max_chars=MAX_CACHED_CHARS)
+def _places(text: str) -> dict[str, list[int]]:
+    """Return where each of the significant words of a text stands among them."""
+    places: dict[str, list[int]] = {}
+    for place, word in enumerate(_significant_words(text)):
+        places.setdefault(word, []).append(place)
+    return places
+
+
+def _find_words(words: Sequence[str], text: str, start: int) -> int | None:
+    """Return where words stand in a row among those of a text, with one slip allowed in every eight; None: nowhere."""
     allowed = max(1, len(words) // 8) if len(words) >= 4 else 0
-    for at in range(start, len(source) - len(words) + 1):
+    source, places = _significant_words(text), _places(text)
+    if any(word not in places and not _may_slip(word) for word in words):
+        return None
+    # Of more words than may be slips, one is the same: the rarest ones tell where to look.
+    rarest = sorted(enumerate(words), key=lambda each: len(places.get(each[1], ())))[: allowed + 1]
+    for at in sorted({place - offset for offset, word in rarest for place in places.get(word, ())}):
+        if not start <= at <= len(source) - len(words):
+            continue
         slips = 0
         for word, source_word in zip(words, source[at : at + len(words)], strict=True):
             if word == source_word:
@@ -111,9 +127,13 @@ def _find_words(words: Sequence[str], source: Sequence[str], start: int) -> int 
 
 def _is_slip(word: str, source_word: str) -> bool:
     """Tell whether two words may be one: long, alike from the first letter on, and at most one letter apart."""
-    if len(word) < 5 or word[0] != source_word[0] or "'" in word + source_word or not word.isalpha():
+    if not _may_slip(word) or word[0] != source_word[0] or "'" in source_word:
         return False
     return Levenshtein.distance(word, source_word, score_cutoff=1) <= 1
+
+
+def _may_slip(word: str) -> bool:
+    return len(word) >= 5 and word.isalpha()
 
 
 def _may_skip(gap: Sequence[str]) -> bool:

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from judges import offload
 from judges.case import Case
+from judges.judge import readable_part
 from judges.observation import RolePlay, Screening
 from judges.rules import RULES
 from judges.verdict import Judgement
@@ -53,7 +54,7 @@ class LocalRefiner:
             return None  # sentences cannot be taken out of a JSON document
         unwanted_texts = [quote for judgement in rejected.objections for quote in _role_quotes(judgement.observation)]
         text, source_ids = await offload.run_in_thread_if_long(
-            rejected.case, refine.refine, rejected.case, unwanted_texts, rejected.sent_text
+            rejected.case, refine.refine, readable_part(rejected.case), unwanted_texts, rejected.sent_text
         )
         return f"{cite_command(source_ids or ('not_in_sources',))}\n{text}"
 

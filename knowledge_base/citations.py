@@ -6,7 +6,7 @@ What they mean, what is wrong with them, and how users see them. Where they stan
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import TypeVar
 
 from rapidfuzz import process
@@ -15,6 +15,9 @@ from knowledge_base.commands import find_commands, remove_commands
 
 CLASSES: tuple[str, ...] = ("no_claims", "not_in_sources", "emergency_contact", "own_role")
 """What a reply cites that uses no section."""
+
+MAX_NAMES = 64
+"""Citations, requests and unknown commands of a reply that are read, of each: a model may write thousands."""
 
 Entry = TypeVar("Entry")
 
@@ -174,8 +177,8 @@ def _quote(citation: str) -> str:
 
 
 def _drop_repetitions(citations: Sequence[str]) -> tuple[str, ...]:
-    """Drop repetitions, which differ at most in case, keeping the first."""
+    """Drop repetitions, which differ at most in case, keeping the first; and what comes after MAX_NAMES."""
     first: dict[str, str] = {}
     for name in citations:
         first.setdefault(name.lower(), name)
-    return tuple(first.values())
+    return tuple(islice(first.values(), MAX_NAMES))

@@ -36,7 +36,7 @@ class Command:
 
 def find_commands(text: str) -> list[Command]:
     """Find what looks like a command, in order."""
-    if not _has_bracket(text):  # as most texts are; folding takes 10 times as long
+    if not has_bracket(text):  # as most texts are; folding takes 10 times as long
         return []
     folded, at = _fold(text)
     commands: list[Command] = []
@@ -68,7 +68,7 @@ def find_commands(text: str) -> list[Command]:
 
 def may_begin_command(text: str) -> bool:
     """Tell whether a command may begin in an unfinished text. If not, more text does not change how this part is read."""
-    return _has_bracket(text) and _OPENING.search(_fold(text)[0]) is not None
+    return has_bracket(text) and _OPENING.search(_fold(text)[0]) is not None
 
 
 def remove_commands(text: str, commands: Sequence[Command]) -> str:
@@ -128,7 +128,8 @@ _CITE, _SOURCE = ("cite", "cites", "citation", "citations"), ("source", "sources
 _COMMAND_BY_NAME = dict.fromkeys(_CITE, "cite") | dict.fromkeys(_SOURCE, "source")
 
 
-def _has_bracket(text: str) -> bool:
+def has_bracket(text: str) -> bool:
+    """Tell whether a text has any of the brackets that commands begin with."""
     return "[" in text or (not text.isascii() and any(bracket in text for bracket in _BRACKETS))
 
 

@@ -17,7 +17,7 @@ from models.answer import as_completion
 from models.bulkhead import Bulkhead
 from models.engine import Body, Engine
 from models.errors import ModelError, OutOfTime, UpstreamTimeout
-from models.request import fill
+from models.request import choice_count, fill
 from models.settings import ModelSettings
 from models.streaming import CountingListener, Listener, write_answer
 from models.thoughts import WithoutThoughts, cut_thoughts
@@ -171,9 +171,11 @@ class Alias:
             raise OutOfTime()  # and nothing is sent, which would have to be paid
         try:
             async with asyncio.timeout_at(ends):
+                # One more than was asked for: a judge's answer is none where there are several.
+                max_choices = choice_count(request) + 1
                 if listener is not None:
-                    return as_completion(await write_answer(self.engine, request, listener))
-                return as_completion(await self.engine.complete(request))
+                    return as_completion(await write_answer(self.engine, request, listener), max_choices)
+                return as_completion(await self.engine.complete(request), max_choices)
         except (asyncio.CancelledError, UpstreamTimeout):
             call.usage = _estimate_usage(request)
             raise

@@ -22,8 +22,12 @@ _TEXT_PARTS = (None, "text", "output_text")
 """Types of content parts that hold a reply. Others are thoughts, references or files."""
 
 
-def as_completion(answer: object) -> Body:
+def as_completion(answer: object, max_choices: int | None = None) -> Body:
     """Return an answer as the chat completion that OpenAI would have sent; what is unknown in it is kept.
+
+    Args:
+        answer: What was decoded.
+        max_choices: Choices that are read; others are left out.
 
     Raises:
         ModelError: It is an error, or no chat completion, or its ending is none of a usable answer.
@@ -35,7 +39,10 @@ def as_completion(answer: object) -> Body:
     choices = answer.get("choices")
     if not isinstance(choices, list) or not choices:
         raise UpstreamGarbled("answered without choices")
-    return {**answer, "choices": [_read_choice(choice, position) for position, choice in enumerate(choices)]}
+    return {
+        **answer,
+        "choices": [_read_choice(choice, position) for position, choice in enumerate(choices[:max_choices])],
+    }
 
 
 def _read_choice(choice: Any, position: int) -> Body:

@@ -17,6 +17,7 @@ from models.fallback import chain
 from models.litellm_engine import LiteLLMEngine
 from models.openai_engine import OpenAIEngine
 from models.relay import relay
+from models.request import choice_count
 from models.scripted import scripted_engine
 from models.settings import ModelSettings
 from models.streaming import Listener
@@ -165,15 +166,18 @@ class Models:
     ) -> Body:
         """Answer a chat completion request; the ledger gets each call, also when it fails or is cancelled.
 
+        Of the answer's choices, no more are returned than `n` of the request asks for.
+
         Args:
             listener: Hears the answer's text while it is written.
 
         Raises:
             ModelError: see errors.py. With a `fallback`, what the alias itself raised.
         """
-        return await self._first(
+        answer = await self._first(
             alias, step, lambda one: self._alias(one).ask(body, step, ledger, listener=listener), listener
         )
+        return {**answer, "choices": answer["choices"][: choice_count(body)]}
 
     async def _first(
         self,

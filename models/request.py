@@ -29,6 +29,11 @@ def fill(body: Body, alias: str, settings: ModelSettings) -> Body:
     return request
 
 
+def choice_count(body: Body) -> int:
+    """Return how many choices a request asks for."""
+    return body.get("n") or 1
+
+
 def system_first(messages: list[Message]) -> list[Message]:
     """Join all system and developer messages, in order, into one that leads."""
     systems = [message for message in messages if is_system(message)]

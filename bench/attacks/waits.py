@@ -69,8 +69,8 @@ def measure_waits(server: Server, key: str, attacks: Mapping[str, Attack], round
         times: How often others ask in each, and before it.
 
     Returns:
-        `ATTACK_healthz_ms` and `ATTACK_emergency_ms`: median latency during the attack; `..._p95_ms` likewise; `..._ratio`: that
-        median over the one before; `ATTACK_failures`: those who were not served.
+        `ATTACK_healthz_ms` and `ATTACK_emergency_ms`: median latency during the attack; `..._p95_ms`, `..._p99_ms`, and
+        `..._calm_p99_ms` before it; `..._ratio`: that median over the one before; `ATTACK_failures`: those who were not served.
     """
     address = address_of(server)
     probes = {
@@ -90,6 +90,8 @@ def measure_waits(server: Server, key: str, attacks: Mapping[str, Attack], round
             figures[f"{name}_{probe}_ms"] = 1000 * median(during[probe])
             figures[f"{name}_{probe}_ratio"] = median(during[probe]) / median(calm[probe])
             figures[f"{name}_{probe}_p95_ms"] = 1000 * percentile(during[probe], 0.95)
+            figures[f"{name}_{probe}_calm_p99_ms"] = 1000 * percentile(calm[probe], 0.99)
+            figures[f"{name}_{probe}_p99_ms"] = 1000 * percentile(during[probe], 0.99)
         figures[f"{name}_failures"] = failures
     return figures
 

@@ -16,6 +16,7 @@ from typing import Any
 import structlog
 from aiohttp import web
 
+from judges import offload
 from judges.case import emergency_case
 from judges.review import Review
 from models.engine import Body
@@ -48,7 +49,9 @@ from proxy.wire.user_texts import find_user_texts
 
 log = structlog.get_logger()
 
-LONG_BODY = 20_000
+LONG_BODY, MANY_QUOTES = 1_000_000, 10_000
+"""Bytes of a body, and quotation marks in it, from which reading it takes some 20 ms."""
+LONG_BROKEN_BODY = 20_000
 """Bytes from which a body that is read leniently is long: it takes some 5 ms for this many."""
 _GENERATED_ID = re.compile(r"[0-9a-f]{32}")
 
@@ -118,7 +121,7 @@ async def _read(service: Service, request: web.Request, dialect: Dialect) -> Inc
     fault: Exception | None = None
     try:
         refuse_forms(request, service.keys)
-        data = read_json(raw)
+        data = await offload.run_in_thread_if(_is_long(raw), read_json, raw)
     except (BadRequest, NotJson) as error:
         data, fault = await _read_leniently(raw), error
         if not isinstance(data.get("model"), str) or data["model"] not in service.chatbots:
@@ -138,13 +141,18 @@ async def _read(service: Service, request: web.Request, dialect: Dialect) -> Inc
         mode = requested_filter(request.headers, access, mode)
     except ApiError as error:
         fault = fault or error
-    user_message, earlier = find_user_texts(readable)
+    user_message, earlier = await offload.run_in_thread_if(_is_long(raw), find_user_texts, readable)
     return Incoming(request, dialect, access, bot, mode, raw, data, user_message, earlier, fault)
+
+
+def _is_long(raw: bytes) -> bool:
+    """Tell whether reading a body takes long: one of many small parts, or of long texts."""
+    return len(raw) > LONG_BODY or raw.count(b'"') > MANY_QUOTES
 
 
 async def _read_leniently(raw: bytes) -> Body:
     """Read a body that decoders refuse, or lose words of; a long one beside the event loop."""
-    return read_leniently(raw) if len(raw) < LONG_BODY else await asyncio.to_thread(read_leniently, raw)
+    return read_leniently(raw) if len(raw) < LONG_BROKEN_BODY else await asyncio.to_thread(read_leniently, raw)
 
 
 async def _read_task(service: Service, incoming: Incoming) -> TaskPrompt | None:
@@ -224,9 +232,12 @@ async def _begin_turn(
 ) -> tuple[Turn, Identity]:
     """Validate the request and recognise its conversation. Args: bare: whether it is reduced, and names no conversation."""
     access, bot = incoming.access, incoming.bot
-    chat_request = read_chat_request(incoming.data, service.config.server.max_messages)
+    is_long = not bare and _is_long(incoming.raw)
+    max_messages = service.config.server.max_messages
+    chat_request = await offload.run_in_thread_if(is_long, read_chat_request, incoming.data, max_messages)
     explicit = None if bare else _explicit_id(incoming.request, chat_request)
-    identity = Identity((access.key_id, chat_request.user or "", bot.name), chat_request.messages, explicit)
+    scope = access.key_id, chat_request.user or "", bot.name
+    identity = await offload.run_in_thread_if(is_long, Identity, scope, chat_request.messages, explicit)
     urgent = alarm.verdict in ("warn", "reject")
     found, how_found = await recall(service.conversations, identity, urgent=urgent)
     calls = await recall_calls(service.conversations, identity, urgent=urgent)

@@ -7,7 +7,9 @@ from typing import Literal
 
 import structlog
 
+from judges import offload
 from knowledge_base import citations
+from knowledge_base.commands import has_bracket
 from models.engine import Body
 from models.errors import ModelError
 from models.usage import BYTES_PER_TOKEN, estimate_tokens
@@ -21,6 +23,8 @@ from proxy.turn.writer import DraftStream
 log = structlog.get_logger()
 
 MAX_REDRAFTS = 2
+LONG_TEXT = 10_000
+"""Characters from which a text is long in which commands are looked for: they take some 20 ms if it holds nothing else."""
 
 Kind = Literal["draft", "redraft", "shortened", "refinement"]
 
@@ -32,7 +36,7 @@ async def draft(turn: Turn) -> Body:
         ModelError: It could not be asked.
     """
     choices = {"n": turn.request.n} if (turn.request.n or 1) > 1 else {}
-    return await _ask(turn, _body(turn) | choices, "draft", None)
+    return await _ask(turn, await _write_body(turn) | choices, "draft", None)
 
 
 async def check_draft(turn: Turn, index: int, text: str, with_tools: bool) -> tuple[Turn, Attempt]:
@@ -56,7 +60,7 @@ async def check_draft(turn: Turn, index: int, text: str, with_tools: bool) -> tu
         shorter = await _ask_again(turn, index, context.shorten_messages(text, turn.bot.settings.length.soft))
         if shorter is not None:
             turn = with_upstream_evidence(turn, shorter)
-            attempt = _attempt(turn, "shortened", index, parse_draft(turn, _text(shorter)))
+            attempt = _attempt(turn, "shortened", index, await read_draft(turn, _text(shorter)))
     attempt = replace(attempt, kind="shortened", text=max(cut_to_tokens(attempt.text, hard), committed, key=len))
     turn.results.attempts.append(attempt)
     return turn, attempt
@@ -67,7 +71,7 @@ async def _redraft(turn: Turn, index: int, text: str, with_tools: bool) -> tuple
     redrafts, requests = 0, turn.bot.settings.retrieval.max_requests
     kind: Kind = "draft"
     while True:
-        parsed = parse_draft(turn, text)
+        parsed = await read_draft(turn, text)
         requested = _requested_sources(turn, parsed)[:requests]
         problems = [] if requested or with_tools else _problems(turn, parsed)
         attempt = _attempt(turn, kind, index, parsed, problems)
@@ -108,7 +112,7 @@ async def _ask_again(turn: Turn, index: int, extra: Sequence[Body] = ()) -> Body
     """Ask the chatbot once more and return its choice; None when that fails: then the draft at hand is judged as it is."""
     try:
         with turn.step("redraft"):
-            answer = await _ask(turn, _body(turn, extra), "redraft", index)
+            answer = await _ask(turn, await _write_body(turn, extra), "redraft", index)
     except ModelError as error:
         if turn.stream_gate is not None and not turn.stream_gate.forget([index]):
             raise
@@ -133,6 +137,11 @@ async def _ask(turn: Turn, body: Body, step: str, index: int | None) -> Body:
         finally:
             committing.cancel()
     return answer
+
+
+async def read_draft(turn: Turn, text: str) -> citations.ParsedReply:
+    """Split a text of the model's as `parse_draft` does; a long one beside the event loop."""
+    return await offload.run_in_thread_if(len(text) > LONG_TEXT and has_bracket(text), parse_draft, turn, text)
 
 
 def parse_draft(turn: Turn, text: str) -> citations.ParsedReply:
@@ -166,6 +175,13 @@ def cut_to_tokens(text: str, tokens: int) -> str:
     fits = len(text.encode(errors="replace")[: tokens * BYTES_PER_TOKEN].decode(errors="ignore"))
     end = max(text.rfind(mark, 0, fits + 1) for mark in (". ", ".\n", "! ", "? ", "!\n", "?\n"))
     return text[: end + 1 if end > 0 else fits].rstrip()
+
+
+async def _write_body(turn: Turn, extra: Sequence[Body] = ()) -> Body:
+    """Return the request for a draft. What others wrote is made inert in it, of long texts beside the event loop."""
+    texts = [text for message in turn.request.messages if has_bracket(text := message.text)]
+    is_long = sum(map(len, texts)) > LONG_TEXT
+    return await offload.run_in_thread_if(is_long, _body, turn, extra)
 
 
 def _body(turn: Turn, extra: Sequence[Body] = ()) -> Body:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import structlog
 
+from judges import offload
 from judges.case import Case
 from judges.complete_statements import complete_statements
 from judges.panel import Complete
@@ -17,7 +18,7 @@ from models.errors import ModelError
 from models.usage import estimate_tokens
 from proxy.traces.trace import Attempt, DroppedCall, Outcome
 from proxy.turn.cases import ReplyCase, read_case, valid_citations
-from proxy.turn.draft import cut_at_stop, cut_to_tokens, parse_draft
+from proxy.turn.draft import cut_at_stop, cut_to_tokens, read_draft
 from proxy.turn.inputs import Turn
 from proxy.turn.json_text import json_text
 from proxy.turn.results import Delivery
@@ -36,7 +37,7 @@ async def judge_reply(turn: Turn, attempt: Attempt) -> Delivery:
     if not turn.judged:
         cited = valid_citations(turn, attempt)
         return Delivery(attempt.text, "unfiltered", cited, unjudged_attempts=[attempt])
-    if _ambiguous(turn, attempt.text):
+    if await _ambiguous(turn, attempt.text):
         return fallback(turn, warnings=[("unreadable", "")])
     reply, review = await _review(turn, attempt)
     if not review.judgements:  # no judge of this chatbot is for such a reply
@@ -121,7 +122,8 @@ async def judge_calls(turn: Turn, index: int, calls: Sequence[ToolCall], deliver
     untrusted = [call for call in calls if call.name not in trusted]
     if not untrusted:
         return replace(delivery, calls=calls)
-    text = text_for_judges(untrusted)
+    is_long = sum(len(call.name) + len(call.arguments) for call in untrusted) > offload.LONG_REPLY
+    text = await offload.run_in_thread_if(is_long, text_for_judges, untrusted)
     problems = () if text is not None else ("The arguments of a tool call have a key twice.",)
     attempt = Attempt("tool_calls", index, text or "", (), turn.at_ms, problems)
     turn.results.attempts.append(attempt)
@@ -130,7 +132,7 @@ async def judge_calls(turn: Turn, index: int, calls: Sequence[ToolCall], deliver
     verdict = await judge_call_attempt(turn, attempt)
     if verdict.refused:
         turn.results.dropped_calls += [DroppedCall(index, call.name, "rejected") for call in untrusted]
-        calls = [call for call in calls if call not in untrusted]
+        calls = [call for call in calls if call.name in trusted]
     return replace(
         delivery,
         calls=calls,
@@ -174,7 +176,7 @@ async def _refine(turn: Turn, attempt: Attempt, case: Case, review: Review) -> A
         return None
     if written is None:
         return None
-    parsed = parse_draft(turn, written)
+    parsed = await read_draft(turn, written)
     text, cited = parsed.text, parsed.citations
     if committed.text:
         text = cut_at_stop(join_committed(turn, committed, text), request.stops)
@@ -184,12 +186,14 @@ async def _refine(turn: Turn, attempt: Attempt, case: Case, review: Review) -> A
     problems = citations.problems(parsed, turn.citable, turn.source_ids) if turn.cites else ()
     refined = Attempt("refinement", attempt.choice, text, cited, turn.at_ms, problems)
     turn.results.attempts.append(refined)
-    return refined if text and not _ambiguous(turn, text) else None
+    return refined if text and not await _ambiguous(turn, text) else None
 
 
-def _ambiguous(turn: Turn, text: str) -> bool:
+async def _ambiguous(turn: Turn, text: str) -> bool:
     """Tell whether it depends on the reader what a JSON reply says, so that no judge can tell what the user will be shown."""
-    return turn.request.wants_json and json_text(text).duplicate_keys
+    if not turn.request.wants_json:
+        return False
+    return (await offload.run_in_thread_if(len(text) > offload.LONG_REPLY, json_text, text)).duplicate_keys
 
 
 def join_committed(turn: Turn, committed: CommittedText, rest: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import structlog
 
+from judges import offload
 from judges.case import emergency_case
 from judges.review import Review, signs
 from models.engine import Body
@@ -29,6 +30,8 @@ from proxy.turn.tool_calls import ToolCall, declared_tools, read_calls
 
 log = structlog.get_logger()
 
+MANY_CALLS = 1_000
+"""Tool calls of a choice from which reading them takes some 10 ms."""
 RESERVE, RESERVE_S = 0.05, 1.0
 """What no model call gets of a turn's time: this share of it, and at most so many seconds."""
 
@@ -122,7 +125,8 @@ async def _settle(turn: Turn, index: int, choice: Body) -> Delivery:
     turn = with_upstream_evidence(turn, choice)
     text = message.get("content")
     text = text if isinstance(text, str) else ""
-    calls = _declared_calls(turn, index, message)
+    is_long = len(message.get("tool_calls") or ()) > MANY_CALLS
+    calls = await offload.run_in_thread_if(is_long, _declared_calls, turn, index, message)
     if not text.strip() and (calls or message.get("refusal")):
         delivery = Delivery(None, "unfiltered", in_use=turn.in_use, documents=turn.documents)
     else:

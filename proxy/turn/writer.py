@@ -42,6 +42,8 @@ class DraftStream:
 
     def __init__(self, turn: Turn, gate: StreamGate, index: int | None) -> None:
         self._turn, self._gate, self._index = turn, gate, index
+        self._count = (turn.request.n or 1) if index is None else 1
+        """Choices that were asked for; others are not read."""
         self._writers: dict[int, Writer] = {}
         self._unread: dict[int, list[str]] = {}
         """By choice, the pieces that no writer has taken yet."""
@@ -53,6 +55,8 @@ class DraftStream:
             self._gate.head = head
 
     def hear(self, index: int, piece: str) -> None:
+        if index >= self._count:
+            return
         self._unread.setdefault(index if self._index is None else self._index, []).append(piece)
         self._news.set()
 

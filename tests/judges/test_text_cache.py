@@ -1,10 +1,10 @@
 """What was found out about texts is cached within bounds."""
 
-from judges.text_cache import cache_texts
+from judges.text_cache import LONG_TEXTS, MAX_LONG_CHARS, cache_texts
 
 
 def test_a_text_that_comes_again_is_not_worked_on_again() -> None:
-    """Of many texts the longest unused is forgotten; a long one is never cached, since clients send what they like."""
+    """Of many texts the longest unused is forgotten; of long ones few are cached, of the longest none."""
     asked: list[str] = []
 
     @cache_texts(max_texts=2, max_chars=5)
@@ -12,6 +12,7 @@ def test_a_text_that_comes_again_is_not_worked_on_again() -> None:
         asked.append(text)
         return text.upper()
 
-    texts = ["a", "b", "a", "c", "a", "b", "longer", "longer"]
+    long, longest = [f"longer {n}" for n in range(LONG_TEXTS + 1)], "a" * (MAX_LONG_CHARS + 1)
+    texts = ["a", "b", "a", "c", "a", "b", long[0], long[0], *long[1:], long[0], longest, longest]
     assert [upper(text) for text in texts] == [text.upper() for text in texts]
-    assert asked == ["a", "b", "c", "b", "longer", "longer"]
+    assert asked == ["a", "b", "c", "b", *long, long[0], longest, longest]
