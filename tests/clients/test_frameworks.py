@@ -119,4 +119,4 @@ def test_the_page_has_a_snippet_for_each_library() -> None:
         r"^\| (openai|LangChain|instructor|pydantic-ai|Vercel AI SDK|LlamaIndex|OpenAI Agents SDK)", PAGE, re.M
     )
     assert len(rows) == 7
-    assert len(SNIPPETS) == 8 == PAGE.count("\n## ") - 1
+    assert len(SNIPPETS) == 8 == PAGE.count("\n## ") - 2
