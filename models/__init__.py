@@ -5,7 +5,8 @@ In reading order:
     client.py         Models, the door: complete, structured, forward; `open_models` builds it
     alias.py          one configured model, with hedging, retries and deadlines
     settings.py       what config.yaml says of one model alias
-    request.py        pure: what the settings add to a request, what an answer must look like
+    request.py        pure: what the settings add to a request
+    answer.py         pure: how an upstream's answer is read, streamed or not; thoughts.py: what is cut out of its text
     structured.py     pure: how an answer that must fit a pydantic model is asked for, read and repaired
     schema.py         pure: a pydantic model as the JSON Schema that OpenAI's strict mode takes
     usage.py          tokens, cost, and the calls of one turn
@@ -15,7 +16,7 @@ In reading order:
     relay.py          forwarding where an alias has a bulkhead or a fallback
     engine.py         Engine, a way to reach a model; Forwarded, a relayed answer
     turn_scope.py     what engines know of the turn that a call belongs to
-    streaming.py      Listener, which gets an answer while it is written; assembly.py: pure, its chunks put together
+    streaming.py      Listener, which gets an answer while it is written; assembly.py, streamed_calls.py: pure, its chunks joined
     openai_engine.py  any OpenAI-compatible server
     litellm_engine.py every other provider; the only module that imports litellm, when it is used
     script.py         what a scripted model says: rules for demos and tests, in YAML

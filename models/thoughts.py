@@ -65,7 +65,8 @@ class ThoughtCutter:
         if tag["before"] and tag["after"]:
             self._put(text[at : tag.end()])
             return tag.end()
-        self._put(text[at : tag.start("tag")])
+        if self.text or self._is_inside or not text[at : tag.start("tag")].isspace():
+            self._put(text[at : tag.start("tag")])
         self._is_cut = True
         if not any(tag[name] for name in _CLOSING):
             self._is_inside = True
@@ -91,14 +92,16 @@ class ThoughtCutter:
             return at
         match = _UNFINISHED.search(text, max(at, len(text) - _WINDOW))
         tag = _TAG.search(text, at)
-        return min(match.start() if match else len(text), tag.start() if tag else len(text))
+        end = min(match.start() if match else len(text), tag.start() if tag else len(text))
+        is_blank = not (self.text or self._is_inside) and text[at:end].isspace()
+        return at if is_blank and end - at < _WINDOW else end
 
     def _put(self, piece: str) -> None:
         if self._is_inside:
             self.thoughts.append(piece)
             return
         if not self.text:  # blanks between thoughts and reply belong to neither
-            piece = piece.lstrip() if self._is_cut or piece.isspace() else piece
+            piece = piece.lstrip() if self._is_cut else piece
         if piece:
             self.text.append(piece)
 
