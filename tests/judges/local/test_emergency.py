@@ -103,6 +103,12 @@ def test_short_message_is_read_in_its_own_language() -> None:
     assert explicit.find_danger("Bitte sagen Sie mir, wann die Gruppe sich trifft und was sie kostet.") is None
 
 
+@pytest.mark.parametrize("mark", ["ʼ", "\uff9e", "\uff9f"])
+def test_letter_that_folds_to_nothing_hides_no_danger(mark: str) -> None:
+    """Letters of which folding leaves nothing are read over."""
+    assert explicit.find_danger(f"{mark} I am going to end my life tonight.") is not None
+
+
 def test_crisis_is_seen_across_the_steps_of_the_search() -> None:
     """Words of danger that begin in one piece of the text and end in the next one are one match."""
     match = explicit.find_danger("well " * 397 + "I am going to end my life tonight.")
