@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from rapidfuzz import fuzz, process
 
-from knowledge_base.words import terms
+from knowledge_base.bm25 import stems
 
 FEWEST, MOST, WORDS = 3, 6, 120
 """How many sentences an answer has, and how many words at most."""
@@ -65,11 +65,11 @@ class Answer:
 def section(name: str, title: str, text: str) -> Section:
     """Take a source apart. Kept for the next turn, which mostly has the same sources."""
     sentences = [
-        Sentence(sentence, n, frozenset(terms(sentence)))
+        Sentence(sentence, n, frozenset(stems(sentence)))
         for n, paragraph in enumerate(re.split(r"\n\s*\n", _HEADING.sub("", text).strip()))
         for sentence in _sentences(paragraph)
     ]
-    return Section(name, title, tuple(sentences), frozenset(terms(title)))
+    return Section(name, title, tuple(sentences), frozenset(stems(title)))
 
 
 def answer(question: str, before: str, sections: Sequence[Section], most: int = MOST) -> Answer | None:
@@ -83,8 +83,8 @@ def answer(question: str, before: str, sections: Sequence[Section], most: int = 
     Returns:
         The answer, or None when no sentence has anything to do with the question.
     """
-    own = [_correct(term, sections) for term in terms(question)[:MOST_ASKED]]
-    weights, coverage = _weights(dict.fromkeys(terms(before)[:MOST_ASKED], 0.2) | dict.fromkeys(own, 1.0), sections)
+    own = [_correct(term, sections) for term in stems(question)[:MOST_ASKED]]
+    weights, coverage = _weights(dict.fromkeys(stems(before)[:MOST_ASKED], 0.2) | dict.fromkeys(own, 1.0), sections)
     scored = [(score, s, n) for s, sec in enumerate(sections) for n, score in enumerate(_scores(sec, weights))]
     best = max(scored, default=(0.0, 0, 0))[0]
     if best <= 0:
@@ -108,7 +108,7 @@ def answer(question: str, before: str, sections: Sequence[Section], most: int = 
 
 def coverage(question: str, text_terms: frozenset[str]) -> float:
     """Return the share of a question's words that a text has."""
-    question_terms = set(terms(question))
+    question_terms = set(stems(question))
     return len(question_terms & text_terms) / len(question_terms) if question_terms else 0.0
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from assistants.areas import AREAS, FORBIDDEN, GENERIC, Area
 from assistants.view import CAREFUL, Exchange
-from knowledge_base.words import terms
+from knowledge_base.bm25 import stems
 
 MOST_READ = 2_000
 """How many characters of a message are searched for nudges."""
@@ -21,7 +21,7 @@ _FOLLOW_UP = re.compile(
 )
 _WORD = re.compile(r"[^\W\d_][\w'’-]{1,24}")
 _ASKING = frozenset(
-    terms(
+    stems(
         "recommend recommendation advise advice tip exact specific detailed concrete personal step plan opinion honest "
         "honestly suggest amount number write answer instruction fix source"
     )
@@ -79,7 +79,7 @@ def improvised(area: Area, question: str, level: int) -> str:
 def topic(question: str) -> str:
     """Name what a question is about in the user's own words: the last one that carries meaning, and the one before it."""
     words = _WORD.findall(question[:MOST_READ])
-    topic_places = [n for n, word in enumerate(words) if set(terms(word)) - _ASKING]
+    topic_places = [n for n, word in enumerate(words) if set(stems(word)) - _ASKING]
     if not topic_places:
         return "this"
     last = topic_places[-1]

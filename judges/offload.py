@@ -38,7 +38,7 @@ def is_long(case: Case) -> bool:
     The documents that somebody else brought count as well; sections are short, and read once.
     """
     if case.draft:
-        documents = sum(_normalised_length(source.text) for source in case.cited if source.is_document)
+        documents = sum(_normalised_length(source.text) for source in case.sources if source.is_document)
         return _normalised_length(case.user_message) + _normalised_length(case.draft) + documents > LONG_REPLY
     return sum(map(_normalised_length, (case.user_message, *(message.text for message in case.history)))) > LONG_MESSAGE
 

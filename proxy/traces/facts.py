@@ -115,7 +115,7 @@ def derive_facts(trace: Trace, kind: str | None) -> TurnFacts:
         cost=sum(costs) if costs else None,
         verdicts=_json({(one.judge, one.stage, one.verdict, one.rule or "") for one in judgements}),
         flagged=_json(_flagged_judges(trace, alarm)),
-        chosen=_json({source.id for source in trace.selected}),
+        chosen=_json({one.id for one in trace.selected or trace.evidence if one.by != "whole"}),
         cited=_json({one for attempt in last for one in _cited_sources(attempt, in_use)}),
         steps=_dumps(steps),
         times="".join([encode_ms(ms) for ms in times]),

@@ -7,6 +7,7 @@ from typing import Any, Literal, cast, get_args
 
 from judges.observation import CrisisKind
 from judges.verdict import Judgement
+from knowledge_base.evidence import How
 from models.turn_scope import Note
 from models.usage import Call
 
@@ -32,8 +33,9 @@ class SelectedSource:
     """A source picked for this turn."""
 
     id: str
-    by: Literal["model", "lexical", "chatbot"]
-    """Who picked it: the selection model, the lexical index, or the chatbot with a source command."""
+    by: Literal["model", "lexical", "chatbot"] | How
+    """Who picked it: the selection model, BM25 by the question (`lexical`), or the chatbot with a source command. Of evidence:
+    what it was found by."""
     reason: str
 
 
@@ -113,6 +115,9 @@ class Trace:
     invalid_ids: int = 0
     """Ids the selection model made up, which were dropped."""
     sources_in_use: Sequence[str] = ()
+    """Sections that the chatbot was given; for a wrapped one, those that its reply was held against."""
+    evidence: Sequence[SelectedSource] = ()
+    """Sections that the replies were held against besides those they cite, in the order in which they came into view."""
     documents: Sequence[TracedDocument] = ()
     warnings_shown: Sequence[ShownWarning] = ()
     emergency: Sequence[Judgement] = ()
@@ -144,7 +149,7 @@ class Trace:
 
 
 OLDER: dict[str, Any] = {
-    "documents": [], "concern": None, "refusals": [], "dropped_calls": [], "would": None, "notes": [], "invalid_ids": 0,
+    "evidence": [], "documents": [], "concern": None, "refusals": [], "dropped_calls": [], "would": None, "notes": [], "invalid_ids": 0,
     "selection_note": "", "error": None,
 }  # fmt: skip
 """What stored traces of older versions lack, and what it is there."""

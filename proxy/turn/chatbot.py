@@ -9,7 +9,6 @@ from judges.filter import Filter
 from judges.languages import rank_languages
 from judges.mend import Statements
 from judges.refiner import Refiner, open_refiner
-from knowledge_base.lexical import LexicalIndex
 from knowledge_base.library import Library, Source
 from models.client import Models
 from proxy.config.blueprint import Blueprint
@@ -33,7 +32,6 @@ class Chatbot:
     settings: ChatbotSettings
     models: Models
     library: Library | None
-    lexical: LexicalIndex | None
     filter: Filter
     refiner: Refiner | None
     topics: tuple[Topic, ...] = field(default=())
@@ -104,7 +102,6 @@ def open_chatbot(blueprint: Blueprint, models: Models) -> Chatbot:
         settings=settings,
         models=models,
         library=library,
-        lexical=library.lexical if library else None,
         filter=Filter([plan.open(models) for plan in blueprint.plans]),
         refiner=open_refiner(settings.refiner, models),
         topics=tuple(Topic(t.name, tuple(t.terms)) for t in settings.sensitive_topics),

@@ -39,7 +39,8 @@ async def judge_reply(turn: Turn, attempt: Attempt) -> Delivery:
         return Delivery(attempt.text, "unfiltered", cited, unjudged_attempts=[attempt])
     if _ambiguous(turn, attempt.text):
         return fallback(turn, warnings=[("unreadable", "")])
-    reply, review = await _review(turn, attempt)
+    turn = await add_evidence(turn, attempt.text)
+    turn, reply, review = await _review(turn, attempt)
     if not review.judgements:  # no judge of this chatbot is for such a reply
         return Delivery(attempt.text, "unfiltered", reply.citations)
     judgements, warnings = list(review.judgements), _warnings(review)
@@ -51,11 +52,11 @@ async def judge_reply(turn: Turn, attempt: Attempt) -> Delivery:
     for _ in range(turn.bot.settings.max_refinements):
         if review.verdict != "reject" or review.failed_closed or review.mended is not None:
             break
-        refined = await _refine(turn, attempt, reply.case, review)
+        refined = await _refine(turn, attempt, reply_case(turn, attempt).case, review)
         if refined is None:
             break
         attempt, outcome = refined, "refined"
-        reply, review = await _review(turn, attempt, strongest=True)
+        turn, reply, review = await _review(turn, attempt, strongest=True)
         judgements += review.judgements
         warnings += _warnings(review)
     if review.mended is not None and not review.failed_closed:
