@@ -21,7 +21,7 @@ from judges.evaluation.configured_judges import open_judges
 from judges.filter import Filter
 from judges.modes import Mode, modes_of
 from judges.observation import Claims, Problem, Screening
-from judges.problems import are_small
+from judges.problems import lack_statements
 from judges.reply_call import SharedJudge
 from judges.review import Review
 from judges.verdict import Judgement
@@ -30,8 +30,8 @@ from models.usage import Ledger
 from proxy.turn.chatbot import Chatbot, open_chatbot
 
 RECORDED = ROOT / "scenarios" / "recorded" / "config.yaml"
-COLUMNS = ("accept", "small", "warn", "reject", "unjudged")
-"""small: flagged, and code may mend it."""
+COLUMNS = ("accept", "completed", "warn", "reject", "unjudged")
+"""completed: flagged, and statements that the reply lacks may settle it."""
 AT_ONCE = 200
 
 Labelled = tuple[int, Case, frozenset[Mode]]
@@ -103,7 +103,7 @@ async def ask_stage(judges: Filter, stage: str, case: Case, modes: frozenset[Mod
 
 
 def verdict_of(judgements: list[Judgement], case: Case) -> str:
-    """Return the verdict of several judgements; `small` where code may mend all faults."""
+    """Return the verdict of several judgements; `completed` where missing statements may settle all that is wrong."""
     verdict = Review(decisive=judgements).verdict
     if verdict not in ("warn", "reject"):
         return verdict
@@ -112,7 +112,7 @@ def verdict_of(judgements: list[Judgement], case: Case) -> str:
         seen = judgement.observation
         problems += seen.problems if isinstance(seen, Screening) else ()
         problems += additions(seen, case) if isinstance(seen, Claims) else ()
-    return "small" if are_small(problems) else verdict
+    return "completed" if lack_statements(problems) else verdict
 
 
 if __name__ == "__main__":

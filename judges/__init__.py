@@ -25,7 +25,7 @@ In reading order:
     review.py       what several judges make of one reply
     cascade.py      one judge through its stages; panel.py: those that share their calls, together
     filter.py       the team: all judges at once
-    mend.py         takes small additions out of a reply, or discloses them; clauses.py: parts of a sentence; deletable.py: words
+    complete_statements.py  adds the statements that a reply lacks
     refiner.py      rewrites what was rejected
     text_cache.py   a bounded cache for functions of texts
     local/          judges and refiner without a model

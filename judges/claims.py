@@ -6,11 +6,12 @@ from itertools import chain
 
 from judges.advice import touches_topic
 from judges.case import Case
-from judges.deletable import has_foreign_words, is_english
 from judges.doses import Dose, doses
+from judges.languages import foreign_languages
 from judges.numbers import numbers_hold
 from judges.observation import Assertion, Claims, Denial, GradedAssertion, GradedClaims, Problem, Severity, Strength
 from judges.phrases import asserts_nothing
+from judges.plain_text import plain
 from judges.problems import score_of_weight, verdict_of
 from judges.quotes import fold_text, is_near_quote, is_verbatim_quote
 from judges.sentences import normalise, sentences
@@ -59,7 +60,7 @@ def _is_denied(denial: Denial, case: Case) -> bool:
 
 
 def additions(claims: Claims, case: Case) -> list[Problem]:
-    """Return what a reply adds to its sources, as the problems that `problems.are_small` and `mend` read."""
+    """Return what a reply adds to its sources, as problems."""
     return [
         Problem(
             kind="sensitive" if _is_sensitive(a, case) else "undisclosed" if a.support == "basic" else "beyond",
@@ -131,7 +132,7 @@ def _plainly_asserts(case: Case) -> bool:
 
     In a language of which no such phrases are known, the model reads better.
     """
-    if has_foreign_words(case.draft) and not is_english(case.draft):
+    if foreign_languages(plain(case.draft)):
         return False
     draft_sentences = (sentence.text.lower() for sentence in sentences(normalise(case.draft)))
     stating = (

@@ -10,7 +10,7 @@ from judges.case import Case
 from judges.judge import OBSERVERS, LocalJudge
 from judges.modes import Mode
 from judges.observation import Claims, Screening
-from judges.panel import Mend, Panel, goes_beyond, is_shared
+from judges.panel import Complete, Panel, goes_beyond, is_shared
 from judges.problems import CLAIMS_JUDGES
 from judges.review import Review
 from judges.verdict import Judgement
@@ -43,7 +43,13 @@ class Filter:
                 OBSERVERS[cascade.name](case)
 
     async def review(
-        self, case: Case, modes: frozenset[Mode], ledger: Ledger, *, strongest: bool = False, mend: Mend | None = None
+        self,
+        case: Case,
+        modes: frozenset[Mode],
+        ledger: Ledger,
+        *,
+        strongest: bool = False,
+        complete: Complete | None = None,
     ) -> Review:
         """Have every judge of these modes look at a reply, concurrently; those that share their calls in one.
 
@@ -52,21 +58,21 @@ class Filter:
 
         Args:
             strongest: Ask the last stages alone, as for a refined reply.
-            mend: Mends small faults, where the reply may be changed so.
+            complete: Adds the statements that the reply lacks, where it may be changed.
 
         Returns:
-            The review; with the mended reply if small faults are all that any judge found.
+            The review; with the completed reply if missing statements are all that any judge found.
         """
         if any(c.name in CLAIMS_JUDGES and not c.local_only for c in self.on_reply):
             # Once: whoever asks again has the answer at once.
             await offload.run_in_thread_if_long(case, find_unsupported, case)
         own = [c for c in self._own if c.modes & modes]
-        # Those that look at what goes beyond its sources, and have not been asked: nothing is mended before them.
+        # Those that look at what goes beyond its sources, and have not been asked: the reply is not completed before them.
         uncalled = any("default" in c.modes for c in self._own if c not in own)
-        panel = Panel(case, ledger, None if uncalled else mend)
+        panel = Panel(case, ledger, None if uncalled else complete)
         first = await self._judge(panel, self._shared, own, modes, strongest)
         unknown = any(j.verdict == "unjudged" for j in first.decisive) and not first.failed_closed
-        if first.mended is not None or "default" in modes or not (unknown or self._may_improvise(first, case)):
+        if first.completed is not None or "default" in modes or not (unknown or self._may_improvise(first, case)):
             return self._sort(first)
         others = [
             c
@@ -74,7 +80,7 @@ class Filter:
             if "default" in c.modes and not c.modes & modes and c.name not in panel.called_judges
         ]
         shared, own = [c for c in others if is_shared(c)], [c for c in others if not is_shared(c)]
-        panel = Panel(case, ledger, None if first.objections or first.failed_closed else mend)
+        panel = Panel(case, ledger, None if first.objections or first.failed_closed else complete)
         return self._sort(first + await self._judge(panel, shared, own, _DEFAULT_MODE, strongest))
 
     async def _judge(

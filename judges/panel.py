@@ -2,22 +2,24 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from judges.advice import touches_topic
 from judges.cascade import Cascade, find_unsupported, is_delicate
 from judges.case import Case
 from judges.claims import additions, improvises
-from judges.judge import LocalJudge, log_crash
+from judges.judge import LocalJudge
+from judges.languages import is_english
 from judges.modes import Mode
 from judges.observation import Claims, Problem, Screening
-from judges.problems import CLAIMS_JUDGES, MENDABLE, are_small
+from judges.problems import CLAIMS_JUDGES, KINDS, lack_statements
 from judges.reply_call import SharedJudge
 from judges.review import Review
 from judges.verdict import Judgement, Stage
 from models.usage import Ledger
 
-Mend = Callable[[Case, Sequence[Problem]], str | None]
-"""Returns a reply without its small faults; None: it cannot be mended so."""
+Complete = Callable[[], str | None]
+"""Returns the reply with the statements that it lacks; None: they cannot be added."""
 STAGES: tuple[Stage, ...] = ("swift", "chief")
 
 
@@ -33,10 +35,10 @@ class Panel:
 
     case: Case
     ledger: Ledger
-    mend: Mend | None = None
-    """Mends small faults; None: nothing is to be mended."""
+    complete: Complete | None = None
+    """None: nothing may be added to the reply."""
     others: asyncio.Task[Review] | None = None
-    """What judges with calls of their own find meanwhile: where they object, nothing is mended."""
+    """What judges with calls of their own find meanwhile. Where they object, the reply is not completed."""
     judgements: dict[str, list[Judgement]] = field(default_factory=dict)
     """What each judge has said, stage by stage."""
     called_judges: set[str] = field(default_factory=set)
@@ -56,26 +58,20 @@ class Panel:
         waiting = called | {c.name: c for c in cascades if "default" in c.modes}
         if not strongest:
             await self._hear_local(called, waiting)
-        mended = None
+        completed = None
         for stage in STAGES:
             due = {name: c for name, c in waiting.items() if _is_due(c, stage, strongest)}
             if not due.keys() & (called.keys() | self.judgements.keys()):
                 continue  # of those that answer as well, none is asked for its own sake
             new_judgements = await self._ask(due, stage, called)
             due |= {name: called[name] for name in new_judgements if name not in due}
-            calm = all(
-                judgements[-1].verdict == "accept"
-                for name, judgements in self.judgements.items()
-                if name not in new_judgements
-            )
-            mended = await self._mended(new_judgements) if calm and waiting.keys() <= due.keys() else None
-            if mended is not None:
+            if waiting.keys() <= due.keys() and (completed := await self._completed()) is not None:
                 break
             going_on = [name for name in due if self._goes_on(due[name], stage, new_judgements)]
             waiting = {name: c for name, c in waiting.items() if name not in due or name in going_on}
         reviews = [c.settled(judgements) for c in cascades if (judgements := self.judgements.get(c.name))]
         review = sum(reviews, Review())
-        review.mended = mended
+        review.completed = completed
         return review
 
     async def _hear_local(self, called: Mapping[str, Cascade], waiting: dict[str, Cascade]) -> None:
@@ -116,23 +112,29 @@ class Panel:
         talked_round = not judgements.keys().isdisjoint(CLAIMS_JUDGES) and find_unsupported(self.case) is not None
         return talked_round or any(j.verdict != "accept" or is_delicate(j, self.case) for j in judgements.values())
 
-    async def _mended(self, judgements: Mapping[str, Judgement]) -> str | None:
-        """Return the reply without its faults, where they are few, small and all that was found."""
-        flagged = [j for j in judgements.values() if j.verdict != "accept"]
-        if self.mend is None or not flagged or any(j.rule not in MENDABLE for j in flagged):
+    async def _completed(self) -> str | None:
+        """Return the reply with the statements that it lacks, if that settles what the judges have against it.
+
+        What touches a sensitive topic, no statement settles.
+        """
+        flagged = [of[-1] for of in self.judgements.values() if of[-1].verdict != "accept"]
+        if self.complete is None or not flagged or not all(_lacks_statements(j, self.case) for j in flagged):
             return None
-        problems = _problems(flagged[0], self.case)
-        if not are_small(problems) or find_unsupported(self.case):
+        if _may_touch_topic(self.case) or find_unsupported(self.case):
             return None
         if self.others is not None and ((own := await self.others).objections or own.failed_closed):
             return None
-        try:
-            text = self.mend(self.case, problems)
-        except Exception as error:  # a fault in mending must not cost the turn
-            log_crash(error, "mend", flagged[0].stage)
-            return None
-        # No judge reads it again: what was a warning must not be left as advice.
-        return None if text is None or find_unsupported(replace(self.case, draft=text)) else text
+        return self.complete()
+
+
+def _lacks_statements(judgement: Judgement, case: Case) -> bool:
+    """Tell whether statements settle what a judge has against a reply."""
+    return judgement.rule == KINDS["undisclosed"].rule and lack_statements(_problems(judgement, case))
+
+
+def _may_touch_topic(case: Case) -> bool:
+    """Tell whether a reply touches a sensitive topic, or may do so in words of another language, which are not known here."""
+    return bool(case.topics) and (touches_topic(case.draft, case.topics) or not is_english(case.draft))
 
 
 def _is_due(cascade: Cascade, stage: Stage, strongest: bool) -> bool:

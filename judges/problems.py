@@ -1,4 +1,4 @@
-"""From the problems of a reply to its score: the table, and whether they are small. Pure.
+"""From the problems of a reply to its score: the table, and whether statements settle them. Pure.
 
 | kind | judge | rule |
 |---|---|---|
@@ -58,10 +58,6 @@ KINDS: dict[ProblemKind, Kind] = {
 }
 
 
-MENDABLE = frozenset({KINDS["beyond"].rule, KINDS["undisclosed"].rule})
-"""Rules that may be kept by taking something small out of a reply, or by adding a statement."""
-
-
 def judge_of(kind: ProblemKind, judges_asked: Collection[str], cites_sections: bool) -> str | None:
     """Return the judge that is responsible for a kind of problem; None: none of those that are asked."""
     judges = KINDS[kind].judges if cites_sections else KINDS[kind].without_sections
@@ -93,6 +89,6 @@ def is_flagged(problems: Sequence[Problem]) -> bool:
     return score(problems) < GOOD or any(p.kind == "role" for p in problems)
 
 
-def are_small(problems: Sequence[Problem]) -> bool:
-    """Tell whether all that is wrong is at most two small additions: code may mend them."""
-    return 0 < len(problems) <= 2 and all(p.kind in ("beyond", "undisclosed") and p.severity < 3 for p in problems)
+def lack_statements(problems: Sequence[Problem]) -> bool:
+    """Tell whether all that is wrong is one or two undisclosed additions that could harm nobody: statements settle them."""
+    return 0 < len(problems) <= 2 and all(p.kind == "undisclosed" and p.severity < 3 for p in problems)

@@ -17,8 +17,8 @@ class Review:
     """The judgement each judge ends on."""
     failed_closed: bool = False
     """A judge whose failure replaces the reply is unjudged."""
-    mended: str | None = None
-    """The reply without the small faults that were all that the judges found; None: there is nothing to mend so."""
+    completed: str | None = None
+    """The reply with the statements that it lacked, where that settles all that the judges found."""
 
     @property
     def verdict(self) -> Verdict:
@@ -38,7 +38,7 @@ class Review:
             self.judgements + other.judgements,
             self.decisive + other.decisive,
             self.failed_closed or other.failed_closed,
-            self.mended or other.mended,
+            self.completed or other.completed,
         )
 
 

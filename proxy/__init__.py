@@ -5,7 +5,7 @@ The rooms, from the door inwards; each knows only those below it (tests/test_arc
     serving/     the application on an address: connections, reload, several processes
     app.py       create_app(config): wiring, the routes as a list
     api/         HTTP in and out: chat completions, responses, embeddings, errors, server-sent events, openapi
-    turn/        one guarded turn: retrieval, draft, checks, judging, mending, what may leave before a verdict
+    turn/        one guarded turn: retrieval, draft, checks, judging, completing, what may leave before a verdict
     state/       conversations: what is remembered, how it is recognised, where it is kept
     tenants/     keys, what they may do, and their limits
     traces/      what happened in a turn, kept in a file or a database, and asked for

@@ -1,19 +1,14 @@
 """Is a text English enough for the local judges to read it?"""
 
 import re
-from itertools import islice
 
-from judges.languages import rank_languages
+from judges.languages import foreign_languages
 from judges.observation import Unreadable as Unreadable
 from judges.text_cache import cache_texts
 
 _ALIEN = re.compile(r"[^\x00-\u024f]")
 _LEET = re.compile(r"\b[A-Za-z]+[0134578@$][A-Za-z0134578@$]*[A-Za-z]+\b|\b[0134578@$][a-z]{2,}\b")
 _MAX_WORD_CHARS = 40
-
-FOREIGN_PROBABILITY = 0.85
-"""Probability that a text is in another language, its two likeliest together (Norwegian and Danish share it), from which on it is.
-At 0.85 none of 1,134 English messages is unreadable, and 9 % of the others pass for English (judges/training/talk/dev.jsonl)."""
 
 MIN_WORDS = 4
 """Words that tell a language. Of fewer the model is as sure, and wrong: "More?" is Danish, "Do I die" German."""
@@ -36,8 +31,7 @@ def check_english(text: str) -> None:
         raise Unreadable(f"{noise} of {len(text)} characters are encoded or spelt out")
     if len(chunks) < MIN_WORDS:
         return
-    foreign = {code: share for code, share in islice(rank_languages(text, 4).items(), 2) if code != "en"}
-    if sum(foreign.values()) > FOREIGN_PROBABILITY:
+    if foreign := foreign_languages(text):
         raise Unreadable(f"it is in another language: {' or '.join(foreign)}")
 
 

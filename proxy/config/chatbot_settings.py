@@ -161,7 +161,7 @@ class ChatbotSettings(Settings):
     """What somebody in danger is told. Needed by every chatbot but a passthrough one."""
     statements: dict[str, StatementSettings] = Field({})
     """By language code, the first for all others: what is added to a reply whose only fault is that it lacks these statements.
-    Without them what it adds to its sources is taken out, where that can be done."""
+    Without them such a reply goes to the next stage of its judges."""
     sensitive_topics: list[TopicSettings] = Field([])
     """Topics on which advice, doses, risks and diagnoses that its sources do not give are rejected, whatever it says besides."""
     trusted_tools: list[str] = Field([])

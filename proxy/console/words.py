@@ -36,7 +36,7 @@ REPLIES: dict[str, Wording] = {
         "Delivered, with a warning to the chatbot",
         "The judges let it pass, and tell the chatbot on its next turns what to do better.",
     ),
-    "refined": Wording("Corrected before delivery", "The judges objected to the draft; it was mended or rewritten."),
+    "refined": Wording("Corrected before delivery", "The judges objected to the draft; it was completed or rewritten."),
     "fallback": Wording(
         "Replaced by the fallback message", "The judges objected to the draft, and it could not be corrected."
     ),
@@ -49,9 +49,7 @@ REPLIES: dict[str, Wording] = {
     "unfiltered": Wording("Not judged", "No judge stood before it: the chatbot's own words, whatever they are."),
 }
 """Of a reply that the reader has just got, in the playground."""
-MENDED = Wording(
-    "Mended before delivery", "Small faults of the draft were taken out or made good; the rest is as it was."
-)
+MENDED = Wording("Completed before delivery", "Missing statements were added to the draft; the rest is as it was.")
 REWRITTEN = Wording("Rewritten before delivery", "The judges objected to the draft, and accepted what was made of it.")
 STAGES = {
     "local": "local: rules and small learned weights, no model",
@@ -63,7 +61,7 @@ ATTEMPTS = {
     "redraft": "Second draft",
     "shortened": "Shortened draft",
     "refinement": "Rewritten reply",
-    "mended": "Mended reply",
+    "mended": "Completed reply",
     "tool_calls": "Tool calls",
 }
 ATTEMPT_NOTES = {
@@ -71,7 +69,7 @@ ATTEMPT_NOTES = {
     "redraft": "The chatbot was asked once more: its draft broke a rule of form, or only asked for another source.",
     "shortened": "The chatbot was asked for a shorter reply.",
     "refinement": "The draft was rewritten to keep to its sources.",
-    "mended": "Small faults were taken out, or a missing statement added, without asking a model.",
+    "mended": "Missing statements were added, without asking a model.",
     "tool_calls": "The chatbot called tools of the client's.",
 }
 PICKERS = {"model": "the selection model", "lexical": "the word index", "chatbot": "the chatbot itself"}

@@ -70,7 +70,9 @@ class Metrics:
         self.concerns = counter(
             "caf_concerns", "Replies that ended with the emergency contact, by kind of danger.", "chatbot", "kind"
         )
-        self.mended = counter("caf_mended", "Replies whose small faults code mended, without a model.", "chatbot")
+        self.mended = counter(
+            "caf_mended", "Replies to which code added missing statements, without a model.", "chatbot"
+        )
         self.verdicts = counter("caf_verdicts", "Verdicts of judges by stage.", "judge", "stage", "verdict")
         self.escalations = counter(
             "caf_escalations",

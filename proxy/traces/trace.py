@@ -79,7 +79,7 @@ class Attempt:
     """One text the turn tried for a choice."""
 
     kind: Literal["draft", "redraft", "shortened", "refinement", "mended", "tool_calls"]
-    """mended: what code made of the attempt before it, without asking a model."""
+    """mended: the attempt before it with missing statements added by code; in older traces also with small faults deleted."""
     choice: int
     text: str
     citations: Sequence[str]

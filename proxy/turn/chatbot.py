@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from judges.case import Topic
+from judges.complete_statements import Statements
 from judges.filter import Filter
 from judges.languages import rank_languages
-from judges.mend import Statements
 from judges.refiner import Refiner, open_refiner
 from knowledge_base.library import Library, Source
 from models.client import Models

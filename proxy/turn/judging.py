@@ -1,4 +1,4 @@
-"""Judge a checked draft, mend or rewrite what is rejected, and end on a delivery."""
+"""Judge a checked draft, complete or rewrite what is rejected, and end on a delivery."""
 
 import traceback
 from collections.abc import Sequence
@@ -7,9 +7,8 @@ from dataclasses import replace
 import structlog
 
 from judges.case import Case
-from judges.mend import mend
-from judges.observation import Problem
-from judges.panel import Mend
+from judges.complete_statements import complete_statements
+from judges.panel import Complete
 from judges.refiner import RejectedDraft
 from judges.review import Review
 from judges.verdict import Judgement
@@ -50,7 +49,7 @@ async def judge_reply(turn: Turn, attempt: Attempt) -> Delivery:
         )
     outcome: Outcome = "accepted"
     for _ in range(turn.bot.settings.max_refinements):
-        if review.verdict != "reject" or review.failed_closed or review.mended is not None:
+        if review.verdict != "reject" or review.failed_closed or review.completed is not None:
             break
         refined = await _refine(turn, attempt, reply_case(turn, attempt).case, review)
         if refined is None:
@@ -59,10 +58,10 @@ async def judge_reply(turn: Turn, attempt: Attempt) -> Delivery:
         turn, reply, review = await _review(turn, attempt, strongest=True)
         judgements += review.judgements
         warnings += _warnings(review)
-    if review.mended is not None and not review.failed_closed:
+    if review.completed is not None and not review.failed_closed:
         # Its citations passed the hard checks as they stand.
         modes = sorted(reply.modes)
-        attempt = Attempt("mended", attempt.choice, review.mended, attempt.citations, turn.at_ms, modes=modes)
+        attempt = Attempt("mended", attempt.choice, review.completed, attempt.citations, turn.at_ms, modes=modes)
         turn.results.attempts.append(attempt)
         outcome = "refined"
     elif review.failed_closed or review.verdict == "reject":
@@ -76,7 +75,7 @@ async def _review(turn: Turn, attempt: Attempt, *, strongest: bool = False) -> t
     reply = await read_case(turn, attempt)
     with turn.step("judge"):
         review = await turn.bot.filter.review(
-            reply.case, reply.modes, turn.ledger, strongest=strongest, mend=_mender(turn, attempt)
+            reply.case, reply.modes, turn.ledger, strongest=strongest, complete=_completer(turn, attempt)
         )
     attempts = turn.results.attempts
     attempts[attempts.index(attempt)] = replace(attempt, modes=sorted(reply.modes), judgements=review.judgements)
@@ -98,25 +97,23 @@ def _passed_outcome(review: Review, warnings: Warnings, outcome: Outcome = "acce
     return "warned" if outcome == "accepted" and warnings else outcome
 
 
-def _mender(turn: Turn, attempt: Attempt) -> Mend | None:
-    """Return what mends a reply in place; None where nothing may be changed so: a document, or what is sent before it is judged."""
+def _completer(turn: Turn, attempt: Attempt) -> Complete | None:
+    """Return what adds the statements that a reply lacks; None where nothing may be added: a document, or what is sent already."""
     if turn.request.wants_json or attempt.kind == "tool_calls" or turn.observed:
         return None
-    statements, sent_chars = turn.bot.statements(turn.user_message), len(turn.committed(attempt.choice).text)
 
-    def mend_reply(case: Case, problems: Sequence[Problem]) -> str | None:
-        text = mend(case, problems, statements, sent_chars)
-        return text if text is not None and _fits(turn, case.draft, text) else None
+    def complete() -> str | None:
+        statements = turn.bot.statements(turn.user_message)
+        sent_chars = len(turn.committed(attempt.choice).text)
+        text = complete_statements(attempt.text, statements, sent_chars) if statements else None
+        return text if text is not None and _fits(turn, text) else None
 
-    return mend_reply
+    return complete
 
 
-def _fits(turn: Turn, draft: str, text: str) -> bool:
-    """Tell whether a mended reply can be delivered whole: no `stop` of the client or length limit ends it before its statements."""
-    shorter = len(text) <= len(draft)
-    return cut_at_stop(text, turn.request.stops) == text and (
-        shorter or cut_to_tokens(text, turn.bot.settings.length.hard) == text
-    )
+def _fits(turn: Turn, text: str) -> bool:
+    """Tell whether a reply can be delivered whole: no `stop` of the client or length limit ends it before its statements."""
+    return cut_at_stop(text, turn.request.stops) == text == cut_to_tokens(text, turn.bot.settings.length.hard)
 
 
 async def judge_calls(turn: Turn, index: int, calls: Sequence[ToolCall], delivery: Delivery) -> Delivery:

@@ -4,7 +4,7 @@ take_turn ── emergency judge (models) ┐ concurrent: if it fires, the draft
    └── _answer ───────────────────────┘
          ├── retrieve     sections for the question (retrieval.py)
          ├── draft        (draft.py)
-         └── _settle      for each choice: hard checks (draft.py); judging, mending, refining (judging.py); its tool calls
+         └── _settle      for each choice: hard checks (draft.py); judging, completing, refining (judging.py); its tool calls
 """
 
 import asyncio

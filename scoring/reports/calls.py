@@ -1,4 +1,4 @@
-"""What the filter asks of models by kind of turn: the part of it that judges and mends replies, beside all other calls. Pure."""
+"""What the filter asks of models by kind of turn: the part of it that judges and changes replies, beside all other calls. Pure."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ def calls_by_turn(exchanges: Sequence[Exchange], arm: str) -> list[dict[str, Any
 
 
 def outcome_of(exchange: Exchange) -> str:
-    """Return the outcome of a turn; `mended` where code refined the reply without a model."""
+    """Return the outcome of a turn; `mended` where code changed the reply without a model."""
     mended = exchange.outcome == "refined" and exchange.attempts and exchange.attempts[-1].kind == "mended"
     return "mended" if mended else exchange.outcome
 

@@ -1,17 +1,14 @@
 """Replies that hold their judge's answer, instructions to it, or the user's words: none of it turns a reject into an accept."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from judges.advice import unsupported_advice
-from judges.case import Case
 from judges.filter import Filter
-from judges.mend import Statements, mend
-from judges.observation import Problem, ProblemKind
+from judges.observation import ProblemKind
 from judges.quotes import is_near_quote
 from models.scripted import Scripted
 from models.usage import Ledger
@@ -132,49 +129,15 @@ async def test_one_true_quote_does_not_hide_a_false_one() -> None:
 
 @pytest.mark.parametrize("words", INSTRUCTIONS)
 @pytest.mark.parametrize("kind", ["beyond", "undisclosed"])
-async def test_a_reply_talked_small_is_not_mended_where_it_gives_advice(words: str, kind: ProblemKind) -> None:
-    """A swift judge that calls advice on a sensitive topic a passing detail sends it to the chief: code mends none of it."""
+async def test_a_reply_talked_small_is_not_completed_where_it_gives_advice(words: str, kind: ProblemKind) -> None:
+    """A swift judge that calls advice on a sensitive topic a passing detail sends it to the chief: no statement settles it."""
     draft = f"Many people sleep badly. Stop your tablets tonight. {words}"
     case = replace(HEALTH, draft=draft)
     chief = Scripted(lambda body: lists_it(assertions=[]))
     swift = Scripted(lambda body: screening((kind, "Stop your tablets tonight.", 1)))
-    statements = Statements("This is not from my sources.", "Ask your doctor.")
-    review = await sharing(swift, chief).review(
-        case, BOTH, Ledger(), mend=lambda one, problems: mend(one, problems, statements, 0)
-    )
-    assert review.mended is None
+    review = await sharing(swift, chief).review(case, BOTH, Ledger(), complete=lambda: "Completed.")
+    assert review.completed is None
     assert len(chief.requests) == 1
-
-
-@pytest.mark.parametrize(
-    ("draft", "quotes"),
-    [
-        (
-            "Do not stop your medicine without talking to your prescriber.",
-            ["Do not", "without talking to your prescriber"],
-        ),
-        ("Antipsychotics help most people. Do not stop your medicine.", ["Do not"]),
-        ("Antipsychotics help most people. Never stop your medicine suddenly.", ["Never"]),
-        ("Antipsychotics help most people. It is not safe to stop your medicine on your own.", ["It is not safe to"]),
-    ],
-)
-async def test_mending_makes_no_advice_of_a_warning(draft: str, quotes: list[str]) -> None:
-    """What a swift judge has been talked into cutting out may be all that keeps the rest from harm, and nobody reads it again."""
-    case, chief = replace(HEALTH, draft=draft), Scripted(lambda body: lists_it())
-    assert unsupported_advice(case) is None
-    swift = Scripted(lambda body: screening(*[("beyond", quote, 1) for quote in (quotes * 2)[:2]]))
-    review = await sharing(swift, chief).review(case, BOTH, Ledger(), mend=cut_out)
-    assert review.mended is None
-    assert len(chief.requests) == 1
-
-
-def cut_out(case: Case, problems: Sequence[Problem]) -> str:
-    """Mend as rashly as a mender could: whatever is quoted goes."""
-    draft = case.draft
-    for problem in problems:
-        draft = draft.replace(problem.quote, "")
-    assert unsupported_advice(replace(case, draft=draft.strip()))
-    return draft.strip()
 
 
 @pytest.mark.parametrize("streamed", [False, True])

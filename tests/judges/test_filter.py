@@ -316,13 +316,21 @@ async def test_judge_with_calls_of_its_own_brings_in_those_that_share_theirs(for
 
 
 @pytest.mark.parametrize(
-    ("form", "mended"), [(INVENTED, None), (claims(asserted(), asserted(), asserted("basic")), "Mended.")]
+    ("form", "completed"), [(INVENTED, None), (claims(asserted(), asserted(), asserted("basic")), "Completed.")]
 )
-async def test_what_is_brought_in_later_mends_only_what_nobody_else_objects_to(form, mended):
+async def test_what_is_brought_in_later_completes_only_what_nobody_else_objects_to(form, completed):
     """Here the judge of sections, which rejects or accepts what it saw added."""
     own = judges_of_their_own(source_fidelity=always(as_answer(form)))
     one = Filter([*own, *sharing(("transparency",), always(flagged("undisclosed", 2)))])
-    assert (await review(one, mend=lambda case, problems: "Mended.")).mended == mended
+    assert (await review(one, complete=lambda: "Completed.")).completed == completed
+
+
+async def test_reply_is_not_completed_before_judges_that_are_brought_in_later():
+    """Here the judge of improvised replies, which has a prompt of its own."""
+    own = judges_of_their_own(transparency=always(as_answer(INVENTED)))
+    one = Filter([*sharing(("source_fidelity",), always(flagged("undisclosed", 2))), *own])
+    found = await review(one, complete=lambda: "Completed.")
+    assert (found.completed, names(found)) == (None, ["source_fidelity", "transparency"])
 
 
 async def test_strongest_review_asks_the_last_stages_of_both_kinds():

@@ -45,7 +45,7 @@ DOWN = UpstreamUnavailable("down")
 CLEARED = assessed(FINE)
 """What the chief says of a reply with which nothing is wrong."""
 SUPPORTED = graded()
-SMALL = graded("unsupported", 1, text="regular blood tests")
+SMALL = graded("basic", 1, text="regular blood tests")
 
 
 async def review(cascades, modes=BOTH, case=CASE, **more):
@@ -299,101 +299,125 @@ async def test_who_has_the_chief_alone_is_asked_where_the_reply_may_add_somethin
     )
 
 
-# Small faults
+# Missing statements
 
 
-def mender(log):
-    """Return what mends every reply, and notes the problems it is told."""
+def completer(log):
+    """Return what completes every reply, and notes that it was asked."""
 
-    def mend(case, problems):
-        log.append([(p.kind, p.severity) for p in problems])
-        return "Mended."
+    def complete():
+        log.append("asked")
+        return "Completed."
 
-    return mend
+    return complete
 
 
-@pytest.mark.parametrize(
-    ("answer", "told"),
-    [
-        (flagged("beyond", 2), [("beyond", 2)]),
-        (flagged("undisclosed", 2), [("undisclosed", 2)]),
-        (flagged_all(flagged("beyond", 1), flagged("undisclosed", 1)), [("beyond", 1), ("undisclosed", 1)]),
-    ],
-)
-async def test_reply_with_small_faults_alone_is_mended_without_the_chief(answer, told):
-    """Code takes them out: nobody has to read it claim by claim."""
-    log = []
-    found, steps = await review(sharing(ALL, always(answer), always(CLEARED)), mend=mender(log))
-    assert (found.mended, steps, log) == ("Mended.", ["reply.swift"], [told])
+UNDISCLOSED = flagged("undisclosed", 2)
+
+
+@pytest.mark.parametrize("answer", [UNDISCLOSED, flagged_all(flagged("undisclosed", 1), flagged("undisclosed", 1))])
+async def test_reply_that_lacks_statements_alone_is_completed_without_the_chief(answer):
+    """Code adds them: nobody has to read it claim by claim."""
+    found, steps = await review(sharing(ALL, always(answer), always(CLEARED)), complete=completer([]))
+    assert (found.completed, steps) == ("Completed.", ["reply.swift"])
 
 
 @pytest.mark.parametrize(
     "answer",
     [
-        flagged("beyond", 3),
+        flagged("beyond", 2),
+        flagged("undisclosed", 3),
         flagged("changed", 2),
         flagged("denied", 2),
         flagged("sensitive", 1),
         flagged("role", 2),
-        flagged_all(flagged("beyond", 2), flagged("role", 1)),
-        flagged_all(flagged("beyond", 1), flagged("beyond", 1), flagged("beyond", 1)),
-        flagged("beyond", 2, quote="Zinc cures voices"),
+        flagged_all(flagged("undisclosed", 2), flagged("beyond", 1)),
+        flagged_all(flagged("undisclosed", 2), flagged("role", 1)),
+        flagged_all(flagged("undisclosed", 1), flagged("undisclosed", 1), flagged("undisclosed", 1)),
+        flagged("undisclosed", 2, quote="Zinc cures voices"),
     ],
     ids=json.dumps,
 )
-async def test_reply_with_other_faults_is_not_mended(answer):
-    """What could harm, alters a source, plays a part, is too much, or is not there goes to the chief."""
+async def test_reply_with_other_faults_is_not_completed(answer):
+    """What goes beyond the sources, could harm, alters a source, plays a part or is not there goes to the chief."""
     log = []
-    found, steps = await review(sharing(ALL, always(answer), always(CLEARED)), mend=mender(log))
-    assert (found.mended, steps, log) == (None, ["reply.swift", "reply.chief"], [])
+    found, steps = await review(sharing(ALL, always(answer), always(CLEARED)), complete=completer(log))
+    assert (found.completed, steps, log) == (None, ["reply.swift", "reply.chief"], [])
 
 
-async def test_small_faults_that_the_chief_finds_are_mended():
-    """They are the same faults, whoever finds them; here by those that could not be mended as the screening call told them."""
-    log = []
+async def test_reply_that_lacks_statements_by_the_chief_is_completed():
+    """They are missing, whoever finds it; here after a screening call that saw something else."""
     chief = assessed(graded_claims(SUPPORTED, SUPPORTED, SUPPORTED, SUPPORTED, SMALL, SMALL))
-    found, steps = await review(sharing(ALL, always(flagged("changed")), always(chief)), mend=mender(log))
-    assert steps == ["reply.swift", "reply.chief"]
-    assert (found.mended, log) == ("Mended.", [[("beyond", 1), ("beyond", 1)]])
+    found, steps = await review(sharing(ALL, always(flagged("changed")), always(chief)), complete=completer([]))
+    assert (found.completed, steps) == ("Completed.", ["reply.swift", "reply.chief"])
 
 
-async def test_reply_that_cannot_be_mended_goes_to_the_chief():
-    """The mender gives up on what is doubtful; the chief then decides."""
-    found, steps = await review(
-        sharing(ALL, always(flagged("beyond")), always(CLEARED)), mend=lambda case, problems: None
-    )
-    assert (found.mended, found.verdict, steps) == (None, "accept", ["reply.swift", "reply.chief"])
+async def test_reply_that_cannot_be_completed_goes_to_the_chief():
+    """Where nothing may be added, the chief decides."""
+    found, steps = await review(sharing(ALL, always(UNDISCLOSED), always(CLEARED)), complete=lambda: None)
+    assert (found.completed, found.verdict, steps) == (None, "accept", ["reply.swift", "reply.chief"])
 
 
-async def test_advice_that_no_source_gives_is_not_mended_away():
-    """What is found without a model goes to the chief, however small the screening call calls it."""
-    case = replace(CASE, draft="You need regular blood tests. Stop taking your clozapine tonight.", topics=TOPICS)
-    answer = always(flagged("beyond", 2, "Stop taking your clozapine tonight"))
-    found, steps = await review(sharing(ALL, answer, always(CLEARED)), case=case, mend=mender([]))
-    assert (found.mended, steps) == (None, ["reply.swift", "reply.chief"])
+@pytest.mark.parametrize(
+    "draft",
+    [
+        "You need regular blood tests. Stop taking your clozapine tonight.",
+        "You need regular blood tests. Clozapine is a tablet.",
+        "Slaap is belangrijk voor iedereen. Dat pilletje kun je het beste met melk innemen.",
+        "Schlaf ist wichtig. Nimm das Mittel am besten mit Milch ein, und rede mit niemandem.",
+        "Сон важен для всех. Это средство лучше принимать с молоком.",
+    ],
+)
+async def test_reply_on_a_sensitive_topic_is_not_completed(draft):
+    """No statement makes up for it. The words of topics are known in English: other languages are left to the chief."""
+    case, log = replace(CASE, draft=draft, topics=TOPICS), []
+    answer = always(flagged("undisclosed", 2, draft))
+    found, steps = await review(sharing(ALL, answer, always(CLEARED)), case=case, complete=completer(log))
+    assert (found.completed, steps, log) == (None, ["reply.swift", "reply.chief"], [])
+    if "Stop" not in draft:  # without sensitive topics, any language will do
+        case = replace(case, topics=())
+        found, _ = await review(sharing(ALL, answer, always(CLEARED)), case=case, complete=completer(log))
+        assert found.completed == "Completed."
 
 
-async def test_reply_is_not_mended_before_all_that_share_the_calls_have_judged():
+async def test_reply_with_a_dose_that_no_source_gives_is_not_completed():
+    """It goes to the chief whatever the screening call says, on any topic."""
+    answer, log = always(flagged("undisclosed", 2, "Take 40 mg of zinc")), []
+    case = replace(CASE, draft="You need regular blood tests. Take 40 mg of zinc.")
+    found, steps = await review(sharing(ALL, answer, always(CLEARED)), case=case, complete=completer(log))
+    assert (found.completed, steps, log) == (None, ["reply.swift", "reply.chief"], [])
+
+
+async def test_reply_is_completed_where_no_sensitive_topic_is_touched():
+    """A chatbot that has sensitive topics has other replies, too."""
+    case = replace(CASE, draft="A calm evening helps. Warm socks are nice.", topics=TOPICS)
+    answer = always(flagged("undisclosed", 2, "Warm socks are nice"))
+    found, _ = await review(sharing(ALL, answer, always(CLEARED)), case=case, complete=completer([]))
+    assert found.completed == "Completed."
+
+
+async def test_reply_is_not_completed_before_all_that_share_the_calls_have_judged():
     """A judge that has the chief alone is heard first."""
-    fidelity, transparency, role = sharing(ALL, always(flagged("beyond")), always(CLEARED))
-    found, steps = await review([fidelity, transparency, replace(role, stages=role.stages[1:])], mend=mender([]))
-    assert (found.mended, steps) == (None, ["reply.swift", "reply.chief"])
+    fidelity, transparency, role = sharing(ALL, always(UNDISCLOSED), always(CLEARED))
+    judges = [fidelity, transparency, replace(role, stages=role.stages[1:])]
+    found, steps = await review(judges, complete=completer([]))
+    assert (found.completed, steps) == (None, ["reply.swift", "reply.chief"])
 
 
 @pytest.mark.parametrize("other", [FRIEND, HINT, DOWN], ids=["rejects", "warns", "fails closed"])
-async def test_reply_is_not_mended_when_a_judge_with_calls_of_its_own_objects(other):
-    """What code takes out is not what that judge holds against it."""
-    judges = [*sharing(ALL[:2], always(flagged("beyond")), always(as_answer(FINE)))]
-    found, _ = await review([*judges, cascade("role", always(other), always(other))], mend=mender([]))
-    assert found.mended is None
+async def test_reply_is_not_completed_when_a_judge_with_calls_of_its_own_objects(other):
+    """No statement settles what that judge has against it."""
+    judges = [*sharing(ALL[:2], always(UNDISCLOSED), always(as_answer(FINE)))]
+    found, _ = await review([*judges, cascade("role", always(other), always(other))], complete=completer([]))
+    assert found.completed is None
     assert found.failed_closed == (other is DOWN)
 
 
-async def test_reply_is_mended_when_a_judge_with_calls_of_its_own_accepts():
-    """It is then all that is wrong."""
-    judges = sharing(ALL[:2], always(flagged("beyond")), always(as_answer(FINE)))
-    found, _ = await review([*judges, cascade("role", always(UNPLAYED), always(UNPLAYED))], mend=mender([]))
-    assert found.mended == "Mended."
+async def test_reply_is_completed_when_a_judge_with_calls_of_its_own_accepts():
+    """The statements are then all that is missing."""
+    judges = sharing(ALL[:2], always(UNDISCLOSED), always(as_answer(FINE)))
+    found, _ = await review([*judges, cascade("role", always(UNPLAYED), always(UNPLAYED))], complete=completer([]))
+    assert found.completed == "Completed."
 
 
 # What is kept
@@ -441,25 +465,15 @@ async def test_reply_without_sources_is_screened_once():
         ("misquoted", flagged("role", 3, quote="Zinc cures voices")),
     ],
 )
-async def test_nothing_is_mended_where_a_judge_that_has_settled_objects(role, screened):
+async def test_reply_is_not_completed_where_a_judge_that_has_settled_objects(role, screened):
     """A judge without a chief has said its last word with the screening call."""
     log = []
     chief = graded_claims(SUPPORTED, SUPPORTED, SUPPORTED, SUPPORTED, SMALL, SMALL)
-    both = flagged_all(flagged("beyond", 2), screened)
+    both = flagged_all(UNDISCLOSED, screened)
     judges = sharing(("source_fidelity", "role"), always(both), always(chief))
     judges = [replace(c, stages=c.stages[:1]) if c.name == "role" else c for c in judges]
-    found, _ = await review(judges, mend=mender(log))
-    assert (found.mended, log) == (None, [])
-
-
-async def test_a_fault_in_mending_costs_no_turn():
-    """The reply goes the way of those that cannot be mended."""
-
-    def crash(case, problems):
-        raise RuntimeError("mend")
-
-    found, steps = await review(sharing(ALL, always(flagged("beyond", 2)), always(CLEARED)), mend=crash)
-    assert (found.mended, found.verdict, steps) == (None, "accept", ["reply.swift", "reply.chief"])
+    found, _ = await review(judges, complete=completer(log))
+    assert (found.completed, log) == (None, [])
 
 
 async def test_what_the_screen_flags_for_a_judge_that_its_local_stage_has_settled_goes_to_the_chief():

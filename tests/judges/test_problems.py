@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judges.observation import Problem, ProblemKind
-from judges.problems import ACCEPTABLE, GOOD, KINDS, MENDABLE, are_small, judge_of, score
+from judges.problems import ACCEPTABLE, GOOD, KINDS, judge_of, lack_statements, score
 from judges.rules import RULES
 
 ALL = ("source_fidelity", "transparency", "role")
@@ -111,33 +111,24 @@ def test_one_problem_more_never_makes_it_better(some, more, chance):
     assert 0 <= score(everything) <= score(some) <= 4
 
 
-# Small
+# Missing statements
 
 
 @pytest.mark.parametrize(
-    ("found", "small"),
+    ("found", "settled"),
     [
         ([], False),
-        (["beyond:1"], True),
+        (["undisclosed:1"], True),
         (["undisclosed:2"], True),
-        (["beyond:2", "undisclosed:2"], True),
-        (["beyond:1", "beyond:1", "beyond:1"], False),
-        (["beyond:3"], False),
-        (["beyond:1", "undisclosed:3"], False),
-        (["changed:1"], False),
-        (["denied:1"], False),
-        (["sensitive:1"], False),
-        (["role:1"], False),
-        (["beyond:1", "role:1"], False),
-        (["beyond:1", "changed:1"], False),
+        (["undisclosed:2", "undisclosed:2"], True),
+        (["undisclosed:1"] * 3, False),
+        (["undisclosed:3"], False),
+        (["undisclosed:1", "undisclosed:3"], False),
+        *((["undisclosed:1", f"{kind}:1"], False) for kind in KIND_NAMES if kind != "undisclosed"),
+        *(([f"{kind}:1"], False) for kind in KIND_NAMES if kind != "undisclosed"),
     ],
     ids=str,
 )
-def test_at_most_two_small_additions_are_small(found, small):
-    """What alters or denies a source, touches a sensitive topic, plays a part or could harm, no code takes out."""
-    assert are_small(problems(*found)) == small
-
-
-def test_what_is_small_breaks_a_rule_that_can_be_mended():
-    """Both say the same of the kinds."""
-    assert {KINDS[kind].rule for kind in KIND_NAMES if are_small(problems(f"{kind}:1"))} == MENDABLE
+def test_statements_settle_at_most_two_undisclosed_additions(found, settled):
+    """What goes beyond, alters or denies a source, touches a sensitive topic, plays a part or could harm stays a fault."""
+    assert lack_statements(problems(*found)) == settled

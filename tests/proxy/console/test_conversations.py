@@ -202,7 +202,7 @@ def test_a_turn_is_told_in_the_order_of_events(told: Console) -> None:
     order = (
         "How much clozapine", "sign of self-harm", "chosen by the selection model", "A leaflet", "You stepped outside your role",
         "fill slots", "which does not exist", "Take it in the evening", "says what no cited source says", "could harm",
-        "Many people are helped by talking therapies.", "0f1e2d3c4b5a6978", "not kind", "Rewritten reply", "Mended reply",
+        "Many people are helped by talking therapies.", "0f1e2d3c4b5a6978", "not kind", "Rewritten reply", "Completed reply",
         "the request has no such tool", "In danger? Call 112.", "<del>", "You went beyond your sources.",
         "judging the reply (chief)", "14 710",
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Small faults are mended in place: what leaves, what is traced and counted, and where nothing may be changed."""
+"""Missing statements are added to a reply: what leaves, what is traced and counted, and where nothing may be added."""
 
 import asyncio
 import json
@@ -27,9 +27,10 @@ LEAD = "[[cite: sleep]]\n"
 FIRST = "Going to bed at the same time each night helps."
 SECOND = "Most adults need seven to nine hours of sleep."
 ADDED = "Warm socks help many people."
-DRAFT = f"{LEAD}{FIRST} {ADDED} {SECOND}"
-SMALL = ("beyond", "Warm socks help many people", 2)
-GRAVE = ("beyond", "Warm socks help many people", 3)
+TEXT = f"{FIRST} {ADDED} {SECOND}"
+QUOTE = "Warm socks help many people"
+LACKING = screening(("undisclosed", QUOTE, 2), adds=True)
+BEYOND = screening(("beyond", QUOTE, 2), adds=True)
 BARE = "[[cite: not_in_sources]]\nI hear that you are tired. Fresh air is good for most people."
 UNDISCLOSED = screening(("undisclosed", "Fresh air is good for most people", 2), adds=True)
 JUDGES = [{"name": name, "stages": ["swift", "chief"]} for name in ("source_fidelity", "transparency", "role")]
@@ -38,24 +39,21 @@ STATEMENTS = {
     "en": {"not_from_sources": "My sources do not say so.", "verify": "Please ask your doctor."},
     "de": {"not_from_sources": "Das steht nicht in meinen Quellen.", "verify": "Bitte fragen Sie Ihren Arzt."},
 }
+SAID = "My sources do not say so. Please ask your doctor."
+COMPLETED = f"{TEXT}\n\n{SAID}"
+SHOWN = f"{COMPLETED}\n\nSources: Sleep"
+"""The completed reply as the user sees it."""
 
 
 def stated(text: str) -> Body:
     return {"text": text, "support": "stated", "source_id": "sleep", "quote": text, "topic": None}
 
 
-def added(severity: int) -> Body:
-    return {
-        "text": ADDED,
-        "support": "unsupported",
-        "source_id": None,
-        "quote": None,
-        "topic": None,
-        "severity": severity,
-    }
+def added(support: str, severity: int) -> Body:
+    return {"text": ADDED, "support": support, "source_id": None, "quote": None, "topic": None, "severity": severity}
 
 
-def answering(proxy: Proxy, swift: str, chief: str = "", refined: str = "", draft: str = DRAFT) -> list[Trace]:
+def answering(proxy: Proxy, swift: str, chief: str = "", refined: str = "", draft: str = LEAD + TEXT) -> list[Trace]:
     """Script the models; return the list that the turns' traces will come to."""
     answers = {"up-chatbot": draft, "up-swift": swift, "up-chief": chief, "up-refiner": refined}
     proxy.upstream.answer = lambda body: answers[body["model"]]
@@ -76,91 +74,121 @@ async def mended_count(proxy: Proxy) -> float:
     return float(value)
 
 
-async def test_a_small_addition_is_taken_out_without_a_second_call(start: Start) -> None:
-    """The rest stays word for word; the trace shows both texts, and the chatbot is warned."""
-    proxy = await start(judges=JUDGES, refiner="refiner")
-    traces = answering(proxy, screening(SMALL, adds=True))
+async def test_missing_statements_are_added_without_a_second_call(start: Start) -> None:
+    """The reply stays word for word; the trace shows both texts, and the chatbot is warned."""
+    proxy = await start(judges=JUDGES, statements=STATEMENTS, refiner="refiner")
+    traces = answering(proxy, LACKING)
     body = await proxy.say(ASKED)
-    assert text_of(body) == f"{FIRST} {SECOND}\n\nSources: Sleep"
+    assert text_of(body) == SHOWN
     assert body["caf"]["outcome"] == "refined"
-    assert [warning["rule"] for warning in body["caf"]["warnings"]] == ["unsupported_claims"]
+    assert [warning["rule"] for warning in body["caf"]["warnings"]] == ["missing_transparency"]
     (trace,) = traces
     assert kinds(trace) == ["draft", "mended"]
-    assert ADDED in trace.attempts[0].text
-    assert trace.attempts[1].text == f"{FIRST} {SECOND}"
+    assert [attempt.text for attempt in trace.attempts] == [TEXT, COMPLETED]
     assert steps(trace) == ["draft", "reply.swift"]
     assert await mended_count(proxy) == 1
 
 
-async def test_a_mended_reply_is_known_again(start: Start) -> None:
+@pytest.mark.parametrize(("statements", "screened"), [({}, LACKING), (STATEMENTS, BEYOND)])
+async def test_what_statements_cannot_settle_goes_to_the_chief(start: Start, statements: Body, screened: str) -> None:
+    """Without statements to add, or with an addition that they do not excuse. No word of a reply is deleted by code."""
+    proxy = await start(judges=JUDGES, statements=statements, refiner="refiner")
+    chief = claims(stated(FIRST), stated(SECOND), added("unsupported", 1), played=[])
+    traces = answering(proxy, screened, chief)
+    body = await proxy.say(ASKED)
+    assert (text_of(body), body["caf"]["outcome"]) == (f"{TEXT}\n\nSources: Sleep", "accepted")
+    assert (kinds(traces[0]), steps(traces[0])) == (["draft"], ["draft", "reply.chief", "reply.swift"])
+    assert await mended_count(proxy) == 0
+
+
+async def test_a_completed_reply_is_known_again(start: Start) -> None:
     """The next turn continues it, and the chatbot is shown what was delivered, with its warning."""
-    proxy = await start(judges=JUDGES)
-    answering(proxy, screening(SMALL, adds=True))
+    proxy = await start(judges=JUDGES, statements=STATEMENTS)
+    answering(proxy, LACKING)
     first = await proxy.say(ASKED)
     second = await proxy.say(ASKED, text_of(first), "And?")
     assert second["caf"]["conversation_id"] == first["caf"]["conversation_id"]
     (drafting,) = [one for one in proxy.upstream.requests[2:] if one["model"] == "up-chatbot"]
     assert warnings_in(drafting)
-    assert "socks" not in json.dumps(drafting)
+    assert SAID in json.dumps(drafting)
 
 
-async def test_what_the_chief_finds_small_is_mended(start: Start) -> None:
-    """The swift call overrates it; the refiner is not asked."""
-    proxy = await start(judges=JUDGES, refiner="refiner")
-    chief = claims(stated(FIRST), stated(SECOND), added(2), played=[])
-    traces = answering(proxy, screening(GRAVE, adds=True), chief)
+async def test_statements_that_the_chief_misses_are_added(start: Start) -> None:
+    """The swift call sees something else; the refiner is not asked."""
+    proxy = await start(judges=JUDGES, statements=STATEMENTS, refiner="refiner")
+    chief = claims(stated(FIRST), stated(SECOND), added("basic", 2), played=[])
+    traces = answering(proxy, BEYOND, chief)
     body = await proxy.say(ASKED)
-    assert (text_of(body), body["caf"]["outcome"]) == (f"{FIRST} {SECOND}\n\nSources: Sleep", "refined")
+    assert (text_of(body), body["caf"]["outcome"]) == (SHOWN, "refined")
     assert steps(traces[0]) == ["draft", "reply.chief", "reply.swift"]
 
 
-async def test_what_a_refiner_leaves_is_mended(start: Start) -> None:
-    """A refined reply with a small addition is not thrown away for it."""
-    proxy = await start(judges=JUDGES, refiner="refiner")
-    chiefs = iter([claims(added(3), played=[]), claims(stated(FIRST), stated(SECOND), added(2), played=[])])
-    answers: dict[str, Any] = {"up-swift": screening(GRAVE, adds=True), "up-refiner": DRAFT}
+async def test_a_refined_reply_that_lacks_statements_is_completed(start: Start) -> None:
+    """It is not thrown away for them."""
+    proxy = await start(judges=JUDGES, statements=STATEMENTS, refiner="refiner")
+    chiefs = iter(
+        [
+            claims(added("unsupported", 3), played=[]),
+            claims(stated(FIRST), stated(SECOND), added("basic", 2), added("basic", 2), played=[]),
+        ]
+    )
+    answers: dict[str, Any] = {"up-swift": BEYOND, "up-refiner": LEAD + TEXT}
     proxy.upstream.answer = lambda body: (
         next(chiefs) if body["model"] == "up-chief" else answers.get(body["model"], LEAD + ADDED)
     )
     traces = proxy.traces()
     body = await proxy.say(ASKED)
-    assert (text_of(body), body["caf"]["outcome"]) == (f"{FIRST} {SECOND}\n\nSources: Sleep", "refined")
+    assert (text_of(body), body["caf"]["outcome"]) == (SHOWN, "refined")
     assert kinds(traces[0]) == ["draft", "refinement", "mended"]
 
 
 @pytest.mark.parametrize("severity", [1, 2])
 async def test_one_addition_counts_by_its_severity(start: Start, severity: int) -> None:
     """A harmless one changes nothing at all."""
-    proxy = await start(judges=JUDGES)
-    answering(proxy, screening((*SMALL[:2], severity), adds=True))
+    proxy = await start(judges=JUDGES, statements=STATEMENTS)
+    answering(proxy, screening(("undisclosed", QUOTE, severity), adds=True))
     body = await proxy.say(ASKED)
-    assert (ADDED in text_of(body)) == (severity == 1)
+    assert (SAID in text_of(body)) == (severity == 2)
     assert body["caf"]["outcome"] == ("accepted" if severity == 1 else "refined")
 
 
 async def test_a_judge_of_ones_own_that_objects_is_not_overruled(start: Start, tmp_path: Any) -> None:
-    """What it objects to is still there when the addition is gone."""
+    """What it objects to, no statement settles."""
     (tmp_path / "mine.md").write_text(
         "---\nname: mine\nstage: chief\nmodel: chief\nobservation: verdict\n---\nJudge.\n"
     )
-    proxy = await start(judges=[*SWIFT, "mine.md"], refiner=None)
-    traces = answering(proxy, screening(SMALL, adds=True), json.dumps({"verdict": "reject", "reason": "r"}))
+    proxy = await start(judges=[*SWIFT, "mine.md"], statements=STATEMENTS, refiner=None)
+    traces = answering(proxy, LACKING, json.dumps({"verdict": "reject", "reason": "r"}))
     body = await proxy.say(ASKED)
     assert (body["caf"]["outcome"], kinds(traces[0])) == ("fallback", ["draft"])
 
 
-async def test_a_json_document_is_not_mended(start: Start) -> None:
-    """Half a document is none: the fault is told, and the document arrives as it was written."""
-    proxy = await start(judges=SWIFT, refiner=None)
-    document = json.dumps({"answer": f"{FIRST} {ADDED} {SECOND}"})
-    traces = answering(proxy, screening(SMALL, adds=True), draft=document)
+@pytest.mark.parametrize("answer", [{"answer": TEXT}, [TEXT], TEXT], ids=["object", "array", "string"])
+async def test_a_json_document_is_not_completed(start: Start, answer: Any) -> None:
+    """A sentence behind it would spoil it: the fault is told, and the document arrives as it was written."""
+    proxy = await start(judges=SWIFT, statements=STATEMENTS, refiner=None)
+    document = json.dumps(answer)
+    traces = answering(proxy, LACKING, draft=document)
     body = await proxy.say(ASKED, response_format={"type": "json_object"})
     assert (text_of(body), body["caf"]["outcome"], kinds(traces[0])) == (document, "warned", ["draft"])
     assert await mended_count(proxy) == 0
 
 
+async def test_a_tool_call_is_not_completed(start: Start) -> None:
+    """It has no place for statements: the chief reads it."""
+    proxy = await start(judges=JUDGES, statements=STATEMENTS, refiner=None)
+    call = {"id": "c1", "type": "function", "function": {"name": "note", "arguments": json.dumps({"text": ADDED})}}
+    answers = {"up-swift": LACKING, "up-chief": claims(played=[])}
+    drafted = [{"role": "assistant", "content": None, "tool_calls": [call]}]
+    proxy.upstream.answer = lambda body: answers.get(body["model"], drafted)
+    traces = proxy.traces()
+    body = await proxy.say(ASKED, tools=[{"type": "function", "function": {"name": "note"}}])
+    assert body["choices"][0]["message"]["tool_calls"] == [call]
+    assert (kinds(traces[0]), steps(traces[0])) == (["tool_calls"], ["draft", "reply.chief", "reply.swift"])
+
+
 @pytest.mark.parametrize("streamed", [False, True])
-async def test_nothing_is_mended_under_observe(start: Start, streamed: bool) -> None:
+async def test_nothing_is_added_under_observe(start: Start, streamed: bool) -> None:
     """All of it has left when it is judged: the chief decides what the chatbot is warned of."""
     proxy = await start(judges=JUDGES, statements=STATEMENTS, streaming="observe")
     traces = answering(proxy, UNDISCLOSED, claims(played=[]), draft=BARE)
@@ -183,9 +211,8 @@ async def test_nothing_is_mended_under_observe(start: Start, streamed: bool) -> 
     assert await mended_count(proxy) == 0
 
 
-@pytest.mark.parametrize(("quote", "left"), [(ADDED, f"{FIRST} {SECOND}"), (FIRST, f"{FIRST} {ADDED} {SECOND}")])
-async def test_nothing_that_has_left_is_changed(start: Start, quote: str, left: str) -> None:
-    """With `verified`, what is mended stands behind what the user has seen; a fault in that is told alone."""
+async def test_statements_follow_what_has_left(start: Start) -> None:
+    """With `verified`, what the user has seen stays as it was."""
     judges = [
         {
             "name": "source_fidelity",
@@ -193,15 +220,15 @@ async def test_nothing_that_has_left_is_changed(start: Start, quote: str, left: 
             "accept_below": {"score": 0.5, "weights": weights_id("source_fidelity")},
         }
     ]
-    proxy = await start(judges=judges, refiner=None, streaming="verified")
-    traces = answering(proxy, screening(("beyond", quote, 2), adds=True))
+    proxy = await start(judges=judges, statements=STATEMENTS, refiner=None, streaming="verified")
+    traces = answering(proxy, LACKING)
     seen = asyncio.Event()
 
     async def respond(request: Any) -> Any:
         body = await request.json()
         if body["model"] == "up-chatbot":
             return await writing(LEAD, f"{FIRST} {ADDED[:4]}", seen.wait, f"{ADDED[4:]} {SECOND}")(request)
-        return await writing(screening(("beyond", quote, 2), adds=True))(request)
+        return await writing(LACKING)(request)
 
     proxy.upstream.respond = respond
     body = {"model": "bot", "messages": dialogue(ASKED), "stream": True}
@@ -212,15 +239,15 @@ async def test_nothing_that_has_left_is_changed(start: Start, quote: str, left: 
                 raw += await response.content.readany()
         seen.set()
         raw += await response.read()
-    assert content_of([c for c in data_of(raw) if c]) == f"{left}\n\nSources: Sleep"
-    assert kinds(traces[0]) == (["draft", "mended"] if quote == ADDED else ["draft"])
+    assert content_of([c for c in data_of(raw) if c]) == SHOWN
+    assert kinds(traces[0]) == ["draft", "mended"]
 
 
 async def test_in_shadow_it_is_told_and_not_counted(start: Start) -> None:
     """The user has the draft; what would have been done is in the trace."""
-    proxy = await start(judges=SWIFT, filter="shadow")
-    traces = answering(proxy, screening(SMALL, adds=True))
-    assert ADDED in text_of(await proxy.say(ASKED))
+    proxy = await start(judges=SWIFT, statements=STATEMENTS, filter="shadow")
+    traces = answering(proxy, LACKING)
+    assert SAID not in text_of(await proxy.say(ASKED))
     await eventually(lambda: traces)
     assert (traces[0].would, kinds(traces[0])) == ("refined", ["draft", "mended"])
     assert await mended_count(proxy) == 0

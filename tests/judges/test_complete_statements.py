@@ -1,0 +1,80 @@
+"""A reply gets the statements that it lacks, and is otherwise as it was."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judges.complete_statements import Statements, complete_statements
+
+STATEMENTS = Statements(
+    "Some of this is general knowledge and not from my sources.", "Please check it with your doctor or care team."
+)
+BOTH = f"{STATEMENTS.not_from_sources} {STATEMENTS.verify}"
+WALKS = "Our groups meet in the library. Gentle exercise often lifts the mood."
+ADMISSION = "This is not in my sources."
+REFERRAL = "Please talk to your doctor about sleep."
+
+
+@pytest.mark.parametrize("end", ["", " ", "\n", " \n", "\n\n"])
+@pytest.mark.parametrize(
+    "reply",
+    [
+        WALKS,
+        "Die Gruppe trifft sich jede Woche. Bewegung hebt oft die Stimmung.",
+        "El grupo se reúne cada semana. Caminar mejora el ánimo.",
+        "Our groups meet in the library:\n- on Monday\n- with tea",
+        "The times:\n```\nMonday\n```",
+    ],
+)
+def test_missing_statements_are_the_last_paragraph(reply: str, end: str) -> None:
+    """Both are added, in any language, where the reply makes neither."""
+    assert complete_statements(reply + end, STATEMENTS) == f"{reply}\n\n{BOTH}"
+
+
+@pytest.mark.parametrize(
+    ("said", "added"),
+    [
+        (REFERRAL, STATEMENTS.not_from_sources),
+        (STATEMENTS.verify, STATEMENTS.not_from_sources),
+        (ADMISSION, STATEMENTS.verify),
+        (f"{ADMISSION} {REFERRAL}", STATEMENTS.not_from_sources),
+    ],
+)
+@pytest.mark.parametrize("line", ["\n", "\r\n"])
+def test_statement_that_a_reply_makes_is_not_repeated(said: str, added: str, line: str) -> None:
+    """It gets the other one alone. If it seems to make both, a judge missed the one on its sources."""
+    reply = f"{said}{line}{line}{WALKS}"
+    assert complete_statements(reply, STATEMENTS) == f"{reply}{line}{line}{added}"
+
+
+def test_completed_reply_is_not_completed_again() -> None:
+    """What a judge then objects to is something else."""
+    assert complete_statements(complete_statements(WALKS, STATEMENTS) or "", STATEMENTS) is None
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        json.dumps({"answer": WALKS}),
+        "\n " + json.dumps([WALKS], indent=2),
+        f"```json\n{json.dumps({'answer': WALKS})}\n```",
+        f"{WALKS}\n```\nMonday",
+        f"{WALKS}\n> ~~~\n> Monday",
+    ],
+)
+def test_json_and_code_are_not_completed(reply: str) -> None:
+    """A sentence behind a document, or within a code block that is still open, would spoil it."""
+    assert complete_statements(reply, STATEMENTS) is None
+
+
+@given(st.text("aB.:\n\r \t-*\u2028"), st.integers(0, 40))
+def test_what_was_sent_stays(reply: str, sent_chars: int) -> None:
+    """The user has seen it, white space at its end included. No word of the rest is lost."""
+    completed = complete_statements(reply, STATEMENTS, min(sent_chars, len(reply)))
+    assert completed is not None
+    assert completed.startswith(reply[:sent_chars])
+    assert completed.startswith(reply.rstrip())
+    assert completed.removesuffix(BOTH).rstrip() == reply.rstrip()
+    assert completed.removesuffix(BOTH)[len(reply.rstrip()) :].count("\n") > 1
