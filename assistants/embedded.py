@@ -13,8 +13,8 @@ from assistants import extract, improvise
 from assistants.areas import GENERIC, Area
 from assistants.assistant import AssistantReply, AssistantRequest
 from assistants.view import View
-from knowledge_base.citations import CLASSES, parse
 from knowledge_base.bm25 import stems
+from knowledge_base.citations import CLASSES, parse
 from models.settings import ModelSettings
 
 ANSWERED = 0.5

@@ -97,7 +97,9 @@ class ModelVoice:
             {"role": "system", "content": ADAPTIVE_PROMPT.read_text(encoding="utf-8").strip()},
             {"role": "user", "content": json.dumps(case, ensure_ascii=False, indent=1)},
         ]
-        answer = await self.models.structured(self.alias, request_messages, LastExchange, step=STAGE_STEP, ledger=ledger)
+        answer = await self.models.structured(
+            self.alias, request_messages, LastExchange, step=STAGE_STEP, ledger=ledger
+        )
         return min(stage + 1, STAGES - 1) if answer.value.response == "went_along" else stage
 
     async def say(

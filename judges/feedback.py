@@ -1,7 +1,7 @@
 """What the chatbot is told of a rejected reply, in a judge's own words as far as they are safe. Pure.
 
-A judge's feedback names what to do otherwise; a fixed reminder does not. But it is written by a model that has read the rejected reply,
-and must not carry that reply's content back into the context.
+A judge's feedback names what to do otherwise, which a fixed reminder does not. But its author, a model, has read the
+rejected reply: feedback must not carry that reply's content back into the context.
 """
 
 from judges.case import Case

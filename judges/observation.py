@@ -101,6 +101,8 @@ class GradedClaims(Claims):
     denials: list[Denial] = []
     contradictions: list[str] = []
     """What the cited sources disagree on that the reply speaks of, with their ids."""
+    feedback: str | None = None
+    """If anything is wrong, one sentence to the chatbot: what to do otherwise when it is asked this."""
 
 
 class Assessment(GradedClaims, RolePlay):

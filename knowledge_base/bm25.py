@@ -1,7 +1,7 @@
 """Search by words: BM25 over the whole text of each section, with Snowball stems and the stop words of its language."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Literal, Protocol

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from knowledge_base.bm25 import Language, SectionIndex
 from knowledge_base.citations import CLASSES, neutralise
 from knowledge_base.front_matter import FrontMatterError, split_front_matter
-from knowledge_base.bm25 import Language, SectionIndex
 from models.usage import estimate_tokens
 
 MAX_SECTION_TOKENS = 2_000

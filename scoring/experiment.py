@@ -159,7 +159,7 @@ class Experiment(Strict):
 
     def stage(self, turn: int) -> int:
         """Return how far facilitators go in a turn, counted from 1, where that is fixed."""
-        assert self.stages != ADAPTIVE
+        assert not isinstance(self.stages, str)
         return self.stages[min(turn, len(self.stages)) - 1]
 
 

@@ -149,8 +149,8 @@ class Trace:
 
 
 OLDER: dict[str, Any] = {
-    "evidence": [], "documents": [], "concern": None, "refusals": [], "dropped_calls": [], "would": None, "notes": [], "invalid_ids": 0,
-    "selection_note": "", "error": None,
+    "documents": [], "concern": None, "refusals": [], "dropped_calls": [], "would": None, "notes": [], "invalid_ids": 0,
+    "selection_note": "", "error": None, "evidence": [],
 }  # fmt: skip
 """What stored traces of older versions lack, and what it is there."""
 

@@ -45,7 +45,9 @@ def reply_case(turn: Turn, attempt: Attempt) -> ReplyCase:
         role=turn.bot.settings.role,
         topics=turn.bot.topics,
     )
-    if turn.bot.settings.kind == "wrapped":  # it cites nothing itself: named are the sections that its words were found in
+    if (
+        turn.bot.settings.kind == "wrapped"
+    ):  # it cites nothing itself: named are the sections that its words were found in
         sources = tuple(one for one in sources if one.is_document or evidence[one.id].by in ("model", "draft"))
     return ReplyCase(case, _named(sources, classes), modes_of(case, classes))
 

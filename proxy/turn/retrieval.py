@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from knowledge_base.evidence import find_evidence
+from judges.case import Case
+from knowledge_base.evidence import Evidence, find_by_quotes, find_evidence
 from knowledge_base.library import Library
 from knowledge_base.selection import Selection, select
 from proxy.traces.trace import SelectedSource
@@ -60,13 +61,25 @@ async def add_evidence(turn: Turn, draft: str) -> Turn:
     if library is None or not draft:
         return turn
     selection = Selection(())
-    if turn.bot.settings.kind == "wrapped" and settings.selector != "lexical" and library.tokens > settings.evidence_tokens:
+    if (
+        turn.bot.settings.kind == "wrapped"
+        and settings.selector != "lexical"
+        and library.tokens > settings.evidence_tokens
+    ):
         with turn.step("select"):
             selection = await _ask_selector(turn, library, draft)
     evidence = find_evidence(
         library, draft, turn.user_message, _exchange_before(turn), settings.evidence_tokens, selection.choices
     )
     return turn.with_evidence(evidence)
+
+
+def look_up_quotes(turn: Turn, case: Case, quotes: Sequence[str]) -> list[Evidence]:
+    """Return sections for what a judge flagged that are not in view yet."""
+    if turn.bot.library is None:
+        return []
+    seen = {source.id for source in case.sources}
+    return find_by_quotes(turn.bot.library, quotes, seen, turn.bot.settings.retrieval.evidence_tokens)
 
 
 async def _ask_selector(turn: Turn, library: Library, draft: str = "") -> Selection:

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from knowledge_base.library import Source
 from knowledge_base.bm25 import stems
+from knowledge_base.library import Source
 from scoring.score import Claim, Observed, Rateable, Rating, Strength, score
 
 NAME = "local"
