@@ -60,7 +60,7 @@ def _is_denied(denial: Denial, case: Case) -> bool:
 
 
 def additions(claims: Claims, case: Case) -> list[Problem]:
-    """Return what a reply adds to its sources, as problems."""
+    """Return what a reply adds to its sources, as the problems that a screening call would list."""
     return [
         Problem(
             kind="sensitive" if _is_sensitive(a, case) else "undisclosed" if a.support == "basic" else "beyond",

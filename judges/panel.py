@@ -133,7 +133,7 @@ class Panel:
         flagged = [of[-1] for of in self.judgements.values() if of[-1].verdict != "accept"]
         if self.complete is None or not flagged or not all(_lacks_statements(j, self.case) for j in flagged):
             return None
-        if _may_touch_topic(self.case) or find_unsupported(self.case):
+        if find_unsupported(self.case) or _may_touch_topic(self.case):
             return None
         if self.others is not None and ((own := await self.others).objections or own.failed_closed):
             return None
