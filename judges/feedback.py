@@ -4,16 +4,23 @@ A judge's feedback names what to do otherwise, which a fixed reminder does not. 
 rejected reply: feedback must not carry that reply's content back into the context.
 """
 
+from functools import cache
+
 from judges.case import Case
 from judges.numbers import values_in
 from judges.observation import Claims, Observation
+from judges.plain_text import plain, sentences
 from judges.rules import RULES
 from knowledge_base.bm25 import stems
 from knowledge_base.citations import neutralise
 
 MAX_WORDS = 30
+MAX_WORD_CHARS = 24
+"""Longer ones are words written together, in which nothing can be compared."""
 MAX_RUN = 4
-"""Content words in a row that feedback must not share with the reply."""
+"""Content words in a row that feedback must not share with the reply, and in any order those that only the reply has."""
+MAX_SECTIONS = 3
+"""Sections that a warning names. Of more, as where the whole knowledge base is in view, none is the one to look at."""
 
 
 def warning_text(feedback: str | None, rule: str, case: Case, observation: Observation | None = None) -> str:
@@ -25,7 +32,7 @@ def warning_text(feedback: str | None, rule: str, case: Case, observation: Obser
         case: The reply.
         observation: The judge's observation, which may name a sensitive topic.
     """
-    if feedback and is_safe(feedback, case.draft):
+    if feedback and is_safe(feedback, case):
         return " ".join(neutralise(feedback).split())
     topics = {one.topic for one in observation.assertions} if isinstance(observation, Claims) else set()
     named = [topic.name for topic in case.topics if topic.name in topics]
@@ -34,22 +41,45 @@ def warning_text(feedback: str | None, rule: str, case: Case, observation: Obser
         [
             RULES[rule].message,
             *([f"This was about: {', '.join(named)}."] if named else []),
-            *([f"What your sources say on it stands under: {', '.join(sections)}."] if sections else []),
+            *([f"What your sources say on it is under: {', '.join(sections)}."] if 0 < len(sections) <= MAX_SECTIONS else []),
         ]
     )
 
 
-def is_safe(feedback: str, draft: str) -> bool:
-    """Tell whether feedback repeats nothing of a reply: no run of four content words, and no number.
+def is_safe(feedback: str, case: Case) -> bool:
+    """Tell whether feedback repeats nothing of a reply.
 
-    It must be one line of at most thirty words.
+    It shares no number and no run of four content words with it, and fewer than four content words, in any order, that neither
+    the user, the sources nor the rules have. It is one line of at most thirty words.
     """
     text = feedback.strip()
-    if not text or "\n" in text or len(text.split()) > MAX_WORDS:
+    if not text or len(text.splitlines()) > 1 or len(text.split()) > MAX_WORDS:
         return False
-    return not values_in(text) & values_in(draft) and _runs(text).isdisjoint(_runs(draft))
+    words, reply = _words(text), _words(case.draft)
+    if any(len(word) > MAX_WORD_CHARS for word in words) or values_in(text) & values_in(case.draft):
+        return False
+    length = min(MAX_RUN, len(reply))
+    if length and not _runs(words, length).isdisjoint(_runs(reply, length)):
+        return False
+    shared = set(words) & set(reply) - _rule_words()
+    return len(shared) < MAX_RUN or len(shared - _words_in_view(case)) < MAX_RUN
 
 
-def _runs(text: str) -> frozenset[tuple[str, ...]]:
-    words = stems(text)
-    return frozenset(tuple(words[at : at + MAX_RUN]) for at in range(len(words) - MAX_RUN + 1))
+def _words(text: str) -> list[str]:
+    """Return the content words of a text as its readers see them, whatever letters it is written in."""
+    return stems(plain(" ".join(sentences(text))))
+
+
+def _runs(words: list[str], length: int) -> frozenset[tuple[str, ...]]:
+    return frozenset(tuple(words[at : at + length]) for at in range(len(words) - length + 1))
+
+
+def _words_in_view(case: Case) -> frozenset[str]:
+    """Return the content words of what is no part of the reply."""
+    texts = [case.user_message, *(f"{source.title} {source.text}" for source in case.sources), *(t.name for t in case.topics)]
+    return frozenset(_words("\n".join(texts)))
+
+
+@cache
+def _rule_words() -> frozenset[str]:
+    return frozenset(word for rule in RULES.values() for word in _words(rule.message))

@@ -74,7 +74,7 @@ class Filter:
         panel = Panel(case, ledger, None if uncalled else complete, look_up)
         first = await self._judge(panel, self._shared, own, modes, strongest)
         unknown = any(j.verdict == "unjudged" for j in first.decisive) and not first.failed_closed
-        if first.completed is not None or "default" in modes or not (unknown or self._may_improvise(first, case)):
+        if first.completed is not None or "default" in modes or not (unknown or self._may_improvise(first, panel.case)):
             return self._sort(first)
         others = [
             c

@@ -105,6 +105,13 @@ class GradedClaims(Claims):
     """If anything is wrong, one sentence to the chatbot: what to do otherwise when it is asked this."""
 
 
+class GradedRole(RolePlay):
+    """The parts that a reply plays, as the chief lists them where it is asked for nothing else."""
+
+    feedback: str | None = None
+    """As of `GradedClaims`."""
+
+
 class Assessment(GradedClaims, RolePlay):
     """All that the chief says of a reply that is asked both about its claims and about its role."""
 

@@ -68,7 +68,7 @@ class PythonJudge:
             else:
                 finding = self._report_crash(error)
         judgement = Judgement(self.name, self.stage, finding.verdict, finding.rule, finding.reason, elapsed_ms(started))
-        safe = bool(finding.warning) and is_safe(finding.warning, case.draft)
+        safe = bool(finding.warning) and is_safe(finding.warning, case)
         return with_warning(judgement, neutralise(finding.warning) if safe else "")
 
     def _report_crash(self, error: BaseException) -> Finding:

@@ -10,7 +10,7 @@ from judges import offload
 from judges.case import Case
 from judges.feedback import warning_text
 from judges.judge import elapsed_ms, unjudged_judgement
-from judges.observation import OBSERVATIONS, Assessment, GradedClaims, Observation, RolePlay, Screening
+from judges.observation import OBSERVATIONS, Assessment, GradedClaims, GradedRole, Observation, Screening
 from judges.problems import CLAIMS_JUDGES
 from judges.prompt import Prompt
 from judges.rules import rule_on_assessment, rule_on_screening
@@ -73,7 +73,7 @@ class ReplyCall:
             timeout_s=self.timeout_s,
         )
         exchange = Exchange(self.prompt.model, self.prompt.hash, answer.raw)
-        judgements = await offload.run_in_thread_if_long(case, _rule, blank, answer.value, case)
+        judgements = await offload.run_in_thread_if_long(case, _rule, blank, answer.value, case, self.prompt)
         return {name: replace(judgement, exchange=exchange) for name, judgement in judgements.items()}
 
 
@@ -103,7 +103,7 @@ def assessment_of(questions: Collection[str]) -> type[Observation]:
     asks_claims = not frozenset(questions).isdisjoint(CLAIMS_JUDGES)
     if "role" not in questions:
         return GradedClaims
-    return Assessment if asks_claims else RolePlay
+    return Assessment if asks_claims else GradedRole
 
 
 def compose(text: str, questions: frozenset[str]) -> str:
@@ -120,18 +120,18 @@ def compose(text: str, questions: frozenset[str]) -> str:
 _MARKED = re.compile(r"(?:\{(claims|not claims|role)\} ?)?(.*)")
 
 
-def _rule(blank: Mapping[str, Judgement], form: Observation, case: Case) -> dict[str, Judgement]:
+def _rule(blank: Mapping[str, Judgement], form: Observation, case: Case, prompt: Prompt) -> dict[str, Judgement]:
     findings = (
         rule_on_screening(form, case, blank) if isinstance(form, Screening) else rule_on_assessment(form, case, blank)
     )
-    return {name: _judged(judgement, findings[name], form, case) for name, judgement in blank.items()}
+    return {name: _judged(judgement, findings[name], form, case, prompt) for name, judgement in blank.items()}
 
 
-def _judged(blank: Judgement, finding: Finding, form: Observation, case: Case) -> Judgement:
+def _judged(blank: Judgement, finding: Finding, form: Observation, case: Case, prompt: Prompt) -> Judgement:
     warning = ""
     if finding.rule is not None and finding.verdict in ("warn", "reject"):
-        feedback = form.feedback if isinstance(form, GradedClaims) else None
-        warning = warning_text(feedback, finding.rule, case, form)
+        feedback = form.feedback if isinstance(form, GradedClaims | GradedRole) else None
+        warning = prompt.warning or warning_text(feedback, finding.rule, case, form)
     return replace(
         blank, verdict=finding.verdict, rule=finding.rule, reason=finding.reason, warning=warning, observation=form
     )

@@ -90,6 +90,8 @@ def _fit(
 def excerpt(source: Source, query: str, budget: int, language: Language = "english") -> Source | None:
     """Return a source with as much of its text as fits a budget: all of it, or the passages nearest to a query in their order.
 
+    Where no passage shares a word with the query, as in another language, the first ones stand for the section.
+
     Returns:
         The source; None where not even one passage fits.
     """
@@ -101,10 +103,11 @@ def excerpt(source: Source, query: str, budget: int, language: Language = "engli
             part for line in source.text.split("\n") if line.strip() for part in textwrap.wrap(line, PASSAGE_CHARS)
         )
     }
+    nearest = [one.id for one in SectionIndex(passages, language).search(query, len(passages))]
     kept: list[int] = []
-    for choice in SectionIndex(passages, language).search(query, len(passages)):
-        if (tokens := estimate_tokens(passages[choice.id].text) + 1) <= budget:
+    for n in nearest or passages:
+        if (tokens := estimate_tokens(passages[n].text) + 1) <= budget:
             budget -= tokens
-            kept.append(int(choice.id))
+            kept.append(int(n))
     text = "\n".join(passages[str(n)].text for n in sorted(kept))
     return replace(source, text=text) if kept else None

@@ -111,11 +111,11 @@ class Trace:
     """How the conversation was found."""
     selected: Sequence[SelectedSource] = ()
     selection_note: str = ""
-    """Why the selection went as it did: the model's reason, or why it fell back to the lexical index."""
+    """Why the selection went as it did: the model's reason, or why it fell back to a search by words."""
     invalid_ids: int = 0
     """Ids the selection model made up, which were dropped."""
     sources_in_use: Sequence[str] = ()
-    """Sections that the chatbot was given; for a wrapped one, those that its reply was held against."""
+    """Sections that the chatbot was given; a wrapped one is given none."""
     evidence: Sequence[SelectedSource] = ()
     """Sections that the replies were held against besides those they cite, in the order in which they came into view."""
     documents: Sequence[TracedDocument] = ()

@@ -34,7 +34,8 @@ def reply_case(turn: Turn, attempt: Attempt) -> ReplyCase:
     cited_ids = {source.id for source in sources}
     evidence = {one.source.id: one for one in turn.evidence}
     in_view = (*[one.source for one in evidence.values()], *turn.documents)
-    whole = any(one.by == "whole" for one in turn.evidence)
+    settings, library = turn.bot.settings, turn.bot.library
+    whole = library is not None and library.tokens <= settings.retrieval.evidence_tokens
     case = Case(
         turn.user_message,
         json_text(attempt.text).text if turn.request.wants_json and attempt.kind != "tool_calls" else attempt.text,
@@ -42,12 +43,10 @@ def reply_case(turn: Turn, attempt: Attempt) -> ReplyCase:
         cited=sources,
         uncited=tuple(source for source in in_view if source.id not in cited_ids),
         screens_uncited=whole or bool(classes) or not sources,
-        role=turn.bot.settings.role,
+        role=settings.role,
         topics=turn.bot.topics,
     )
-    if (
-        turn.bot.settings.kind == "wrapped"
-    ):  # it cites nothing itself: named are the sections that its words were found in
+    if settings.kind == "wrapped":  # it cites nothing itself: named are the sections that its words were found in
         sources = tuple(one for one in sources if one.is_document or evidence[one.id].by in ("model", "draft"))
     return ReplyCase(case, _named(sources, classes), modes_of(case, classes))
 

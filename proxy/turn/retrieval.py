@@ -45,12 +45,14 @@ def _retrieval(
     turn: Turn, before: Mapping[str, int], selected: Sequence[SelectedSource], note: str = "", invalid_ids: int = 0
 ) -> Retrieval:
     """Put sources into use one by one; past the limit, the one longest uncited goes."""
-    in_use = dict(before)
+    in_use, max_sources = dict(before), turn.bot.settings.retrieval.max_sources
     for source in (one.id for one in selected):
         # It counts as uncited from this turn on, until a reply cites it.
         in_use[source] = max(in_use.get(source, 0), turn.number - 1)
-        while len(in_use) > turn.bot.settings.retrieval.max_sources:
+        while len(in_use) > max_sources:
             in_use.pop(min((s for s in in_use if s != source), key=in_use.__getitem__))
+    while len(in_use) > max_sources:  # those that the last reply came to cite without having been given them
+        in_use.pop(min(in_use, key=in_use.__getitem__))
     return Retrieval(in_use, selected, note, invalid_ids)
 
 
