@@ -4,21 +4,24 @@ A judge's feedback names what to do otherwise, which a fixed reminder does not. 
 rejected reply: feedback must not carry that reply's content back into the context.
 """
 
+from decimal import Decimal
 from functools import cache
 
 from judges.case import Case
 from judges.numbers import values_in
 from judges.observation import Claims, Observation
-from judges.plain_text import plain, sentences
+from judges.plain_text import WORD, plain
 from judges.rules import RULES
 from knowledge_base.bm25 import stems
 from knowledge_base.citations import neutralise
 
 MAX_WORDS = 30
-MAX_WORD_CHARS = 24
-"""Longer ones are words written together, in which nothing can be compared."""
+MAX_WORD_CHARS, MAX_LETTERS = 18, 3
+"""Longer words are several written together, and more single letters are words spelt out: neither can be compared."""
 MAX_RUN = 4
-"""Content words in a row that feedback must not share with the reply, and in any order those that only the reply has."""
+"""Content words in a row that feedback must not share with the reply."""
+MAX_OWN_WORDS = 2
+"""Content words of the reply's own, in any order, that feedback may have: enough to name the subject."""
 MAX_SECTIONS = 3
 """Sections that a warning names. Of more, as where the whole knowledge base is in view, none is the one to look at."""
 
@@ -49,25 +52,30 @@ def warning_text(feedback: str | None, rule: str, case: Case, observation: Obser
 def is_safe(feedback: str, case: Case) -> bool:
     """Tell whether feedback repeats nothing of a reply.
 
-    It shares no number and no run of four content words with it, and fewer than four content words, in any order, that neither
+    It shares no number and no run of four content words with it, and no more than two content words, in any order, that neither
     the user, the sources nor the rules have. It is one line of at most thirty words.
     """
     text = feedback.strip()
     if not text or len(text.splitlines()) > 1 or len(text.split()) > MAX_WORDS:
         return False
-    words, reply = _words(text), _words(case.draft)
-    if any(len(word) > MAX_WORD_CHARS for word in words) or values_in(text) & values_in(case.draft):
+    lengths = [len(word) for word in WORD.findall(plain(text))]
+    if max(lengths, default=0) > MAX_WORD_CHARS or lengths.count(1) > MAX_LETTERS or _values(text) & _values(case.draft):
         return False
+    words, reply = _words(text), _words(case.draft)
     length = min(MAX_RUN, len(reply))
     if length and not _runs(words, length).isdisjoint(_runs(reply, length)):
         return False
     shared = set(words) & set(reply) - _rule_words()
-    return len(shared) < MAX_RUN or len(shared - _words_in_view(case)) < MAX_RUN
+    return len(shared) <= MAX_OWN_WORDS or len(shared - _words_in_view(case)) <= MAX_OWN_WORDS
 
 
 def _words(text: str) -> list[str]:
     """Return the content words of a text as its readers see them, whatever letters it is written in."""
-    return stems(plain(" ".join(sentences(text))))
+    return stems(plain(text))
+
+
+def _values(text: str) -> frozenset[Decimal]:
+    return values_in(text) | values_in(plain(text))
 
 
 def _runs(words: list[str], length: int) -> frozenset[tuple[str, ...]]:
