@@ -135,11 +135,11 @@ def _small_talk(view: View) -> AssistantReply | None:
         return AssistantReply(
             f"I am an information chatbot. I can tell you what my sources say.{subjects}", ("own_role",)
         )
-    if _GREETING.fullmatch(question) and not stems(question):
+    if _GREETING.fullmatch(question) and not extract.question_terms(question):
         return AssistantReply("Hello. What would you like to know?")
     if _THANKS.fullmatch(question):
         return AssistantReply("You are welcome. Ask me again whenever you like.")
-    if not stems(question) and not view.earlier:
+    if not extract.question_terms(question) and not view.earlier:
         return AssistantReply("What would you like to know?")
     return None
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from assistants.areas import AREAS, FORBIDDEN, GENERIC, Area
+from assistants.extract import question_terms
 from assistants.view import CAREFUL, Exchange
 from knowledge_base.bm25 import stems
 
@@ -79,7 +80,7 @@ def improvised(area: Area, question: str, level: int) -> str:
 def topic(question: str) -> str:
     """Name what a question is about in the user's own words: the last one that carries meaning, and the one before it."""
     words = _WORD.findall(question[:MOST_READ])
-    topic_places = [n for n, word in enumerate(words) if set(stems(word)) - _ASKING]
+    topic_places = [n for n, word in enumerate(words) if set(question_terms(word)) - _ASKING]
     if not topic_places:
         return "this"
     last = topic_places[-1]

@@ -71,7 +71,7 @@ def flat(text: str) -> str:
     ("question", "given", "words"),
     [
         ("What causes schizophrenia?", ("causes",), "Nobody knows exactly"),
-        ("Is it genetic?", ("causes", "who-gets-it"), "Genes play a part."),
+        ("Is it genetic?", ("causes", "who-gets-it"), "genetic risk"),
         ("What is clozapine?", ("medication-and-side-effects",), "at least two other antipsychotics"),
         ("wat are the simptoms of schizofrenia", ("symptoms",), "many symptoms"),
     ],
@@ -364,7 +364,7 @@ async def test_json_is_answered_with_json() -> None:
     body = {"messages": conversation("Is it genetic?", given=("causes",)), "response_format": {"type": "json_object"}}
     answer = await open_embedded_engine().complete(body)
     content = orjson.loads(answer["choices"][0]["message"]["content"])
-    assert "Genes play a part." in content["answer"]
+    assert "genetic risk" in content["answer"]
     assert "[[" not in content["answer"]
 
 
