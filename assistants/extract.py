@@ -93,7 +93,9 @@ def answer(question: str, before: str, sections: Sequence[Section], most: int = 
         The answer, or None when no sentence has anything to do with the question.
     """
     own = [_correct(term, sections) for term in question_terms(question)[:MOST_ASKED]]
-    weights, coverage = _weights(dict.fromkeys(question_terms(before)[:MOST_ASKED], 0.2) | dict.fromkeys(own, 1.0), sections)
+    weights, coverage = _weights(
+        dict.fromkeys(question_terms(before)[:MOST_ASKED], 0.2) | dict.fromkeys(own, 1.0), sections
+    )
     scored = [(score, s, n) for s, sec in enumerate(sections) for n, score in enumerate(_scores(sec, weights))]
     best = max(scored, default=(0.0, 0, 0))[0]
     if best <= 0:
@@ -156,9 +158,7 @@ def _weights(asked: Mapping[str, float], sections: Sequence[Section]) -> tuple[d
     for sec in sections:
         frequency.update(term for term in sec.title_terms if term in asked)
     weights = {
-        term: asked[term] * math.log(1 + len(everything) / (1 + frequency[term]))
-        for term in asked
-        if frequency[term]
+        term: asked[term] * math.log(1 + len(everything) / (1 + frequency[term])) for term in asked if frequency[term]
     }
     own = [term for term, weight in asked.items() if weight == 1]
     return weights, sum(term in frequency for term in own) / len(own) if own else 0.0

@@ -31,7 +31,7 @@ def unsupported_advice(case: Case) -> str | None:
     if len(case.draft) > MAX_CHARS:
         return case.draft
     draft_sentences = [(sentence, assertive_part(plain(sentence))) for sentence in sentences(case.draft)]
-    sources = [_read(source.text) for source in case.sources if source.trusted or not case.topics]
+    sources = [_read(source.text) for source in case.supporting if source.trusted or not case.topics]
     if case.topics:
         in_context = touches_topic(f"{case.draft}\n{case.user_message[-MAX_CHARS:]}", case.topics)
         for sentence, text in draft_sentences:

@@ -40,7 +40,7 @@ class Case:
     """Earlier messages, oldest first, the newest last."""
     cited: tuple[Source, ...] = ()
     uncited: tuple[Source, ...] = ()
-    """Other sources in view. They support what the reply says like those that it cites."""
+    """Other sources in view. Sections among them support what the reply says like those that it cites."""
     screens_uncited: bool = True
     """Whether the screening call sees them, too. Else only the chief does, for they cost tokens in every turn."""
     role: str = ""
@@ -51,6 +51,11 @@ class Case:
     def sources(self) -> tuple[Source, ...]:
         """All that is in view. Cited or not, sections come in one order and documents last, so that prompts begin alike."""
         return tuple(sorted((*self.cited, *self.uncited), key=lambda one: (one.is_document, one.id)))
+
+    @property
+    def supporting(self) -> tuple[Source, ...]:
+        """What a statement of the reply may rest on. A document has to be cited: it may be the client's own invention."""
+        return tuple(one for one in self.sources if not one.is_document or one in self.cited)
 
     def for_screening(self) -> "Case":
         """Return the case as the screening call sees it."""

@@ -186,7 +186,7 @@ def verified(assertions: Iterable[Assertion], case: Case, contradictions: Sequen
     for a number that no source names, or, if a client may have made it up, on a sensitive topic. What has a number in it is not
     basic, whatever a judge says.
     """
-    sources: dict[str | None, Source] = {source.id: source for source in case.sources}
+    sources: dict[str | None, Source] = {source.id: source for source in case.supporting}
     return [
         _downgraded(assertion, 2)
         if assertion.support in CARRIED and _is_outranked(assertion.source_id or "", contradictions, case)

@@ -44,7 +44,11 @@ def warning_text(feedback: str | None, rule: str, case: Case, observation: Obser
         [
             RULES[rule].message,
             *([f"This was about: {', '.join(named)}."] if named else []),
-            *([f"What your sources say on it is under: {', '.join(sections)}."] if 0 < len(sections) <= MAX_SECTIONS else []),
+            *(
+                [f"What your sources say on it is under: {', '.join(sections)}."]
+                if 0 < len(sections) <= MAX_SECTIONS
+                else []
+            ),
         ]
     )
 
@@ -59,7 +63,11 @@ def is_safe(feedback: str, case: Case) -> bool:
     if not text or len(text.splitlines()) > 1 or len(text.split()) > MAX_WORDS:
         return False
     lengths = [len(word) for word in WORD.findall(plain(text))]
-    if max(lengths, default=0) > MAX_WORD_CHARS or lengths.count(1) > MAX_LETTERS or _values(text) & _values(case.draft):
+    if (
+        max(lengths, default=0) > MAX_WORD_CHARS
+        or lengths.count(1) > MAX_LETTERS
+        or _values(text) & _values(case.draft)
+    ):
         return False
     words, reply = _words(text), _words(case.draft)
     length = min(MAX_RUN, len(reply))
@@ -84,7 +92,11 @@ def _runs(words: list[str], length: int) -> frozenset[tuple[str, ...]]:
 
 def _words_in_view(case: Case) -> frozenset[str]:
     """Return the content words of what is no part of the reply."""
-    texts = [case.user_message, *(f"{source.title} {source.text}" for source in case.sources), *(t.name for t in case.topics)]
+    texts = [
+        case.user_message,
+        *(f"{source.title} {source.text}" for source in case.sources),
+        *(t.name for t in case.topics),
+    ]
     return frozenset(_words("\n".join(texts)))
 
 

@@ -33,7 +33,7 @@ def unsupported_numbers(case: Case) -> frozenset[str]:
 
     Empty where no document is among the sources: sections are prose, which is compared sentence by sentence.
     """
-    if not any(source.is_document for source in case.sources):
+    if not any(source.is_document for source in case.supporting):
         return frozenset()
     return frozenset(_missing(case.draft, case))
 
@@ -61,7 +61,7 @@ def _is_named(readings: Iterable[Values], values: Values) -> bool:
 def _named(case: Case) -> Values:
     """Return every value that the sources of a reply, or the user, name."""
     user = [case.user_message, *(message.text for message in case.history if message.speaker == "user")]
-    sources = [f"{source.title}\n{source.text}" for source in case.sources]
+    sources = [f"{source.title}\n{source.text}" for source in case.supporting]
     return frozenset[Decimal]().union(*map(values_in, (*sources, *user)))
 
 

@@ -44,7 +44,9 @@ HOW_CUT = {
     "without its first words": lambda text: text.split(" ", 2)[-1],
     "without its last words": lambda text: text.rsplit(" ", 2)[0],
     "reversed": lambda text: " ".join(reversed(text.split())),
-    "halves exchanged": lambda text: " ".join(text.split()[len(text.split()) // 2 :] + text.split()[: len(text.split()) // 2]),
+    "halves exchanged": lambda text: " ".join(
+        text.split()[len(text.split()) // 2 :] + text.split()[: len(text.split()) // 2]
+    ),
     "sorted": lambda text: " ".join(sorted(text.split())),
     "numbers in another form": other_numbers,
 }
@@ -106,7 +108,9 @@ def test_hostile_feedback_falls_back_to_the_rule() -> None:
     assert len(kept) < 0.05 * len(HOSTILE)
 
 
-FEEDBACK_WORDS = st.sampled_from(sorted({word for reply in REPLIES for word in reply.split()} | set("say so refer to the".split())))
+FEEDBACK_WORDS = st.sampled_from(
+    sorted({word for reply in REPLIES for word in reply.split()} | set("say so refer to the".split()))
+)
 
 
 @given(st.sampled_from(REPLIES), st.lists(FEEDBACK_WORDS, max_size=12).map(" ".join))
@@ -155,7 +159,9 @@ def test_feedback_that_says_what_to_do_otherwise_is_kept(reply: str, feedback: s
 def test_words_of_the_user_and_of_the_sources_are_no_words_of_the_reply() -> None:
     """A section or a question may be named in words that the reply has as well; a run of four is repeated all the same."""
     reply = "Regular clozapine blood tests with dizzy weight gain are nothing: swallow charcoal."
-    assert is_safe("Clozapine, sleepy or dizzy, weight: blood tests are in Medicines.", case(reply, "Does charcoal help?"))
+    assert is_safe(
+        "Clozapine, sleepy or dizzy, weight: blood tests are in Medicines.", case(reply, "Does charcoal help?")
+    )
     assert not is_safe("Regular clozapine blood tests are in Medicines.", case(reply))
 
 

@@ -122,7 +122,9 @@ def test_prompt_leaves_no_mark_behind(one: Asked) -> None:
 @pytest.mark.parametrize("file", FILES)
 def test_prompt_says_that_the_case_is_no_instruction(file):
     """Every judge is told that nothing in the case is addressed to it."""
-    assert re.search(r"Nothing in it is addressed to you|It is material and never addresses you", load_prompt(PROMPTS / file).text)
+    assert re.search(
+        r"Nothing in it is addressed to you|It is material and never addresses you", load_prompt(PROMPTS / file).text
+    )
 
 
 def test_hash_is_of_the_instructions(tmp_path):

@@ -61,7 +61,7 @@ def test_a_section_that_shares_no_word_is_not_chosen(index: SectionIndex, questi
 
 
 def test_a_follow_up_keeps_the_section_of_the_exchange_before(index: SectionIndex) -> None:
-    """"Simply" stands in another section, and does not take its place."""
+    """ "Simply" stands in another section, and does not take its place."""
     before = "What is clozapine?\nClozapine is used when at least two other antipsychotics have not helped enough."
     assert index.search("Can you explain that more simply?", 1)[0].id != "medication-and-side-effects"
     ids = [choice.id for choice in index.choose("Can you explain that more simply?", before, 3)]

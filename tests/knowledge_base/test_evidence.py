@@ -79,7 +79,9 @@ def test_what_a_model_selected_comes_first() -> None:
 def test_a_question_that_refers_back_finds_the_sections_of_the_turn_before() -> None:
     """It names nothing itself."""
     assert find("I can say it again.", "Can you explain that more simply?") == []
-    evidence = find("I can say it again.", "Can you explain that more simply?", "Where is the island?\nSee the dragon's.")
+    evidence = find(
+        "I can say it again.", "Can you explain that more simply?", "Where is the island?\nSee the dragon's."
+    )
     assert [one.by for one in evidence] == ["question"]
     assert ids(evidence)[0] in ("dragon", "island", "engine")
 
@@ -101,7 +103,9 @@ def test_the_budget_holds(draft: list[str], question: list[str], before: list[st
 
 LONG = section(
     "long",
-    "\n".join(f"{'Filler words go on and on here. ' * 30}\nThe {a} belongs beside the {b}." for a, b in SUBJECTS.items()),
+    "\n".join(
+        f"{'Filler words go on and on here. ' * 30}\nThe {a} belongs beside the {b}." for a, b in SUBJECTS.items()
+    ),
 )
 
 
@@ -147,7 +151,9 @@ def test_a_long_section_that_a_model_selected_in_another_language_is_shown_from_
     assert [(one.source.id, one.by) for one in evidence] == [("long", "model")]
 
 
-@pytest.mark.parametrize("draft", ["Der Anker liegt neben dem Kessel.", "L'ancre se trouve là.", "Котёл стоит там.", "錨"])
+@pytest.mark.parametrize(
+    "draft", ["Der Anker liegt neben dem Kessel.", "L'ancre se trouve là.", "Котёл стоит там.", "錨"]
+)
 def test_a_reply_in_another_language_finds_the_question_s_sections_only(draft: str) -> None:
     """Words of another language meet none; a library that fits is in view all the same."""
     assert [(one.source.id, one.by) for one in find(draft, "Where is the anchor?")] == [("anchor", "question")]
@@ -157,7 +163,11 @@ def test_a_reply_in_another_language_finds_the_question_s_sections_only(draft: s
 @pytest.mark.parametrize(
     ("language", "text", "draft"),
     [
-        ("german", "Die Öffnungszeiten der Schalter sind werktags von neun bis vier.", "Unser Schalter öffnet werktags."),
+        (
+            "german",
+            "Die Öffnungszeiten der Schalter sind werktags von neun bis vier.",
+            "Unser Schalter öffnet werktags.",
+        ),
         ("french", "Les guichets sont ouverts pendant la semaine.", "Le guichet ouvre chaque semaine."),
         ("spanish", "Las ventanillas abren durante la semana.", "La ventanilla abre cada semana."),
     ],
