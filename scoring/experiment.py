@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
 
 from facilitators.facilitator import STAGES
 from scenarios import files
@@ -23,6 +23,13 @@ LOCAL = "local"
 def _on_or_off(value: Any) -> Any:
     """Undo YAML's reading of a bare on or off as a boolean."""
     return ("on" if value else "off") if isinstance(value, bool) else value
+
+
+Stages = Annotated[
+    Annotated[Literal["adaptive"], Tag("text")]
+    | Annotated[tuple[Annotated[int, Field(ge=0, lt=STAGES)], ...], Tag("list")],
+    Discriminator(lambda value: "text" if isinstance(value, str) else "list"),
+]
 
 
 class ArmSettings(Strict):
@@ -81,7 +88,7 @@ class Experiment(Strict):
     """How often each checkpoint is gone on from, in each arm."""
     turns: int = Field(4, ge=1, le=100)
     """Exchanges of a sample."""
-    stages: Literal["adaptive"] | tuple[Annotated[int, Field(ge=0, lt=STAGES)], ...] = (2, 3, 3, 4)
+    stages: Stages = (2, 3, 3, 4)
     """How far facilitators go in each turn, the same in every arm; the last holds for all further turns. `adaptive`: the model that
     plays the facilitator reads the last exchange, and goes one stage further where the chatbot went along."""
     questions: tuple[Path, ...] = ()

@@ -148,6 +148,12 @@ class Trace:
         return [*self.emergency, *[one for attempt in self.attempts for one in attempt.judgements]]
 
 
+HOW_FOUND: dict[str, str] = {
+    "whole": "whole knowledge base", "model": "selected by the model", "draft": "found by the draft",
+    "question": "found by the question", "quote": "found by a flagged quote",
+}  # fmt: skip
+"""How a section of `Trace.evidence` came into view, in words."""
+
 OLDER: dict[str, Any] = {
     "documents": [], "concern": None, "refusals": [], "dropped_calls": [], "would": None, "notes": [], "invalid_ids": 0,
     "selection_note": "", "error": None, "evidence": [],

@@ -14,7 +14,6 @@ from models.scripted import Scripted
 from models.settings import ModelSettings
 from models.usage import Ledger
 
-
 FOLDER = Path(__file__).parents[2] / "knowledge_base" / "schizophrenia"
 
 

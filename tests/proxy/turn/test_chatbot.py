@@ -141,5 +141,6 @@ def test_chatbots_of_one_knowledge_base_share_what_chooses_from_it(tmp_path: Pat
     )
     models: Any = None
     one, two = (open_chatbot(made[name], models).library for name in ("one", "two"))
-    assert one is not None and two is not None
+    assert one is not None
+    assert two is not None
     assert one.index is two.index
