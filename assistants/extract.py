@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from rapidfuzz import fuzz, process
 
@@ -31,13 +31,15 @@ _END = re.compile(
 """The gap after a sentence: it follows no usual abbreviation, and no lower-case letter follows it."""
 
 
-_ASKING = frozenset(
-    stems(
-        "ask explain find get give go good great help hello hey hi know least let like look lot make mean need now ok okay please "
-        "question really say show sure talk tell thank thanks thing think want morning afternoon evening day today"
+@cache
+def _asking() -> frozenset[str]:
+    """Return the stems of words with which people ask, and which say nothing of what about."""
+    return frozenset(
+        stems(
+            "ask explain find get give go good great help hello hey hi know least let like look lot make mean need now ok okay please "
+            "question really say show sure talk tell thank thanks thing think want morning afternoon evening day today"
+        )
     )
-)
-"""Words with which people ask, and which say nothing of what about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,7 @@ def answer(question: str, before: str, sections: Sequence[Section], most: int = 
 
 def question_terms(question: str) -> list[str]:
     """Return the stems of the words that say what a question is about."""
-    return [term for term in stems(question) if term not in _ASKING]
+    return [term for term in stems(question) if term not in _asking()]
 
 
 def coverage(question: str, text_terms: frozenset[str]) -> float:

@@ -6,10 +6,6 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Literal, Protocol
 
-import numpy as np
-import snowballstemmer
-from bm25s import BM25, stopwords
-
 K1, B = 1.5, 0.75
 """Parameters of BM25: term saturation and length normalisation. Usual values; others measured the same."""
 MAX_QUERY_CHARS = 8_000
@@ -50,6 +46,8 @@ class SectionIndex:
     """Finds the sections of a library that share words with a text. Build it once; queries leave no state."""
 
     def __init__(self, library: Mapping[str, Section], language: Language = "english") -> None:
+        from bm25s import BM25  # a second and 80 MB, which a chatbot without a knowledge base does not need
+
         self.library = library
         self.language = language
         self._ids = list(library)
@@ -83,7 +81,7 @@ class SectionIndex:
         if not words:
             return []
         scores = self._bm25.get_scores_from_ids([self._numbers[word] for word in words])
-        order = np.argsort(-scores, kind="stable")[:limit]
+        order = (-scores).argsort(kind="stable")[:limit]
         return [self._choice(int(n), float(scores[n]), words) for n in order if scores[n] > 0]
 
     def _choice(self, section: int, score: float, words: Iterable[str]) -> SectionChoice:
@@ -100,5 +98,8 @@ def stems(text: str, language: Language = "english") -> list[str]:
 
 @cache
 def _stemmer(language: Language) -> tuple[Callable[[str], str], frozenset[str]]:
+    import snowballstemmer
+    from bm25s import stopwords
+
     stop = getattr(stopwords, "STOPWORDS_" + {"english": "EN_PLUS"}.get(language, language.upper()))
     return lru_cache(maxsize=5_000)(snowballstemmer.stemmer(language).stemWord), frozenset(stop)

@@ -41,6 +41,16 @@ class Chatbot:
     def __post_init__(self) -> None:
         object.__setattr__(self, "sections", dict(self.library or {}))
 
+    def warm_up(self) -> None:
+        """Load what the judges and the search for sections need, so that the first request does not wait for it.
+
+        Raises:
+            Exception: A local judge cannot judge at all.
+        """
+        self.filter.warm_up()
+        if self.library is not None:
+            self.library.index.search(self.settings.role, 1)
+
     @property
     def upstream_model(self) -> str:
         """The name the upstream knows the chatbot's model by."""
