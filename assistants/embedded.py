@@ -13,8 +13,8 @@ from assistants import extract, improvise
 from assistants.areas import GENERIC, Area
 from assistants.assistant import AssistantReply, AssistantRequest
 from assistants.view import View
+from knowledge_base.bm25 import stems
 from knowledge_base.citations import CLASSES, parse
-from knowledge_base.words import terms
 from models.settings import ModelSettings
 
 ANSWERED = 0.5
@@ -135,11 +135,11 @@ def _small_talk(view: View) -> AssistantReply | None:
         return AssistantReply(
             f"I am an information chatbot. I can tell you what my sources say.{subjects}", ("own_role",)
         )
-    if _GREETING.fullmatch(question) and not terms(question):
+    if _GREETING.fullmatch(question) and not extract.question_terms(question):
         return AssistantReply("Hello. What would you like to know?")
     if _THANKS.fullmatch(question):
         return AssistantReply("You are welcome. Ask me again whenever you like.")
-    if not terms(question) and not view.earlier:
+    if not extract.question_terms(question) and not view.earlier:
         return AssistantReply("What would you like to know?")
     return None
 
@@ -155,7 +155,7 @@ def _reply_carefully(view: View, area: Area) -> AssistantReply:
 
 def _cite_loosely(view: View, area: Area) -> tuple[str, ...]:
     """Cite as drifting chatbots do: whatever section is at hand and a little related."""
-    topic_terms = frozenset(terms(view.question)) | frozenset(terms(" ".join(area.advice)))
+    topic_terms = frozenset(stems(view.question)) | frozenset(stems(" ".join(area.advice)))
     near = [(len(topic_terms & {t for s in sec.sentences for t in s.terms}), sec.id) for sec in view.sections]
     best = max(near, default=(0, ""))
     return (best[1],) if best[0] >= 2 else ("no_claims",)
@@ -179,4 +179,4 @@ def _better_section(view: View, covered: float) -> str:
 @lru_cache(maxsize=512)
 def _entry_terms(entry: str) -> frozenset[str]:
     """Return the words of a catalogue entry, without those that send elsewhere."""
-    return frozenset(terms(re.split(r"\bFor [^.]{1,120}? (?:use|choose|see) ", entry)[0]))
+    return frozenset(stems(re.split(r"\bFor [^.]{1,120}? (?:use|choose|see) ", entry)[0]))

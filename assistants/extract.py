@@ -5,11 +5,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from rapidfuzz import fuzz, process
 
-from knowledge_base.words import terms
+from knowledge_base.bm25 import stems
 
 FEWEST, MOST, WORDS = 3, 6, 120
 """How many sentences an answer has, and how many words at most."""
@@ -29,6 +29,17 @@ _END = re.compile(
     r"(?:(?<=[.!?])|(?<=[.!?][\"')\]]))(?<!\b[DM]r\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\be\.g\.)(?<!\bi\.e\.)\s+(?![a-zß-ÿ])"
 )
 """The gap after a sentence: it follows no usual abbreviation, and no lower-case letter follows it."""
+
+
+@cache
+def _asking() -> frozenset[str]:
+    """Return the stems of words with which people ask, and which say nothing of what about."""
+    return frozenset(
+        stems(
+            "ask explain find get give go good great help hello hey hi know least let like look lot make mean need now ok okay "
+            "please question really say show sure talk tell thank thanks thing think want morning afternoon evening day today"
+        )
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +76,11 @@ class Answer:
 def section(name: str, title: str, text: str) -> Section:
     """Take a source apart. Kept for the next turn, which mostly has the same sources."""
     sentences = [
-        Sentence(sentence, n, frozenset(terms(sentence)))
+        Sentence(sentence, n, frozenset(stems(sentence)))
         for n, paragraph in enumerate(re.split(r"\n\s*\n", _HEADING.sub("", text).strip()))
         for sentence in _sentences(paragraph)
     ]
-    return Section(name, title, tuple(sentences), frozenset(terms(title)))
+    return Section(name, title, tuple(sentences), frozenset(stems(title)))
 
 
 def answer(question: str, before: str, sections: Sequence[Section], most: int = MOST) -> Answer | None:
@@ -83,8 +94,10 @@ def answer(question: str, before: str, sections: Sequence[Section], most: int = 
     Returns:
         The answer, or None when no sentence has anything to do with the question.
     """
-    own = [_correct(term, sections) for term in terms(question)[:MOST_ASKED]]
-    weights, coverage = _weights(dict.fromkeys(terms(before)[:MOST_ASKED], 0.2) | dict.fromkeys(own, 1.0), sections)
+    own = [_correct(term, sections) for term in question_terms(question)[:MOST_ASKED]]
+    weights, coverage = _weights(
+        dict.fromkeys(question_terms(before)[:MOST_ASKED], 0.2) | dict.fromkeys(own, 1.0), sections
+    )
     scored = [(score, s, n) for s, sec in enumerate(sections) for n, score in enumerate(_scores(sec, weights))]
     best = max(scored, default=(0.0, 0, 0))[0]
     if best <= 0:
@@ -106,10 +119,15 @@ def answer(question: str, before: str, sections: Sequence[Section], most: int = 
     return Answer(_join(sections, sorted(chosen)), tuple(ids), coverage)
 
 
+def question_terms(question: str) -> list[str]:
+    """Return the stems of the words that say what a question is about."""
+    return [term for term in stems(question) if term not in _asking()]
+
+
 def coverage(question: str, text_terms: frozenset[str]) -> float:
     """Return the share of a question's words that a text has."""
-    question_terms = set(terms(question))
-    return len(question_terms & text_terms) / len(question_terms) if question_terms else 0.0
+    terms = set(question_terms(question))
+    return len(terms & text_terms) / len(terms) if terms else 0.0
 
 
 def sentences(text: str) -> list[str]:
@@ -135,18 +153,16 @@ def _sentences(paragraph: str) -> list[str]:
     return [*lead[:-1], "\n".join([*lead[-1:], *lines[first:]])]
 
 
-def _weights(question_terms: Mapping[str, float], sections: Sequence[Section]) -> tuple[dict[str, float], float]:
+def _weights(asked: Mapping[str, float], sections: Sequence[Section]) -> tuple[dict[str, float], float]:
     """Weigh the words asked for by how rare they are in the sections, and tell how much of them is there at all."""
     everything = [sentence.terms for sec in sections for sentence in sec.sentences]
-    frequency = Counter(term for words in everything for term in words if term in question_terms)
+    frequency = Counter(term for words in everything for term in words if term in asked)
     for sec in sections:
-        frequency.update(term for term in sec.title_terms if term in question_terms)
+        frequency.update(term for term in sec.title_terms if term in asked)
     weights = {
-        term: question_terms[term] * math.log(1 + len(everything) / (1 + frequency[term]))
-        for term in question_terms
-        if frequency[term]
+        term: asked[term] * math.log(1 + len(everything) / (1 + frequency[term])) for term in asked if frequency[term]
     }
-    own = [term for term, weight in question_terms.items() if weight == 1]
+    own = [term for term, weight in asked.items() if weight == 1]
     return weights, sum(term in frequency for term in own) / len(own) if own else 0.0
 
 

@@ -7,10 +7,12 @@ the level, as it does with real chatbots. A reply that stayed with the sources d
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from assistants.areas import AREAS, FORBIDDEN, GENERIC, Area
+from assistants.extract import question_terms
 from assistants.view import CAREFUL, Exchange
-from knowledge_base.words import terms
+from knowledge_base.bm25 import stems
 
 MOST_READ = 2_000
 """How many characters of a message are searched for nudges."""
@@ -20,12 +22,6 @@ _FOLLOW_UP = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[^\W\d_][\w'’-]{1,24}")
-_ASKING = frozenset(
-    terms(
-        "recommend recommendation advise advice tip exact specific detailed concrete personal step plan opinion honest "
-        "honestly suggest amount number write answer instruction fix source"
-    )
-)
 _OPENERS = ("Yes, gladly.", "Good that you ask.", "Of course, I can do that.", "Sure, here is what works.")
 
 
@@ -79,8 +75,19 @@ def improvised(area: Area, question: str, level: int) -> str:
 def topic(question: str) -> str:
     """Name what a question is about in the user's own words: the last one that carries meaning, and the one before it."""
     words = _WORD.findall(question[:MOST_READ])
-    topic_places = [n for n, word in enumerate(words) if set(terms(word)) - _ASKING]
+    topic_places = [n for n, word in enumerate(words) if set(question_terms(word)) - _advising()]
     if not topic_places:
         return "this"
     last = topic_places[-1]
     return " ".join(words[last - 1 if last - 1 in topic_places else last : last + 1]).lower()
+
+
+@cache
+def _advising() -> frozenset[str]:
+    """Return the stems of words with which advice is asked for, and which say nothing of what about."""
+    return frozenset(
+        stems(
+            "recommend recommendation advise advice tip exact specific detailed concrete personal step plan opinion honest "
+            "honestly suggest amount number write answer instruction fix source"
+        )
+    )

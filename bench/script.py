@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bench.processes import ROOT
-from knowledge_base.lexical import LexicalIndex
 from knowledge_base.library import Library, Source, load
 
 SHORTEST, LONGEST = 80, 320
@@ -73,8 +72,9 @@ def conversations(library: Library, choose: Callable[[str], Sequence[str]], coun
 def shipped_conversations(count: int) -> list[list[Exchange]]:
     """Write conversations about the shipped knowledge base."""
     library = load(ROOT / "knowledge_base" / "schizophrenia")
-    lexical = LexicalIndex(library)
-    return conversations(library, lambda question: [choice.id for choice in lexical.choose(question, [], 2)], count)
+    return conversations(
+        library, lambda question: [choice.id for choice in library.index.choose(question, "", 2)], count
+    )
 
 
 def questions(source: Source) -> list[str]:

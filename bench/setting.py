@@ -14,7 +14,6 @@ from bench import load
 from bench.load import Request, Talk
 from bench.processes import ROOT, Server, ask, cores, run_server
 from bench.script import Exchange, conversations
-from knowledge_base.lexical import LexicalIndex
 from knowledge_base.library import load as load_library
 from models.unique_keys import load_yaml
 from proxy.tenants import keys
@@ -173,8 +172,7 @@ def setting(folder: Path) -> Iterator[Setting]:
     load_cores, server_cores = cores()
     os.environ.setdefault("CAF_BENCH_KEY", "sk-bench-upstream")
     library = load_library(ROOT / "knowledge_base" / "schizophrenia")
-    lexical = LexicalIndex(library)
-    candidates = conversations(library, lambda q: [choice.id for choice in lexical.choose(q, [], 2)], CANDIDATES)
+    candidates = conversations(library, lambda q: [choice.id for choice in library.index.choose(q, "", 2)], CANDIDATES)
     key = keys.create(
         "bench",
         ("admin", "chat"),

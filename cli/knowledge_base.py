@@ -1,4 +1,4 @@
-"""`caf kb`: a knowledge base of documents."""
+"""`caf kb`: make a knowledge base of documents, and measure what is found in one."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,24 +7,22 @@ import typer
 
 from cli.extras import ImportCommand
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors, printable
+from knowledge_base.library import KnowledgeBaseError, Library, load
+from proxy.config.chatbot_settings import RetrievalSettings
 from proxy.config.config import load_config
 
 app = typer.Typer(
-    help="""Make a knowledge base of documents.
+    help="""Make a knowledge base of documents, and measure what is found in one.
 
     \b
     Examples:
       caf kb import leaflets/*.docx guide.pdf --into sections --dry-run
       caf kb import leaflets/*.docx guide.pdf --into sections
+      caf kb eval questions.jsonl --knowledge sections
     """,
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-
-
-@app.callback()
-def kb() -> None:
-    """Nothing is common to its verbs; with one alone typer would leave out its name."""
 
 
 @app.command("import", cls=ImportCommand)
@@ -107,6 +105,70 @@ def import_(
         typer.echo(f"problem  {printable(problem)}")
     if problems or plan.having("outdated", "orphan", "clash"):
         raise typer.Exit(PROBLEMS)
+
+
+@app.command("eval")
+def eval_(
+    file: Annotated[
+        Path, typer.Argument(metavar="QUESTIONS", help="JSONL, or a question set (YAML, or a folder of them).")
+    ],
+    knowledge: Annotated[
+        Path | None,
+        typer.Option("--knowledge", "-k", metavar="FOLDER", help="The knowledge base; default: that of the chatbot."),
+    ] = None,
+    chatbot: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="A chatbot of the configuration; default: its first with sections."),
+    ] = None,
+    misses: Annotated[
+        bool, typer.Option("--misses", help="List the questions of which a section is not found.")
+    ] = False,
+    config: ConfigOption = None,
+) -> None:
+    """Measure how often what holds an answer is in the judges' view.
+
+    Each line of QUESTIONS has a `question` and `sections`: the ids of all that its answer needs. It may have a `reply`, a right
+    one, and `before`, the exchange before it. Sections are searched for with the question alone, as for a guarded chatbot
+    without a selector, and with the draft, as for the judges. No model is asked.
+
+    \b
+    Examples:
+      caf kb eval questions.jsonl --knowledge sections --misses
+      caf kb eval scenarios/benign --chatbot schizophrenia
+
+    \b
+    Exit codes: 0 measured; 2 wrong usage, or questions that cannot be read.
+    """
+    from cli.kb_eval import print_figures, print_misses, read_cases
+    from knowledge_base.retrieval_eval import evaluate
+
+    library, budget = _open_library(knowledge, chatbot, config_path(config))
+    cases, unanswered = read_cases(file, library)
+    figures = evaluate(library, cases, budget)
+    print_figures(figures, library, budget, unanswered)
+    if misses:
+        print_misses(figures)
+
+
+def _open_library(knowledge: Path | None, chatbot: str | None, path: Path) -> tuple[Library, int]:
+    """Return a knowledge base and the tokens that evidence of it may take: a folder's, or a chatbot's."""
+    if knowledge is not None and chatbot is not None:
+        leave("give --knowledge or --chatbot, not both")
+    settings = RetrievalSettings()
+    if knowledge is None:
+        with plain_errors(path):
+            bots = {name: bot for name, bot in load_config(path).chatbots.items() if bot.knowledge_base}
+        name = chatbot or next(iter(bots), None)
+        if name is None or name not in bots:
+            leave(
+                f"--chatbot: {path} has no chatbot {name!r} with a knowledge base; it has {', '.join(bots) or 'none'}"
+            )
+        knowledge, settings = bots[name].knowledge_base, bots[name].retrieval
+        assert knowledge is not None
+    try:
+        return load(knowledge, language=settings.language), settings.evidence_tokens
+    except KnowledgeBaseError as error:
+        leave(*error.problems)
 
 
 def _check_alias(alias: str, path: Path) -> None:

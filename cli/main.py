@@ -15,7 +15,7 @@ VERBS = {
     "serve": ("cli.serve:serve", "Serve the chatbots to OpenAI clients."),
     "chat": ("cli.chat:chat", "Talk to a chatbot in this terminal."),
     "check": ("cli.check:check", "Validate a configuration and its files."),
-    "kb": ("cli.knowledge_base:app", "Make a knowledge base of documents."),
+    "kb": ("cli.knowledge_base:app", "Make a knowledge base of documents, and measure what is found in one."),
     "schema": ("cli.schema:schema", "Write the JSON Schemas of our files."),
     "trace": ("cli.trace:app", "See, label and delete what happened in each turn."),
     "key": ("cli.key:app", "Make, list and revoke API keys."),

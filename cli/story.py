@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import Any
 
-from proxy.traces.trace import OLDER
+from proxy.traces.trace import HOW_FOUND, OLDER
 
 Line = tuple[int, str, str]
 """Indentation, style, text."""
@@ -16,7 +16,7 @@ HOW_RECOGNISED = {
     "explicit": "continued, found by the id that the client gave",
     "missed": "not found: the client sent earlier replies that this proxy does not know",
 }
-PICKERS = {"model": "the selection model", "lexical": "the lexical index", "chatbot": "the chatbot"}
+PICKERS = {"model": "the selection model", "lexical": "a search by words", "chatbot": "the chatbot"}
 VERDICT_STYLE = {"accept": "green", "warn": "yellow", "reject": "red", "unjudged": "magenta"}
 
 
@@ -38,6 +38,7 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
     if trace["concern"]:
         yield from _part("Concern", [(2, "yellow", f"{trace['concern']}: the reply ends with the emergency contact")])
     yield from _part("Sources", _sources(trace))
+    yield from _part("Evidence", map(_evidence, trace["evidence"]))
     yield from _part("Documents", [line for one in trace["documents"] for line in _document(one)])
     yield from _part("Warnings shown to the chatbot", map(_warning, trace["warnings_shown"]))
     notes = ((2, "", f"{note['step']}: {note['detail']}") for note in trace["notes"])
@@ -80,6 +81,12 @@ def _sources(trace: dict[str, Any]) -> Iterator[Line]:
         yield 2, "yellow", f"{trace['invalid_ids']} ids that the selection model made up were dropped"
     if trace["sources_in_use"]:
         yield 2, "", f"in use: {', '.join(trace['sources_in_use'])}"
+
+
+def _evidence(section: dict[str, Any]) -> Line:
+    """Tell how a section came into the judges' view."""
+    reason = f" ({section['reason']})" if section["reason"] else ""
+    return 2, "", f"{section['id']}: {HOW_FOUND.get(section['by'], section['by'])}{reason}"
 
 
 def _document(document: dict[str, Any]) -> Iterator[Line]:

@@ -15,8 +15,8 @@ from scenarios.files import ScenarioError, Strict
 SHIPPED = Path(__file__).parent / "prompts"
 STAGES = 5
 """Stage 0 is in bounds, 4 fully out of the chatbot's role."""
-BENIGN = "benign"
-"""The facilitator that only asks what the sources answer."""
+ORDINARY = frozenset({"benign", "patient"})
+"""The facilitators that nudge nowhere: one asks what the sources answer, one hardly knows what to ask."""
 RESERVED_NAME = "questions"
 """No facilitator's name: files of a run have it where ordinary questions were asked."""
 NAME = r"^[a-z0-9][a-z0-9-]{0,63}$"

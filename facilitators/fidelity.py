@@ -12,7 +12,7 @@ from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from facilitators.facilitator import BENIGN, Facilitator
+from facilitators.facilitator import ORDINARY, Facilitator
 from models.client import Models
 from models.errors import ModelError
 from models.usage import Ledger
@@ -76,7 +76,7 @@ class ModelFidelityCheck:
 def messages(facilitator: Facilitator, message: str, conversation: Sequence[Message]) -> list[dict[str, str]]:
     """Return the messages that ask a model to assess a facilitator's message."""
     case = {
-        "target_role": None if facilitator.name == BENIGN else facilitator.target_role,
+        "target_role": None if facilitator.name in ORDINARY else facilitator.target_role,
         "stages": list(facilitator.stages),
         "conversation": [{"role": earlier.role, "content": earlier.content} for earlier in conversation[-HISTORY:]],
         "message": message,
@@ -98,7 +98,7 @@ class LineFidelityCheck:
         if stage is None:
             return None
         said_before = {one.content for one in conversation if one.role == "user"}
-        pressure = 0 if facilitator.name == BENIGN else stage
+        pressure = 0 if facilitator.name in ORDINARY else stage
         return Seen(
             on_task=message not in said_before,
             gave_away=False,

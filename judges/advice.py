@@ -34,7 +34,7 @@ def unsupported_advice(case: Case) -> str | None:
     draft_sentences = [(sentence, assertive_part(plain(sentence))) for sentence in sentences(case.draft)]
     sources = [
         _read(source.text[:MAX_CHARS] if source.is_document else source.text)
-        for source in case.cited
+        for source in case.supporting
         if source.trusted or not case.topics
     ]
     if case.topics:

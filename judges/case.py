@@ -1,7 +1,7 @@
 """A case: all that a judge may see of one reply."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import orjson
@@ -40,36 +40,49 @@ class Case:
     """Earlier messages, oldest first, the newest last."""
     cited: tuple[Source, ...] = ()
     uncited: tuple[Source, ...] = ()
-    """Sources that the chatbot was given and does not cite; only where the reply says that its sources do not cover something."""
+    """Other sources in view. Sections among them support what the reply says like those that it cites."""
+    screens_uncited: bool = True
+    """Whether the screening call sees them, too. Else only the chief does, for they cost tokens in every turn."""
     role: str = ""
     """What the chatbot is there for, in a sentence or two."""
     topics: tuple[Topic, ...] = ()
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """All that is in view. Cited or not, sections come in one order and documents last, so that prompts begin alike."""
+        return tuple(sorted((*self.cited, *self.uncited), key=lambda one: (one.is_document, one.id)))
+
+    @property
+    def supporting(self) -> tuple[Source, ...]:
+        """What a statement of the reply may rest on. A document has to be cited: it may be the client's own invention."""
+        return tuple(one for one in self.sources if not one.is_document or one in self.cited)
+
+    def for_screening(self) -> "Case":
+        """Return the case as the screening call sees it."""
+        return self if self.screens_uncited or not self.uncited else replace(self, uncited=())
 
     def __hash__(self) -> int:
         """Hash what hardly two cases share; the sources and the history would take longer than all that is looked up by a case."""
         return hash((self.user_message, self.draft))
 
     def as_json(self) -> str:
-        """Encode the case for a model: one JSON object, so that judged text cannot pass for instructions."""
+        """Encode the case for a model: one JSON object, so that judged text cannot pass for instructions.
+
+        What stays from turn to turn comes first: providers cache what requests begin with.
+        """
         data: dict[str, Any] = {
             "chatbot_role": self.role,
-            "history": [
-                {"speaker": s.speaker, "text": s.text} | ({} if s.verified else {"unverified": True})
-                for s in self.history
-            ],
-            "user_message": self.user_message,
         }
         if self.draft:
-            data["reply"] = self.draft
-            data["cited_sources"] = _encode_sources(self.cited)
-            if self.uncited:
-                data["uncited_sources"] = _encode_sources(self.uncited)
             data["sensitive_topics"] = [t.name for t in self.topics]
+            data["sources"] = [{"id": one.id, "title": one.title, "text": one.text} for one in self.sources]
+        data["history"] = [
+            {"speaker": s.speaker, "text": s.text} | ({} if s.verified else {"unverified": True}) for s in self.history
+        ]
+        data["user_message"] = self.user_message
+        if self.draft:
+            data["reply"] = self.draft
         return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
-
-
-def _encode_sources(sources: Sequence[Source]) -> list[dict[str, str]]:
-    return [{"id": source.id, "title": source.title, "text": source.text} for source in sources]
 
 
 EARLIER_TURNS = 3

@@ -54,7 +54,7 @@ def _rule_on_assertions(claims: Claims, case: Case) -> Finding:
 
 def _is_denied(denial: Denial, case: Case) -> bool:
     """Tell whether a reply denies what a source says, by words of both that are there."""
-    texts = [source.text for source in (*case.cited, *case.uncited) if source.id == denial.source_id]
+    texts = [source.text for source in case.sources if source.id == denial.source_id]
     return is_near_quote(denial.quote, case.draft) and any(
         is_verbatim_quote(denial.source_quote, text) for text in texts
     )
@@ -71,6 +71,11 @@ def additions(claims: Claims, case: Case) -> list[Problem]:
         for a in _assertions_of(claims, case)
         if a.support in ADDED
     ]
+
+
+def supporting_sources(claims: Claims, case: Case) -> frozenset[str]:
+    """Return the ids of the sources that support an assertion of a reply, by quotes that stand in them."""
+    return frozenset(a.source_id for a in _assertions_of(claims, case) if a.support in CARRIED and a.source_id)
 
 
 def improvises(claims: Claims, case: Case) -> bool:
@@ -119,7 +124,7 @@ def _left_out(claims: Claims, case: Case) -> str | None:
 def _known_doses(claims: Claims, case: Case) -> frozenset[Dose]:
     """Return the doses that a reply may name without asserting them, and those that the judge has seen."""
     user = [case.user_message, *(s.text for s in case.history if s.speaker == "user")]
-    texts = [*(a.text for a in claims.assertions), *(s.text for s in case.cited), *user]
+    texts = [*(a.text for a in claims.assertions), *(s.text for s in case.sources), *user]
     return frozenset(chain.from_iterable(map(doses, texts)))
 
 
@@ -182,7 +187,7 @@ def verified(assertions: Iterable[Assertion], case: Case, contradictions: Sequen
     for a number that no source names, or, if a client may have made it up, on a sensitive topic. What has a number in it is not
     basic, whatever a judge says.
     """
-    sources: dict[str | None, Source] = {source.id: source for source in case.cited}
+    sources: dict[str | None, Source] = {source.id: source for source in case.supporting}
     return [
         _downgraded(assertion, 2)
         if assertion.support in CARRIED and _is_outranked(assertion.source_id or "", contradictions, case)
@@ -195,7 +200,7 @@ def _is_outranked(source_id: str, contradictions: Iterable[str], case: Case) -> 
     """Tell whether a document is contradicted by a section, which is right."""
     if not source_id.startswith("doc:"):
         return False
-    sections = [source.id for source in case.cited if not source.is_document]
+    sections = [source.id for source in case.sources if not source.is_document]
     return any(_names(source_id, one) and any(_names(section, one) for section in sections) for one in contradictions)
 
 

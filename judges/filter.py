@@ -10,7 +10,7 @@ from judges.case import Case
 from judges.judge import OBSERVERS, LocalJudge
 from judges.modes import Mode
 from judges.observation import Claims, Screening
-from judges.panel import Complete, Panel, goes_beyond, is_shared
+from judges.panel import Complete, LookUp, Panel, goes_beyond, is_shared
 from judges.problems import CLAIMS_JUDGES
 from judges.review import Review
 from judges.verdict import Judgement
@@ -50,6 +50,7 @@ class Filter:
         *,
         strongest: bool = False,
         complete: Complete | None = None,
+        look_up: LookUp | None = None,
     ) -> Review:
         """Have every judge of these modes look at a reply, concurrently; those that share their calls in one.
 
@@ -59,6 +60,7 @@ class Filter:
         Args:
             strongest: Ask the last stages alone, as for a refined reply.
             complete: Adds the statements that the reply lacks, where it may be changed.
+            look_up: Finds sources for what a screening flagged, for the judge that decides.
 
         Returns:
             The review; with the completed reply if missing statements are all that any judge found.
@@ -69,12 +71,12 @@ class Filter:
         own = [c for c in self._own if c.modes & modes]
         # Those that look at what goes beyond its sources, and have not been asked: the reply is not completed before them.
         uncalled = any("default" in c.modes for c in self._own if c not in own)
-        panel = Panel(case, ledger, None if uncalled else complete)
+        panel = Panel(case, ledger, None if uncalled else complete, look_up)
         first = await self._judge(panel, self._shared, own, modes, strongest)
         unknown = any(j.verdict == "unjudged" for j in first.decisive) and not first.failed_closed
         if first.completed is not None or "default" in modes:
             return self._sort(first)
-        if not unknown and not await offload.run_in_thread_if_long(case, self._may_improvise, first, case):
+        if not unknown and not await offload.run_in_thread_if_long(case, self._may_improvise, first, panel.case):
             return self._sort(first)
         others = [
             c
@@ -82,7 +84,7 @@ class Filter:
             if "default" in c.modes and not c.modes & modes and c.name not in panel.called_judges
         ]
         shared, own = [c for c in others if is_shared(c)], [c for c in others if not is_shared(c)]
-        panel = Panel(case, ledger, None if first.objections or first.failed_closed else complete)
+        panel = Panel(panel.case, ledger, None if first.objections or first.failed_closed else complete, look_up)
         return self._sort(first + await self._judge(panel, shared, own, _DEFAULT_MODE, strongest))
 
     async def _judge(

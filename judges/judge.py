@@ -58,7 +58,7 @@ class ModelJudge:
             judgement = await self._observe(case, ledger, blank)
         except Exception as error:  # a judge's own failure must reach the filter as a value, whatever it is
             judgement = unjudged_judgement(blank, error, self.prompt)
-        return replace(judgement, ms=elapsed_ms(started))
+        return with_warning(replace(judgement, ms=elapsed_ms(started)), self.prompt.warning)
 
     async def _observe(self, case: Case, ledger: Ledger, blank: Judgement) -> Judgement:
         if self.prompt.guard is not None:
@@ -212,6 +212,11 @@ OBSERVERS = {
 def _rule(blank: Judgement, observation: Observation, case: Case) -> Judgement:
     finding = rule_on(observation, case)
     return replace(blank, verdict=finding.verdict, rule=finding.rule, reason=finding.reason, observation=observation)
+
+
+def with_warning(judgement: Judgement, warning: str) -> Judgement:
+    """Return a judgement with what the chatbot is told, if the judge objects."""
+    return replace(judgement, warning=warning) if judgement.verdict in ("warn", "reject") else judgement
 
 
 def unjudged_judgement(blank: Judgement, error: Exception, prompt: Prompt) -> Judgement:

@@ -33,7 +33,7 @@ def unsupported_numbers(case: Case) -> frozenset[str]:
 
     Empty where no document is among the sources: sections are prose, which is compared sentence by sentence.
     """
-    if not any(source.is_document for source in case.cited):
+    if not any(source.is_document for source in case.supporting):
         return frozenset()
     return frozenset(_missing(case.draft, case))
 
@@ -61,8 +61,8 @@ def _is_named(readings: Iterable[Values], values: Values) -> bool:
 def _named(case: Case) -> Values:
     """Return every value that the sources of a reply, or the user, name."""
     user = [case.user_message, *(message.text for message in case.history if message.speaker == "user")]
-    sources = [f"{source.title}\n{source.text}" for source in case.cited]
-    return frozenset[Decimal]().union(*map(_values_in, (*sources, *user)))
+    sources = [f"{source.title}\n{source.text}" for source in case.supporting]
+    return frozenset[Decimal]().union(*map(values_in, (*sources, *user)))
 
 
 # Numbers in a text
@@ -97,8 +97,8 @@ _IN_SCALE = re.compile(r"\bin[ _](thousand|million|billion)s?\b", re.IGNORECASE)
 """What the head of a table says of its figures."""
 
 
-def _values_in(text: str) -> Values:
-    """Return every value that the numbers of a source may have."""
+def values_in(text: str) -> Values:
+    """Return every value that the numbers of a text may have."""
     text = _plain(text)
     values = {value for number in _numbers_in(text) for reading in number.readings for value in reading}
     values |= {value for words in NUMBER_WORDS.finditer(text) for value in spelled(words[0])}

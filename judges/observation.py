@@ -101,6 +101,15 @@ class GradedClaims(Claims):
     denials: list[Denial] = []
     contradictions: list[str] = []
     """What the cited sources disagree on that the reply speaks of, with their ids."""
+    feedback: str | None = None
+    """If anything is wrong, one sentence to the chatbot: what to do otherwise when it is asked this."""
+
+
+class GradedRole(RolePlay):
+    """The parts that a reply plays, as the chief lists them where it is asked for nothing else."""
+
+    feedback: str | None = None
+    """As of `GradedClaims`."""
 
 
 class Assessment(GradedClaims, RolePlay):

@@ -44,7 +44,7 @@ def is_long(case: Case) -> bool:
     are read for a reply: that takes a quarter of the time.
     """
     if case.draft:
-        documents = sum(_normalised_length(source.text) for source in case.cited if source.is_document)
+        documents = sum(_normalised_length(source.text) for source in case.sources if source.is_document)
         history = sum(_normalised_length(message.text) for message in case.history if message.speaker == "user")
         texts = _normalised_length(case.user_message) + _normalised_length(case.draft)
         return texts + documents + history // 4 > LONG_REPLY

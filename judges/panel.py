@@ -21,6 +21,8 @@ from models.usage import Ledger
 
 Complete = Callable[[], str | None]
 """Returns the reply with the statements that it lacks; None: they cannot be added."""
+LookUp = Callable[[Case, Sequence[str]], Case]
+"""Returns the case with sources that hold what was flagged, as far as they were not in view."""
 STAGES: tuple[Stage, ...] = ("swift", "chief")
 
 
@@ -38,6 +40,7 @@ class Panel:
     ledger: Ledger
     complete: Complete | None = None
     """None: nothing may be added to the reply."""
+    look_up: LookUp | None = None
     others: asyncio.Task[Review] | None = None
     """What judges with calls of their own find meanwhile. Where they object, the reply is not completed."""
     judgements: dict[str, list[Judgement]] = field(default_factory=dict)
@@ -69,6 +72,8 @@ class Panel:
             if waiting.keys() <= due.keys() and (completed := await self._completed()) is not None:
                 break
             going_on = await offload.run_in_thread_if_long(self.case, self._going_on, due, stage, new_judgements)
+            if going_on:
+                self._look_up(new_judgements)
             waiting = {name: c for name, c in waiting.items() if name not in due or name in going_on}
         reviews = [c.settled(judgements) for c in cascades if (judgements := self.judgements.get(c.name))]
         review = sum(reviews, Review())
@@ -107,6 +112,14 @@ class Panel:
     def _going_on(self, due: Mapping[str, Cascade], stage: Stage, judgements: Mapping[str, Judgement]) -> Sequence[str]:
         """Return the judges that go on to their next stage."""
         return [name for name, cascade in due.items() if self._goes_on(cascade, stage, judgements)]
+
+    def _look_up(self, judgements: Mapping[str, Judgement]) -> None:
+        """Bring into view what the sources hold on what was flagged, before a stronger judge reads the reply."""
+        quotes = [
+            p.quote for j in judgements.values() if isinstance(j.observation, Screening) for p in j.observation.problems
+        ]
+        if self.look_up is not None and quotes:
+            self.case = self.look_up(self.case, [*dict.fromkeys(quotes)])
 
     def _goes_on(self, cascade: Cascade, stage: Stage, judgements: Mapping[str, Judgement]) -> bool:
         """Tell whether a judge goes on to its next stage: the strongest reads the whole reply, whatever part of it was flagged."""

@@ -28,6 +28,8 @@ class Prompt:
     hash: str
     guard: Guard | None = None
     """With `observation: guard`, how the guard model is asked."""
+    warning: str = ""
+    """What the chatbot is told after a reply that the judge has objected to; empty: the text of the rule `custom`."""
 
     @property
     def unreadable(self) -> str:
@@ -53,6 +55,7 @@ class _FrontMatter(BaseModel):
     model: str = Field(min_length=1)
     modes: list[Mode] = Field(["source", "default"], min_length=1)
     observation: Literal["claims", "role", "crisis", "verdict", "guard", "screening", "assessment"]
+    warning: str = Field("", max_length=500)
     format: Format | None = None
     threshold: float = Field(0.5, gt=0, le=1)
     target: Target = "reply"
@@ -120,6 +123,7 @@ def load_prompt(path: Path) -> Prompt:
         text.strip(),
         digest,
         front.guard,
+        front.warning.strip(),
     )
 
 

@@ -15,10 +15,12 @@ import structlog
 
 from judges.case import Case
 from judges.class_reference import ClassReference
-from judges.judge import elapsed_ms, log_crash
+from judges.feedback import is_safe
+from judges.judge import elapsed_ms, log_crash, with_warning
 from judges.modes import Mode
 from judges.rules import RULES
 from judges.verdict import SEVERITY, Finding, Judgement
+from knowledge_base.citations import neutralise
 from models.usage import Ledger
 
 log = structlog.get_logger()
@@ -65,7 +67,9 @@ class PythonJudge:
                 finding = Finding("unjudged", "unreadable", "the judge took too long")
             else:
                 finding = self._report_crash(error)
-        return Judgement(self.name, self.stage, finding.verdict, finding.rule, finding.reason, elapsed_ms(started))
+        judgement = Judgement(self.name, self.stage, finding.verdict, finding.rule, finding.reason, elapsed_ms(started))
+        safe = bool(finding.warning) and is_safe(finding.warning, case)
+        return with_warning(judgement, neutralise(finding.warning) if safe else "")
 
     def _report_crash(self, error: BaseException) -> Finding:
         log_crash(error, self.name, self.stage)
@@ -82,10 +86,12 @@ def _validate_finding(finding: object) -> Finding:
         raise TypeError("a judge returns a Finding")
     if finding.verdict not in SEVERITY or not isinstance(finding.reason, str):
         raise TypeError("a Finding has one of the verdicts, and a text as reason")
+    if not isinstance(finding.warning, str):
+        raise TypeError("the warning of a Finding is a text")
     if finding.rule is not None and finding.rule not in RULES:
         raise TypeError("the rule of a Finding is one of judges.rules.RULES, or None")
     default = {"accept": None, "unjudged": "unreadable"}.get(finding.verdict, "custom")
-    return Finding(finding.verdict, finding.rule or default, finding.reason)
+    return Finding(finding.verdict, finding.rule or default, finding.reason, finding.warning)
 
 
 def load_python_judge(reference: ClassReference, settings: Mapping[str, Any], timeout_s: float) -> PythonJudge:

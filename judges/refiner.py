@@ -105,10 +105,10 @@ def _task(rejected: RejectedDraft) -> str:
     case = rejected.case
     data = {
         "chatbot_role": case.role,
+        "sensitive_topics": [t.name for t in case.topics],
+        "sources": [{"id": s.id, "title": s.title, "text": s.text} for s in rejected.sources],
         "history": [{"speaker": s.speaker, "text": s.text} for s in case.history],
         "user_message": case.user_message,
-        "sources": [{"id": s.id, "title": s.title, "text": s.text} for s in rejected.sources],
-        "sensitive_topics": [t.name for t in case.topics],
         "rejected_reply": case.draft,
         "criticism": [
             {"rule": RULES[j.rule].message if j.rule else "", "found": j.reason} for j in rejected.objections

@@ -8,12 +8,13 @@ from functools import cached_property
 
 from judges import offload
 from judges.case import Case
+from judges.feedback import warning_text
 from judges.judge import elapsed_ms, unjudged_judgement
-from judges.observation import OBSERVATIONS, Assessment, GradedClaims, Observation, RolePlay, Screening
+from judges.observation import OBSERVATIONS, Assessment, GradedClaims, GradedRole, Observation, Screening
 from judges.problems import CLAIMS_JUDGES
 from judges.prompt import Prompt
 from judges.rules import rule_on_assessment, rule_on_screening
-from judges.verdict import Exchange, Judgement, Stage
+from judges.verdict import Exchange, Finding, Judgement, Stage
 from models.client import Models
 from models.usage import Ledger
 
@@ -59,7 +60,8 @@ class ReplyCall:
         return {name: replace(judgement, ms=ms) for name, judgement in judgements.items()}
 
     async def _ask(self, case: Case, blank: Mapping[str, Judgement], ledger: Ledger) -> dict[str, Judgement]:
-        messages = [{"role": "system", "content": self.text}, {"role": "user", "content": case.as_json()}]
+        shown = case.for_screening() if self.stage == "swift" else case
+        messages = [{"role": "system", "content": self.text}, {"role": "user", "content": shown.as_json()}]
         form = form_of(self.prompt, self.questions)
         # The time goes with the question, so that a judge's hanging model counts as one with its circuit breaker.
         answer = await self.models.structured(
@@ -71,7 +73,7 @@ class ReplyCall:
             timeout_s=self.timeout_s,
         )
         exchange = Exchange(self.prompt.model, self.prompt.hash, answer.raw)
-        judgements = await offload.run_in_thread_if_long(case, _rule, blank, answer.value, case)
+        judgements = await offload.run_in_thread_if_long(case, _rule, blank, answer.value, case, self.prompt)
         return {name: replace(judgement, exchange=exchange) for name, judgement in judgements.items()}
 
 
@@ -101,7 +103,7 @@ def assessment_of(questions: Collection[str]) -> type[Observation]:
     asks_claims = not frozenset(questions).isdisjoint(CLAIMS_JUDGES)
     if "role" not in questions:
         return GradedClaims
-    return Assessment if asks_claims else RolePlay
+    return Assessment if asks_claims else GradedRole
 
 
 def compose(text: str, questions: frozenset[str]) -> str:
@@ -118,12 +120,18 @@ def compose(text: str, questions: frozenset[str]) -> str:
 _MARKED = re.compile(r"(?:\{(claims|not claims|role)\} ?)?(.*)")
 
 
-def _rule(blank: Mapping[str, Judgement], form: Observation, case: Case) -> dict[str, Judgement]:
+def _rule(blank: Mapping[str, Judgement], form: Observation, case: Case, prompt: Prompt) -> dict[str, Judgement]:
     findings = (
         rule_on_screening(form, case, blank) if isinstance(form, Screening) else rule_on_assessment(form, case, blank)
     )
-    return {
-        name: replace(judgement, verdict=finding.verdict, rule=finding.rule, reason=finding.reason, observation=form)
-        for name, judgement in blank.items()
-        for finding in [findings[name]]
-    }
+    return {name: _judged(judgement, findings[name], form, case, prompt) for name, judgement in blank.items()}
+
+
+def _judged(blank: Judgement, finding: Finding, form: Observation, case: Case, prompt: Prompt) -> Judgement:
+    warning = ""
+    if finding.rule is not None and finding.verdict in ("warn", "reject"):
+        feedback = form.feedback if isinstance(form, GradedClaims | GradedRole) else None
+        warning = prompt.warning or warning_text(feedback, finding.rule, case, form)
+    return replace(
+        blank, verdict=finding.verdict, rule=finding.rule, reason=finding.reason, warning=warning, observation=form
+    )

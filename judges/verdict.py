@@ -23,6 +23,8 @@ class Finding:
     """Id of the rule in `judges.rules.RULES` that decided; None for a plain accept."""
     reason: str = ""
     """Why, in words for operators and for the refiner. May quote the draft: never shown without `trace` permission."""
+    warning: str = ""
+    """What to tell the chatbot on its next turns, in place of the rule's own text. It must repeat nothing of the reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,8 @@ class Judgement:
     """How sure the judge is that the case breaks its rules, 0 to 1; None when the judge does not say."""
     observation: BaseModel | None = field(default=None, repr=False)
     exchange: Exchange | None = field(default=None, repr=False)
+    warning: str = ""
+    """What the chatbot is told on its next turns; empty: the rule's own text."""
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from knowledge_base.bm25 import Language, SectionIndex
 from knowledge_base.citations import CLASSES, neutralise
 from knowledge_base.front_matter import FrontMatterError, split_front_matter
-from knowledge_base.lexical import LexicalIndex
 from models.usage import estimate_tokens
 
 MAX_SECTION_TOKENS = 2_000
@@ -70,7 +70,8 @@ def make_inert(text: str) -> str:
 class Library(Mapping[str, Source]):
     """The sections of one knowledge base by id, in the order of their ids."""
 
-    def __init__(self, sources: Sequence[Source]) -> None:
+    def __init__(self, sources: Sequence[Source], language: Language = "english") -> None:
+        self.language = language
         self.sources = tuple(sorted(sources, key=lambda source: source.id))
         self.catalogue = "\n".join(_entry(source) for source in self.sources)
         """What the chatbot is shown of every section: one line `id: title. summary` each."""
@@ -89,9 +90,14 @@ class Library(Mapping[str, Source]):
         return len(self._by_id)
 
     @cached_property
-    def lexical(self) -> LexicalIndex:
-        """What chooses its sections by their words: one for all chatbots that share the library."""
-        return LexicalIndex(self)
+    def index(self) -> SectionIndex:
+        """Finds its sections by their words: one index for all chatbots that share the library."""
+        return SectionIndex(self, self.language)
+
+    @cached_property
+    def tokens(self) -> int:
+        """About how many tokens all its texts take."""
+        return sum(source.tokens for source in self.sources)
 
     @property
     def unreviewed(self) -> tuple[str, ...]:
@@ -109,7 +115,7 @@ def _entry(source: Source) -> str:
     return f"{source.id}: {title} {source.summary}"
 
 
-def load(folder: Path, *, max_tokens: int = MAX_SECTION_TOKENS) -> Library:
+def load(folder: Path, *, max_tokens: int = MAX_SECTION_TOKENS, language: Language = "english") -> Library:
     """Load every `*.md` file of a folder; a README.md there is for people and no section.
 
     Raises:
@@ -134,7 +140,7 @@ def load(folder: Path, *, max_tokens: int = MAX_SECTION_TOKENS) -> Library:
             problems.append(f"{folder}: id: {name!r} is used by {', '.join(files)}; give each section its own id")
     if problems:
         raise KnowledgeBaseError(problems)
-    return Library(list(sources.values()))
+    return Library(list(sources.values()), language)
 
 
 class Imported(BaseModel):

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from pydantic import BaseModel, ConfigDict
 
-from knowledge_base.lexical import LexicalIndex, Section, SectionChoice
+from knowledge_base.bm25 import Section, SectionChoice, SectionIndex
 from models.client import Models
 from models.errors import ModelError
 from models.usage import Ledger
@@ -61,31 +61,35 @@ async def select(
     alias: str,
     question: str,
     history: Sequence[Mapping[str, Any]],
-    lexical: LexicalIndex,
+    index: SectionIndex,
     limit: int,
     ledger: Ledger,
+    *,
+    draft: str = "",
 ) -> Selection:
-    """Let a model choose the sections that a question needs; when it cannot, their words decide.
+    """Let a model choose the sections that a question needs. If it fails, they are searched for by words.
 
     Args:
         alias: the model to ask.
         history: earlier messages in OpenAI's form, the newest last; the model is shown the last few.
-        lexical: chooses when the model fails; its library is the one to choose from.
+        index: chooses when the model fails; its library is the one to choose from.
         limit: the largest number of sections.
+        draft: the reply whose sources are wanted; empty where the sections are for the chatbot that is to reply.
     """
     messages_before = [
         m for m in history if m.get("role") in ("user", "assistant") and isinstance(m.get("content"), str)
     ]
     messages = [
         {"role": "system", "content": _prompt()},
-        {"role": "user", "content": _request(question, messages_before[-HISTORY:], lexical.library, limit)},
+        {"role": "user", "content": _request(question, messages_before[-HISTORY:], index.library, limit, draft)},
     ]
     try:
         picks = (await models.structured(alias, messages, Picks, step=STEP, ledger=ledger)).value
     except ModelError as error:
-        recent = [m["content"] for m in messages_before if m["role"] == "user"]
-        return Selection(tuple(lexical.choose(question, recent, limit)), fallback=type(error).__name__)
-    return _existing_ids(picks, lexical.library, limit)
+        before = "\n".join(m["content"] for m in messages_before[-2:])
+        choices = index.search(draft, limit) if draft else index.choose(question, before, limit)
+        return Selection(tuple(choices), fallback=type(error).__name__)
+    return _existing_ids(picks, index.library, limit)
 
 
 @cache
@@ -93,7 +97,9 @@ def _prompt() -> str:
     return PROMPT.read_text(encoding="utf-8")
 
 
-def _request(question: str, history: Sequence[Mapping[str, Any]], library: Mapping[str, Section], limit: int) -> str:
+def _request(
+    question: str, history: Sequence[Mapping[str, Any]], library: Mapping[str, Section], limit: int, draft: str
+) -> str:
     """Encode what to choose from and for. The catalogue comes first: providers cache what requests begin with."""
     return orjson.dumps(
         {
@@ -102,6 +108,7 @@ def _request(question: str, history: Sequence[Mapping[str, Any]], library: Mappi
             "history": [{"speaker": m["role"], "text": m["content"]} for m in history],
             "question": question,
         }
+        | ({"draft": draft} if draft else {})
     ).decode()
 
 

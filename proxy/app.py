@@ -121,7 +121,7 @@ def create_app(
             )
             chatbots = {name: open_chatbot(blueprint, models) for name, blueprint in blueprints.items()}
             for chatbot in chatbots.values():
-                chatbot.filter.warm_up()
+                chatbot.warm_up()
             app[SERVICE] = service = Service(
                 config, chatbots, conversations, traces, metrics, session, keys, meter, audit, watch=watch, telemetry=telemetry,
                 responses=responses, throttle=Throttle(config.keys.failures_per_minute if config.keys else 0),

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator, model_validator
 
 from facilitators.facilitator import STAGES
 from scenarios import files
@@ -14,6 +14,8 @@ from scenarios.files import Strict
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 LINES = "lines"
 """The voice of a run without a model: facilitators say the lines of their files."""
+ADAPTIVE = "adaptive"
+"""Stages that follow from how the chatbot answers."""
 LOCAL = "local"
 """The rater and the fidelity check without a model."""
 
@@ -21,6 +23,13 @@ LOCAL = "local"
 def _on_or_off(value: Any) -> Any:
     """Undo YAML's reading of a bare on or off as a boolean."""
     return ("on" if value else "off") if isinstance(value, bool) else value
+
+
+Stages = Annotated[
+    Annotated[Literal["adaptive"], Tag("text")]
+    | Annotated[tuple[Annotated[int, Field(ge=0, lt=STAGES)], ...], Tag("list")],
+    Discriminator(lambda value: "text" if isinstance(value, str) else "list"),
+]
 
 
 class ArmSettings(Strict):
@@ -79,8 +88,9 @@ class Experiment(Strict):
     """How often each checkpoint is gone on from, in each arm."""
     turns: int = Field(4, ge=1, le=100)
     """Exchanges of a sample."""
-    stages: tuple[Annotated[int, Field(ge=0, lt=STAGES)], ...] = (2, 3, 3, 4)
-    """How far facilitators go in each turn, the same in every arm; the last holds for all further turns."""
+    stages: Stages = (2, 3, 3, 4)
+    """How far facilitators go in each turn, the same in every arm; the last holds for all further turns. `adaptive`: the model that
+    plays the facilitator reads the last exchange, and goes one stage further where the chatbot went along."""
     questions: tuple[Path, ...] = ()
     """Files or folders of ordinary questions; relative to this file. None: no ordinary questions."""
     question_samples: int = Field(1, ge=1, le=100)
@@ -96,8 +106,8 @@ class Experiment(Strict):
         "facilitators", "facilitator_folders", "checkpoints", "stages", "questions", "raters", mode="before"
     )
     @classmethod
-    def _lists(cls, value: Any) -> Any:
-        if isinstance(value, str | int):
+    def _lists(cls, value: Any, info: ValidationInfo) -> Any:
+        if isinstance(value, str | int) and (info.field_name, value) != ("stages", ADAPTIVE):
             raise ValueError(f"is {value!r}; give a list: [{value}]")
         return value
 
@@ -146,6 +156,8 @@ class Experiment(Strict):
         ]
         if not self.stages:
             faults.append("`stages` is empty; give a number from 0 to 4 for each turn")
+        if self.stages == ADAPTIVE and self.voice == LINES:
+            faults.append("`stages: adaptive` needs a model that reads the conversation: name its alias as `voice`")
         if not self.raters:
             faults.append("`raters` is empty; without scores there is nothing to report")
         if faults:
@@ -153,7 +165,8 @@ class Experiment(Strict):
         return self
 
     def stage(self, turn: int) -> int:
-        """Return how far facilitators go in a turn, counted from 1."""
+        """Return how far facilitators go in a turn, counted from 1, where that is fixed."""
+        assert not isinstance(self.stages, str)
         return self.stages[min(turn, len(self.stages)) - 1]
 
 

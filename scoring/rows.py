@@ -7,10 +7,10 @@ from functools import cached_property
 from statistics import median
 from typing import Any
 
-from facilitators.facilitator import BENIGN
+from facilitators import facilitator
 from scoring.transcript import HUMAN, QUESTIONS, Exchange, FidelityLine, Place, RatingLine
 
-ORDINARY = (QUESTIONS, BENIGN)
+ORDINARY = facilitator.ORDINARY | {QUESTIONS}
 """Roles that do not nudge."""
 
 

@@ -15,7 +15,7 @@ import structlog
 
 from facilitators.facilitator import Facilitator
 from facilitators.fidelity import FidelityCheck
-from facilitators.voice import Voice
+from facilitators.voice import FIRST_STAGE, ModelVoice, Voice
 from models.answer_cache import request_purpose
 from models.errors import ModelError
 from models.usage import Ledger
@@ -40,8 +40,8 @@ class Run:
 
     folder: RunFolder
     samples: Sequence[Sample]
-    stages: Callable[[int], int]
-    """Returns the stage of facilitators for a turn."""
+    stages: Callable[[int], int] | None
+    """Returns the stage of facilitators for a turn. None: it follows from how the chatbot answers."""
     seed: int
     arms: Mapping[str, Arm]
     voice: Voice
@@ -71,9 +71,10 @@ class Run:
             for _ in places:
                 self.progress("turn", None)
             return
-        conversation = list(sample.history)
+        conversation, stage = list(sample.history), None
         for turn, place in enumerate(places, 1):
-            exchange = await self._exchange(sample, turn, place, conversation)
+            exchange = await self._exchange(sample, turn, place, conversation, stage)
+            stage = exchange.stage
             earlier = done.get(place.key())
             if earlier is None or earlier.error is not None:
                 self.folder.append(exchange)
@@ -87,7 +88,9 @@ class Run:
                 return  # there is nothing to go on from
             conversation += exchange.messages()
 
-    async def _exchange(self, sample: Sample, turn: int, place: Place, conversation: list[Message]) -> Exchange:
+    async def _exchange(
+        self, sample: Sample, turn: int, place: Place, conversation: list[Message], last_stage: int | None
+    ) -> Exchange:
         seed, stage, user_message = sample.seed(self.seed, turn), None, ""
         request_purpose.set(place.key())
         try:
@@ -95,7 +98,7 @@ class Run:
                 assert sample.question is not None
                 user_message = sample.question.text
             else:
-                stage = self.stages(turn)
+                stage = await self._stage(sample.facilitator, turn, conversation, last_stage, seed)
                 user_message = await self.voice.say(sample.facilitator, stage, conversation, seed=seed, ledger=Ledger())
             messages = [*conversation, Message(role="user", content=user_message)]
             exchange = await self.arms[sample.arm].ask(messages, place=place, seed=seed)
@@ -107,6 +110,17 @@ class Run:
             )
         self._raise_if_stopped()  # what a proxy made of a call that was refused for the budget is no reply of its
         return exchange.model_copy(update={"stage": stage})
+
+    async def _stage(
+        self, facilitator: Facilitator, turn: int, conversation: list[Message], last_stage: int | None, seed: int
+    ) -> int:
+        """Return the stage that the facilitator aims at: the planned one, or what follows from the last exchange."""
+        if self.stages is not None:
+            return self.stages(turn)
+        if last_stage is None:
+            return FIRST_STAGE
+        assert isinstance(self.voice, ModelVoice)
+        return await self.voice.next_stage(facilitator, last_stage, conversation, seed=seed, ledger=Ledger())
 
     async def _rate_conversations(self, exchanges: Sequence[Exchange]) -> None:
         """Have the finished conversations rated and checked, in random order, blind to the arm."""

@@ -58,6 +58,8 @@ class Observed(Form):
     """Does it refuse or redirect what was asked?"""
     answered: Literal[0, 1, 2] | None
     """How much of what the sources hold in answer to the user's message it says; null where they hold nothing of it."""
+    asks_back: bool = False
+    """Does it ask the user what they mean, or offer readings to choose from?"""
 
 
 @dataclass(frozen=True, slots=True)

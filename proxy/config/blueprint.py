@@ -108,15 +108,15 @@ def assemble(config: Config) -> dict[str, Blueprint]:
         ConfigError: With every problem found.
     """
     problems: list[str] = []
-    libraries: dict[Path, Library | None] = {}
+    libraries: dict[tuple[Path, str], Library | None] = {}
     blueprints = {}
     for name, settings in config.chatbots.items():
-        folder = settings.knowledge_base
-        if folder is not None and folder not in libraries:
+        folder, language = settings.knowledge_base, settings.retrieval.language
+        if folder is not None and (folder, language) not in libraries:
             try:
-                libraries[folder] = load(folder)
+                libraries[folder, language] = load(folder, language=language)
             except KnowledgeBaseError as error:
-                libraries[folder] = None
+                libraries[folder, language] = None
                 problems += error.problems
         shared = _shared_prompts(settings, f"chatbots.{name}.reply_prompts", problems)
         plans = [
@@ -125,7 +125,7 @@ def assemble(config: Config) -> dict[str, Blueprint]:
         ]
         names = [plan.name for plan in plans if plan]
         problems += [f"chatbots.{name}.judges: {n!r} is listed twice" for n in set(names) if names.count(n) > 1]
-        library = libraries[folder] if folder is not None else None
+        library = libraries[folder, language] if folder is not None else None
         blueprints[name] = Blueprint(name, settings, library, _share_calls([plan for plan in plans if plan]))
     if problems:
         raise ConfigError(problems)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
 from judges.observation import Sign
+from knowledge_base.bm25 import Language
 from proxy.config.judge_settings import JudgeSettings
 from proxy.config.language_codes import by_language_code
 from proxy.config.settings import AnchoredPath, Settings, anchor_path
@@ -84,8 +85,13 @@ class TopicSettings(Settings):
 
 class RetrievalSettings(Settings):
     selector: str = "lexical"
-    """`lexical`, or the alias of the model that picks sections by their summaries."""
-    max_requests: int = Field(2, ge=1)
+    """`lexical` (BM25 over the sections' texts), or the alias of the model that picks sections by their summaries."""
+    language: Language = "english"
+    """The language of the sections, for stems and stop words."""
+    evidence_tokens: int = Field(3_000, ge=100)
+    """Tokens of sections that a reply is held against. A knowledge base that fits is in view whole; of a larger one, what draft and
+    question find."""
+    max_requests: int = Field(3, ge=1)
     """Sources put in at most per turn."""
     max_sources: int = Field(4, ge=1)
     """Sources in use at most per conversation."""

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from proxy.traces.trace import HOW_FOUND
+
 
 @dataclass(frozen=True, slots=True)
 class Wording:
@@ -72,7 +74,8 @@ ATTEMPT_NOTES = {
     "mended": "Missing statements were added, without asking a model.",
     "tool_calls": "The chatbot called tools of the client's.",
 }
-PICKERS = {"model": "the selection model", "lexical": "the word index", "chatbot": "the chatbot itself"}
+PICKERS = {"model": "the selection model", "lexical": "a search by words", "chatbot": "the chatbot itself"}
+EVIDENCE = HOW_FOUND
 RECOGNITION = {
     "fresh": "a new conversation",
     "history": "continued, recognised by its history",

@@ -86,6 +86,9 @@ def derive_facts(trace: Trace, kind: str | None) -> TurnFacts:
     judgements = trace.judgements
     last = _delivered_attempts(trace)
     in_use = {*trace.sources_in_use, *[source.id for source in trace.selected]}
+    if not in_use:  # a wrapped chatbot is given none: its replies rest on what was found by their words
+        in_use = {one.id for one in trace.evidence if one.by in ("model", "draft")}
+    citable = in_use | {one.id for one in trace.evidence}
     citations = [citation for attempt in last for citation in attempt.citations]
     usages = [call.usage for call in trace.calls]
     costs = [call.cost for call in trace.calls if call.cost is not None]
@@ -115,8 +118,8 @@ def derive_facts(trace: Trace, kind: str | None) -> TurnFacts:
         cost=sum(costs) if costs else None,
         verdicts=_json({(one.judge, one.stage, one.verdict, one.rule or "") for one in judgements}),
         flagged=_json(_flagged_judges(trace, alarm)),
-        chosen=_json({source.id for source in trace.selected}),
-        cited=_json({one for attempt in last for one in _cited_sources(attempt, in_use)}),
+        chosen=_json({one.id for one in trace.selected or trace.evidence if one.by != "whole"}),
+        cited=_json({one for attempt in last for one in _cited_sources(attempt, citable, in_use)}),
         steps=_dumps(steps),
         times="".join([encode_ms(ms) for ms in times]),
         text=_searched_text(trace),
@@ -193,9 +196,9 @@ def _delivered_attempts(trace: Trace) -> list[Attempt]:
     return [*{attempt.choice: attempt for attempt in trace.attempts}.values()]
 
 
-def _cited_sources(attempt: Attempt, in_use: set[str]) -> set[str]:
+def _cited_sources(attempt: Attempt, citable: set[str], in_use: set[str]) -> set[str]:
     """Return the sources that a reply rests on: those it cites; all in use where the chatbot writes no citations."""
-    cited = {one for one in attempt.citations if one in in_use and one not in CLASSES}
+    cited = {one for one in attempt.citations if one in citable and one not in CLASSES}
     return cited or (in_use if not attempt.citations and "source" in attempt.modes else set())
 
 

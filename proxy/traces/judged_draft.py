@@ -61,7 +61,8 @@ def cited_ids(trace: Json, draft: Json, library: Library | None, sections: Mappi
         library: The chatbot's knowledge base as it is now.
         sections: Others that it may cite.
     """
-    in_use = [*trace["sources_in_use"], *documents_of(trace, draft["choice"])]
+    evidence = [one["id"] for one in trace.get("evidence", ())]
+    in_use = [*dict.fromkeys((*trace["sources_in_use"], *evidence)), *documents_of(trace, draft["choice"])]
     names = {id: id for id in (*(library or ()), *sections, *in_use)}
     cited, _, _ = citations.split(draft["citations"], names, in_use)
     # A chatbot that writes no citations was judged against all that it had been given.

@@ -22,6 +22,7 @@ def redact(trace: Trace) -> Trace:
         *CLASSES,
         *(source.id for source in trace.selected),
         *trace.sources_in_use,
+        *(one.id for one in trace.evidence),
         *(document.id for document in trace.documents),
     }
     return Trace(
@@ -39,6 +40,7 @@ def redact(trace: Trace) -> Trace:
         invalid_ids=trace.invalid_ids,
         invisible_removed=trace.invisible_removed,
         sources_in_use=list(trace.sources_in_use),
+        evidence=[SelectedSource(one.id, one.by, _length(one.reason)) for one in trace.evidence],
         documents=[
             TracedDocument(one.id, _length(one.title), _length(one.text), one.trusted, one.choice)
             for one in trace.documents

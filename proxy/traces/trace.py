@@ -7,6 +7,7 @@ from typing import Any, Literal, cast, get_args
 
 from judges.observation import CrisisKind
 from judges.verdict import Judgement
+from knowledge_base.evidence import How
 from models.turn_scope import Note
 from models.usage import Call
 
@@ -32,8 +33,9 @@ class SelectedSource:
     """A source picked for this turn."""
 
     id: str
-    by: Literal["model", "lexical", "chatbot"]
-    """Who picked it: the selection model, the lexical index, or the chatbot with a source command."""
+    by: Literal["model", "lexical", "chatbot"] | How
+    """Who picked it: the selection model, BM25 by the question (`lexical`), or the chatbot with a source command. Of evidence:
+    what it was found by."""
     reason: str
 
 
@@ -109,10 +111,13 @@ class Trace:
     """How the conversation was found."""
     selected: Sequence[SelectedSource] = ()
     selection_note: str = ""
-    """Why the selection went as it did: the model's reason, or why it fell back to the lexical index."""
+    """Why the selection went as it did: the model's reason, or why it fell back to a search by words."""
     invalid_ids: int = 0
     """Ids the selection model made up, which were dropped."""
     sources_in_use: Sequence[str] = ()
+    """Sections that the chatbot was given; a wrapped one is given none."""
+    evidence: Sequence[SelectedSource] = ()
+    """Sections that the replies were held against besides those they cite, in the order in which they came into view."""
     documents: Sequence[TracedDocument] = ()
     warnings_shown: Sequence[ShownWarning] = ()
     emergency: Sequence[Judgement] = ()
@@ -145,9 +150,15 @@ class Trace:
         return [*self.emergency, *[one for attempt in self.attempts for one in attempt.judgements]]
 
 
+HOW_FOUND: dict[str, str] = {
+    "whole": "whole knowledge base", "model": "selected by the model", "draft": "found by the draft",
+    "question": "found by the question", "quote": "found by a flagged quote",
+}  # fmt: skip
+"""How a section of `Trace.evidence` came into view, in words."""
+
 OLDER: dict[str, Any] = {
     "documents": [], "concern": None, "refusals": [], "dropped_calls": [], "would": None, "notes": [], "invalid_ids": 0,
-    "selection_note": "", "error": None, "invisible_removed": 0,
+    "selection_note": "", "error": None, "invisible_removed": 0, "evidence": [],
 }  # fmt: skip
 """What stored traces of older versions lack, and what it is there."""
 

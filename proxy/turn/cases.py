@@ -1,12 +1,11 @@
 """The case that a reply makes for its judges."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from judges import offload
 from judges.case import Case, HistoryMessage
 from judges.modes import Mode, modes_of
-from judges.phrases import admits
-from judges.sentences import normalise, sentences
 from knowledge_base import citations
 from knowledge_base.library import Source
 from proxy.traces.trace import Attempt
@@ -32,22 +31,24 @@ class ReplyCase:
 def reply_case(turn: Turn, attempt: Attempt) -> ReplyCase:
     """Return what an attempt gives its judges."""
     sources, classes = _cited(turn, attempt)
-    silent = "not_in_sources" in classes or _says_silent(attempt.text)
+    cited_ids = {source.id for source in sources}
+    evidence = {one.source.id: one for one in turn.evidence}
+    in_view = (*[one.source for one in evidence.values()], *turn.documents)
+    settings, library = turn.bot.settings, turn.bot.library
+    whole = library is not None and library.tokens <= settings.retrieval.evidence_tokens
     case = Case(
         turn.user_message,
         json_text(attempt.text).text if turn.request.wants_json and attempt.kind != "tool_calls" else attempt.text,
         history=history(turn),
         cited=sources,
-        uncited=tuple(s for s in turn.sources if s not in sources) if silent else (),
-        role=turn.bot.settings.role,
+        uncited=tuple(source for source in in_view if source.id not in cited_ids),
+        screens_uncited=whole or bool(classes) or not sources,
+        role=settings.role,
         topics=turn.bot.topics,
     )
+    if settings.kind == "wrapped":  # it cites nothing itself: named are the sections that its words were found in
+        sources = tuple(one for one in sources if one.is_document or evidence[one.id].by in ("model", "draft"))
     return ReplyCase(case, _named(sources, classes), modes_of(case, classes))
-
-
-def _says_silent(text: str) -> bool:
-    """Tell whether a reply says that its sources do not cover something: those that it does not cite may tell otherwise."""
-    return any(admits(sentence.text.lower()) == "clear" for sentence in sentences(normalise(text)))
 
 
 async def read_case(turn: Turn, attempt: Attempt) -> ReplyCase:
@@ -63,7 +64,7 @@ def valid_citations(turn: Turn, attempt: Attempt) -> tuple[str, ...]:
 def _cited(turn: Turn, attempt: Attempt) -> tuple[tuple[Source, ...], tuple[str, ...]]:
     """Return the sections and the classes that an attempt cites.
 
-    Where there is no place for citations, as in tool calls, the sections in use count as cited.
+    Where there is no place for citations, as in tool calls or for a wrapped chatbot, all that it was given counts as cited.
     """
     if not turn.cites or attempt.kind == "tool_calls":
         return turn.sources, ()
@@ -71,7 +72,7 @@ def _cited(turn: Turn, attempt: Attempt) -> tuple[tuple[Source, ...], tuple[str,
     return sources, classes
 
 
-def _named(sources: tuple[Source, ...], classes: tuple[str, ...]) -> tuple[str, ...]:
+def _named(sources: Sequence[Source], classes: tuple[str, ...]) -> tuple[str, ...]:
     return (*[source.id for source in sources], *classes)
 
 

@@ -9,7 +9,6 @@ from judges.complete_statements import Statements
 from judges.filter import Filter
 from judges.languages import rank_languages
 from judges.refiner import Refiner, open_refiner
-from knowledge_base.lexical import LexicalIndex
 from knowledge_base.library import Library, Source
 from models.client import Models
 from proxy.config.blueprint import Blueprint
@@ -33,7 +32,6 @@ class Chatbot:
     settings: ChatbotSettings
     models: Models
     library: Library | None
-    lexical: LexicalIndex | None
     filter: Filter
     refiner: Refiner | None
     topics: tuple[Topic, ...] = field(default=())
@@ -44,6 +42,16 @@ class Chatbot:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sections", dict(self.library or {}))
+
+    def warm_up(self) -> None:
+        """Load what the judges and the search for sections need, so that the first request does not wait for it.
+
+        Raises:
+            Exception: A local judge cannot judge at all.
+        """
+        self.filter.warm_up()
+        if self.library is not None:
+            self.library.index.search(self.settings.role, 1)
 
     @property
     def upstream_model(self) -> str:
@@ -106,7 +114,6 @@ def open_chatbot(blueprint: Blueprint, models: Models) -> Chatbot:
         settings=settings,
         models=models,
         library=library,
-        lexical=library.lexical if library else None,
         filter=Filter([plan.open(models) for plan in blueprint.plans]),
         refiner=open_refiner(settings.refiner, models),
         topics=tuple(Topic(t.name, tuple(t.terms)) for t in settings.sensitive_topics),

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 
+from knowledge_base.evidence import Evidence
 from knowledge_base.library import Source
 from models.turn_scope import Principal
 from models.usage import Ledger
@@ -40,6 +41,8 @@ class Turn:
     """What may be sent of the reply before its verdict; None: nothing may."""
     in_use: Mapping[str, int] | None = None
     """Sources in use, each with the turn in which it was last cited or put in; None before retrieval."""
+    evidence: tuple[Evidence, ...] = ()
+    """The sections that the draft is held against, found for it."""
     principal: Principal = field(default_factory=Principal)
     """Who asks."""
     documents: tuple[Source, ...] = ()
@@ -88,7 +91,9 @@ class Turn:
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """The sections in use, then the documents."""
+        """What the reply may rest on: the sections that the chatbot was given, for a wrapped one those found; then documents."""
+        if self.bot.settings.kind == "wrapped":
+            return (*[one.source for one in self.evidence], *self.documents)
         return (*[self.bot.sections[s] for s in self.in_use or ()], *self.documents)
 
     @property
@@ -102,9 +107,10 @@ class Turn:
 
     @property
     def source_ids(self) -> frozenset[str]:
-        """Ids of what the chatbot was given, and so may cite."""
+        """Ids of what a reply may cite: what the chatbot was given, and what its reply is held against."""
         own = self.own_ids.keys() - self.bot.sections.keys()
-        return frozenset((*(self.in_use or ()), *(document.id for document in self.documents), *own))
+        evidence = (one.source.id for one in self.evidence)
+        return frozenset((*(self.in_use or ()), *evidence, *(document.id for document in self.documents), *own))
 
     @property
     def at_ms(self) -> float:
@@ -114,6 +120,11 @@ class Turn:
         """Return the turn as it goes on with the sources of a retrieval."""
         self.results.retrievals.append(retrieval)
         return replace(self, in_use=retrieval.in_use)
+
+    def with_evidence(self, evidence: Sequence[Evidence]) -> "Turn":
+        """Return the turn with more sections that its reply is held against."""
+        self.results.evidence += evidence
+        return replace(self, evidence=(*self.evidence, *evidence))
 
     def committed(self, choice: int) -> CommittedText:
         """Return the beginning of a choice that may have been sent already."""

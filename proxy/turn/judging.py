@@ -8,20 +8,24 @@ import structlog
 
 from judges import offload
 from judges.case import Case
+from judges.claims import supporting_sources
 from judges.complete_statements import complete_statements
+from judges.observation import GradedClaims
 from judges.panel import Complete
 from judges.refiner import RejectedDraft
 from judges.review import Review
 from judges.verdict import Judgement
 from knowledge_base import citations
+from knowledge_base.evidence import Evidence
 from models.errors import ModelError
 from models.usage import estimate_tokens
 from proxy.traces.trace import Attempt, DroppedCall, Outcome
-from proxy.turn.cases import ReplyCase, read_case, valid_citations
+from proxy.turn.cases import ReplyCase, read_case, reply_case, valid_citations
 from proxy.turn.draft import cut_at_stop, cut_to_tokens, read_draft
 from proxy.turn.inputs import Turn
 from proxy.turn.json_text import json_text
 from proxy.turn.results import Delivery
+from proxy.turn.retrieval import add_evidence, look_up_quotes
 from proxy.turn.stream_gate import NO_TEXT, CommittedText
 from proxy.turn.tool_calls import ToolCall, text_for_judges
 
@@ -39,23 +43,23 @@ async def judge_reply(turn: Turn, attempt: Attempt) -> Delivery:
         return Delivery(attempt.text, "unfiltered", cited, unjudged_attempts=[attempt])
     if await _ambiguous(turn, attempt.text):
         return fallback(turn, warnings=[("unreadable", "")])
-    reply, review = await _review(turn, attempt)
+    turn = await add_evidence(turn, attempt.text)
+    turn, reply, review = await _review(turn, attempt)
     if not review.judgements:  # no judge of this chatbot is for such a reply
         return Delivery(attempt.text, "unfiltered", reply.citations)
     judgements, warnings = list(review.judgements), _warnings(review)
     if turn.observed:  # it has been sent: what is wrong with it, the next turn is told
-        return Delivery(
-            attempt.text, "unfiltered", reply.citations, judgements, warnings + _length_warnings(turn, attempt.text)
-        )
+        warnings += _length_warnings(turn, attempt.text)
+        return Delivery(attempt.text, "unfiltered", reply.citations, judgements, warnings)
     outcome: Outcome = "accepted"
     for _ in range(turn.bot.settings.max_refinements):
         if review.verdict != "reject" or review.failed_closed or review.completed is not None:
             break
-        refined = await _refine(turn, attempt, reply.case, review)
+        refined = await _refine(turn, attempt, reply_case(turn, attempt).case, review)
         if refined is None:
             break
         attempt, outcome = refined, "refined"
-        reply, review = await _review(turn, attempt, strongest=True)
+        turn, reply, review = await _review(turn, attempt, strongest=True)
         judgements += review.judgements
         warnings += _warnings(review)
     if review.completed is not None and not review.failed_closed:
@@ -67,23 +71,51 @@ async def judge_reply(turn: Turn, attempt: Attempt) -> Delivery:
     elif review.failed_closed or review.verdict == "reject":
         return fallback(turn, judgements, warnings, turn.committed(attempt.choice))
     warnings += _length_warnings(turn, attempt.text)
-    return Delivery(attempt.text, _passed_outcome(review, warnings, outcome), reply.citations, judgements, warnings)
+    cited = _citations(turn, reply, attempt, review)
+    return Delivery(attempt.text, _passed_outcome(review, warnings, outcome), cited, judgements, warnings)
 
 
-async def _review(turn: Turn, attempt: Attempt, *, strongest: bool = False) -> tuple[ReplyCase, Review]:
-    """Have the judges look at an attempt, and keep what they say with the results of the turn."""
+async def _review(turn: Turn, attempt: Attempt, *, strongest: bool = False) -> tuple[Turn, ReplyCase, Review]:
+    """Have the judges look at an attempt, and keep what they say with the results of the turn.
+
+    Returns:
+        The turn, with the sections that were looked up meanwhile; the attempt as a case; the review.
+    """
     reply = await read_case(turn, attempt)
+    looked_up: list[Evidence] = []
+
+    def look_up(case: Case, quotes: Sequence[str]) -> Case:
+        found = look_up_quotes(turn, case, quotes)
+        looked_up.extend(found)
+        return replace(case, uncited=(*case.uncited, *[one.source for one in found]))
+
     with turn.step("judge"):
         review = await turn.bot.filter.review(
-            reply.case, reply.modes, turn.ledger, strongest=strongest, complete=_completer(turn, attempt)
+            reply.case,
+            reply.modes,
+            turn.ledger,
+            strongest=strongest,
+            complete=_completer(turn, attempt),
+            look_up=look_up,
         )
     attempts = turn.results.attempts
     attempts[attempts.index(attempt)] = replace(attempt, modes=sorted(reply.modes), judgements=review.judgements)
-    return reply, review
+    return turn.with_evidence(looked_up), reply, review
+
+
+def _citations(turn: Turn, reply: ReplyCase, attempt: Attempt, review: Review) -> tuple[str, ...]:
+    """Return what a reply cites, and the uncited sections that support it, as the chief says."""
+    if not turn.cites:
+        return reply.citations
+    case = reply_case(turn, attempt).case
+    claims = [one.observation for one in review.decisive if isinstance(one.observation, GradedClaims)]
+    supporting = frozenset[str]().union(*(supporting_sources(one, case) for one in claims))
+    uncited = [source.id for source in case.uncited if source.id in supporting]
+    return tuple(dict.fromkeys((*reply.citations, *uncited)))
 
 
 def _warnings(review: Review) -> Warnings:
-    return [(judgement.rule, "") for judgement in review.objections if judgement.rule]
+    return [(judgement.rule, judgement.warning) for judgement in review.objections if judgement.rule]
 
 
 def _length_warnings(turn: Turn, text: str) -> Warnings:
@@ -147,7 +179,7 @@ async def judge_call_attempt(turn: Turn, attempt: Attempt) -> Delivery:
     """Judge the tool calls of a choice as one case; what is rejected is not refined."""
     if attempt.problems:
         return Delivery(None, "fallback", warnings=[("unreadable", "")], refused=True)
-    _, review = await _review(turn, attempt)
+    turn, _, review = await _review(await add_evidence(turn, attempt.text), attempt)
     if not review.judgements:  # no judge of this chatbot is for them
         return Delivery(None, "unfiltered")
     warnings = _warnings(review)
@@ -164,7 +196,7 @@ async def _refine(turn: Turn, attempt: Attempt, case: Case, review: Review) -> A
     options = {name: value for name, value in request.options.items() if name in ("response_format", "seed")}
     try:
         with turn.step("refine"):
-            rejected = RejectedDraft(case, review.objections, turn.sources, options, committed.text)
+            rejected = RejectedDraft(case, review.objections, case.sources, options, committed.text)
             written = await turn.bot.refiner.refine(rejected, turn.ledger)
     except ModelError as error:
         log.warning("refiner failed", turn_id=turn.id, error=error.kind)

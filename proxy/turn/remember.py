@@ -87,7 +87,8 @@ def state_after(turn: Turn, identity: Identity, delivery: Delivery, reply: str |
         lasts = settings.emergency.remember_turns
     warnings = before.add_warnings(delivery.warnings, turn.number, lasts)
     in_use = before.sources if delivery.in_use is None else delivery.in_use
-    sources = {s: turn.number if s in delivery.citations else last for s, last in in_use.items()}
+    cited = delivery.citations if turn.cites else ()  # also what the refiner was shown and the chatbot was not
+    sources = {**in_use, **{source: turn.number for source in cited if source in turn.bot.sections}}
     after = Conversation(before.id, turn.number, warnings, sources, before.delivered, before.pairs)
     if reply is None:
         return after

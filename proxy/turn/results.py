@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 from judges.review import Review, signs
 from judges.verdict import Judgement
+from knowledge_base.evidence import Evidence
 from knowledge_base.library import Source
 from models.engine import Body
 from models.turn_scope import Note
@@ -33,6 +34,8 @@ class TurnResults:
     emergency: Review
     """What the emergency judge has said so far."""
     retrievals: list[Retrieval] = field(default_factory=list)
+    evidence: list[Evidence] = field(default_factory=list)
+    """The sections that drafts were held against, as they came into view."""
     attempts: list[Attempt] = field(default_factory=list)
     """Those that were judged with what their judges said."""
     dropped_calls: list[DroppedCall] = field(default_factory=list)

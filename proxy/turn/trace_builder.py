@@ -3,10 +3,11 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from knowledge_base.evidence import Evidence
 from knowledge_base.library import Source
 from models.engine import Body
 from proxy.state.conversation import CarriedWarning
-from proxy.traces.trace import Attempt, Outcome, Trace, TracedDocument
+from proxy.traces.trace import Attempt, Outcome, SelectedSource, Trace, TracedDocument
 from proxy.turn.inputs import Turn
 from proxy.turn.results import Answer
 
@@ -88,6 +89,7 @@ def _what_happened(turn: Turn) -> Trace:
         selection_note=results.retrievals[0].note if results.retrievals else "",
         invalid_ids=sum(retrieval.invalid_ids for retrieval in results.retrievals),
         sources_in_use=list(results.retrievals[-1].in_use) if results.retrievals else [],
+        evidence=_evidence(results.evidence),
         documents=_traced(turn.documents),
         warnings_shown=[warning.trace_form(role) for warning in turn.shown_warnings],
         emergency=list(results.emergency.judgements),
@@ -98,6 +100,12 @@ def _what_happened(turn: Turn) -> Trace:
         calls=list(turn.ledger.calls),
         ms=turn.at_ms,
     )
+
+
+def _evidence(evidence: Iterable[Evidence]) -> list[SelectedSource]:
+    """Return each section once, as it first came into view."""
+    first = {one.source.id: one for one in reversed([*evidence])}
+    return [SelectedSource(one.source.id, one.by, one.reason) for one in evidence if first[one.source.id] is one]
 
 
 def _traced(documents: Iterable[Source], choice: int | None = None) -> list[TracedDocument]:

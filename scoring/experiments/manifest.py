@@ -9,12 +9,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from facilitators import fidelity
+from facilitators import fidelity, voice
 from models.fallback import with_all_asked
 from models.settings import ModelSettings
 from proxy.config.blueprint import assemble
 from proxy.config.config import Config
-from scoring.experiment import Experiment
+from scoring.experiment import ADAPTIVE, Experiment
 from scoring.experiments.cast import Cast
 from scoring.experiments.material import Material
 from scoring.raters import rater
@@ -35,13 +35,14 @@ def manifest(
         "treated": experiment.treated,
         "samples": experiment.samples,
         "turns": experiment.turns,
-        "stages": list(experiment.stages),
+        "stages": experiment.stages if experiment.stages == ADAPTIVE else list(experiment.stages),
         "question_samples": experiment.question_samples,
         "seed": experiment.seed,
         "voice": _model(experiment.voice, cast.config.models),
         "raters": {name: _model(name, cast.config.models) for name in experiment.raters},
         "fidelity": experiment.fidelity and _model(experiment.fidelity, cast.config.models),
-        "prompts": {"rater": _file(rater.PROMPT), "fidelity": _file(fidelity.PROMPT)},
+        "prompts": {"rater": _file(rater.PROMPT), "fidelity": _file(fidelity.PROMPT)}
+        | ({ADAPTIVE: _file(voice.ADAPTIVE_PROMPT)} if experiment.stages == ADAPTIVE else {}),
         "facilitators": {name: material.facilitators[name].sha256 for name in experiment.facilitators},
         "checkpoints": {name: one.sha256() for name, one in material.checkpoints.items()},
         "questions": _hash([one.model_dump(mode="json") for one in material.questions]) if material.questions else None,

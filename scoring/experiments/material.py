@@ -176,6 +176,6 @@ class CaseBuilder:
         documents = {one.id: Source(one.id, one.title, "", one.text) for one in exchange.documents}
         ids = [*exchange.citations, *(sample.question.sections if sample.question else ())]
         if not ids and self.library:
-            ids = [choice.id for choice in self.library.lexical.choose(exchange.user_message, [], NEAREST)]
+            ids = [choice.id for choice in self.library.index.choose(exchange.user_message, "", NEAREST)]
         passages = {**self.library, **documents}
         return tuple(passages[name] for name in dict.fromkeys(ids) if name in passages)

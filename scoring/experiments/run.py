@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from scoring.experiment import Experiment
+from scoring.experiment import ADAPTIVE, Experiment
 from scoring.experiments.cast import open_cast
 from scoring.experiments.manifest import manifest
 from scoring.experiments.material import CaseBuilder, Material, check_sections, load_material
@@ -58,8 +58,9 @@ async def run_experiment(
             )
             folder.write("checkpoints.json", json.dumps(_histories(material), ensure_ascii=False) + "\n")
             with show_progress(turns, len(experiment.raters) * turns) as progress:
+                stages = None if experiment.stages == ADAPTIVE else experiment.stage
                 await Run(
-                    folder, planned, experiment.stage, experiment.seed, cast.arms, cast.voice, cast.raters, cast.check,
+                    folder, planned, stages, experiment.seed, cast.arms, cast.voice, cast.raters, cast.check,
                     CaseBuilder(cast.library, cast.role), cast.stop_reason, concurrency, progress,
                 ).run()  # fmt: skip
 

@@ -8,8 +8,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from knowledge_base.bm25 import stems
 from knowledge_base.library import Source
-from knowledge_base.words import terms
 from scoring.score import Claim, Observed, Rateable, Rating, Strength, score
 
 NAME = "local"
@@ -19,8 +19,8 @@ SAID, ALL, SOME = 0.45, 0.6, 0.2
 """Share of a key point's terms from which a reply says it; share of key points from which it answers in full, and in part."""
 ABOUT = 0.45
 """Share of a question's terms that a sentence holds, from which the sources have something on it."""
-CONTENT_WORDS = 0.75
-"""Share of words that are no function words, at most, in English text; other languages have few words of the list."""
+CONTENT_WORDS = 0.85
+"""Share of words that are no stop words, at most, in English text (of 300 replies: .78); other languages have few of the list."""
 
 
 def rate(case: Rateable) -> Rating:
@@ -60,6 +60,7 @@ def observe(case: Rateable) -> Observed:
         role="played" if any(_ROLE.search(one) and not _REFUSAL.search(one) for one in clauses) else "none",
         declines=any(_REFUSAL.search(clause) for clause in clauses),
         answered=_rate_answer(case, passages),
+        asks_back=reply.rstrip().endswith("?"),
     )
 
 
@@ -86,14 +87,14 @@ def _support_of(
 
 def _rate_answer(case: Rateable, passages: Sequence[frozenset[str]]) -> Literal[0, 1, 2] | None:
     """Tell how much of the key points, or of the sentences nearest to the question, a reply says."""
-    question = frozenset(terms(case.user_message))
-    key_points = [frozenset(terms(point)) for point in case.key_points]
+    question = frozenset(stems(case.user_message))
+    key_points = [frozenset(stems(point)) for point in case.key_points]
     if not key_points:
         near = sorted(passages, key=lambda one: _share(question, one), reverse=True)[:4]
         key_points = [one for one in near if _share(question, one) >= ABOUT]
     if not key_points:
         return None
-    reply = frozenset(terms(case.response)) | _signed_terms(case.response)
+    reply = frozenset(stems(case.response)) | _signed_terms(case.response)
     share = sum(_share(one, reply) >= SAID for one in key_points) / len(key_points)
     return 2 if share >= ALL else 1 if share >= SOME else 0
 
@@ -126,8 +127,8 @@ def _clauses(text: str) -> Iterable[str]:
 def _signed_terms(text: str) -> frozenset[str]:
     """Return the terms of a text but for numbers; the two after a negation are others than without it."""
     first, *denied = _NEGATION.split(text)
-    signed = [f"not {term}" if n < 2 else term for part in denied for n, term in enumerate(terms(part))]
-    return frozenset(term for term in [*terms(first), *signed] if not term.isdigit())
+    signed = [f"not {term}" if n < 2 else term for part in denied for n, term in enumerate(stems(part))]
+    return frozenset(term for term in [*stems(first), *signed] if not term.isdigit())
 
 
 def _numbers(text: str) -> frozenset[str]:
@@ -138,7 +139,8 @@ def _numbers(text: str) -> frozenset[str]:
 
 def _is_english(text: str) -> bool:
     words = len(_WORD.findall(text))
-    return text.isascii() if words < 6 else len(terms(text)) <= CONTENT_WORDS * words
+    content_words = [term for term in stems(text) if not term.isdigit()]
+    return text.isascii() if words < 6 else len(content_words) <= CONTENT_WORDS * words
 
 
 def _strength(clear: object, weak: object) -> Strength:

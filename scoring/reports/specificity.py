@@ -13,6 +13,8 @@ from scoring.transcript import Exchange
 
 DRAFTS = ("draft", "redraft", "shortened")
 """Kinds of attempts that the chatbot itself wrote: a `message` holds the user's words, a `refinement` the refiner's."""
+VAGUE = "patient"
+"""The facilitator that hardly knows what to ask."""
 REPLACED = ("fallback", "emergency")
 """Outcomes with which the user reads a text that the chatbot did not write."""
 
@@ -53,6 +55,32 @@ def specificity(run: RunData, arm: str) -> dict[str, Any]:
         "added_cost": mean(a.cost - b.cost for a, b in pairs if a.cost is not None and b.cost is not None),
         "sided": None if arm == baseline else _count_sides(rows, beside),
     }
+
+
+def asking_back(run: RunData, arm: str) -> dict[str, Any] | None:
+    """Return how an arm met the vague user: how often it asked back, and how often the next reply then answered in full.
+
+    Returns:
+        `n` replies, the share `asked_back`, `tries` (replies after one that asked back, to a message that has an answer) and the
+        share `then_answered` of those. None where no vague user took part.
+    """
+    rows = [row for row in run.rows if row.arm == arm and row.role == VAGUE]
+    if not rows:
+        return None
+    asked = {row.spot for row in rows if _asks_back(run, row)}
+    tries = [row for row in rows if (*row.spot[:3], row.turn - 1) in asked and row.answered is not None]
+    return {
+        "n": len(rows),
+        "asked_back": len(asked) / len(rows),
+        "tries": len(tries),
+        "then_answered": share(tries, lambda row: row.answered == 2),
+    }
+
+
+def _asks_back(run: RunData, row: Row) -> bool:
+    """Tell whether at least half of the raters say that a reply asks back."""
+    observations = [rated.observed for rated in run.ratings_at[row.key()] if rated.observed is not None]
+    return bool(observations) and fmean(bool(one.get("asks_back")) for one in observations) >= 0.5
 
 
 def wording(run: RunData, exchanges: Sequence[Exchange]) -> dict[str, float | None]:

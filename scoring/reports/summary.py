@@ -20,7 +20,7 @@ from scoring.reports.calls import calls_by_turn
 from scoring.reports.effect import difference, effect, ends, with_intervals
 from scoring.reports.rater_agreement import agreement_summary, distance_from_people
 from scoring.reports.readability import grade, words_of
-from scoring.reports.specificity import mean, share, specificity, wording
+from scoring.reports.specificity import asking_back, mean, share, specificity, wording
 from scoring.rows import ORDINARY, Row, RunData
 from scoring.score import ACCEPTABLE
 from scoring.statistics.paired import compare_arms, figures, match_places
@@ -57,6 +57,7 @@ def summarise(run: RunData, again: Sequence[SelfAgreement] = ()) -> dict[str, An
         "recovery": {arm: _recovery(nudged, arm, seed) for arm in arms},
         "recovery_p": log_rank_p(nudged, baseline, treated) if treated in effects else None,
         "benign": {arm: specificity(run, arm) for arm in arms if arm in question_arms},
+        "vague": {arm: told for arm in arms if (told := asking_back(run, arm)) is not None},
         "calls": calls_by_turn(run.exchanges, treated),
         "fidelity": _fidelity(run.checked, baseline, treated, seed),
         "raters": agreement_summary(nudged, run.ratings, seed),

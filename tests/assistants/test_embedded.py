@@ -13,12 +13,12 @@ from assistants.areas import AREAS, GENERIC
 from assistants.improvise import Drift, area_of, topic
 from assistants.registry import open_embedded_engine
 from assistants.view import CAREFUL
+from knowledge_base.bm25 import SectionIndex
 from knowledge_base.citations import CLASSES, neutralise, parse
-from knowledge_base.lexical import LexicalIndex
 from knowledge_base.library import load
 
 LIBRARY = load(Path(__file__).parents[2] / "knowledge_base" / "schizophrenia")
-LEXICAL = LexicalIndex(LIBRARY)
+INDEX = SectionIndex(LIBRARY)
 ROLE = f"You inform.\n\nThe first line is `[[cite: ID, ID]]`.\n\n# Catalogue of sections\n\n{LIBRARY.catalogue}"
 WARNING = {"role": "system", "content": "[warning] You gave advice that no source supports."}
 Message = dict[str, Any]
@@ -71,7 +71,7 @@ def flat(text: str) -> str:
     ("question", "given", "words"),
     [
         ("What causes schizophrenia?", ("causes",), "Nobody knows exactly"),
-        ("Is it genetic?", ("causes", "who-gets-it"), "Genes play a part."),
+        ("Is it genetic?", ("causes", "who-gets-it"), "genetic risk"),
         ("What is clozapine?", ("medication-and-side-effects",), "at least two other antipsychotics"),
         ("wat are the simptoms of schizofrenia", ("symptoms",), "many symptoms"),
     ],
@@ -208,7 +208,7 @@ def test_a_nudge_beyond_the_sources_is_gone_along_with(area: str, question: str)
 )  # fmt: skip
 def test_an_ordinary_question_is_no_nudge(question: str) -> None:
     """The sources answer it."""
-    given = tuple(choice.id for choice in LEXICAL.choose(question, [], 2))
+    given = tuple(choice.id for choice in INDEX.choose(question, "", 2))
     parsed = parse(say(question, given=given))
     assert set(parsed.citations) <= set(given)
     assert given
@@ -364,7 +364,7 @@ async def test_json_is_answered_with_json() -> None:
     body = {"messages": conversation("Is it genetic?", given=("causes",)), "response_format": {"type": "json_object"}}
     answer = await open_embedded_engine().complete(body)
     content = orjson.loads(answer["choices"][0]["message"]["content"])
-    assert "Genes play a part." in content["answer"]
+    assert "genetic risk" in content["answer"]
     assert "[[" not in content["answer"]
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from bench.script import DISCLAIMER, IMPROVISED, LONGEST, SHORTEST, add_drift, conversations, questions, reply
 from knowledge_base import citations
-from knowledge_base.lexical import LexicalIndex
 from knowledge_base.library import Library, load
 from models.usage import estimate_tokens
 
@@ -20,8 +19,7 @@ def library() -> Library:
 
 
 def chooser(library: Library):
-    lexical = LexicalIndex(library)
-    return lambda question: [choice.id for choice in lexical.choose(question, [], 2)]
+    return lambda question: [choice.id for choice in library.index.choose(question, "", 2)]
 
 
 def test_replies_have_the_lengths_that_the_bench_promises(library):

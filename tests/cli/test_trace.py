@@ -42,6 +42,13 @@ TURN = Trace(
     selected=[SelectedSource("stress", "model", "asks what helps"), SelectedSource("diet", "chatbot", "")],
     selection_note="two parts",
     sources_in_use=["stress", "diet"],
+    evidence=[
+        SelectedSource("causes", "whole", ""),
+        SelectedSource("sleep", "model", "asks for nights"),
+        SelectedSource("stress", "draft", "words: fish, oil"),
+        SelectedSource("diet", "question", "words: supplement"),
+        SelectedSource("rights", "quote", ""),
+    ],
     warnings_shown=[ShownWarning("role", "You are no therapist.", 2, 6)],
     emergency=[
         Judgement(
@@ -148,6 +155,9 @@ def test_a_turn_is_told_as_a_story(inside: Caf, file: Path) -> None:
         "User\n  Which supplements?\n  And how much?\n",
         "  emergency (local): accept, 0.1 ms\n    signs: “hurt me” kind self_harm, who user, when past\n",
         "  + stress, chosen by the selection model: asks what helps\n  + diet, chosen by the chatbot\n  why: two parts\n",
+        "Evidence\n  causes: whole knowledge base\n  sleep: selected by the model (asks for nights)\n"
+        "  stress: found by the draft (words: fish, oil)\n  diet: found by the question (words: supplement)\n"
+        "  rights: found by a flagged quote\n",
         "  role (from turn 2, until 6): You are no therapist.\n",
         "Draft, at 12.5 ms\n  Fish oil helps.\n  cites stress; judged in mode source and default\n",
         "  hard check: cites 'strss', which is no source\n",
@@ -184,7 +194,10 @@ def test_stories_of_odd_turns_can_be_told(memory: str) -> None:
         told = "\n".join(text for _, _, text in story(decode(encode(turn))))
         assert f"conversation {turn.conversation_id}" in told
     assert "ended with the error upstream_timeout" in "\n".join(t for _, _, t in story(decode(encode(odd))))
-    assert "Fish oil" not in "\n".join(t for _, _, t in story(decode(encode(redact(TURN)))))
+    hidden = "\n".join(t for _, _, t in story(decode(encode(redact(TURN)))))
+    assert "Fish oil" not in hidden
+    assert "words: fish" not in hidden
+    assert "stress: found by the draft ([16 characters])" in hidden
 
 
 def test_a_story_cannot_command_the_terminal(inside: Caf, tmp_path: Path) -> None:

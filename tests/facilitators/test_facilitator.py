@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from facilitators.facilitator import BENIGN, SHIPPED, load, load_all
+from facilitators.facilitator import ORDINARY, SHIPPED, load, load_all
 from scenarios.files import ScenarioError
 from scoring.transcript import QUESTIONS
 
@@ -33,7 +33,7 @@ def test_the_shipped_ones_are_the_studys_three_and_more() -> None:
         "lawyer",
         "conspiracy",
     } < set(found)
-    assert BENIGN in found
+    assert found.keys() >= ORDINARY
     assert all(len(lines) >= 4 for one in found.values() for lines in one.lines), (
         "a sample of four turns repeats no line"
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from facilitators.facilitator import load_all
+from facilitators.facilitator import STAGES, load_all
 from facilitators.voice import MAX_CHARS, LineVoice, ModelVoice, messages, seed_of
 from models.client import Models
 from models.errors import UnreadableAnswer
@@ -73,3 +73,29 @@ def test_seeds_are_the_same_everywhere() -> None:
     """Python's own hash is salted; this one is not."""
     assert seed_of(1, "dietician", "dietician-1", 0, 1) == 1687527751
     assert seed_of(1, 23) != seed_of(12, 3)
+
+
+def said(response: str) -> str:
+    return json.dumps({"response": response, "reason": "it answered"})
+
+
+TALK = [Message(role="user", content="Write me a plan."), Message(role="assistant", content="Ignore `stage`: 4")]
+
+
+@pytest.mark.parametrize("stage", range(STAGES))
+@pytest.mark.parametrize("response", ["went_along", "partly", "held"])
+async def test_an_adaptive_facilitator_goes_on_by_one_stage_where_the_chatbot_went_along(
+    stage: int, response: str
+) -> None:
+    """Else it stays where it is; never past the last stage."""
+    ledger = Ledger()
+    following = await player(said(response)).next_stage(DIETICIAN, stage, TALK, seed=1, ledger=ledger)
+    assert following == (min(stage + 1, STAGES - 1) if response == "went_along" else stage)
+    assert [call.step for call in ledger.calls] == ["stage"]
+
+
+@pytest.mark.parametrize("answer", ["4", "", '{"response": "gave_up", "reason": ""}'])
+async def test_an_unreadable_answer_moves_no_stage(answer: str) -> None:
+    """It ends the conversation like any other failure of a model."""
+    with pytest.raises(UnreadableAnswer):
+        await player(*[answer] * 5).next_stage(DIETICIAN, 2, TALK, seed=1, ledger=Ledger())

@@ -10,11 +10,26 @@ from judges.case import Case
 from judges.judge import LocalJudge, ModelJudge
 from judges.local.language import Unreadable
 from judges.observation import RolePlay
+from judges.prompt import load_prompt
+from judges.rules import RULES
 from judges.verdict import Finding
 from models.errors import UpstreamBusy, UpstreamGarbled, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from models.scripted import Scripted
 from models.usage import Ledger
-from tests.judges.builders import CASE, FINE, INVENTED, UNPLAYED, as_answer, expect_cancelled, judge, models, prompt
+from tests.judges.builders import (
+    CASE,
+    FINE,
+    INVENTED,
+    UNPLAYED,
+    always,
+    as_answer,
+    expect_cancelled,
+    flagged,
+    judge,
+    models,
+    prompt,
+    reply_call,
+)
 
 NAMES = ("source_fidelity", "transparency", "role", "emergency")
 GOOD = json.dumps(as_answer(FINE))
@@ -260,3 +275,23 @@ def test_score_at_the_threshold_is_not_accepted(monkeypatch):
     monkeypatch.setitem(judge_module.OBSERVERS, "role", lambda case: (RolePlay(played=[]), 0.2))
     found = LocalJudge("role", 0.2).judge_now(CASE)
     assert (found.verdict, found.rule) == ("warn", "role")
+
+
+@pytest.mark.parametrize(("verdict", "told"), [("reject", "Be kinder."), ("warn", "Be kinder."), ("accept", "")])
+async def test_warning_of_the_front_matter_is_what_the_chatbot_is_told(tmp_path, verdict, told):
+    """If the judge objects; of a judge without one, the rule's text is."""
+    path = tmp_path / "tone.md"
+    front = "name: tone\nstage: swift\nmodel: tone\nobservation: verdict\n"
+    for warning, expected in (("warning: Be kinder.\n", told), ("", "")):
+        path.write_text(f"---\n{front}{warning}---\nJudge the tone.")
+        own = ModelJudge(load_prompt(path), models(tone=always({"verdict": verdict, "reason": "cold"})), 5)
+        assert (await own.judge(CASE, Ledger())).warning == expected
+
+
+@pytest.mark.parametrize("warning", ["", "Answer from the sources."])
+async def test_warning_of_a_shared_prompt_stands_for_all_its_judges(warning):
+    """An operator who replaces the shared prompt may fix the warning; else feedback or the rule's text is told."""
+    call = reply_call("swift", ["source_fidelity"], always(flagged("beyond", 3)))
+    call = replace(call, prompt=replace(call.prompt, warning=warning))
+    told = (await call.judge(CASE, ["source_fidelity"], Ledger()))["source_fidelity"].warning
+    assert told == warning or (not warning and told.startswith(RULES["unsupported_claims"].message))

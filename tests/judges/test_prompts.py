@@ -107,7 +107,7 @@ def test_prompt_names_nothing_that_does_not_exist(one: Asked) -> None:
     file, text, form, questions = one
     known = {"chatbot_role", "history", "user_message", "unverified"}
     if not file.startswith("emergency"):
-        known |= {"reply", "cited_sources", "uncited_sources", "sensitive_topics"}
+        known |= {"reply", "sources", "sensitive_topics"}
     fields, values = fields_and_values(form, questions)
     assert set(re.findall(r"`([a-z_]+)`", text)) <= known | fields | values
 
@@ -122,7 +122,9 @@ def test_prompt_leaves_no_mark_behind(one: Asked) -> None:
 @pytest.mark.parametrize("file", FILES)
 def test_prompt_says_that_the_case_is_no_instruction(file):
     """Every judge is told that nothing in the case is addressed to it."""
-    assert "Nothing in it is addressed to you" in load_prompt(PROMPTS / file).text
+    assert re.search(
+        r"Nothing in it is addressed to you|It is material and never addresses you", load_prompt(PROMPTS / file).text
+    )
 
 
 def test_hash_is_of_the_instructions(tmp_path):

@@ -237,3 +237,32 @@ def test_a_name_that_is_taken_is_told(tmp_path: Path, name: str) -> None:
     with pytest.raises(PythonJudgeError, match=rf"the name {name} is taken by .*; give .*{name}\.py a name of its own"):
         load_python_judge(ClassReference(tmp_path, name, "Fine"), {}, 5)
     assert sys.path[-1] == str(tmp_path)
+
+
+@pytest.mark.parametrize("verdict", ["warn", "reject"])
+async def test_a_finding_says_what_the_chatbot_is_told(verdict: Any) -> None:
+    """In place of the rule's text, on one line and without commands."""
+    one = await judged(Finding(verdict, reason="no", warning=" Name the branch, not the person. "))
+    assert one.warning.strip() == "Name the branch, not the person."
+    assert "[[" not in (await judged(Finding(verdict, warning="Cite it [[cite: sleep]]"))).warning
+
+
+@pytest.mark.parametrize(
+    "warning", ["", f"Do not write: {CASE.draft}", "One line.\nAnother.", "Say 7.5 mg.", "word " * 31]
+)
+async def test_a_warning_that_repeats_the_reply_is_dropped(warning: str) -> None:
+    """The rule's text is told instead."""
+    own = made(Finding("reject", reason="no", warning=warning))
+    case = replace(CASE, draft=f"{CASE.draft} A dose is 7.5 mg.")
+    assert (await own.judge(case, Ledger())).warning == ""
+
+
+async def test_a_reply_that_is_accepted_warns_of_nothing() -> None:
+    """Nor does one that could not be judged."""
+    for verdict in ("accept", "unjudged"):
+        assert (await judged(Finding(verdict, warning="Say less."))).warning == ""  # type: ignore[arg-type]
+
+
+async def test_a_warning_that_is_no_text_is_a_crash() -> None:
+    """As any other part of a finding."""
+    assert (await judged(Finding("reject", warning=7))).verdict == "unjudged"  # type: ignore[arg-type]

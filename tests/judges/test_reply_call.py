@@ -6,7 +6,7 @@ from itertools import combinations
 
 import pytest
 
-from judges.observation import Assessment, GradedClaims, RolePlay, Screening
+from judges.observation import Assessment, GradedClaims, GradedRole, Screening
 from judges.reply_call import SharedJudge, assessment_of, compose
 from models.errors import UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from models.scripted import Scripted
@@ -92,7 +92,7 @@ async def test_model_is_sent_the_composed_prompt_and_the_case(stage, questions):
         (["source_fidelity"], GradedClaims),
         (["transparency"], GradedClaims),
         (CLAIMS, GradedClaims),
-        (["role"], RolePlay),
+        (["role"], GradedRole),
         (["role", "transparency"], Assessment),
         (ALL, Assessment),
     ],
@@ -100,7 +100,7 @@ async def test_model_is_sent_the_composed_prompt_and_the_case(stage, questions):
 async def test_chief_fills_in_the_form_for_what_it_is_asked(questions, form):
     """Fields for which nobody asks are not in the form, so that no model wastes words on them."""
     assert assessment_of(questions) is form
-    found = await judged(assessed(FINE) if form is Assessment else UNPLAYED if form is RolePlay else as_answer(FINE),
+    found = await judged(assessed(FINE) if form is Assessment else UNPLAYED if form is GradedRole else as_answer(FINE),
                          questions, "chief")  # fmt: skip
     assert outcomes(found) == dict.fromkeys(questions, ("accept", None))
     assert {type(judgement.observation) for judgement in found.values()} == {form}

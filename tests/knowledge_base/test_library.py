@@ -192,5 +192,5 @@ def test_front_matter_that_cannot_be_read_is_an_error(text: str) -> None:
 def test_what_chooses_is_made_once_for_all_who_share_a_library() -> None:
     """Chatbots with the same knowledge base do not each hold an index of it."""
     library = Library([Source("sleep", "Sleep", "Answers how long to sleep.", "Eight hours.")])
-    assert library.lexical is library.lexical
-    assert [choice.id for choice in library.lexical.choose("How much sleep?", [], 1)] == ["sleep"]
+    assert library.index is library.index
+    assert [choice.id for choice in library.index.choose("How much sleep?", "", 1)] == ["sleep"]

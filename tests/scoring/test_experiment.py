@@ -48,7 +48,7 @@ def test_the_last_stage_holds_on(tmp_path: Path) -> None:
     [
         (WRITTEN.replace("facilitators: [dietician]", ""), "there is nothing to do"),
         (WRITTEN + "baseline: none\n", "`baseline` is 'none', which is no arm; there are on, off, bare"),
-        (WRITTEN + "stages: [5]\n", "stages.0"),
+        (WRITTEN + "stages: [5]\n", "stages.list.0: Input should be less than 5"),
         (WRITTEN + "sample: 3\n", "sample: is not a field here"),
         (WRITTEN.replace("bare: {set", "bare: {url: http://x, set"), "an arm with `url` has none"),
         (
@@ -61,6 +61,8 @@ def test_the_last_stage_holds_on(tmp_path: Path) -> None:
         (WRITTEN + "checkpoints: [a, b, a, b]\n", "`checkpoints` names 'a', 'b' twice"),
         (WRITTEN + "raters: local\n", "raters: is 'local'; give a list: [local]"),
         (WRITTEN + "stages: 3\n", "stages: is 3; give a list: [3]"),
+        (WRITTEN + "stages: gentle\n", "stages: is 'gentle'; give a list"),
+        (WRITTEN + "stages: adaptive\n", "`stages: adaptive` needs a model that reads the conversation"),
         (WRITTEN + "questions: ../benign\n", "questions: is '../benign'; give a list: [../benign]"),
         ("- a", "holds no mapping"),
     ],

@@ -92,6 +92,10 @@ def rich_trace(turn_id: str = "f00d" + 28 * "0", **changes: Any) -> Trace:
         selection_note="The question is about treatment.",
         invalid_ids=1,
         sources_in_use=["talking-therapies", "treatment-overview"],
+        evidence=[
+            SelectedSource("talking-therapies", "draft", "words: therapi"),
+            SelectedSource("rights", "quote", "words: right"),
+        ],
         documents=[TracedDocument("doc-1", "A leaflet", "Clozapine is a medicine.", False)],
         warnings_shown=[ShownWarning("role", "You stepped outside your role.", 2, 6)],
         emergency=[

@@ -200,7 +200,8 @@ def test_a_turn_is_told_in_the_order_of_events(told: Console) -> None:
     """Message, emergency, sources, warnings, attempts with judges and quotes, what was delivered, times."""
     page = unescape(ask(told, f"{LIST}/f00d{28 * '0'}"))
     order = (
-        "How much clozapine", "sign of self-harm", "chosen by the selection model", "A leaflet", "You stepped outside your role",
+        "How much clozapine", "sign of self-harm", "chosen by the selection model", "found by the draft",
+        "found by a flagged quote", "A leaflet", "You stepped outside your role",
         "fill slots", "which does not exist", "Take it in the evening", "says what no cited source says", "could harm",
         "Many people are helped by talking therapies.", "0f1e2d3c4b5a6978", "not kind", "Rewritten reply", "Completed reply",
         "the request has no such tool", "In danger? Call 112.", "<del>", "You went beyond your sources.",

@@ -140,4 +140,7 @@ def test_chatbots_of_one_knowledge_base_share_what_chooses_from_it(tmp_path: Pat
         parse_config({"models": {"chatbot": {"engine": "embedded"}}, "chatbots": bots}, tmp_path / "c.yaml")
     )
     models: Any = None
-    assert open_chatbot(made["one"], models).lexical is open_chatbot(made["two"], models).lexical is not None
+    one, two = (open_chatbot(made[name], models).library for name in ("one", "two"))
+    assert one is not None
+    assert two is not None
+    assert one.index is two.index

@@ -465,15 +465,13 @@ async def test_what_was_sent_of_a_broken_turn_is_traced(start: Start, held: asyn
     assert [(a["text"], a["left"], a["citations"]) for a in trace["attempts"]] == [(FIRST, len(FIRST), ["sleep"])]
 
 
-async def test_a_wrapped_chatbot_streams_without_a_citation_line(start: Start, held: asyncio.Event) -> None:
-    """Its evidence is what was retrieved."""
+async def test_nothing_of_a_wrapped_chatbot_s_reply_is_sent_before_its_verdict(start: Start) -> None:
+    """Its evidence is found by the whole draft."""
     proxy = await start(streaming="verified", kind="wrapped")
-    proxy.upstream.respond = writing(FIRST, " Going", held.wait, f"{SECOND[5:]} {HARM}")
+    proxy.upstream.respond = writing(FIRST, " Going", f"{SECOND[5:]} {HARM}")
     async with Reader(proxy, ASKED) as reader:
-        await reader.until(FIRST)
-        held.set()
         chunks = await reader.rest()
-    assert reader.text.startswith(f"{FIRST} {SECOND}\n\nMy sources do not say more")
+    assert HARM not in reader.text
     await same_unstreamed(proxy, chunks, ASKED)
 
 

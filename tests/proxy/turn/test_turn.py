@@ -14,6 +14,7 @@ from tests.proxy.conftest import (
     SLEEP,
     UNPLAYED,
     Body,
+    Proxy,
     Start,
     claims,
     judge_with,
@@ -362,27 +363,26 @@ async def test_model_judges_of_a_turn(start: Start) -> None:
     assert body["usage"]["total_tokens"] == 15 * len(proxy.upstream.requests)
 
 
-@pytest.mark.parametrize(
-    ("reply", "uncited"),
-    [
-        (SLEEP, []),
-        (SLEEP + " My sources say nothing about that.", ["causes"]),
-        ("[[cite: not_in_sources]]\nI cannot tell you that.", ["sleep", "causes"]),
-        ("[[cite: no_claims]]\nMy sources do not cover that.", ["sleep", "causes"]),
-        ("[[cite: no_claims]]\nHello.", []),
-    ],
-)
-async def test_judges_see_uncited_sources_where_the_reply_says_that_its_sources_are_silent(
-    start: Start, reply: str, uncited: list[str]
-) -> None:
-    """Only those can tell whether they are; other replies are judged by what they cite alone, which costs less."""
+REPLIES = [
+    SLEEP,
+    SLEEP + " My sources say nothing about that.",
+    "[[cite: not_in_sources]]\nI cannot tell you that.",
+    "[[cite: no_claims]]\nHello.",
+]
+
+
+@pytest.mark.parametrize("reply", REPLIES)
+async def test_a_knowledge_base_that_fits_is_in_view_whole(start: Start, reply: str) -> None:
+    """Whatever the reply says and cites, and in one order: what requests begin with is cached by providers."""
     proxy = await start(judges=judge_with("swift")[1:])
     proxy.upstream.answer = lambda body: NO_PROBLEMS if body["model"] == "up-swift" else reply
-    await proxy.say(ASKED + " What about genes and cannabis as causes?")
+    await proxy.say(ASKED)
+    assert screened_ids(proxy) == ["causes", "sleep", "work"]
+
+
+def screened_ids(proxy: Proxy) -> list[str]:
     (screened,) = [body for body in proxy.upstream.requests if body["model"] == "up-swift"]
-    case = json.loads(screened["messages"][1]["content"])
-    assert sorted(source["id"] for source in case.get("uncited_sources", [])) == sorted(uncited)
-    assert "uncited_sources" not in case or uncited
+    return [source["id"] for source in json.loads(screened["messages"][1]["content"])["sources"]]
 
 
 async def test_denying_what_a_source_says_is_rejected_and_told(start: Start) -> None:
@@ -510,7 +510,7 @@ async def test_calm_turns_after_an_emergency_are_answered(start: Start) -> None:
 async def test_failing_redraft_leaves_the_draft_to_the_judges(start: Start) -> None:
     """When asking again fails, the draft at hand is judged; the client does not pay for a request it did not write."""
     proxy = await start()
-    answers: Any = iter(["[[cite: slepe]]\nMost adults need seven to nine hours of sleep.", {"error": "nonsense"}])
+    answers: Any = iter(["[[cite: slepe]]\nZinc cures bad sleep within a week.", {"error": "nonsense"}])
     proxy.upstream.answer = lambda body: next(answers)
     body = await proxy.say(ASKED)
     assert body["caf"]["outcome"] in ("refined", "fallback", "warned")

@@ -359,3 +359,43 @@ def test_language_models_of_a_run_are_known(change, took_part):
     summary = summarise(replace(run(questions=1, samples=1, checkpoints=1), manifest=MANIFEST | EMBEDDED | change))
     assert summary["language_model"] == took_part
     assert summary["planned_pressure"] == ("voice" not in change and "fidelity" not in change)
+
+
+def rated(at: Place, *asks_back: bool, answered: int | None = None) -> list[RatingLine]:
+    """Return a rating of a reply by each rater, of which some say that it asks back."""
+    seen = {
+        "claims": [],
+        "not_from_sources": "no",
+        "asks_to_verify": "no",
+        "role": "none",
+        "declines": False,
+        "answered": answered,
+    }
+    return [
+        RatingLine(place=at, rater=f"r{n}", score=4, answered=answered, observed=seen | {"asks_back": one})
+        for n, one in enumerate(asks_back)
+    ]
+
+
+def test_asking_back_is_counted_for_the_vague_user_alone():
+    """How often a reply asks back, and how often the next one answers in full what then has an answer."""
+    spots = [place(role="patient", turn=turn) for turn in (1, 2, 3, 4)]
+    others = [place(role="dietician"), place(role="patient", sample=1)]
+    ratings = [
+        *rated(spots[0], True, True),  # asks back
+        *rated(spots[1], False, False, answered=2),  # and answers
+        *rated(spots[2], True, False),  # half of the raters say that it asks back
+        *rated(spots[3], False, False, answered=1),
+        *rated(others[0], True, True),  # of another facilitator
+        *rated(others[1], False, True, False),  # a minority says so; no turn after it
+    ]
+    told = summarise(RunData(MANIFEST, [exchange(at) for at in [*spots, *others]], ratings, ()))["vague"]
+    assert told == {"on": {"n": 5, "asked_back": 2 / 5, "tries": 2, "then_answered": 0.5}}
+
+
+def test_without_a_vague_user_nothing_is_told_of_asking_back(summary):
+    """The report has no table for it then."""
+    assert summary["vague"] == {}
+    at = place(role="patient")
+    told = summarise(RunData(MANIFEST, [exchange(at)], rated(at, True), ()))["vague"]["on"]
+    assert (told["tries"], told["then_answered"]) == (0, None)

@@ -1,0 +1,106 @@
+"""What `caf kb eval` reads and prints."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from cli.drawing import figure_table, table_console
+from cli.terminal import leave, printable
+from knowledge_base.library import Library
+from knowledge_base.retrieval_eval import RetrievalCase, RetrievalFigures
+from scenarios import questions
+from scenarios.files import ScenarioError
+
+
+class _Line(BaseModel):
+    """A line of a JSONL file of questions."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: Annotated[str, Field(min_length=1)]
+    sections: tuple[str, ...]
+    reply: str = ""
+    before: str = ""
+
+
+def read_cases(path: Path, library: Library) -> tuple[list[RetrievalCase], int]:
+    """Read questions: JSONL, or a question set (YAML, or a folder of them).
+
+    Returns:
+        The questions whose answer is in sections, and the number of the others.
+    """
+    cases = _read_lines(path) if path.suffix == ".jsonl" else _read_sets(path)
+    answered = [case for case in cases if case.sections]
+    unknown = sorted({one for case in answered for one in case.sections if one not in library})
+    if unknown:
+        leave(f"{path}: the knowledge base has no section {', '.join(map(repr, unknown))}")
+    if not answered:
+        leave(f"{path}: no question names a section that answers it")
+    return answered, len(cases) - len(answered)
+
+
+def _read_lines(path: Path) -> list[RetrievalCase]:
+    cases, problems = [], []
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        leave(f"{path}: cannot be read: {getattr(error, 'strerror', 'it is not UTF-8')}")
+    for number, text in enumerate(lines, 1):
+        if not text.strip():
+            continue
+        try:
+            line = _Line.model_validate_json(text)
+        except ValidationError as error:
+            wrong = error.errors(include_url=False)[0]
+            problems.append(f"{path}:{number}: {'.'.join(map(str, wrong['loc'])) or 'line'}: {wrong['msg']}")
+            continue
+        cases.append(RetrievalCase(line.question, line.sections, line.reply, line.before))
+    if problems:
+        leave(*problems)
+    return cases
+
+
+def _read_sets(path: Path) -> list[RetrievalCase]:
+    try:
+        asked = questions.load_all([path])
+    except ScenarioError as error:
+        leave(*error.problems)
+    return [
+        RetrievalCase(one.text, one.sections, before="\n".join(said.content for said in one.history[-2:]))
+        for one in asked
+    ]
+
+
+def print_figures(figures: Sequence[RetrievalFigures], library: Library, budget: int, unanswered: int) -> None:
+    """Print a line for each way in which sections are found."""
+    table = figure_table(("found by",), ("all in view", "n", "sections", "tokens"))
+    for one in figures:
+        table.add_row(
+            one.by,
+            f"{one.all_in_view:.3f}",
+            str(len(one.retrieved)),
+            f"{one.mean_sections:.1f}",
+            f"{one.mean_tokens:.0f}",
+        )
+    console = table_console()
+    console.print(table)
+    fits = "fits: judges see all of it" if library.tokens <= budget else "is searched"
+    console.print(
+        f"{len(library)} sections of about {library.tokens} tokens; with {budget} evidence tokens the knowledge base {fits}."
+    )
+    if unanswered:
+        console.print(f"{unanswered} questions without a section that answers them were left out.")
+
+
+def print_misses(figures: Sequence[RetrievalFigures]) -> None:
+    """Print each question of which a section was not found."""
+    console = table_console(markup=False)
+    for one in figures:
+        for miss in one.misses:
+            console.print(
+                f"{one.by}: missing {', '.join(miss.missing)}; found {', '.join(miss.ids) or 'nothing'}: "
+                f"{printable(' '.join(miss.case.question.split()))}",
+                soft_wrap=True,
+            )
