@@ -178,6 +178,8 @@ class ChatbotSettings(Settings):
     """Estimated tokens of what the model is sent at most; the oldest exchanges are left out first."""
     warning_turns: int = Field(4, ge=1)
     """For how many turns a warning is shown to the chatbot."""
+    warning_texts: Literal["specific", "fixed"] = "specific"
+    """What the chatbot is told of a reply that was objected to: the judge's feedback where it is safe, or the rule's fixed text."""
 
     @field_validator("filter", mode="before")
     @classmethod

@@ -47,7 +47,7 @@ async def judge_reply(turn: Turn, attempt: Attempt) -> Delivery:
     turn, reply, review = await _review(turn, attempt)
     if not review.judgements:  # no judge of this chatbot is for such a reply
         return Delivery(attempt.text, "unfiltered", reply.citations)
-    judgements, warnings = list(review.judgements), _warnings(review)
+    judgements, warnings = list(review.judgements), _warnings(turn, review)
     if turn.observed:  # it has been sent: what is wrong with it, the next turn is told
         warnings += _length_warnings(turn, attempt.text)
         return Delivery(attempt.text, "unfiltered", reply.citations, judgements, warnings)
@@ -61,7 +61,7 @@ async def judge_reply(turn: Turn, attempt: Attempt) -> Delivery:
         attempt, outcome = refined, "refined"
         turn, reply, review = await _review(turn, attempt, strongest=True)
         judgements += review.judgements
-        warnings += _warnings(review)
+        warnings += _warnings(turn, review)
     if review.completed is not None and not review.failed_closed:
         # Its citations passed the hard checks as they stand.
         modes = sorted(reply.modes)
@@ -114,8 +114,9 @@ def _citations(turn: Turn, reply: ReplyCase, attempt: Attempt, review: Review) -
     return tuple(dict.fromkeys((*reply.citations, *uncited)))
 
 
-def _warnings(review: Review) -> Warnings:
-    return [(judgement.rule, judgement.warning) for judgement in review.objections if judgement.rule]
+def _warnings(turn: Turn, review: Review) -> Warnings:
+    specific = turn.bot.settings.warning_texts == "specific"
+    return [(one.rule, one.warning if specific else "") for one in review.objections if one.rule]
 
 
 def _length_warnings(turn: Turn, text: str) -> Warnings:
@@ -182,7 +183,7 @@ async def judge_call_attempt(turn: Turn, attempt: Attempt) -> Delivery:
     turn, _, review = await _review(await add_evidence(turn, attempt.text), attempt)
     if not review.judgements:  # no judge of this chatbot is for them
         return Delivery(None, "unfiltered")
-    warnings = _warnings(review)
+    warnings = _warnings(turn, review)
     refused = review.failed_closed or review.verdict == "reject"
     outcome = "fallback" if refused else _passed_outcome(review, warnings)
     return Delivery(None, outcome, (), review.judgements, warnings, refused=refused)
