@@ -22,6 +22,7 @@ In reading order:
     judge.py        one judge: a prompt file and a model, or a local observer
     weights.py      which weights a local judge scores with: what a calibrated threshold holds for
     python_judge.py a judge that is a Python class of a user's own
+    feedback.py     what the chatbot is told of a rejected reply
     reply_call.py   one call that answers for all built-in judges of a reply
     review.py       what several judges make of one reply
     cascade.py      one judge through its stages; panel.py: those that share their calls, together

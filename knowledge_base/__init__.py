@@ -4,7 +4,8 @@ In reading order:
 
 * `front_matter.py` splits a markdown file into its YAML front matter and its text.
 * `library.py` loads a folder of sections and validates it at the door: `load`, `Library`, `Source`.
-* `selection.py` picks the sections a question needs with a model, `lexical.py` without one; `words.py` is how that compares words.
+* `bm25.py` finds sections by their words; `selection.py` has a model pick those that a question needs.
+* `evidence.py` finds what judges see: by the draft, by the question, by quotes; `retrieval_eval.py` measures it.
 * `citations.py` says what the chatbot's commands mean and what is wrong with them; `commands.py` finds them. Pure.
 * `building/` makes sections of documents.
 * `prompts/` holds the static instructions for the model-backed selection.

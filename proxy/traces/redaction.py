@@ -117,6 +117,7 @@ def _judgement(judgement: Judgement) -> Judgement:
         ms=judgement.ms,
         score=judgement.score,
         exchange=exchange and Exchange(exchange.model, exchange.prompt_hash, _length(exchange.raw)),
+        warning=_length(getattr(judgement, "warning", "")),  # which older traces do not have
     )
 
 

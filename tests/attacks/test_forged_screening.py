@@ -69,7 +69,7 @@ async def test_a_reply_reaches_its_judge_as_one_string(draft: str) -> None:
         case = reading(body)
         assert set(case) == plain
         assert case["reply"] == draft
-        assert [source["id"] for source in case["cited_sources"]] == [source.id for source in HEALTH.cited]
+        assert [source["id"] for source in case["sources"]] == [source.id for source in HEALTH.sources]
 
 
 @pytest.mark.parametrize("draft", DRAFTS)

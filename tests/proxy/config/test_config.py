@@ -839,6 +839,22 @@ async def _topic_name(start: Start, tmp: Path, value: Any) -> Any:
     return json.loads(proxy.upstream.requests[-1]["messages"][1]["content"])["sensitive_topics"]
 
 
+@shows("retrieval.language", "english", "german")
+async def _language(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(retrieval={"language": value})
+    await proxy.say("Sleeping?")
+    return "seven to nine hours" in json.dumps(proxy.upstream.requests[0])
+
+
+@shows("retrieval.evidence_tokens", 100, 3_000)
+async def _evidence_tokens(start: Start, tmp: Path, value: Any) -> Any:
+    write(tmp / "kb" / "long.md", "---\nid: long\ntitle: Long\nsummary: Long.\n---\n" + "Much is said of this. " * 40)
+    proxy = await start(retrieval={"evidence_tokens": value})
+    traces = proxy.traces()
+    await proxy.say("Hello there.")
+    return [one.by for one in traces[0].evidence]
+
+
 @shows("retrieval.uncited_turns", 1, 3)
 async def _uncited(start: Start, tmp: Path, value: Any) -> Any:
     proxy = await start(retrieval={"uncited_turns": value})

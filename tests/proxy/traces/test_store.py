@@ -357,6 +357,8 @@ def filled(kind: typing.Any, words: typing.Iterator[str], ours: bool = False) ->
         return inner[0]
     if type(None) in inner:
         return filled(next(one for one in inner if one is not type(None)), words, ours)
+    if origin is typing.Union:
+        return filled(inner[0], words, ours)
     if kind is BaseModel:
         return filled(Claims, words)
     if dataclasses.is_dataclass(kind) or issubclass(kind, BaseModel):

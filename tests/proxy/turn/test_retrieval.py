@@ -4,11 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
+from judges.verdict import Judgement
 from proxy.traces.facts import derive_facts
-from proxy.traces.redaction import redact
-from proxy.traces.trace import Trace
+from proxy.traces.redaction import hide_texts, redact
+from proxy.traces.trace import Attempt, Trace
 from tests.proxy.conftest import (
     ASKED,
     HELLO,
@@ -237,3 +239,19 @@ async def test_the_list_of_turns_knows_what_a_wrapped_chatbot_rests_on(start: St
     proxy.upstream.answer = lambda body: NO_PROBLEMS if body["model"] == "up-swift" else "Xyzzy!"
     await proxy.say("Who?")
     assert derive_facts(traces[1], None).no_source
+
+
+def test_texts_of_a_trace_from_before_evidence_can_be_hidden() -> None:
+    """It has neither evidence nor warnings of judges."""
+    bare = Trace(
+        "t",
+        "c",
+        "k",
+        "bot",
+        "on",
+        0.0,
+        attempts=[Attempt("draft", 0, "Text.", (), 1.0, (), (), [Judgement("role", "swift", "accept")])],
+    )
+    stored = json.loads(orjson.dumps(bare, default=vars))
+    del stored["evidence"], stored["attempts"][0]["judgements"][0]["warning"]
+    assert hide_texts(stored)["evidence"] == []
