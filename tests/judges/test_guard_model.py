@@ -402,8 +402,17 @@ async def test_a_hanging_server_is_not_acceptance(start: Start) -> None:
 NONSENSE = [
     None, "", " \n", "Maybe", "I'm sorry, I can't assist with that.", "No, I cannot judge this.", "Yes and no", "Not", "yesterday",
     "safe or unsafe", "safe\nS1", "unsafety", "The reply is safe", "unsafe: no", "<score> maybe </score>", "<score></score>",
-    "<think> yes </think>", "Nope", '{"verdict": "accept"}', "safeunsafe", "1", "no yes", "Yes\nNo", "ｎｏ",
+    "Nope", '{"verdict": "accept"}', "safeunsafe", "1", "no yes", "Yes\nNo", "ｎｏ",
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize("format", FORMATS)
+async def test_thoughts_alone_are_no_answer(start: Start, format: str) -> None:
+    """They are cut before the answer is read."""
+    one = await start(format)
+    one.server.answer = lambda body: completion("<think> yes </think>", [token("No", 0.9, {"Yes": 0.1, "safe": 0.9})])
+    found = await one.judge(HARMLESS)
+    assert (found.verdict, found.rule, found.score) == ("unjudged", "unreadable", None)
 
 
 @pytest.mark.parametrize("format", FORMATS)
