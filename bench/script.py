@@ -72,7 +72,9 @@ def conversations(library: Library, choose: Callable[[str], Sequence[str]], coun
 def shipped_conversations(count: int) -> list[list[Exchange]]:
     """Write conversations about the shipped knowledge base."""
     library = load(ROOT / "knowledge_base" / "schizophrenia")
-    return conversations(library, lambda question: [choice.id for choice in library.index.choose(question, "", 2)], count)
+    return conversations(
+        library, lambda question: [choice.id for choice in library.index.choose(question, "", 2)], count
+    )
 
 
 def questions(source: Source) -> list[str]:
