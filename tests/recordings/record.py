@@ -119,7 +119,7 @@ def config(verified: bool = False) -> Config:
         "knowledge_base": str(HERE / "knowledge_base"),
         "judges": [{"name": n, **stages} for n in ("emergency", "source_fidelity", "transparency", "role")],
         "refiner": "refiner",
-        "retrieval": {"selector": "lexical" if verified else "retriever"},
+        "retrieval": {"selector": "retriever"},
         "streaming": "verified" if verified else "hold",
         "sensitive_topics": list(TOPICS),
         "emergency": {"contact": "Call your local emergency number."},
