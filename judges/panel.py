@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from judges import offload
 from judges.advice import touches_topic
 from judges.cascade import Cascade, find_unsupported, is_delicate
 from judges.case import Case
-from judges.claims import additions, improvises
+from judges.claims import additions, confirms_change, improvises
 from judges.judge import LocalJudge
 from judges.languages import is_english
 from judges.modes import Mode
@@ -105,9 +105,27 @@ class Panel:
         beyond = await offload.run_in_thread_if_long(self.case, _go_beyond, answers.values(), self.case)
         names = due.keys() if beyond else due.keys() & (called.keys() | self.judgements.keys())
         answers = {name: j for name, j in answers.items() if name in names or j.verdict != "accept"}
+        answers = {name: self._confirmed(name, judgement) for name, judgement in answers.items()}
         for name, judgement in answers.items():
             self.judgements.setdefault(name, []).append(judgement)
         return answers
+
+    def _confirmed(self, name: str, judgement: Judgement) -> Judgement:
+        """Reject what two judges find wrong: the screen says that a source was altered, the chief finds no support for these words.
+
+        By its score alone one such statement would be delivered with a warning: a wrong fee, deadline or condition.
+        """
+        claims = judgement.observation
+        if judgement.verdict != "warn" or not isinstance(claims, Claims):
+            return judgement
+        problems = [
+            problem
+            for earlier in self.judgements.get(name, ())
+            if isinstance(earlier.observation, Screening)
+            for problem in earlier.observation.problems
+        ]
+        altered = [problem.quote for problem in problems if problem.kind == "changed" and problem.severity > 1]
+        return replace(judgement, verdict="reject") if confirms_change(claims, self.case, altered) else judgement
 
     def _going_on(self, due: Mapping[str, Cascade], stage: Stage, judgements: Mapping[str, Judgement]) -> Sequence[str]:
         """Return the judges that go on to their next stage."""

@@ -18,8 +18,8 @@ BY_DRAFT, BY_QUESTION, BY_QUOTE = 3, 2, 1
 """Sections searched for with the draft, with the question, and with each quote that a judge flagged."""
 PASSAGE_CHARS = 1_200
 """Characters of a passage at most: a line of a section, or a part of one."""
-How = Literal["whole", "model", "draft", "question", "quote"]
-"""Why a section is in view: the whole library fits, a model selected it, or what it was found by."""
+How = Literal["whole", "model", "draft", "question", "near", "quote"]
+"""Why a section is in view: the whole library fits, a model selected it, what it was found by, or `near`: the next nearest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,14 @@ class Evidence:
 
 
 def find_evidence(
-    library: Library, draft: str, question: str, before: str, budget: int, selected: Sequence[SectionChoice] = ()
+    library: Library,
+    draft: str,
+    question: str,
+    before: str,
+    budget: int,
+    selected: Sequence[SectionChoice] = (),
+    *,
+    fill: bool = False,
 ) -> list[Evidence]:
     """Return the sections that a reply is held against, best first; where the library fits the budget, all of it in its order.
 
@@ -44,6 +51,7 @@ def find_evidence(
         before: The exchange before it, which the question may refer back to.
         budget: Tokens of all texts together.
         selected: What a model selected for this draft. It comes first.
+        fill: Spend the rest of the budget on the next nearest sections, for a reply that has no citations to go by.
     """
     by_draft = library.index.search(draft, BY_DRAFT)
     if library.tokens <= budget:
@@ -56,7 +64,16 @@ def find_evidence(
     searches: list[tuple[How, Sequence[SectionChoice]]] = [
         ("model", selected), ("draft", by_draft), ("question", by_question),
     ]  # fmt: skip
-    return _fit(searches, library, f"{question}\n{draft}", budget)
+    evidence = _fit(searches, library, f"{question}\n{draft}", budget)
+    if not fill:
+        return evidence
+    seen, left = {one.source.id for one in evidence}, budget - sum(one.source.tokens for one in evidence)
+    for choice in library.index.search(f"{question}\n{draft}", len(library)):
+        source = library[choice.id]
+        if choice.id not in seen and source.tokens <= left:
+            left -= source.tokens
+            evidence.append(Evidence(source, "near", choice.reason))
+    return evidence
 
 
 def find_by_quotes(library: Library, quotes: Sequence[str], seen: Container[str], budget: int) -> list[Evidence]:

@@ -152,7 +152,7 @@ class Trace:
 
 HOW_FOUND: dict[str, str] = {
     "whole": "whole knowledge base", "model": "selected by the model", "draft": "found by the draft",
-    "question": "found by the question", "quote": "found by a flagged quote",
+    "question": "found by the question", "near": "next nearest", "quote": "found by a flagged quote",
 }  # fmt: skip
 """How a section of `Trace.evidence` came into view, in words."""
 

@@ -62,17 +62,12 @@ async def add_evidence(turn: Turn, draft: str) -> Turn:
     library, settings = turn.bot.library, turn.bot.settings.retrieval
     if library is None or not draft:
         return turn
-    selection = Selection(())
-    if (
-        turn.bot.settings.kind == "wrapped"
-        and settings.selector != "lexical"
-        and library.tokens > settings.evidence_tokens
-    ):
+    selection, wrapped = Selection(()), turn.bot.settings.kind == "wrapped"
+    if wrapped and settings.selector != "lexical" and library.tokens > settings.evidence_tokens:
         with turn.step("select"):
             selection = await _ask_selector(turn, library, draft)
-    evidence = find_evidence(
-        library, draft, turn.user_message, _exchange_before(turn), settings.evidence_tokens, selection.choices
-    )
+    before, budget = _exchange_before(turn), settings.evidence_tokens
+    evidence = find_evidence(library, draft, turn.user_message, before, budget, selection.choices, fill=wrapped)
     return turn.with_evidence(evidence)
 
 
