@@ -3,7 +3,6 @@
 python -m bench.evidence
 """
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from bench.figures import write_table
 from bench.processes import ROOT
 from knowledge_base.library import Library, Source, load
 from knowledge_base.retrieval_eval import RetrievalCase, evaluate
+from models.unique_keys import load_json
 from scenarios import scenario_files
 
 BUDGET = 3_000
@@ -80,7 +80,7 @@ def _joined_id(folder: Path, id: str) -> str:
 
 
 def _lines(path: Path) -> Iterator[dict]:
-    return map(json.loads, path.read_text(encoding="utf-8").splitlines())
+    return map(load_json, path.read_text(encoding="utf-8").splitlines())
 
 
 if __name__ == "__main__":

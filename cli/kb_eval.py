@@ -1,5 +1,6 @@
 """What `caf kb eval` reads and prints."""
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from cli.drawing import figure_table, table_console
 from cli.terminal import leave, printable
 from knowledge_base.library import Library
 from knowledge_base.retrieval_eval import RetrievalCase, RetrievalFigures
+from models.unique_keys import load_json
 from scenarios import questions
 from scenarios.files import ScenarioError
 
@@ -51,7 +53,10 @@ def _read_lines(path: Path) -> list[RetrievalCase]:
         if not text.strip():
             continue
         try:
-            line = _Line.model_validate_json(text)
+            line = _Line.model_validate(load_json(text))
+        except json.JSONDecodeError as error:
+            problems.append(f"{path}:{number}: {error.msg}")
+            continue
         except ValidationError as error:
             wrong = error.errors(include_url=False)[0]
             problems.append(f"{path}:{number}: {'.'.join(map(str, wrong['loc'])) or 'line'}: {wrong['msg']}")

@@ -173,6 +173,7 @@ EXTRAS = {
     "knowledge_base/building": {
         "anyascii",
         "bs4",
+        "soupsieve",
         "justhtml",
         "mammoth",
         "markdown_it",
@@ -230,6 +231,7 @@ def test_serving_loads_no_heavy_library() -> None:
         "pdfplumber",
         "mammoth",
         "bs4",
+        "soupsieve",
         "pandas",
         "pyarrow",
         "numpy",  # for local judges and knowledge bases

@@ -20,7 +20,7 @@ from knowledge_base.evidence import Evidence
 from models.errors import ModelError
 from models.usage import estimate_tokens
 from proxy.traces.trace import Attempt, DroppedCall, Outcome
-from proxy.turn.cases import ReplyCase, read_case, reply_case, valid_citations
+from proxy.turn.cases import ReplyCase, read_case, valid_citations
 from proxy.turn.draft import cut_at_stop, cut_to_tokens, read_draft
 from proxy.turn.inputs import Turn
 from proxy.turn.json_text import json_text
@@ -55,7 +55,7 @@ async def judge_reply(turn: Turn, attempt: Attempt) -> Delivery:
     for _ in range(turn.bot.settings.max_refinements):
         if review.verdict != "reject" or review.failed_closed or review.completed is not None:
             break
-        refined = await _refine(turn, attempt, reply_case(turn, attempt).case, review)
+        refined = await _refine(turn, attempt, reply.case, review)
         if refined is None:
             break
         attempt, outcome = refined, "refined"
@@ -71,7 +71,7 @@ async def judge_reply(turn: Turn, attempt: Attempt) -> Delivery:
     elif review.failed_closed or review.verdict == "reject":
         return fallback(turn, judgements, warnings, turn.committed(attempt.choice))
     warnings += _length_warnings(turn, attempt.text)
-    cited = _citations(turn, reply, attempt, review)
+    cited = _citations(turn, reply, review)
     return Delivery(attempt.text, _passed_outcome(review, warnings, outcome), cited, judgements, warnings)
 
 
@@ -100,17 +100,19 @@ async def _review(turn: Turn, attempt: Attempt, *, strongest: bool = False) -> t
         )
     attempts = turn.results.attempts
     attempts[attempts.index(attempt)] = replace(attempt, modes=sorted(reply.modes), judgements=review.judgements)
-    return turn.with_evidence(looked_up), reply, review
+    if looked_up:
+        case = replace(reply.case, uncited=(*reply.case.uncited, *[one.source for one in looked_up]))
+        turn, reply = turn.with_evidence(looked_up), replace(reply, case=case)
+    return turn, reply, review
 
 
-def _citations(turn: Turn, reply: ReplyCase, attempt: Attempt, review: Review) -> tuple[str, ...]:
+def _citations(turn: Turn, reply: ReplyCase, review: Review) -> tuple[str, ...]:
     """Return what a reply cites, and the uncited sections that support it, as the chief says."""
     if not turn.cites:
         return reply.citations
-    case = reply_case(turn, attempt).case
     claims = [one.observation for one in review.decisive if isinstance(one.observation, GradedClaims)]
-    supporting = frozenset[str]().union(*(supporting_sources(one, case) for one in claims))
-    uncited = [source.id for source in case.uncited if source.id in supporting]
+    supporting = frozenset[str]().union(*(supporting_sources(one, reply.case) for one in claims))
+    uncited = [source.id for source in reply.case.uncited if source.id in supporting]
     return tuple(dict.fromkeys((*reply.citations, *uncited)))
 
 

@@ -514,7 +514,9 @@ async def test_calls_that_come_in_pieces_are_judged_as_a_whole(
             return web.json_response({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
-        await response.write(chunk({"tool_calls": [{"index": 0, **call("f", "")}, {"index": 1, **call(MARKER, "{}")}]}))
+        await response.write(
+            chunk({"tool_calls": [{"index": 0, **call("f", "")}, {"index": 1, **call(MARKER, "{}"), "id": "call_2"}]})
+        )
         for piece in pieces:
             await response.write(chunk({"tool_calls": [{"index": 0, "function": {"arguments": piece}}]}))
         await response.write(chunk({}, "tool_calls") + b"data: [DONE]\n\n")

@@ -653,6 +653,18 @@ async def _warning_turns(start: Start, tmp: Path, value: Any) -> Any:
     return bool(warnings_in(proxy.upstream.requests[-1]))
 
 
+@shows("chatbot.warning_texts", "fixed", "specific")
+async def _warning_texts(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(judges=[{"name": "transparency", "stages": ["swift"]}], refiner=None, warning_texts=value)
+    answers = {"up-swift": screening(("beyond", "Take 400 mg of magnesium", 3), adds=True)}
+    proxy.upstream.answer = lambda body: answers.get(body["model"], f"[[cite: sleep]]\n{ADVICE.partition(chr(10))[2]}")
+    messages = [ASKED, text_of(await proxy.say(ASKED))]
+    answers["up-swift"] = screening()
+    await proxy.say(*messages, "And?")
+    drafted = [body for body in proxy.upstream.requests if body["model"] != "up-swift"]
+    return "under: Sleep" in " ".join(warnings_in(drafted[-1]))
+
+
 STATEMENT = {"not_from_sources": "My sources do not say so.", "verify": "Please ask your doctor."}
 
 

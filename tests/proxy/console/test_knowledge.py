@@ -44,7 +44,7 @@ def test_sections_are_searched_filtered_and_sorted(visitor: Visitor) -> None:
     for query, first, length in (
         ("", "medication-and-side-effects", 28),
         ("words=clozapine+blood", "medication-and-side-effects", 2),
-        ("shown=never&order=title", "advance-directives", 27),
+        ("shown=never&order=title", "advance-directives", 26),
         ("shown=unreviewed", "medication-and-side-effects", 28),
         ("order=title", "advance-directives", 28),
         ("order=%3Cscript%3E&chatbot=none&period=x", "medication-and-side-effects", 28),
