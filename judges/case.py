@@ -41,6 +41,9 @@ class Case:
     cited: tuple[Source, ...] = ()
     uncited: tuple[Source, ...] = ()
     """Other sources in view. Sections among them support what the reply says like those that it cites."""
+    by_own_words: frozenset[str] = frozenset()
+    """Ids of sources that only the reply's own words have found. They are near whatever it says: a judge that compares words takes
+    no support from them on a sensitive topic."""
     screens_uncited: bool = True
     """Whether the screening call sees them, too. Else only the chief does, for they cost tokens in every turn."""
     role: str = ""

@@ -1,11 +1,11 @@
 """How often what holds an answer is in the judges' view, measured on one's own questions. Pure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
 from knowledge_base.evidence import find_evidence
-from knowledge_base.library import Library
+from knowledge_base.library import Library, Source
 
 TOP = 3
 """Sections that the question alone may find."""
@@ -72,16 +72,15 @@ def evaluate(library: Library, cases: Sequence[RetrievalCase], budget: int) -> l
         budget: Tokens that evidence may take, as `retrieval.evidence_tokens`.
     """
 
-    def by_question(case: RetrievalCase) -> tuple[str, ...]:
-        return tuple(choice.id for choice in library.index.choose(case.question, case.before, TOP))
+    def by_question(case: RetrievalCase) -> list[Source]:
+        return [library[choice.id] for choice in library.index.choose(case.question, case.before, TOP)]
 
-    def with_draft(case: RetrievalCase) -> tuple[str, ...]:
-        evidence = find_evidence(library, case.reply, case.question, case.before, budget)
-        return tuple(one.source.id for one in evidence)
+    def with_draft(case: RetrievalCase) -> list[Source]:
+        return [one.source for one in find_evidence(library, case.reply, case.question, case.before, budget)]
 
     replied = [case for case in cases if case.reply]
     return [
-        RetrievalFigures(by, tuple(_retrieve(library, case, find) for case in measured))
+        RetrievalFigures(by, tuple(_retrieve(case, find(case)) for case in measured))
         for by, find, measured in (
             (f"question alone, top {TOP}", by_question, cases),
             ("with the draft", with_draft, replied),
@@ -90,6 +89,5 @@ def evaluate(library: Library, cases: Sequence[RetrievalCase], budget: int) -> l
     ]
 
 
-def _retrieve(library: Library, case: RetrievalCase, find: Callable[[RetrievalCase], tuple[str, ...]]) -> Retrieved:
-    ids = find(case)
-    return Retrieved(case, ids, sum(library[one].tokens for one in ids))
+def _retrieve(case: RetrievalCase, sources: Sequence[Source]) -> Retrieved:
+    return Retrieved(case, tuple(one.id for one in sources), sum(one.tokens for one in sources))

@@ -137,7 +137,7 @@ def decode_answer(raw: bytes) -> Any:
     except orjson.JSONDecodeError:
         try:
             return mend_characters(decode_leniently(raw))
-        except ValueError:
+        except (ValueError, RecursionError):  # nested too deeply
             return None
 
 

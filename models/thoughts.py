@@ -11,7 +11,7 @@ from models.engine import Body
 from models.streaming import Listener
 
 _TAG = re.compile(
-    r"(?P<before>`)?(?P<tag><(?P<close1>/)?(?:think|thinking|thoughts?|reasoning|seed:think)(?:\s[^<>]{0,100})?>"
+    r"(?P<before>`)?(?P<tag><(?P<close1>/)?(?:think|thinking|thoughts?|reasoning|seed:think)(?:\s+\w+=[^<>]{0,100})?\s*>"
     r"|\[(?P<close2>/)?THINK\]|◁(?P<close3>/)?think▷|<\|(?:begin|(?P<close4>end))_of_thought\|>)(?P<after>`)?",
     re.IGNORECASE,
 )

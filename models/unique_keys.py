@@ -121,7 +121,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return made
 
 
-_KEY_OR_BRACE = re.compile(r'("(?>(?:[^"\\]++|\\.)*)"?)(\s*+:)?+|[{}]', re.DOTALL)
+_KEY_OR_BRACE = re.compile(r'("(?>(?:[^"\\]++|\\.)*)"?)(?>(\s*+:)?)|[{}]', re.DOTALL)
 """A string, with the colon behind it if it is a key, or a brace. A string without an end goes on to the end of the text: else each
 quote would be tried anew."""
 

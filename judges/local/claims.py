@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from judges import phrases
+from judges.advice import touches_topic
 from judges.case import Case
 from judges.local import language
 from judges.local.support import Support, best_passage, index_source, measure_support, support_features
@@ -14,6 +15,7 @@ from judges.observation import Assertion, Claims
 from judges.plain_text import plain
 from judges.sentences import Sentence, normalise, sentences
 from judges.topics import topic_of
+from knowledge_base.library import Source
 
 UNSUPPORTED_DOUBT = 0.5
 """Doubt from which a sentence is not supported."""
@@ -77,6 +79,14 @@ def read_reply(case: Case) -> ReplyReading:
     return ReplyReading(judged_sentences, claims)
 
 
+def _supporting(case: Case) -> list[Source]:
+    """Return the sources that words are compared with. On a sensitive topic: those cited, unless only the reply's words have found
+    them. "It cures schizophrenia" would find "No diet is known to cure schizophrenia"."""
+    if not touches_topic(f"{case.draft}\n{case.user_message}", case.topics):
+        return [*case.supporting]
+    return [one for one in case.cited if one.id not in case.by_own_words]
+
+
 def asserting_sentence_features(case: Case) -> Iterator[dict[str, float]]:
     """Yield the features of each sentence that asserts something, for training."""
     question_stems = frozenset([word.stem for word in read_words(normalise(case.user_message).lower()).words])
@@ -95,7 +105,7 @@ def _judge_sentences(case: Case, parts: list[Sentence]) -> Iterable[JudgedSenten
     question_words = read_words(question.lower())
     question_stems = frozenset([word.stem for word in question_words.words])
     question_topic = topic_of(plain(question), case.topics)
-    cited = [index_source(source) for source in case.supporting]
+    cited = [index_source(source) for source in _supporting(case)]
     silent = True
     for sentence in parts:
         lowered = sentence.text.lower()

@@ -167,7 +167,7 @@ async def _read_task(service: Service, incoming: Incoming) -> TaskPrompt | None:
     except Exception as error:  # nobody can tell now: what is quoted counts as not heard
         log.warning("marks of emergencies not read", error=type(error).__name__)
         marks = ()
-    unheard = blank_heard(writer, text, marks)
+    unheard = await offload.run_in_thread_if(bool(marks), blank_heard, writer, text, marks)
     return TaskPrompt(answer, unheard, quotes_heard=unheard != text)
 
 

@@ -13,6 +13,8 @@ from proxy.turn.inputs import Turn
 from proxy.turn.json_text import json_text
 from proxy.wire.canonical import without_citation_lines
 
+ASKED = 3
+"""Sections that a question is taken to be about."""
 HISTORY_FOR_JUDGES = 6
 """Earlier messages that a judge sees."""
 
@@ -42,6 +44,7 @@ def reply_case(turn: Turn, attempt: Attempt) -> ReplyCase:
         history=history(turn),
         cited=sources,
         uncited=tuple(source for source in in_view if source.id not in cited_ids),
+        by_own_words=_found_by_own_words(turn) - (cited_ids if turn.cites else frozenset()),
         screens_uncited=whole or bool(classes) or not sources,
         role=settings.role,
         topics=turn.bot.topics,
@@ -49,6 +52,15 @@ def reply_case(turn: Turn, attempt: Attempt) -> ReplyCase:
     if settings.kind == "wrapped":  # it cites nothing itself: named are the sections that its words were found in
         sources = tuple(one for one in sources if one.is_document or evidence[one.id].by in ("model", "draft"))
     return ReplyCase(case, _named(sources, classes), modes_of(case, classes))
+
+
+def _found_by_own_words(turn: Turn) -> frozenset[str]:
+    """Return the sections in view that the question would not have found."""
+    if turn.bot.library is None or not turn.bot.topics:
+        return frozenset()
+    before = "\n".join(message.text for message in history(turn)[-2:])
+    by_question = {one.id for one in turn.bot.library.index.choose(turn.user_message, before, ASKED)}
+    return frozenset(one.source.id for one in turn.evidence if one.by != "model") - by_question
 
 
 async def read_case(turn: Turn, attempt: Attempt) -> ReplyCase:

@@ -21,6 +21,8 @@ _LISTS = frozenset(
     "titles tags tag labels topics categories keywords followups followup followupquestions questions suggestions "
     "suggestedquestions queries searchqueries".split()
 )
+_AMBIGUOUS = frozenset("topic subject name language emoji categories labels suggestions questions keywords".split())
+"""Keys that a reply in JSON may have as well: alone they make no form of these."""
 _QUOTED = frozenset("role content type text user assistant speaker author message messages".split())
 """Keys of a transcript that is JSON."""
 
@@ -37,10 +39,15 @@ _TRANSCRIPT_END = re.compile(r"</[\w-]{1,40}>")
 _KEY = re.compile(r"[\"'`](\w{1,30})[\"'`](?:[ \t]{0,4}:\s{0,4}(\[?)|[ \t]{1,2}(?:key|field|property)\b)")
 _ARRAY = re.compile(r"\bjson array\b|\[[ \t]{0,4}[\"']", re.IGNORECASE)
 _TITLE_WORD = re.compile(
-    r"\b(?:titles?|titel|titre|t[ií]tulo|titolo|tittel|headline|subject line|tags?)\b", re.IGNORECASE
+    r"(?<!html )\b(?:titles?|titel|titre|t[ií]tulo|titolo|tittel|headline|subject line|tags?)\b", re.IGNORECASE
 )
+_UNWANTED = re.compile(
+    r"\b(?:no|not|never|without|don't|avoid)\b[^.\n]{0,30}\b(?:titles?|tags?|headings?|headlines?)\b", re.IGNORECASE
+)
+"""What a prompt for a reply forbids."""
 _ANSWERS = re.compile(
-    r"\b(?:answer|respond to|reply to)\b[^.\n]{0,40}\b(?:user|human|customer|patient|question|query|message)\b",
+    r"\b(?:answer|respond to|reply to)\b[^.\n]{0,40}\b(?:user|human|customer|patient|question|query|message)\b"
+    r"|\b(?:continue|respond in|as the assistant|next (?:turn|message|reply)|assistant's (?:turn|message|reply))\b",
     re.IGNORECASE,
 )
 """What asks for an answer to a person, as prompts for retrieval do."""
@@ -82,10 +89,11 @@ def asked_form(text: str, response_format: Any) -> str | None:
         return None
     keys = _keys_in_schema(response_format) or _keys_in(instructions)
     if keys:
-        return json.dumps(_fill(keys)) if keys.keys() <= _names(keys) else None
+        is_form = keys.keys() <= _names(keys) and not _AMBIGUOUS.issuperset(map(_plain, keys))
+        return json.dumps(_fill(keys)) if is_form else None
     if _ARRAY.search(instructions):
         return "[]"
-    return TITLE if _TITLE_WORD.search(instructions) else None
+    return TITLE if _TITLE_WORD.search(instructions) and not _UNWANTED.search(instructions) else None
 
 
 def _instructions(text: str, start: int) -> str:

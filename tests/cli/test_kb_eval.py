@@ -62,7 +62,7 @@ def test_question_sets_are_read_as_well(inside: Caf) -> None:
     [
         (['{"question": "a"}'], "q.jsonl:1: sections: Field required"),
         (['{"question": "a", "sections": [], "replies": ""}'], "q.jsonl:1: replies: Extra inputs"),
-        (["nonsense"], "q.jsonl:1: line: Invalid JSON"),
+        (["nonsense"], "q.jsonl:1: Expecting value"),
         ([{"question": "a", "sections": ["slepe"]}], "has no section 'slepe'"),
         ([{"question": "a", "sections": []}], "no question names a section"),
     ],
