@@ -193,3 +193,14 @@ def test_quotes_keep_to_the_budget(quotes: list[str], budget: int) -> None:
     evidence = find_by_quotes(LIBRARY, [*quotes, *SUBJECTS], ("anchor",), budget)
     assert sum(one.source.tokens for one in evidence) <= budget
     assert "anchor" not in ids(evidence)
+
+
+def test_filled_up_the_rest_of_the_budget_goes_to_the_next_nearest() -> None:
+    """Whole sections, none twice, and never more than the budget."""
+    draft = "The anchor, the kettle, the jacket, the dragon and the ladder."
+    plain, filled = find(draft), find(draft, fill=True)
+    assert ids(filled)[: len(plain)] == ids(plain)
+    assert len(ids(filled)) == len(set(ids(filled))) > len(plain)
+    assert {one.by for one in filled[len(plain) :]} == {"near"}
+    assert sum(one.source.tokens for one in filled) <= 2_000
+    assert all(one.source.text == LIBRARY[one.source.id].text for one in filled[len(plain) :])

@@ -239,6 +239,23 @@ async def test_a_program_that_parses_gets_no_refusal(start: Start, response_form
     assert (json.loads(message["content"]), message["refusal"]) == (wanted, None)
 
 
+@pytest.mark.parametrize(
+    "instructions",
+    [
+        "### Task: Continue the conversation below as the assistant. Do not use titles or headings.",
+        "Write the next turn of the assistant. Do not use HTML tags.",
+        "Respond in plain text without HTML tags.",
+        'Write the next message. Return JSON with "topic" and "language".',
+        "You write short messages and avoid headlines.",
+    ],
+)
+async def test_a_prompt_for_a_reply_is_none_of_these(start: Start, instructions: str) -> None:
+    """A person waits for it, so somebody in danger gets the emergency text."""
+    proxy = await start()
+    body = await proxy.say(f"{instructions}\n\n### Conversation:\nUser: Hello\nAssistant: Hello.\nUser: {CRISIS}")
+    assert body["caf"]["outcome"] == "emergency"
+
+
 async def test_an_ordinary_title_is_the_chatbots(start: Start) -> None:
     """And where its draft is rejected, the fallback has the form of a title."""
     proxy = await start(judges=[{"name": "emergency", "stages": ["local"]}])
