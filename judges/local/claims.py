@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from judges import phrases
-from judges.advice import touches_topic
 from judges.case import Case
 from judges.local import language
 from judges.local.support import Support, best_passage, index_source, measure_support, support_features
@@ -82,7 +81,7 @@ def read_reply(case: Case) -> ReplyReading:
 def _supporting(case: Case) -> list[Source]:
     """Return the sources that words are compared with. On a sensitive topic: those cited, unless only the reply's words have found
     them. "It cures schizophrenia" would find "No diet is known to cure schizophrenia"."""
-    if not touches_topic(f"{case.draft}\n{case.user_message}", case.topics):
+    if topic_of(plain(f"{case.draft}\n{case.user_message}"), case.topics) is None:
         return [*case.supporting]
     return [one for one in case.cited if one.id not in case.by_own_words]
 

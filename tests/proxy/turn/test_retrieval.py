@@ -131,8 +131,8 @@ async def test_a_selector_is_not_asked_where_all_is_in_view(start: Start) -> Non
 @pytest.mark.usefixtures("large_library")
 async def test_what_is_flagged_is_looked_up_before_the_chief_without_a_further_call(start: Start) -> None:
     """The section is near the flagged words alone: neither the rest of the draft nor the question finds it."""
-    draft = f"{NONSENSE}. {GENES}"
-    proxy = await start(kind="wrapped", judges=JUDGES, refiner=None, retrieval=SMALL)
+    draft = f"[[cite: no_claims]]\n{NONSENSE}. {GENES}"
+    proxy = await start(judges=JUDGES, refiner=None, retrieval=SMALL)
     chief = claims(stated(GENES, "causes"), played=[])
     traces = script(proxy, chatbot=draft, swift=screening(("beyond", GENES, 2)), chief=chief)
     body = await proxy.say("Xyzzy?")
