@@ -266,7 +266,7 @@ async def held_by(site: Site, upstream: Upstream) -> list[asyncio.Task[bool]]:  
     """Have each host wait for the model with a stream and with a whole reply; return whether each of the four came whole."""
     asking: list[asyncio.Task[bool]] = []
     for n, stream in enumerate((True, True, False, False)):
-        asking.append(asyncio.create_task(site.told("streaming", f"{ASKED} ({n})", stream=stream)))
+        asking.append(asyncio.create_task(site.told("streaming", f"{ASKED} (no{n})", stream=stream)))
         await until(lambda: len(upstream.asked) == len(asking))
     return asking
 
@@ -277,7 +277,7 @@ async def served(site: Site, upstream: Upstream) -> None:  # noqa: F811
     told.begins.set()
     told.goes_on.set()
     for n in range(10):
-        assert await site.told("streaming", f"{ASKED} (later, {n})", stream=n % 2 == 0)
+        assert await site.told("streaming", f"{ASKED} (after{n})", stream=n % 2 == 0)
 
 
 async def test_kill_9_breaks_what_was_under_way_on_the_host_and_nothing_is_done_twice(
