@@ -100,7 +100,7 @@ def print_figures(figures: Sequence[RetrievalFigures], library: Library, budget:
 
 
 def print_misses(figures: Sequence[RetrievalFigures]) -> None:
-    """Print each question of which a section was not found."""
+    """Print each question with a missed section."""
     console = table_console(markup=False)
     for one in figures:
         for miss in one.misses:

@@ -121,7 +121,7 @@ def eval_(
         typer.Option(metavar="NAME", help="A chatbot of the configuration; default: its first with sections."),
     ] = None,
     misses: Annotated[
-        bool, typer.Option("--misses", help="List the questions of which a section is not found.")
+        bool, typer.Option("--misses", help="List the questions with a missed section.")
     ] = False,
     config: ConfigOption = None,
 ) -> None:
