@@ -120,9 +120,7 @@ def eval_(
         str | None,
         typer.Option(metavar="NAME", help="A chatbot of the configuration; default: its first with sections."),
     ] = None,
-    misses: Annotated[
-        bool, typer.Option("--misses", help="List the questions with a missed section.")
-    ] = False,
+    misses: Annotated[bool, typer.Option("--misses", help="List the questions with a missed section.")] = False,
     config: ConfigOption = None,
 ) -> None:
     """Measure how often what holds an answer is in the judges' view.

@@ -51,11 +51,12 @@ class SectionIndex:
         self.library = library
         self.language = language
         self._ids = list(library)
-        self._words = [stems(f"{one.title} {one.summary} {one.text}", language) for one in library.values()]
-        self._numbers = {word: n for n, word in enumerate(dict.fromkeys(word for one in self._words for word in one))}
+        words = [stems(f"{one.title} {one.summary} {one.text}", language) for one in library.values()]
+        self._words = [frozenset(one) for one in words]
+        self._numbers = {word: n for n, word in enumerate(dict.fromkeys(word for one in words for word in one))}
         self._bm25 = BM25(k1=K1, b=B)
         if self._numbers:
-            encoded = [[self._numbers[word] for word in one] for one in self._words]
+            encoded = [[self._numbers[word] for word in one] for one in words]
             self._bm25.index((encoded, self._numbers), show_progress=False)
 
     def choose(self, question: str, before: str, limit: int) -> list[SectionChoice]:
@@ -85,8 +86,7 @@ class SectionIndex:
         return [self._choice(int(n), float(scores[n]), words) for n in order if scores[n] > 0]
 
     def _choice(self, section: int, score: float, words: Iterable[str]) -> SectionChoice:
-        shared = frozenset(self._words[section])
-        reason = "words: " + ", ".join(word for word in words if word in shared)
+        reason = "words: " + ", ".join(word for word in words if word in self._words[section])
         return SectionChoice(self._ids[section], round(score, 3), reason)
 
 
