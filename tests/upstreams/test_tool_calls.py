@@ -13,7 +13,9 @@ from tests.proxy.conftest import Body
 from tests.upstreams.conftest import FORWARDED, TOOLS, Answer, Asking, chunk, completion, ways
 
 NAMES = [tool["function"]["name"] for tool in TOOLS]
-OBJECTS = st.dictionaries(st.sampled_from(["city", "day", "emoji"]), st.text(max_size=4) | st.integers(), max_size=2)
+# Integers that every JSON reader holds exactly (RFC 8259, section 6).
+INTEGERS = st.integers(-(2**53) + 1, 2**53 - 1)
+OBJECTS = st.dictionaries(st.sampled_from(["city", "day", "emoji"]), st.text(max_size=4) | INTEGERS, max_size=2)
 MISSING = object()
 
 
