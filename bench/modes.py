@@ -29,7 +29,7 @@ from bench.script import IMPROVISED, Exchange, shipped_conversations
 GAP_S = 0.02
 """Between two words: fifty a second, as a quick model writes."""
 AT_ONCE = 8
-MODES = ("hold", "verified", "observe")
+MODES = ("hold", "observe")
 _WORD = re.compile(r"\s*\S+|\s+$")
 _SENTENCE = re.compile(r"[.!?](?=\s|$)")
 

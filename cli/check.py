@@ -15,7 +15,6 @@ from assistants.engine import AssistantEngine
 from assistants.registry import ENGINES
 from cli.check_files import Findings, Subject, check_files, count_text, unreviewed_notes
 from cli.file_kind import is_configuration
-from cli.starter.languages import MARK
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, printable
 from knowledge_base.library import KnowledgeBaseError, load
 from models.client import open_models
@@ -27,9 +26,10 @@ from models.settings import ModelSettings
 from proxy.config.blueprint import Blueprint, assemble
 from proxy.config.chatbot_settings import ChatbotSettings
 from proxy.config.config import Config, ConfigError, in_file, load_config
-from proxy.config.thresholds import ignored_thresholds
-from proxy.serving.unsafe_settings import unsafe_settings
+from proxy.config.local_judges import WORTH, judged_locally
+from proxy.serving.unsafe_settings import unsafe_settings, unwritten_contacts
 from proxy.tenants.key_ring import KeyRing, open_key_ring
+from proxy.tenants.loopback import is_loopback
 
 DISTRIBUTION = "critical-analysis-filter"
 PACKAGES = (
@@ -110,13 +110,15 @@ def examine(path: Path, files: list[Path]) -> Findings:
         chatbots = _check_chatbots(config, path, findings)
         faults, acting = asyncio.run(_open_models(config.models))
         keys, key_faults = _check_keys(config)
-        findings.problems += [f"{path}: {fault}" for fault in faults + key_faults]
+        unwritten = [] if is_loopback(config.server.host) else unwritten_contacts(config)
+        findings.problems += [f"{path}: {fault}" for fault in faults + key_faults + unwritten]
         unsafe = (f"not safe: {warning}" for warning in unsafe_settings(config, keys))
         notes: dict[Subject, Iterable[str]] = {
             "actions": _fallbacks_of_acting(acting, config.models),
             "environment": chain(_unset_variables(config), _check_audit_folder(config)),
-            "safety": chain(_literal_secrets(config.models), _unwritten_contacts(config), unsafe),
-            "thresholds": ignored_thresholds(config),
+            "safety": chain(_literal_secrets(config.models), unsafe),
+            "local judges": [f"chatbots.{name}: {WORTH}" for name in judged_locally(config)],
+            "ignored settings": config.ignored,
         }
         for subject, lines in notes.items():
             findings.notes[subject] += [f"{path}: {line}" for line in lines]
@@ -158,12 +160,7 @@ def _check_chatbots(config: Config, path: Path, findings: Findings) -> list[Blue
         findings.notes["knowledge bases"] += unreviewed_notes(folder, library)
     findings.summary.append(count_text(sections, "section"))
     for bot in blueprints or ():
-        if bot.settings.streaming == "verified" and (holding := bot.judges_that_hold):
-            findings.notes["evidence and streaming"].append(
-                f"{path}: chatbots.{bot.name}.streaming: verified, but of its judges {', '.join(holding)} cannot accept "
-                "without a model, so some or all replies are held; give their local stage an `accept_below` that holds"
-            )
-        findings.notes["evidence and streaming"] += [
+        findings.notes["evidence"] += [
             f"{path}: chatbots.{bot.name}.evidence: {note}" for note in _evidence(bot.settings, config)
         ]
     return blueprints
@@ -248,13 +245,6 @@ def _literal_secrets(models: dict[str, ModelSettings]) -> Iterator[str]:
                     f"models.{alias}.headers.{name}: holds a secret that everybody who reads this file can see; put it "
                     "into an environment variable, and write `env:` and its name here"
                 )
-
-
-def _unwritten_contacts(config: Config) -> Iterator[str]:
-    """Name the chatbots whose emergency contact is still the one of `caf init`."""
-    for name, bot in config.chatbots.items():
-        if bot.emergency is not None and any(MARK in text for text in bot.emergency.contact.values()):
-            yield f"chatbots.{name}.emergency.contact: still says {MARK}, and people in danger would be sent that; write yours"
 
 
 def _secret_variables(settings: ModelSettings) -> Iterator[str]:

@@ -26,9 +26,10 @@ from scoring.experiments.check import check_experiment
 Subject = Literal[
     "safety",
     "environment",
-    "evidence and streaming",
+    "evidence",
     "actions",
-    "thresholds",
+    "local judges",
+    "ignored settings",
     "knowledge bases",
     "scenarios",
     "experiments",

@@ -20,10 +20,10 @@ from cli.knowledge_base import import_
 from cli.starter.answers import Answers
 from cli.starter.files import CONFIG, WriteError, check_folder, check_free, render, targets, write_all
 from cli.starter.first_turn import QUESTION, take_turn
-from cli.starter.languages import MARK
 from cli.starter.questions import OPTIONS, Interview, ask_all, ask_folder
 from cli.terminal import PROBLEMS, leave, printable
 from models.errors import ModelSettingsError
+from proxy.config.chatbot_settings import PLACEHOLDER
 
 
 def init(
@@ -67,6 +67,9 @@ def init(
     key_env: Annotated[
         str | None, typer.Option(metavar="VARIABLE", help="Environment variable with its key, never the key; or none.")
     ] = None,
+    contact: Annotated[
+        str | None, typer.Option(metavar="TEXT", help="Whom somebody in danger should call; without, yours to write.")
+    ] = None,
     documents: Annotated[
         list[str] | None,
         typer.Option(metavar="PATH", help="A file or folder for the knowledge base; may be repeated; or none."),
@@ -96,7 +99,8 @@ def init(
         leave("--contents: is for --dry-run; without it the files themselves can be read")
     listed = "\n".join(documents) if documents else None
     values = (
-        name, about, sensitive, language, endpoint, endpoint_model, endpoint_key_env, prompt, provider, model, url, key_env, listed,
+        name, about, sensitive, language, endpoint, endpoint_model, endpoint_key_env, prompt, provider, model, url, key_env,
+        contact, listed,
     )  # fmt: skip
     interview = Interview(dict(zip(OPTIONS, values, strict=True)), asking=sys.stdin.isatty() and not yes, defaults=yes)
     try:
@@ -118,10 +122,6 @@ def init(
         typer.echo("\ncaf: stopped; nothing was written", err=True)
         raise typer.Exit(PROBLEMS) from None
     _print_files(folder, answers, {}, "Wrote into")
-    if not answers.has_models and answers.language != "en":
-        typer.echo(
-            "\nWithout a model the judges read English alone, and what they cannot read gets the fallback message."
-        )
     imported = _import_documents(folder, answers)
     right = _passes_check(folder / CONFIG)
     if right:
@@ -224,7 +224,7 @@ def _print_next_steps(folder: Path, answers: Answers, *, imported: bool) -> None
     """Print what to do next, as lines for a shell."""
     command = _command()
     steps = {
-        f"grep -rn {MARK} .": "what is yours to write, the emergency contact first",
+        f"grep -rn {PLACEHOLDER} .": "what is yours to write, the emergency contact first",
         f"{command} serve": f"for OpenAI clients, with the model {answers.name}; to look: http://127.0.0.1:8080/console",
         f"{command} chat": "talk to it in the terminal",
         f"{command} trace list": "what happened in each turn",

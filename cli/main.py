@@ -20,7 +20,7 @@ VERBS = {
     "trace": ("cli.trace:app", "See, label and delete what happened in each turn."),
     "key": ("cli.key:app", "Make, list and revoke API keys."),
     "audit": ("cli.audit:app", "Check the audit log."),
-    "judges": ("cli.judging.app:app", "Measure, compare, tune and calibrate the judges."),
+    "judges": ("cli.judging.app:app", "Measure, compare and tune the judges."),
     "drift": ("cli.drifting.app:app", "Measure whether the filter helps."),
     "scenario": ("cli.scenario:app", "Make labelled cases for the judges."),
     "rate": ("cli.rate:app", "Have people rate the replies of a run."),

@@ -16,14 +16,15 @@ import typer
 from cli.terminal import USAGE, ConfigOption, config_path, plain_errors
 from models.errors import ModelSettingsError
 from proxy.config.config import Config, ConfigError, load_config
-from proxy.config.thresholds import ignored_thresholds
+from proxy.config.local_judges import WORTH, judged_locally
 from proxy.serving import workers as processes
 from proxy.serving.connections import limits_of
-from proxy.serving.unsafe_settings import unsafe_settings
+from proxy.serving.unsafe_settings import unsafe_settings, unwritten_contacts
 from proxy.telemetry.library_logs import redact_libraries
 from proxy.telemetry.logs import configure_logs
 from proxy.telemetry.worker_metrics import shared_folder
 from proxy.tenants.key_ring import KeyRing, open_key_ring
+from proxy.tenants.loopback import is_loopback
 from proxy.traces.backend import trace_backend, trace_detail
 
 
@@ -61,6 +62,8 @@ def serve(
         changes = {key: value for key, value in options.items() if value is not None}
         server = settings.server.model_copy(update=changes)
         settings = settings.model_copy(update={"server": server})
+        if not is_loopback(server.host) and (unwritten := unwritten_contacts(settings)):
+            raise ConfigError([f"{path}: {problem}" for problem in unwritten])
         if workers > 1 and not processes.is_worker():
             _supervise(settings, path, log_level.lower(), workers)
         else:
@@ -186,9 +189,11 @@ def _startup_lines(
     yield f"  limit     {connections:,} connections" + (" for each worker" if workers > 1 else "")
     if config.serves_console:
         yield f"  console   {address}/console"
+    if names := judged_locally(config):
+        yield f"  local     {', '.join(names)}: {WORTH}"
     for warning in unsafe_settings(config, keys):
         yield f"  not safe  {warning}"
-    for sentence in ignored_thresholds(config):
+    for sentence in config.ignored:
         yield f"  ignored   {sentence}"
     yield "Ctrl-C stops."
 

@@ -162,7 +162,7 @@ def label(
     Examples:
       caf trace label 7f3a --judge role --verdict accept --note "explains, does not treat"
       caf trace list --labelled
-      caf judges calibrate --traces
+      caf judges eval --traces
     """
     with _open_traces(file, config) as path:
         trace = read(path, turn)

@@ -20,7 +20,6 @@ In reading order:
     guard_model.py  how guard models are asked in the form they were trained on, and read
     offload.py      long texts are judged in a thread
     judge.py        one judge: a prompt file and a model, or a local observer
-    weights.py      which weights a local judge scores with: what a calibrated threshold holds for
     python_judge.py a judge that is a Python class of a user's own
     feedback.py     what the chatbot is told of a rejected reply
     reply_call.py   one call that answers for all built-in judges of a reply

@@ -66,18 +66,16 @@ class Cascade:
     def settles(self, judgement: Judgement, case: Case) -> bool:
         """Tell whether a stage ends the judging of a case, though stronger ones stand behind it.
 
-        A local judge may accept only below the threshold that it was given: what calibration shows to be safe. Advice or a number
-        that no source gives, no stage but the last accepts: a swift judge that a reply has talked round would let it pass. Nor does
-        a judge accept alone where the call that it shares flags anything: the next stage reads the whole reply.
+        A local judge accepts nothing for a stronger one. Advice or a number that no source gives, no stage but the last accepts: a
+        swift judge that a reply has talked round would let it pass. Nor does a judge accept alone where the call that it shares
+        flags anything: the next stage reads the whole reply.
         """
         if judgement.verdict == "accept":
             seen = judgement.observation
             if isinstance(seen, Screening) and (is_flagged(seen.problems) or is_delicate(judgement, case)):
                 return False
-            may_accept = judgement.stage != "local" or any(
-                isinstance(judge, LocalJudge) and judge.accept_below is not None for judge in self.stages
-            )
-            return may_accept and not (self.name in CLAIMS_JUDGES and find_unsupported(case))
+            is_local = judgement.stage == "local"
+            return not is_local and not (self.name in CLAIMS_JUDGES and find_unsupported(case))
         return judgement.verdict == "reject" and judgement.stage in self.reject_alone
 
     def settled(self, judgements: Sequence[Judgement]) -> Review:

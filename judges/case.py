@@ -49,6 +49,8 @@ class Case:
     role: str = ""
     """What the chatbot is there for, in a sentence or two."""
     topics: tuple[Topic, ...] = ()
+    emergency_kinds: frozenset[str] | None = None
+    """The kinds of emergency that count for this chatbot; None: all."""
 
     @property
     def sources(self) -> tuple[Source, ...]:

@@ -54,7 +54,7 @@ def _rule_on_assertions(claims: Claims, case: Case) -> Finding:
 
 def _is_denied(denial: Denial, case: Case) -> bool:
     """Tell whether a reply denies what a source says, by words of both that are there."""
-    texts = [source.text for source in case.sources if source.id == denial.source_id]
+    texts = [f"{source.title}\n{source.text}" for source in case.sources if source.id == denial.source_id]
     return is_near_quote(denial.quote, case.draft) and any(
         is_verbatim_quote(denial.source_quote, text) for text in texts
     )
@@ -221,7 +221,11 @@ def _verified(assertion: Assertion, source: Source | None, case: Case) -> Assert
     if assertion.support == "basic":
         holds = not named and not any(map(str.isdigit, assertion.text))
         return assertion if holds else _downgraded(assertion, 2)
-    if source is None or assertion.quote is None or not is_verbatim_quote(assertion.quote, source.text):
+    if (
+        source is None
+        or assertion.quote is None
+        or not is_verbatim_quote(assertion.quote, f"{source.title}\n{source.text}")
+    ):
         return _downgraded(assertion, 2)
     if source.is_document and not numbers_hold(assertion.text, case):
         return _downgraded(assertion, 3)

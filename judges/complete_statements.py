@@ -18,13 +18,12 @@ class Statements:
     verify: str
 
 
-def complete_statements(reply: str, statements: Statements, sent_chars: int = 0) -> str | None:
+def complete_statements(reply: str, statements: Statements) -> str | None:
     """Return the reply with the statements that it lacks as its last paragraph.
 
     Args:
         reply: The text of the reply.
         statements: The statements in the language of the user.
-        sent_chars: Characters at the beginning of the reply that the user has seen. They stay as they are.
 
     Returns:
         The completed reply. None if the reply holds the statement already, is JSON or code, or ends within a code block.
@@ -37,6 +36,5 @@ def complete_statements(reply: str, statements: Statements, sent_chars: int = 0)
     has_verify = statements.verify in reply or any(verifies(one) == "clear" for one in plain_sentences)
     has_admission = not has_verify and any(admits(one) == "clear" for one in plain_sentences)
     added = ([] if has_admission else [statements.not_from_sources]) + ([] if has_verify else [statements.verify])
-    body = reply[: max(len(reply.rstrip()), sent_chars)]
     line = "\r\n" if "\r\n" in reply else "\n"
-    return body + line * max(0, 2 - body[len(body.rstrip()) :].count("\n")) + " ".join(added)
+    return reply.rstrip() + 2 * line + " ".join(added)

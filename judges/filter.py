@@ -101,19 +101,6 @@ class Filter:
         order = [cascade.name for cascade in self.on_reply]
         return replace(review, decisive=sorted(review.decisive, key=lambda judgement: order.index(judgement.judge)))
 
-    def accepts_locally(self, case: Case, modes: frozenset[Mode]) -> bool:
-        """Tell whether the local judges alone accept a reply, so that `review` would ask no model."""
-        first = [c for c in self.on_reply if c.modes & modes]
-        review = _accept_locally(first, case)
-        if review is None or not first:
-            return False
-        if "default" in modes or not self._may_improvise(review, case):
-            return True
-        return (
-            _accept_locally([c for c in self.on_reply if "default" in c.modes and not c.modes & modes], case)
-            is not None
-        )
-
     async def _run(self, cascades: Sequence[Cascade], case: Case, ledger: Ledger, strongest: bool) -> Review:
         review = await offload.run_in_thread_if_long(case, _judge_locally, [c for c in cascades if c.local_only], case)
         if asking := [c for c in cascades if not c.local_only]:
@@ -176,20 +163,6 @@ class Filter:
 
 def _judge_locally(cascades: Sequence[Cascade], case: Case) -> Review:
     return sum([cascade.run_now(case) for cascade in cascades], Review())
-
-
-def _accept_locally(cascades: Sequence[Cascade], case: Case) -> Review | None:
-    """Return the review of the local judges if each of them accepts and needs no further stage; else None."""
-    review = Review()
-    for cascade in cascades:
-        if not isinstance(cascade.stages[0], LocalJudge):
-            return None
-        review += (local_review := cascade.run_now(case))
-        if local_review.verdict != "accept" or not (
-            cascade.local_only or cascade.settles(local_review.judgements[0], case)
-        ):
-            return None
-    return review
 
 
 _DEFAULT_MODE: frozenset[Mode] = frozenset({"default"})

@@ -16,7 +16,7 @@ import structlog
 from judges import guard_model, offload
 from judges.case import Case
 from judges.guard_model import Guard
-from judges.observation import OBSERVATIONS, Observation, Unreadable
+from judges.observation import OBSERVATIONS, Crisis, Observation, Unreadable
 from judges.prompt import Prompt
 from judges.rules import rule_on, unreadable_rule
 from judges.verdict import Exchange, Finding, Judgement, Stage
@@ -94,8 +94,6 @@ class LocalJudge:
     """A judge without a model: rules over the words of the reply."""
 
     name: str
-    accept_below: float | None = None
-    """Score below which, and only below which, it accepts; None: the rules decide."""
 
     @property
     def stage(self) -> Stage:
@@ -111,7 +109,8 @@ class LocalJudge:
         part = readable_part(case)
         try:
             observation, score = OBSERVERS[self.name](part)
-            finding = self._apply_threshold(rule_on(observation, part), score)
+            observation = _heeded(observation, part)
+            finding = _doubt_danger(rule_on(observation, part), score)
             is_shortened = part is not case and (part.user_message, part.draft) != (case.user_message, case.draft)
             if not is_shortened or finding.verdict != "accept":
                 ms = elapsed_ms(started)
@@ -128,34 +127,15 @@ class LocalJudge:
             reason = f"crashed: {type(error).__name__}"
         return Judgement(self.name, "local", "unjudged", unreadable_rule(self.name), reason, elapsed_ms(started))
 
-    def _apply_threshold(self, finding: Finding, score: float) -> Finding:
-        """Let the threshold decide between accept and not; how bad it is otherwise, the rules say.
 
-        No threshold silences an emergency that was seen, or a sensitive topic that was improvised on. A sign of danger that the
-        local judge is not sure of is a concern, which is a warning.
-        """
-        if finding.rule == "emergency" and finding.verdict == "reject" and score < EMERGENCY_SCORE:
-            return replace(finding, verdict="warn")
-        if self.accept_below is None or finding.verdict == "unjudged":
-            return finding
-        if finding.verdict == "reject" and finding.rule in ("emergency", "sensitive_topic"):
-            return finding
-        if score < self.accept_below:
-            return Finding("accept")
-        if finding.verdict != "accept":
-            return finding
-        return Finding("warn", RULE_BY_JUDGE[self.name], f"score {score:.2f} is not below {self.accept_below:g}")
+def _doubt_danger(finding: Finding, score: float) -> Finding:
+    """Return a sign of danger that the local judge is not sure of as a warning: a concern."""
+    is_doubtful = finding.rule == "emergency" and finding.verdict == "reject" and score < EMERGENCY_SCORE
+    return replace(finding, verdict="warn") if is_doubtful else finding
 
 
 EMERGENCY_SCORE = 0.5
 """Score from which a sign of danger is an emergency."""
-RULE_BY_JUDGE = {
-    "source_fidelity": "unsupported_claims",
-    "transparency": "missing_transparency",
-    "role": "role",
-    "emergency": "emergency",
-}
-"""The rule that a local judge names when only its score is too high."""
 
 MAX_CHARS = 100_000
 """Characters of a message or a reply that local judges read, once it is normalised."""
@@ -209,7 +189,15 @@ OBSERVERS = {
 """The local versions of the built-in judges."""
 
 
+def _heeded(observation: Observation, case: Case) -> Observation:
+    """Return signs of emergency without the kinds that do not count for this chatbot; other observations as they are."""
+    if case.emergency_kinds is None or not isinstance(observation, Crisis):
+        return observation
+    return Crisis(signs=[sign for sign in observation.signs if sign.kind in case.emergency_kinds])
+
+
 def _rule(blank: Judgement, observation: Observation, case: Case) -> Judgement:
+    observation = _heeded(observation, case)
     finding = rule_on(observation, case)
     return replace(blank, verdict=finding.verdict, rule=finding.rule, reason=finding.reason, observation=observation)
 

@@ -54,9 +54,9 @@ def is_english(text: str) -> bool:
     return next(iter(rank_languages(text, 4))) == "en"
 
 
-def foreign_languages(text: str) -> list[str]:
-    """Return the one or two languages, not English, that a text is surely in; none if it may be English, or is in no language."""
-    foreign = {code: share for code, share in islice(rank_languages(text, 4).items(), 2) if code != "en"}
+def foreign_languages(text: str, expected: str = "en") -> list[str]:
+    """Return the one or two other languages that a text is surely in; none if it may be in the expected one, or in none."""
+    foreign = {code: share for code, share in islice(rank_languages(text, 4).items(), 2) if code != expected}
     return [*foreign] if sum(foreign.values()) > FOREIGN_PROBABILITY else []
 
 

@@ -68,7 +68,6 @@ class Panel:
             if not due.keys() & (called.keys() | self.judgements.keys()):
                 continue  # of those that answer as well, none is asked for its own sake
             new_judgements = await self._ask(due, stage, called)
-            due |= {name: called[name] for name in new_judgements if name not in due}
             if waiting.keys() <= due.keys() and (completed := await self._completed()) is not None:
                 break
             going_on = await offload.run_in_thread_if_long(self.case, self._going_on, due, stage, new_judgements)
@@ -95,13 +94,7 @@ class Panel:
         judge = next(iter(due.values())).stage(stage)
         assert isinstance(judge, SharedJudge)
         self.called_judges |= due.keys()
-        # What a local stage has accepted is answered for in the same call: flagged there, it is not settled after all.
-        settled = [
-            name
-            for name, c in called.items()
-            if name not in due and name in self.judgements and _is_due(c, stage, False)
-        ]
-        answers = await judge.call.judge(self.case, [*due, *settled], self.ledger)
+        answers = await judge.call.judge(self.case, [*due], self.ledger)
         beyond = await offload.run_in_thread_if_long(self.case, _go_beyond, answers.values(), self.case)
         names = due.keys() if beyond else due.keys() & (called.keys() | self.judgements.keys())
         answers = {name: j for name, j in answers.items() if name in names or j.verdict != "accept"}

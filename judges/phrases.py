@@ -258,6 +258,14 @@ def strongest_of(strengths: Iterable[Strength]) -> Strength:
     return max(strengths, key=order.index, default="no")
 
 
+def affirms(lowered: str) -> bool:
+    """Tell whether a sentence begins with a yes or a no."""
+    return _AFFIRMS.match(lowered) is not None
+
+
+_AFFIRMS = re.compile(r"\W*(?:yes|no|absolutely|definitely|certainly|of course|sure|yep|yeah|nope|correct|exactly)\b")
+
+
 def refuses(lowered: str) -> bool:
     """Tell whether a sentence says what the speaker cannot do or is not."""
     return _REFUSES.search(_LEAD.sub("", lowered)) is not None

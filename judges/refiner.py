@@ -30,18 +30,13 @@ class RejectedDraft:
     """The sources the rewritten reply may cite."""
     options: dict[str, Any]
     """Fields of the client's request that a rewrite must honour, such as `response_format`."""
-    sent_text: str = ""
-    """The beginning of the reply, which the user has already received; the rewrite continues it."""
 
 
 class Refiner(Protocol):
     """Rewrites rejected drafts."""
 
     async def refine(self, rejected: RejectedDraft, ledger: Ledger) -> str | None:
-        """Return the new reply with its citation command, or None where there is no way to write one.
-
-        With `sent_text`, return what follows it.
-        """
+        """Return the new reply with its citation command, or None where there is no way to write one."""
 
 
 class LocalRefiner:
@@ -54,7 +49,7 @@ class LocalRefiner:
             return None  # sentences cannot be taken out of a JSON document
         unwanted_texts = [quote for judgement in rejected.objections for quote in _role_quotes(judgement.observation)]
         text, source_ids = await offload.run_in_thread_if_long(
-            rejected.case, refine.refine, readable_part(rejected.case), unwanted_texts, rejected.sent_text
+            rejected.case, refine.refine, readable_part(rejected.case), unwanted_texts
         )
         return f"{cite_command(source_ids or ('not_in_sources',))}\n{text}"
 
@@ -66,15 +61,12 @@ class ModelRefiner:
     models: Models
     alias: str
     prompt: str
-    continuation_prompt: str
-    """Added to the prompt when a part of the reply was already sent."""
 
     async def refine(self, rejected: RejectedDraft, ledger: Ledger) -> str | None:
         """Raises: ModelError."""
-        prompt = f"{self.prompt}\n\n{self.continuation_prompt}" if rejected.sent_text else self.prompt
         body = {
             **rejected.options,
-            "messages": [{"role": "system", "content": prompt}, {"role": "user", "content": _task(rejected)}],
+            "messages": [{"role": "system", "content": self.prompt}, {"role": "user", "content": _task(rejected)}],
         }
         answer = await self.models.complete(self.alias, body, step="refine", ledger=ledger)
         content = answer["choices"][0]["message"].get("content")
@@ -87,11 +79,8 @@ def open_refiner(setting: str | None, models: Models) -> Refiner | None:
         return None
     if setting == "local":
         return LocalRefiner()
-    prompt, continuation_prompt = (
-        files("judges.prompts").joinpath(name).read_text(encoding="utf-8").strip()
-        for name in ("refiner.md", "refiner_going_on.md")
-    )
-    return ModelRefiner(models, setting, prompt, continuation_prompt)
+    prompt = files("judges.prompts").joinpath("refiner.md").read_text(encoding="utf-8").strip()
+    return ModelRefiner(models, setting, prompt)
 
 
 def _role_quotes(observation: BaseModel | None) -> list[str]:
@@ -114,6 +103,4 @@ def _task(rejected: RejectedDraft) -> str:
             {"rule": RULES[j.rule].message if j.rule else "", "found": j.reason} for j in rejected.objections
         ],
     }
-    if rejected.sent_text:
-        data["already_sent"] = rejected.sent_text
     return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()

@@ -30,7 +30,6 @@ ALSO = {
     "judges/training": {"scenarios"},
     "scoring/experiments": {"assistants", "proxy"},
     "judges/evaluation/configured_judges.py": {"assistants", "proxy"},
-    "judges/evaluation/team_calibration.py": {"proxy"},
     "judges/evaluation/traced_turn.py": {"proxy"},
 }
 """create_app registers the embedded chatbot; judges are measured on scenarios, and learn from them. What measures judges and

@@ -66,7 +66,7 @@ OTHERS = {
     # What CAF alone writes, and no person.
     "judges/evaluation/proposer.py": "a case as JSON",
     "judges/local/classifier.py": "weights of the package",
-    "judges/local/support.py": "weights of the package",
+    "judges/local/claims.py": "words of the package",
     "proxy/api/responses/store.py": "kept responses",
     "proxy/audit/chain.py": "the audit log, whose hashes cover each line",
     "proxy/audit/folder.py": "the audit log, whose hashes cover each line",
@@ -80,7 +80,6 @@ OTHERS = {
     "cli/starter/files.py": "a value that is about to be written",
     "scenarios/exchange.py": "lines that it wrote itself",
     # Marks of a text, or a second look at what has been read without duplicates.
-    "proxy/config/threshold_writer.py": "marks in a configuration that was loaded",
     "judges/evaluation/journal.py": "after refuse_duplicates",
     "proxy/tenants/keys.py": "after refuse_duplicates",
     "scoring/folder.py": "after refuse_duplicates, and a copy of a manifest",

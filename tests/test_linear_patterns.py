@@ -53,7 +53,6 @@ PRODUCERS: Mapping[str, Callable[[Any], object]] = {
     ],
     "judges/local/role.py": lambda module: module._load_phrases.__wrapped__(),
     "judges/topics.py": lambda module: [module._terms.__wrapped__(Topic(name)) for name in module.BUILT_IN],
-    "judges/training/inversions.py": lambda module: list(module.inversions("They raise it on Monday.")),
     "knowledge_base/building/sections.py": lambda module: module.split_text("a " * 5_000 + "a" * 5_000, 100),
     "assistants/hippocrates/query.py": lambda module: module._take_countries("in Spain", ["Spain", "United Kingdom"]),
     "scenarios/exchange.py": lambda module: module.parse_labels("supported=accept"),

@@ -3,10 +3,10 @@
 import typer
 
 from cli.extras import LabCommand
-from cli.judging import calibrate, compare, evaluate, tune
+from cli.judging import compare, evaluate, tune
 
 app = typer.Typer(
-    help="""Measure, compare, tune and calibrate the judges.
+    help="""Measure, compare and tune the judges.
 
     On labelled scenarios, or on rows of your own.
 
@@ -16,7 +16,6 @@ app = typer.Typer(
       caf judges eval --stage local --split holdout
       caf judges compare chief new-prompt.md --judge role
       caf judges tune role --rounds 4 --budget 5
-      caf judges calibrate --recall 0.97 --write
     """,
     no_args_is_help=True,
     rich_markup_mode=None,
@@ -24,4 +23,3 @@ app = typer.Typer(
 app.command("eval", cls=LabCommand)(evaluate.evaluate)
 app.command("compare", cls=LabCommand)(compare.compare)
 app.command("tune", cls=LabCommand)(tune.tune)
-app.command("calibrate", cls=LabCommand)(calibrate.calibrate)

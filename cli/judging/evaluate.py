@@ -36,6 +36,9 @@ def evaluate(
     family: options.FamilyOption = None,
     limit: options.LimitOption = None,
     data: options.DataOption = None,
+    traces: Annotated[
+        bool, typer.Option("--traces", help="Take the turns labelled with `caf trace label`; with --data those too.")
+    ] = False,
     as_json: options.JsonOption = False,
     html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page to look at.")] = None,
     out: Annotated[
@@ -72,6 +75,7 @@ def evaluate(
       caf judges eval --stage local --split holdout
       caf judges eval --judge source_fidelity --stage chief --model gpt --repeats 3 --budget 2
       caf judges eval --judge source_fidelity --stage local --data rows.jsonl --json
+      caf judges eval --traces
       caf judges eval --fail-under recall=0.95 --fail-under specificity=0.9
 
     \b
@@ -95,7 +99,8 @@ def evaluate(
     async def main() -> "tuple[dict[str, Measurement], list[Answer], str | None]":
         memory = None if fresh else answers
         async with open_judges(path, chatbot, budget=budget, answers=memory, notify=print_hint) as configured:
-            cases = configured.cases(choice, unlabelled=bool(data))
+            turns = configured.labelled_turns(choice) if traces else []
+            cases = [*turns, *([] if turns and not data else configured.cases(choice, unlabelled=bool(data)))]
             subjects = {name: configured.subject(spec, name) for name in dict.fromkeys(case.judge for case in cases)}
             looks = configured.count_holdout_use(cases, choice.data, options.uses_beside(answers))
             saved = None if out is None else SavedEvaluation(out, {**about, "chatbot": configured.blueprint.name})
@@ -112,8 +117,8 @@ def evaluate(
         spec = Spec(prompt=prompt, alias=model) if prompt else parse_spec(stage + (f"@{model}" if model else ""))
         about = {
             "subject": str(spec),
-            "split": split or ("all" if data else "dev"),
-            "data": [str(path) for path in data or []],
+            "split": split or ("all" if data or traces else "dev"),
+            "data": [*map(str, data or []), *(["labelled turns"] if traces else [])],
         }
         choice = Choice(data or [], resolve_judges(judge, [spec]), split, tag or [], family or [], limit)
         measured, judged_answers, looks = asyncio.run(main())

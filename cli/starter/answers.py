@@ -34,6 +34,8 @@ class Answers:
     prompt: str | None = None
     """The text of its own prompt."""
     documents: tuple[Path, ...] = ()
+    contact: str | None = None
+    """Whom somebody in danger should call; None: the operator has yet to write it."""
 
     @property
     def name(self) -> str:
@@ -90,6 +92,14 @@ def read_sentence(text: str) -> str:
     if len(sentence) > 500:
         raise AnswerError(f"has {len(sentence)} characters; give at most 500, and the rest in role.md")
     return sentence if sentence.endswith((".", "!", "?", "。")) else f"{sentence}."
+
+
+def read_contact(text: str) -> str:
+    """Return whom somebody in danger should call; empty: that is not said yet."""
+    contact = one_line(text)
+    if len(contact) > 500:
+        raise AnswerError(f"has {len(contact)} characters; give at most 500")
+    return "" if contact.lower() in ("", NONE) else contact
 
 
 def read_topics(text: str) -> tuple[str, ...]:

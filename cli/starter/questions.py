@@ -14,7 +14,7 @@ from cli.terminal import leave, printable
 
 OPTIONS = (
     "--name", "--about", "--sensitive", "--language", "--endpoint", "--endpoint-model", "--endpoint-key-env", "--prompt",
-    "--provider", "--model", "--url", "--key-env", "--documents",
+    "--provider", "--model", "--url", "--key-env", "--contact", "--documents",
 )  # fmt: skip
 """Each answers a question."""
 
@@ -125,6 +125,14 @@ def ask_all(interview: Interview, folder: Path) -> Answers:
             optional=True,
         )
     judging = _ask_model(interview, wrapped=endpoint is not None)
+    contact = interview.answer(
+        "--contact",
+        "Whom should somebody in danger call? A sentence with a telephone number, as users will read it.\n"
+        f"Emergency contact; or {NONE}, and it is yours to write into config.yaml",
+        read.read_contact,
+        default=NONE,
+        optional=True,
+    )
     documents = interview.answer(
         "--documents",
         f"Documents for its knowledge base (markdown, HTML, PDF, docx).\nA file or folder; or {NONE}",
@@ -134,7 +142,8 @@ def ask_all(interview: Interview, folder: Path) -> Answers:
     )
     interview.leave_if_missing()
     return Answers(
-        title or "", about or "", topics or (), language or "en", cast(ModelPlace, judging), endpoint, prompt, documents or ()
+        title or "", about or "", topics or (), language or "en", cast(ModelPlace, judging), endpoint, prompt, documents or (),
+        contact or None,
     )  # fmt: skip
 
 

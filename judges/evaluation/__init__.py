@@ -1,4 +1,4 @@
-"""How good the judges are: measured, compared, tuned and calibrated on labelled cases. Not needed to serve.
+"""How good the judges are: measured, compared and tuned on labelled cases. Not needed to serve.
 
 In reading order:
 
@@ -23,8 +23,5 @@ In reading order:
     journal.py            the folder of a run, from which it can go on
     prompt_target.py      where a better wording is written, and how it is configured
     holdout.py            how often a holdout has been used
-    calibrate.py          thresholds for the local judges from labelled cases; calibration_page.py shows them
-    traffic.py            what reaches each stage with them, and what a turn takes
-    team_calibration.py   the judges of a chatbot calibrated together, and which thresholds may be written
     errors.py             what keeps judges from being measured
 """

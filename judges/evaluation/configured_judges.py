@@ -14,6 +14,7 @@ from judges.evaluation.holdout import count_use, say_uses
 from judges.evaluation.judge_names import known_judges, unknown_names
 from judges.evaluation.labelled import LabelledCase, ScenarioDefaults, label_cases
 from judges.evaluation.subject import Spec, Subject, open_subject
+from judges.evaluation.traced_turn import labelled_turns
 from judges.prompt import SHARED, PromptError, load_prompt
 from judges.verdict import Stage
 from models.answer_cache import AnswerCache, CachingEngine
@@ -23,6 +24,7 @@ from models.engine import Engine
 from models.openai_engine import make_session
 from proxy.config.blueprint import Blueprint, JudgePlan, assemble
 from proxy.config.config import Config, load_config
+from proxy.traces.backend import trace_backend
 from scenarios.scenario_files import FamilyFile, load_all
 
 
@@ -107,6 +109,22 @@ class ConfiguredJudges:
                 f"the shipped scenarios belong to another {' and '.join(differences)} than {self.blueprint.name} has, and are "
                 "measured with theirs; to measure on scenarios of your own, give --data FILE|FOLDER"
             )
+        return cases
+
+    def labelled_turns(self, choice: Choice) -> list[LabelledCase]:
+        """Read the turns that people have labelled for the chosen judges.
+
+        Raises:
+            EvaluationError: There is none.
+            TraceError: The traces are not there or not readable.
+        """
+        families, left_out = labelled_turns(trace_backend(self.config.privacy), self.blueprint)
+        cases = label_cases(families, self.chosen_judges(choice), self.scenario_defaults)
+        if not cases:
+            name = self.blueprint.name
+            raise EvaluationError(*left_out, f"no turn of {name} is labelled for these judges; see `caf trace label`")
+        for problem in left_out:
+            self.notify(f"left out: {problem}")
         return cases
 
     def holdout(self, data: list[Path], judges: list[str]) -> list[LabelledCase]:

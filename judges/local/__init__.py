@@ -1,14 +1,12 @@
-"""Judges and a refiner without a model: words, phrases and a few weights, about a millisecond for all of them together.
+"""Judges and a refiner without a model: they compare words, in a few milliseconds for all of them together.
 
 They know no subject. README.md says how far to trust them. Nothing outside imports them but `judges.judge` and
 `judges.refiner`, when a local stage or the local refiner is first asked.
 
 Reading order:
 
-    language.py          is a text English, and plain enough to be read at all
-    words.py             the words of a sentence: what each weighs
-    support.py           how far the cited sources carry a sentence: containment, and what turns a source round
-    claims.py            the form for source_fidelity and transparency, filled in from these
+    language.py          is a text in the language that is expected, and plain enough to be read at all
+    claims.py            the form for source_fidelity and transparency, by one rule; negators.yaml: its words of polarity
     refine.py            a rejected reply, cut down to what its sources support
     role.py              which parts the reply plays that the chatbot does not have: phrases
     spelling.py          the words of a text typed in haste or distress

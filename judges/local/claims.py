@@ -1,143 +1,180 @@
-"""What a reply asserts, how far its sources carry it, and how it speaks of where it comes from."""
+"""The local judge of claims, one rule without learned weights: does what a reply asserts stand in its sources?
+
+A sentence is unsupported if its sources lack too much of its content (stems, weighed by inverse document frequency over their
+sentences), a number or a name of it, or if it nearly repeats a sentence of theirs with another number or the polarity turned
+round (negators.yaml). What asserts nothing is told by phrases in English (judges/phrases.py). README.md has the figures.
+"""
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from functools import lru_cache
+from collections import defaultdict
+from dataclasses import replace
+from functools import cache, lru_cache
+from importlib.resources import files
+from math import log
+from typing import NamedTuple
+
+import yaml
+from rapidfuzz.distance import LCSseq
 
 from judges import phrases
 from judges.case import Case
-from judges.local import language
-from judges.local.support import Support, best_passage, index_source, measure_support, support_features
-from judges.local.words import Words, read_words
+from judges.local.language import SNOWBALL, check_readable, language_of
+from judges.number_words import NUMBER_WORDS, spelled
+from judges.numbers import numbers_hold, values_in
 from judges.observation import Assertion, Claims
 from judges.plain_text import plain
 from judges.sentences import Sentence, normalise, sentences
 from judges.topics import topic_of
+from knowledge_base.bm25 import stems
 from knowledge_base.library import Source
 
-UNSUPPORTED_DOUBT = 0.5
-"""Doubt from which a sentence is not supported."""
-STATED_COVER = 0.8
-"""Share of a supported sentence's content that a passage has, from which on it states the sentence."""
-_RESTATED_COVER = 0.6
-"""Share of a sentence's content that a passage has, from which on it restates the passage, whatever it is phrased like."""
-_FIRST_PERSON = frozenset("i my i'm".split())
-"""Words of a chatbot that speaks of itself, which no source does."""
-_MAX_SHORT_WORDS = 2
-"""Words with content up to which a sentence that points ("stop it") speaks of what the user spoke of."""
-_PRONOUNS = frozenset("it that this these those them both either so one they".split())
-_AFFIRMS = re.compile(
-    r"\W*(?:yes|no|absolutely|definitely|certainly|of course|sure|yep|yeah|nope|correct|exactly)\b", re.I
-)
+MAX_LACKING, PRIOR_WORDS = 0.35, 2
+"""Share of its content that the sources lack, from which a sentence is unsupported. Each is weighed as if it had so many rare
+words more, which the sources have: one strange word in a short sentence says little."""
+STATED, NEAREST = 0.8, 3
+"""Share of its content that a passage has which states a sentence; passages with most of it, whose polarity is compared."""
+MIN_COPIED, MAX_WORDS = 0.65, 400
+"""Share of a sentence's words, in order, from which it nearly repeats another; longer sentences are not compared."""
+_NAME = re.compile(r"(?<=[a-z0-9,;:'\")] )[A-Z][a-zA-Z]+")
+_WORD = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?")
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedSentence:
-    """A sentence of the reply."""
+class JudgedSentence(NamedTuple):
+    """A sentence of the reply, what it asserts, and the share of that which the sources lack; 1 for a wrong detail or polarity."""
 
     sentence: Sentence
-    lowered: str
-    assertion: Assertion | None
-    """What it asserts, if anything."""
-    strength: float
-    """How surely that is unsupported, 0 to 1."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReplyReading:
-    """A reply as the local claims judges and the local refiner read it."""
-
-    sentences: tuple[JudgedSentence, ...]
-    claims: Claims
+    assertion: Assertion | None = None
+    lacking: float = 0.0
 
 
 def observe(case: Case) -> tuple[Claims, float]:
-    """Fill in the form for a reply, and say how surely it asserts what its cited sources do not support.
+    """Fill in the form for a reply; the score is the largest share that one of its sentences lacks, 0 to 1.
 
     Raises:
-        Unreadable: The reply is not in English, or hides its words.
+        Unreadable: The reply hides its words, or is in another language than its sources.
     """
-    reading = read_reply(case)
-    return reading.claims, max([one.strength for one in reading.sentences], default=0.0)
+    judged = read_reply(case)
+    lowered = [one.sentence.text.lower() for one in judged]
+    taken_back = any(map(phrases.takes_back, lowered))
+    claims = Claims(
+        assertions=[one.assertion for one in judged if one.assertion is not None],
+        admits_not_from_sources="no" if taken_back else phrases.strongest_of(map(phrases.admits, lowered)),
+        asks_to_verify="no" if taken_back else phrases.strongest_of(map(phrases.verifies, lowered)),
+    )
+    return claims, max([one.lacking for one in judged], default=0.0)
 
 
 @lru_cache(maxsize=16)
-def read_reply(case: Case) -> ReplyReading:
-    """Read the reply of a case. Cached, since two judges and the refiner read the same case."""
-    language.check_english(case.draft)
-    draft = normalise(case.draft)
-    judged_sentences = tuple(_judge_sentences(case, list(sentences(draft))))
-    statements = [one.lowered for one in judged_sentences]
-    is_taken_back = any(map(phrases.takes_back, statements))
-    claims = Claims(
-        assertions=[one.assertion for one in judged_sentences if one.assertion is not None],
-        admits_not_from_sources="no" if is_taken_back else phrases.strongest_of(map(phrases.admits, statements)),
-        asks_to_verify="no" if is_taken_back else phrases.strongest_of(map(phrases.verifies, statements)),
+def read_reply(case: Case) -> tuple[JudgedSentence, ...]:
+    """Judge the sentences of a reply. Cached: two judges and the refiner read the same case. Raises: Unreadable."""
+    sources = _read_sources(_supporting(case))
+    check_readable(case.draft, sources.language)
+    parts = [*sentences(normalise(case.draft))]
+    asserting = [bool(sources.stems(one.text)) and not phrases.asserts_nothing(one.text.lower()) for one in parts]
+    said = [one.text for one in parts]
+    if parts and not any(asserting) and case.user_message.rstrip().endswith("?") and phrases.affirms(said[0].lower()):
+        asserting[0], said[0] = True, normalise(case.user_message)  # a mere "yes" asserts what the user asked
+    return tuple(
+        _judge_sentence(one, text, case, sources) if asserts else JudgedSentence(one)
+        for one, text, asserts in zip(parts, said, asserting, strict=True)
     )
-    return ReplyReading(judged_sentences, claims)
 
 
-def _supporting(case: Case) -> list[Source]:
+def _supporting(case: Case) -> tuple[Source, ...]:
     """Return the sources that words are compared with. On a sensitive topic: those cited, unless only the reply's words have found
     them. "It cures schizophrenia" would find "No diet is known to cure schizophrenia"."""
     if topic_of(plain(f"{case.draft}\n{case.user_message}"), case.topics) is None:
-        return [*case.supporting]
-    return [one for one in case.cited if one.id not in case.by_own_words]
+        return case.supporting
+    return tuple(one for one in case.cited if one.id not in case.by_own_words)
 
 
-def asserting_sentence_features(case: Case) -> Iterator[dict[str, float]]:
-    """Yield the features of each sentence that asserts something, for training."""
-    question_stems = frozenset([word.stem for word in read_words(normalise(case.user_message).lower()).words])
-    cited = [index_source(source) for source in case.supporting]
-    for sentence in sentences(normalise(case.draft)):
-        words = read_words(sentence.text.lower())
-        passage = best_passage(words, cited)
-        features = support_features(sentence.text, words, cited, passage, question_stems)
-        if not _asserts_nothing(sentence.text.lower(), words, 1 - features["beside"]):
-            yield features
+class _Sources:
+    """Sources, prepared for looking sentences up in them. Titles and headings are sentences like others."""
+
+    def __init__(self, sources: tuple[Source, ...]) -> None:
+        texts = {source.id: normalise(f"{source.title}\n{source.text}") for source in sources}
+        self.language = language_of("\n".join(texts.values()))
+        self.passages = [(source_id, one.text) for source_id, text in texts.items() for one in sentences(text)]
+        self.passages_with: defaultdict[str, list[int]] = defaultdict(list)
+        for number, (_, text) in enumerate(self.passages):
+            for stem in dict.fromkeys(self.stems(text)):
+                self.passages_with[stem].append(number)
+
+    def stems(self, text: str) -> list[str]:
+        return stems(text, SNOWBALL[self.language])
+
+    def weigh(self, text: str) -> dict[str, float]:
+        """Return the weight of each stem of a text but for figures: ln(1 + n / (n with it + 0.5)) of the n passages."""
+        counts = {stem: len(self.passages_with.get(stem, ())) for stem in self.stems(text) if not stem[0].isdigit()}
+        return {stem: log(1 + len(self.passages) / (count + 0.5)) for stem, count in counts.items()}
 
 
-def _judge_sentences(case: Case, parts: list[Sentence]) -> Iterable[JudgedSentence]:
-    """Yield each sentence with what it asserts."""
-    question = normalise(case.user_message)
-    question_words = read_words(question.lower())
-    question_stems = frozenset([word.stem for word in question_words.words])
-    question_topic = topic_of(plain(question), case.topics)
-    cited = [index_source(source) for source in _supporting(case)]
-    silent = True
-    for sentence in parts:
-        lowered = sentence.text.lower()
-        words = read_words(lowered)
-        support = measure_support(sentence.text, words, cited, question_stems)
-        if not _asserts_nothing(lowered, words, support.cover):
-            silent = False
-            topic = topic_of(plain(sentence.text), case.topics)
-            if topic is None and len(words.content) <= _MAX_SHORT_WORDS and not _PRONOUNS.isdisjoint(words.texts):
-                topic = question_topic
-            yield _judge_sentence(sentence, support, topic)
-        elif silent and sentence is parts[-1] and question.rstrip().endswith("?") and _AFFIRMS.match(parts[0].text):
-            # A mere "yes" asserts what the user asked.
-            support = measure_support(question, question_words, cited, frozenset())
-            yield _judge_sentence(sentence, support, question_topic)
-        else:
-            yield JudgedSentence(sentence, lowered, None, 0.0)
+_read_sources = lru_cache(maxsize=64)(_Sources)
 
 
-def _asserts_nothing(lowered: str, words: Words, cover: float) -> bool:
-    if not words.content:
-        return True
-    if cover < _RESTATED_COVER or not _FIRST_PERSON.isdisjoint(words.texts):
-        return phrases.asserts_nothing(lowered)
-    return False
+def _judge_sentence(sentence: Sentence, text: str, case: Case, sources: _Sources) -> JudgedSentence:
+    """Judge a sentence by what it says, which is its text or the question that it affirms."""
+    weights = sources.weigh(text)
+    shared: defaultdict[int, float] = defaultdict(float)
+    for stem, weight in weights.items():
+        for number in sources.passages_with.get(stem, ()):
+            shared[number] += weight
+    nearest = [sources.passages[number] for number in sorted(shared, key=lambda one: -shared[one])[:NEAREST]]
+    near = [passage for _, passage in nearest]
+    lacking = sum(weight for stem, weight in weights.items() if stem not in sources.passages_with)
+    lacking /= sum(weights.values()) + PRIOR_WORDS * log(1 + 2 * len(sources.passages)) or 1.0
+    names = _NAME.findall(text) if sources.language != "de" else ()  # German writes every noun like a name
+    if (
+        any(stem not in sources.passages_with for name in names for stem in sources.stems(name))
+        or _lacks_number(text, "\n".join(sources.passages[number][1] for number in shared), case)
+        or (text not in near and any(contradicts(text, passage, sources.language) for passage in near))
+    ):
+        lacking = 1.0
+    topic = topic_of(plain(text), case.topics)
+    if topic is None and len(weights) <= 2:  # "stop it" is about what the user spoke of
+        topic = topic_of(plain(case.user_message), case.topics)
+    form = {"text": sentence.text, "support": "unsupported", "source_id": None, "quote": None, "topic": topic}
+    if nearest and lacking < MAX_LACKING:
+        kind = "stated" if max(shared.values()) >= STATED * sum(weights.values()) else "implied"
+        form |= {"support": kind, "source_id": nearest[0][0], "quote": nearest[0][1]}
+    return JudgedSentence(sentence, Assertion.model_validate(form), lacking)
 
 
-def _judge_sentence(sentence: Sentence, support: Support, topic: str | None) -> JudgedSentence:
-    source_id = quote = None
-    if support.doubt < UNSUPPORTED_DOUBT:
-        kind = "stated" if support.cover >= STATED_COVER else "implied"
-        source_id, quote = support.passage.source_id, support.passage.quote
-    else:  # what is basic and uncontroversial, words do not tell
-        kind = "unsupported"
-    form = {"text": sentence.text, "support": kind, "source_id": source_id, "quote": quote, "topic": topic}
-    return JudgedSentence(sentence, sentence.text.lower(), Assertion.model_validate(form), support.doubt)
+def _lacks_number(text: str, passages: str, case: Case) -> bool:
+    """Tell whether a sentence has a number that neither the passages which share a word with it nor the user name."""
+    known = values_in(f"{passages}\n{case.user_message}")
+    numerals = (value for words in NUMBER_WORDS.finditer(text) for value in spelled(words[0]))
+    near = replace(case, cited=(Source("", "", "", passages),), uncited=())
+    return any(value > 1 and value not in known for value in numerals) or not numbers_hold(text, near)
+
+
+@cache
+def _load_polarity() -> dict[str, tuple[frozenset[str], list[tuple[str, str]]]]:
+    """Load, by language, the words that deny and the pairs of opposites, each in both orders."""
+    data = yaml.safe_load(files("judges.local").joinpath("negators.yaml").read_text(encoding="utf-8"))
+    both = {
+        code: [*map(tuple, one["opposites"]), *(tuple(pair[::-1]) for pair in one["opposites"])]
+        for code, one in data.items()
+    }
+    return {code: (frozenset(one["negators"]), both[code]) for code, one in data.items()}
+
+
+def contradicts(text: str, other: str, language: str) -> bool:
+    """Tell whether one sentence nearly repeats another with another number, a negation more or less, or a word's opposite."""
+    negators, opposites = _load_polarity().get(language, (frozenset[str](), []))
+    words, others = _words(text), _words(other)
+    words = words[1:] if words[:1] in (["yes"], ["no"]) else words
+    if not 3 <= len(words) <= MAX_WORDS or len(others) > MAX_WORDS:
+        return False
+    equal = [op for op in LCSseq.opcodes(words, others) if op.tag == "equal"]
+    if sum(op.src_end - op.src_start for op in equal) < MIN_COPIED * len(words):
+        return False
+    along = others[max(0, equal[0].dest_start - 2) : equal[-1].dest_end]
+    is_odd = sum(word in negators for word in (*words, *along)) % 2 == 1
+    return bool(is_odd or values_in(text) - values_in(other)) or any(
+        one in words and one not in along and two in along and two not in words for one, two in opposites
+    )
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower().replace("cannot", "can not").replace("can't", "can not").replace("n't", " not"))

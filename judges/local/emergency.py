@@ -71,7 +71,7 @@ def observe(case: Case) -> tuple[Crisis, float]:
         kind, start, end = places
         return _sign(kind, text[start:end], text), score
     if not is_program:
-        language.check_english(text)
+        language.check_readable(text)
     return _NO_SIGN, score
 
 

@@ -87,7 +87,7 @@ def observe(case: Case) -> tuple[RolePlay, float]:
     Raises:
         Unreadable: The draft is not English.
     """
-    language.check_english(case.draft)
+    language.check_readable(case.draft)
     played = []
     for sentence in sentences(case.draft):  # as it stands: its quotes are verbatim
         part = played_part(normalise(sentence.text).lower())

@@ -2,9 +2,8 @@
 
     emergency.jsonl, ordinary.jsonl     messages with their labels, written for this purpose; nobody's real messages
     train.py                            learns the weights of the emergency judge; emergencies.py: its hits and false alarms
-    grounded.jsonl, sentences.jsonl     replies and sentences with their sources and labels, written likewise
-    inversions.py                       sentences of sources, changed by a program so that they say something else
-    claims.py                           learns the ten weights of the judge of claims, and says what plain containment does
+    grounded.jsonl                      replies with a source and a label, on which the local judge of claims was chosen
+    claims_holdout.jsonl                the same by an author who had seen neither code nor docs; nothing was chosen on it
     role.jsonl                          replies that play a part or do not: `caf judges eval -j role --stage local --data FILE`
     vectors.py                          makes the word vectors
 

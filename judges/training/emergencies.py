@@ -1,10 +1,10 @@
 """A table of hits and false alarms of the local emergency judge.
 
-    python -m judges.training.emergencies [holdout|dev|learned] [--by language|form|kind]
+    python -m judges.training.emergencies [newest|holdout|dev|learned] [--by language|form|kind]
 
 talk/emergencies.jsonl is what patterns and weights were made with. talk/dev.jsonl is by four authors who saw neither; the
 thresholds at the top of judges/local/emergency.py were chosen on it, nothing else. talk/holdout.jsonl is by two more authors, and
-nothing was chosen on it.
+nothing was chosen on it; nor on talk/newest.jsonl, by an author of a later date.
 """
 
 import argparse
@@ -16,7 +16,12 @@ from judges.judge import LocalJudge
 from models.unique_keys import load_json
 
 TALK = Path(__file__).parent / "talk"
-FILES = {"holdout": TALK / "holdout.jsonl", "dev": TALK / "dev.jsonl", "learned": TALK / "emergencies.jsonl"}
+FILES = {
+    "newest": TALK / "newest.jsonl",
+    "holdout": TALK / "holdout.jsonl",
+    "dev": TALK / "dev.jsonl",
+    "learned": TALK / "emergencies.jsonl",
+}
 COLUMNS = {"reject": "emergency", "warn": "concern", "unjudged": "unreadable", "accept": "nothing"}
 
 

@@ -17,7 +17,6 @@ import structlog
 from aiohttp import web
 
 from judges import offload
-from judges.case import emergency_case
 from judges.review import Review
 from models.engine import Body
 from models.turn_scope import SCOPE, Principal, TurnScope
@@ -98,7 +97,7 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
     if incoming.filter == "on":
         task = await _read_task(service, incoming)
         said = incoming.user_message if task is None else task.unheard
-        alarm = await incoming.bot.filter.check_emergency_locally(emergency_case(said, incoming.earlier))
+        alarm = await incoming.bot.filter.check_emergency_locally(incoming.bot.emergency_case(said, incoming.earlier))
         if task is not None:
             incoming, alarm = replace(incoming, task=task), as_concern(alarm)
     try:
@@ -260,7 +259,7 @@ async def _begin_turn(
         results=TurnResults(alarm),
         # An id that the client chose, in this turn or an earlier one, may say who somebody is: no log holds it.
         generated_id=explicit is None and _GENERATED_ID.fullmatch(conversation.id) is not None,
-        stream_gate=_open_stream_gate(bot, chat_request, incoming.filter),
+        stream_gate=_open_stream_gate(bot, chat_request),
         principal=Principal(access.key_id, chat_request.user or "", access.permissions),
         documents=documents,
         task=incoming.task,
@@ -271,16 +270,13 @@ async def _begin_turn(
     return turn, identity
 
 
-def _open_stream_gate(bot: Chatbot, request: ChatRequest, mode: FilterMode) -> StreamGate | None:
+def _open_stream_gate(bot: Chatbot, request: ChatRequest) -> StreamGate | None:
     """Return where the turn keeps what is sent before its reply is settled; None where that is nothing."""
-    streaming = bot.settings.streaming
-    if streaming == "hold" or request.wants_json or request.raw.get("logprobs"):
+    if bot.settings.streaming == "hold" or request.wants_json or request.raw.get("logprobs"):
         return None  # half a document is none, and the likelihoods of tokens are told with the text they spell
     if "upstream" in bot.settings.evidence:
         return None  # what the reply rests on comes with its end
-    if streaming == "verified" and (mode != "on" or bot.filter.empty):
-        return None
-    return StreamGate(streaming)
+    return StreamGate()
 
 
 def _explicit_id(request: web.Request, chat_request: ChatRequest) -> str | None:

@@ -17,7 +17,6 @@ from models.client import Models
 from proxy.config.chatbot_settings import ChatbotSettings
 from proxy.config.config import Config, ConfigError
 from proxy.config.judge_settings import JudgeSettings
-from proxy.config.thresholds import valid_threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +32,6 @@ class JudgePlan:
     """The class that it is, if it is one."""
     together: tuple["JudgePlan", ...] = ()
     """The judges with which it shares its calls, itself among them; none if it has a prompt of its own."""
-    accept_below: float | None = None
-    """The score below which its local stage may accept alone; a threshold for other weights than today's is none."""
 
     @property
     def hashes(self) -> dict[str, str]:
@@ -56,7 +53,7 @@ class JudgePlan:
 
     def _judge(self, stage: Stage, models: Models) -> Judge:
         if stage == "local":
-            return LocalJudge(self.name, self.accept_below)
+            return LocalJudge(self.name)
         prompt = self.prompts[stage]
         if prompt.name != SHARED:
             return ModelJudge(prompt, models, self.settings.timeout_s)
@@ -88,17 +85,6 @@ class Blueprint:
         }
         others = {self.settings.model, self.settings.refiner, self.settings.retrieval.selector}
         return prompted | {alias for alias in others if alias not in (None, "local", "lexical")}
-
-    @property
-    def judges_that_hold(self) -> list[str]:
-        """Judges that make `streaming: verified` hold replies: without a local stage that may accept."""
-        return [
-            plan.name
-            for plan in self.plans
-            if plan.name != "emergency"
-            and plan.stages != ("local",)
-            and (plan.stages[0] != "local" or plan.accept_below is None)
-        ]
 
 
 def assemble(config: Config) -> dict[str, Blueprint]:
@@ -187,10 +173,6 @@ def _plan(
     prompts |= {prompt.stage: prompt for prompt in [*map(load_prompt, _builtin(name)), *own]}
     first: tuple[Stage, ...] = ("local",) if name == "emergency" else ()
     stages = tuple(judge.stages or (*first, *sorted(prompts, key=("swift", "chief").index)))
-    if judge.accept_below is not None and "local" not in stages:
-        problems.append(
-            f"{key}: accept_below: is for a local stage, and this judge has none; add one to `stages`, or leave it out"
-        )
     problems += [
         f"{key}: reject_alone: {stage!r} is no stage with another behind it; this judge has {', '.join(stages)}"
         for stage in judge.reject_alone or ()
@@ -206,7 +188,7 @@ def _plan(
                 f"{key}: its {stage} stage asks the model alias {prompts[stage].model!r}, which is not under `models` "
                 f"(there are {', '.join(config.models)}); add it, or leave the stage out with `stages`"
             )
-    return JudgePlan(name, judge, stages, prompts, accept_below=valid_threshold(judge))
+    return JudgePlan(name, judge, stages, prompts)
 
 
 def _python_plan(judge: JudgeSettings, key: str, problems: list[str]) -> JudgePlan | None:

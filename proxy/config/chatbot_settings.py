@@ -6,14 +6,14 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, field_validator, model_validator
 
-from judges.observation import Sign
+from judges.observation import CrisisKind
 from knowledge_base.bm25 import Language
 from proxy.config.judge_settings import JudgeSettings
 from proxy.config.language_codes import by_language_code
 from proxy.config.settings import AnchoredPath, Settings, anchor_path
 
 FilterMode = Literal["on", "off", "shadow"]
-KINDS: tuple[str, ...] = get_args(Sign.model_fields["kind"].annotation)
+KINDS: tuple[CrisisKind, ...] = get_args(CrisisKind)
 """The kinds of emergency that judges tell apart."""
 
 
@@ -34,10 +34,20 @@ Texts = Annotated[
 """A text by language code, the default first; one that is for every language stands under the empty code."""
 
 
+PLACEHOLDER = "CHANGE-ME"
+"""Stands in a configuration of `caf init` wherever the operator has to write something."""
+
+
 class EmergencySettings(Settings):
-    contact: Texts
-    """The contact that every fallback message and emergency text must offer: a text, or texts by language code, of which the first
-    is used when the user's language is unknown or not there."""
+    enabled: bool = True
+    """false: nobody looks for emergencies. `emergency: off` is short for it."""
+    contact: Texts = Field({})
+    """The contact that emergency texts, and every fallback message, offer: a text, or texts by language code, of which the first is
+    used when the user's language is unknown or not there. Needed unless `enabled` is false."""
+    kinds: list[CrisisKind] = Field([*KINDS], min_length=1)
+    """The kinds of emergency that count; signs of others are ignored."""
+    fallback_contact: bool = True
+    """false: a fallback message offers the contact only where the user's message gives a reason."""
     texts: dict[str, Annotated[dict[str, str], BeforeValidator(by_language_code)]] = Field({})
     """For each kind of emergency, the reply by language code; a kind without a text gets the contact alone.
     The first language given is used when the user's is not there."""
@@ -56,12 +66,23 @@ class EmergencySettings(Settings):
                 raise ValueError(f"{kind}: give at least one text, by language code, such as en")
         return value
 
+    @model_validator(mode="after")
+    def _has_contact(self) -> "EmergencySettings":
+        if self.enabled and not self.contact:
+            raise ValueError("`contact` is needed: whom somebody in danger should call; or `emergency: off`")
+        return self
+
     @field_validator("webhook")
     @classmethod
     def _is_http(cls, value: str | None) -> str | None:
         if value is not None and not re.match(r"https?://[^/\s]+", value):
             raise ValueError(f"{value!r} is no http(s) URL")
         return value
+
+
+def _switched_off(value: Any) -> Any:
+    """Accept `emergency: off`, which YAML reads as false."""
+    return {"enabled": False} if value is False or value == "off" else value
 
 
 class StatementSettings(Settings):
@@ -155,8 +176,11 @@ class ChatbotSettings(Settings):
     )
     """What the user gets instead of a reply that could not be made acceptable: a text, or texts by language code, of which the
     first is used when the user's language is unknown or not there. The emergency contact is added to it in the same language."""
-    emergency: EmergencySettings | None = None
-    """What somebody in danger is told. Needed by every chatbot but a passthrough one."""
+    emergency: Annotated[
+        EmergencySettings | None,
+        BeforeValidator(_switched_off, json_schema_input_type=EmergencySettings | Literal["off", False] | None),
+    ] = None
+    """What somebody in danger is told, or `off`. Needed by every chatbot but a passthrough one."""
     statements: Annotated[dict[str, StatementSettings], BeforeValidator(by_language_code)] = Field({})
     """By language code, the first for all others: what is added to a reply whose only fault is that it lacks these statements.
     Without them such a reply goes to the next stage of its judges."""
@@ -167,9 +191,8 @@ class ChatbotSettings(Settings):
     sentences, accept few. Calls of tools that the request does not declare are dropped in any case."""
     citations: Literal["shown", "hidden"] = "shown"
     """Whether a reply ends with a line that names its sources."""
-    streaming: Literal["hold", "verified", "observe"] = "hold"
-    """What leaves before the verdict. hold: nothing. verified: each sentence that the local judges settle to accept; it stays, and
-    what is rejected later is rewritten from there. observe: all of it; it is judged afterwards, to warn the chatbot."""
+    streaming: Literal["hold", "observe"] = "hold"
+    """What is sent before the verdict. hold: nothing. observe: all of it; it is judged afterwards, to warn the chatbot."""
     retrieval: RetrievalSettings = RetrievalSettings()
     """How sections are picked, and how many are in use."""
     length: LengthSettings = LengthSettings()
@@ -228,8 +251,12 @@ class ChatbotSettings(Settings):
         if self.kind == "guarded" and not self.role:
             missing.append("a guarded chatbot needs `role`: what it is there for and what it must not be")
         if self.emergency is None:
-            missing.append("`emergency` with a `contact` is needed: every fallback message offers it")
-        elif "" not in self.fallback and "" not in self.emergency.contact:
+            missing.append(
+                "`emergency` with a `contact` is needed: every fallback message offers it; or `emergency: off`"
+            )
+        elif not self.emergency.enabled and any(judge.name == "emergency" for judge in self.judges):
+            missing.append("`emergency` is off, but `judges` lists the emergency judge: remove one of them")
+        elif self.emergency.contact and "" not in self.fallback and "" not in self.emergency.contact:
             missing += [
                 f"`emergency.contact` has no text for {code!r}, a language of `fallback`: every fallback message offers the "
                 "contact in its own language"

@@ -12,6 +12,7 @@ from models.fallback import fallback_problems
 from models.settings import ModelSettings
 from models.unique_keys import load_yaml
 from proxy.config.chatbot_settings import ChatbotSettings
+from proxy.config.removed_settings import drop_removed_settings
 from proxy.config.settings import (
     PACKAGES,
     SHIPPED,
@@ -73,11 +74,17 @@ class Config(Settings):
     console: ConsoleSettings = ConsoleSettings()
     """Pages for people in a browser. `console: on` is short for `console: {show: on}`."""
     _file: Path | None = PrivateAttr(None)
+    _ignored: list[str] = PrivateAttr([])
 
     @property
     def file(self) -> Path | None:
         """The file that it was read from; None: from none."""
         return self._file
+
+    @property
+    def ignored(self) -> list[str]:
+        """One sentence for each setting of an earlier version that the file holds and nothing reads."""
+        return self._ignored
 
     @field_validator("console", mode="before")
     @classmethod
@@ -141,6 +148,7 @@ def parse_config(data: dict[str, Any], path: Path) -> Config:
     Raises:
         ConfigError: With one problem for each fault.
     """
+    data, ignored = drop_removed_settings(data)
     try:
         # Sections with paths that have defaults, which are relative to the file like any other.
         folder = PACKAGES if path.resolve() == SHIPPED else path.resolve().parent
@@ -148,6 +156,7 @@ def parse_config(data: dict[str, Any], path: Path) -> Config:
     except ValidationError as error:
         raise ConfigError([f"{path}: {fault}" for fault in faults(error)]) from error
     config._file = path.resolve()
+    config._ignored = ignored
     return config
 
 

@@ -25,29 +25,6 @@ OwnClass = Annotated[
 ]
 
 
-class AcceptBelow(Settings):
-    """The threshold below which a local judge may accept alone, and the weights it was calibrated for."""
-
-    score: float = Field(ge=0, le=1)
-    """The local stage accepts what scores below this, and nothing else."""
-    weights: str | None = Field(None, pattern=r"^[0-9a-f]{8}$")
-    """The id of the weights it was calibrated for. Left out, or not the id of today's, the threshold is ignored."""
-
-
-def _threshold(value: Any) -> Any:
-    """Accept a bare number as a score without weights."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return {"score": value}
-    if isinstance(value, dict) and isinstance(value.get("weights"), int | float):
-        raise ValueError("weights: put the id in quotes: YAML takes one of digits alone for a number")
-    if value is None or isinstance(value, dict | AcceptBelow):
-        return value
-    raise ValueError('give {score: 0.31, weights: "ab12cd34"}, as `caf judges calibrate --write` does')
-
-
-_Score = Annotated[float, Field(ge=0, le=1)]
-
-
 class JudgeSettings(Settings):
     name: str | None = None
     """A built-in judge: source_fidelity, transparency, role or emergency. Left out, a judge of your own."""
@@ -63,12 +40,6 @@ class JudgeSettings(Settings):
     on_error: Literal["closed", "open"] = "closed"
     """When the judge crashes, times out or says something unreadable: closed replaces the reply by the fallback message,
     open delivers it with the outcome `unjudged`."""
-    accept_below: Annotated[
-        AcceptBelow | None, BeforeValidator(_threshold, json_schema_input_type=AcceptBelow | _Score | None)
-    ] = None
-    """The local stage accepts what scores below this, and nothing else; `caf judges calibrate --write` finds it and writes it
-    with the id of the weights it holds for. Default, and for a bare number or the id of other weights: its rules decide when it is
-    the only stage, and in front of others it accepts nothing by itself."""
     reject_alone: list[Stage] | None = None
     """Stages whose reject is final though others follow. Default: none, but `local` for the emergency judge."""
     timeout_s: float = Field(30, gt=0)

@@ -10,6 +10,7 @@ from pathlib import Path
 from aiohttp import web
 from markupsafe import Markup
 
+from proxy.config.local_judges import WORTH, decides_locally
 from proxy.console.admission import admit
 from proxy.console.evaluations import (
     Evaluation,
@@ -66,6 +67,7 @@ async def show_judges(visit: Visit) -> web.Response:
         "judges/index.html", evaluations=evaluations, compared=compared, rows=rows,
         curves={name: draw_roc(name, columns) for name, columns in rows.items()},
         fault=fault, stages=STAGES, splits=SPLITS, bots={bot.name: bot.judges for bot in visit.bots},
+        local=[bot.name for bot in visit.bots if decides_locally(bot.settings)], worth=WORTH,
     )  # fmt: skip
 
 

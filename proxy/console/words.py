@@ -54,7 +54,7 @@ REPLIES: dict[str, Wording] = {
 MENDED = Wording("Completed before delivery", "Missing statements were added to the draft; the rest is as it was.")
 REWRITTEN = Wording("Rewritten before delivery", "The judges objected to the draft, and accepted what was made of it.")
 STAGES = {
-    "local": "local: rules and small learned weights, no model",
+    "local": "local: compares words, asks no model",
     "swift": "swift: one quick call that screens every reply",
     "chief": "chief: the thorough call that reads flagged replies claim by claim",
 }

@@ -9,7 +9,6 @@ from models.errors import ModelSettingsError
 from proxy.api.service import SERVICE
 from proxy.app import create_app
 from proxy.config.config import Config, ConfigError, load_config
-from proxy.config.thresholds import ignored_thresholds
 from proxy.serving.connections import limits_of
 from proxy.serving.front import Front
 from proxy.serving.unsafe_settings import unsafe_settings
@@ -41,9 +40,12 @@ async def reload(front: Front, path: Path) -> bool:
         log.exception("configuration refused, the old one serves on", path=str(path), error=type(error).__name__)
         return False
     not_safe = list(unsafe_settings(config, front.app[SERVICE].keys))
-    ignored = list(ignored_thresholds(config))
     log.warning(
-        "configuration reloaded", path=str(path), chatbots=list(config.chatbots), not_safe=not_safe, ignored=ignored
+        "configuration reloaded",
+        path=str(path),
+        chatbots=list(config.chatbots),
+        not_safe=not_safe,
+        ignored=config.ignored,
     )
     return True
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from models.fallback import with_all_asked
 from proxy.config.blueprint import assemble
+from proxy.config.chatbot_settings import PLACEHOLDER
 from proxy.config.config import Config, ConfigError
 from proxy.config.judge_settings import JudgeSettings
 from proxy.tenants.key_ring import KeyRing
@@ -13,6 +14,7 @@ from proxy.tenants.loopback import is_loopback
 def unsafe_settings(config: Config, keys: KeyRing | None = None) -> Iterator[str]:
     """Yield a sentence for each setting or key that weakens protection or locks a client out."""
     exposed = not is_loopback(config.server.host)
+    yield from unwritten_contacts(config)
     if exposed and config.privacy.store == "full":
         yield "privacy.store: full keeps the texts of strangers"
     for name, bot in config.chatbots.items():
@@ -23,6 +25,8 @@ def unsafe_settings(config: Config, keys: KeyRing | None = None) -> Iterator[str
             yield f"{name} has its filter {mode}: replies leave unchecked"
         elif not bot.judges:
             yield f"{name} has no judges: its replies are not checked"
+        elif bot.emergency is not None and not bot.emergency.enabled:
+            continue  # it was decided
         elif (alarm := next((judge for judge in bot.judges if judge.name == "emergency"), None)) is None:
             yield f"{name} has no emergency judge"
         elif not _fires_alone(alarm):
@@ -31,6 +35,18 @@ def unsafe_settings(config: Config, keys: KeyRing | None = None) -> Iterator[str
         if unknown := [name for name in key.chatbots or () if name not in config.chatbots]:
             yield f"key {key.id} may ask {', '.join(unknown)}, which is not configured: whoever has it gets 404"
     yield from _unpriced_models(config, keys)
+
+
+def unwritten_contacts(config: Config) -> list[str]:
+    """Return a sentence for each chatbot whose emergency contact is still that of `caf init`.
+
+    Beyond loopback such a configuration is not served.
+    """
+    return [
+        f"chatbots.{name}.emergency.contact: still says {PLACEHOLDER}, and people in danger would be sent that; write yours"
+        for name, bot in config.chatbots.items()
+        if bot.emergency is not None and any(PLACEHOLDER in text for text in bot.emergency.contact.values())
+    ]
 
 
 def _fires_alone(alarm: JudgeSettings) -> bool:

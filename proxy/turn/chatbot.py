@@ -1,10 +1,10 @@
 """A chatbot: what a client selects by `model`, with the models, judges and sections that its turns use."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from judges.case import Topic
+from judges.case import Case, Topic, emergency_case
 from judges.complete_statements import Statements
 from judges.filter import Filter
 from judges.languages import rank_languages
@@ -64,22 +64,31 @@ class Chatbot:
         own = self.filter
         return [cascade.name for cascade in (*([own.emergency] if own.emergency else ()), *own.on_reply)]
 
+    def emergency_case(self, user_message: str, earlier: Sequence[str]) -> Case:
+        """Return what the emergency judge sees: the user's last messages, and the kinds of emergency that count."""
+        settings = self.settings.emergency
+        case = emergency_case(user_message, earlier)
+        return case if settings is None else replace(case, emergency_kinds=frozenset(settings.kinds))
+
     def contact(self, user_text: str) -> str:
         """Return the emergency contact in the language of what was said, else the first one."""
         return in_language_of(user_text, self._contacts)
 
     def fallback(self, user_text: str) -> str:
-        """Return the fallback message in the language of what was said, else the first one; its contact is in the same."""
+        """Return the fallback message in the language of what was said, else the first one; its contact, if any, is in the same."""
         fallbacks, contacts = self.settings.fallback, self._contacts
         languages = contacts if "" in fallbacks else fallbacks
         language = language_of(user_text, languages) or next(iter(languages))
         text, contact = (texts.get(language) or texts[""] for texts in (fallbacks, contacts))
         text = text.strip()
-        return text if contact in text else f"{text}\n\n{contact}"
+        emergency = self.settings.emergency
+        offers = emergency is not None and emergency.fallback_contact and contact not in text
+        return f"{text}\n\n{contact}" if offers else text
 
     @property
     def _contacts(self) -> Mapping[str, str]:
-        return self.settings.emergency.contact if self.settings.emergency else {"": ""}
+        emergency = self.settings.emergency
+        return (emergency.contact if emergency else {}) or {"": ""}
 
     def statements(self, user_text: str) -> Statements | None:
         """Return the statements that a reply may lack, in the language of what was said, else the first; None: there are none."""
@@ -94,7 +103,7 @@ class Chatbot:
         Languages whose kind has no text are answered in those of the other kinds: to be understood matters more.
         """
         settings = self.settings.emergency
-        if settings is None:
+        if settings is None or not settings.contact:
             return self.fallback(user_text)
         texts: dict[str, str] = {}
         for by_language in (settings.texts.get(kind, {}), *settings.texts.values(), settings.contact):

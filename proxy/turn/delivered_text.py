@@ -16,11 +16,15 @@ def delivered_text(turn: Turn, delivery: Delivery) -> str | None:
         or delivery.text_outcome == "emergency"
     ):
         return text
-    if delivery.text_outcome == "fallback" and task is None:
-        return text  # it names the contact itself
+    contact = turn.bot.contact(turn.user_message)
+    if (
+        delivery.text_outcome == "fallback" and task is None
+    ):  # it names the contact itself, unless `fallback_contact` is false
+        has_reason = delivery.concern is not None or turn.results.emergency.verdict == "unjudged"
+        return f"{text}\n\n{contact}" if has_reason and contact not in text else text
     if turn.cites and turn.bot.settings.citations == "shown":
         text += citations.line([title for _, title in cited_titles(turn.bot, delivery)])
-    return text if delivery.concern is None else f"{text}\n\n{turn.bot.contact(turn.user_message)}"
+    return text if delivery.concern is None else f"{text}\n\n{contact}"
 
 
 def cited_titles(bot: Chatbot, delivery: Delivery) -> list[tuple[str, str]]:

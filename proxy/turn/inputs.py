@@ -133,7 +133,7 @@ class Turn:
     @property
     def observed(self) -> bool:
         """Whether the reply is sent as it is written, and judged afterwards."""
-        return self.stream_gate is not None and self.stream_gate.mode == "observe"
+        return self.stream_gate is not None
 
     def step(self, name: str) -> "Step":
         """Time what is done within the block; where telemetry is on it is a span too."""

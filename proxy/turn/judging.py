@@ -69,7 +69,7 @@ async def judge_reply(turn: Turn, attempt: Attempt) -> Delivery:
         turn.results.attempts.append(attempt)
         outcome = "refined"
     elif review.failed_closed or review.verdict == "reject":
-        return fallback(turn, judgements, warnings, turn.committed(attempt.choice))
+        return fallback(turn, judgements, warnings)
     warnings += _length_warnings(turn, attempt.text)
     cited = _citations(turn, reply, review)
     return Delivery(attempt.text, _passed_outcome(review, warnings, outcome), cited, judgements, warnings)
@@ -139,8 +139,7 @@ def _completer(turn: Turn, attempt: Attempt) -> Complete | None:
 
     def complete() -> str | None:
         statements = turn.bot.statements(turn.user_message)
-        sent_chars = len(turn.committed(attempt.choice).text)
-        text = complete_statements(attempt.text, statements, sent_chars) if statements else None
+        text = complete_statements(attempt.text, statements) if statements else None
         return text if text is not None and _fits(turn, text) else None
 
     return complete
@@ -192,14 +191,14 @@ async def judge_call_attempt(turn: Turn, attempt: Attempt) -> Delivery:
 
 
 async def _refine(turn: Turn, attempt: Attempt, case: Case, review: Review) -> Attempt | None:
-    """Have a rejected draft rewritten, from where the user has not seen it; None when it cannot be."""
+    """Have a rejected draft rewritten; None when it cannot be."""
     if turn.bot.refiner is None:
         return None
-    committed, request = turn.committed(attempt.choice), turn.request
+    request = turn.request
     options = {name: value for name, value in request.options.items() if name in ("response_format", "seed")}
     try:
         with turn.step("refine"):
-            rejected = RejectedDraft(case, review.objections, case.sources, options, committed.text)
+            rejected = RejectedDraft(case, review.objections, case.sources, options)
             written = await turn.bot.refiner.refine(rejected, turn.ledger)
     except ModelError as error:
         log.warning("refiner failed", turn_id=turn.id, error=error.kind)
@@ -212,14 +211,11 @@ async def _refine(turn: Turn, attempt: Attempt, case: Case, review: Review) -> A
     if written is None:
         return None
     parsed = await read_draft(turn, written)
-    text, cited = parsed.text, parsed.citations
-    if committed.text:
-        text = cut_at_stop(join_committed(turn, committed, text), request.stops)
-        cited = tuple(dict.fromkeys((*committed.citations, *cited)))
+    text = parsed.text
     if not request.wants_json:  # a document cut short is none
-        text = max(cut_to_tokens(text, turn.bot.settings.length.hard), committed.text, key=len)
+        text = cut_to_tokens(text, turn.bot.settings.length.hard)
     problems = citations.problems(parsed, turn.citable, turn.source_ids) if turn.cites else ()
-    refined = Attempt("refinement", attempt.choice, text, cited, turn.at_ms, problems)
+    refined = Attempt("refinement", attempt.choice, text, parsed.citations, turn.at_ms, problems)
     turn.results.attempts.append(refined)
     return refined if text and not await _ambiguous(turn, text) else None
 
@@ -229,15 +225,6 @@ async def _ambiguous(turn: Turn, text: str) -> bool:
     if not turn.request.wants_json:
         return False
     return (await offload.run_in_thread_if(len(text) > offload.LONG_REPLY, json_text, text)).duplicate_keys
-
-
-def join_committed(turn: Turn, committed: CommittedText, rest: str) -> str:
-    """Join what the user has seen with what comes after it, which a model may have begun by saying it all again."""
-    words, seen = rest.split(), committed.text.split()
-    if words[: len(seen)] == seen:
-        rest = " ".join(rest.split(None, len(seen))[len(seen) :])
-    between = " " if any(stop in "\n\n" for stop in turn.request.stops) else "\n\n"
-    return f"{committed.text}{between}{rest}".strip()
 
 
 def fallback(
@@ -258,6 +245,7 @@ def fallback(
         return Delivery(turn.task.answer, "fallback", (), judgements, warnings)
     if turn.request.wants_json:
         return Delivery(None, "fallback", (), judgements, warnings, refused=True)
-    text = join_committed(turn, committed, turn.fallback)
+    between = " " if any(stop in "\n\n" for stop in turn.request.stops) else "\n\n"
+    text = f"{committed.text}{between}{turn.fallback}".strip()
     cited = tuple(dict.fromkeys((*committed.citations, "not_in_sources")))
     return Delivery(text, "fallback", cited, judgements, warnings)

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 import structlog
 
-from judges.case import emergency_case
 from proxy.traces.trace import Outcome, worst_outcome
 from proxy.turn.inputs import Turn
 from proxy.turn.judging import judge_call_attempt, judge_reply
@@ -65,7 +64,7 @@ async def judge_in_shadow(turn: Turn, answer: Answer) -> Outcome:
     if not filtered.judged:
         return outcome
     judges = turn.bot.filter
-    case = emergency_case(turn.user_message, turn.earlier)
+    case = turn.bot.emergency_case(turn.user_message, turn.earlier)
     local_review = await judges.check_emergency_locally(case)
     alarm = turn.results.emergency = local_review + await judges.judge_emergency_by_models(
         case, turn.ledger, local_review

@@ -1,4 +1,4 @@
-"""The stream gate: what may be sent of a reply before its verdict, in the streaming modes `verified` and `observe`.
+"""The stream gate: what has been sent of a reply before its verdict, with `streaming: observe`.
 
 A turn without a stream keeps the same record, though nobody reads it: so a chatbot answers alike whether it is streamed or not.
 """
@@ -6,11 +6,8 @@ A turn without a stream keeps the same record, though nobody reads it: so a chat
 import asyncio
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 from models.engine import Body
-
-Mode = Literal["verified", "observe"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +25,7 @@ NO_TEXT = CommittedText()
 class StreamGate:
     """Holds back each choice's text until it is committed, and all of it until no emergency was found."""
 
-    def __init__(self, mode: Mode) -> None:
-        self.mode: Mode = mode
+    def __init__(self) -> None:
         self.head: Body = {}
         """What names the answer that it is of."""
         self.news = asyncio.Event()

@@ -14,7 +14,6 @@ from dataclasses import replace
 import structlog
 
 from judges import offload
-from judges.case import emergency_case
 from judges.review import Review, signs
 from models.engine import Body
 from models.errors import ModelError, OutOfTime
@@ -72,7 +71,7 @@ async def _answer_unless_emergency(turn: Turn) -> Answer:
             return Answer([fallback(turn, alarm.judgements)])
         _open_gate(turn)
         return add_emergency_review(turn, await _answer(turn))
-    case = emergency_case(turn.user_message if turn.task is None else turn.task.unheard, turn.earlier)
+    case = turn.bot.emergency_case(turn.user_message if turn.task is None else turn.task.unheard, turn.earlier)
     asking = asyncio.create_task(turn.bot.filter.judge_emergency_by_models(case, turn.ledger, alarm))
     answering = asyncio.create_task(_answer(turn))
     try:

@@ -1,34 +1,26 @@
-"""Which part of a draft may be sent while the chatbot still writes it.
+"""Which part of a draft may be sent while the chatbot still writes it, with `streaming: observe`.
 
 Nothing may before a sound citation line, and nothing from where a command or a stop sequence may begin, or where the reply has its
-full length. Up to there, `verified` commits the text at the end of a sentence, if the local judges accept all that would then be
-sent; `observe` commits every word. What may be sent follows from the text alone, not from how it was cut on its way here.
+full length. Up to there, every word may. What may be sent follows from the text alone, not from how it was cut on its way here.
 """
 
 import asyncio
 import re
 from collections.abc import Iterator
 
-from judges.offload import is_long
-from judges.sentences import sentences
 from knowledge_base import citations
 from knowledge_base.commands import MARKS_BEFORE, may_begin_command
 from models.engine import Body
 from models.usage import BYTES_PER_TOKEN, estimate_tokens
-from proxy.traces.trace import Attempt
-from proxy.turn.cases import reply_case
 from proxy.turn.inputs import Turn
 from proxy.turn.invisible import remove_invisible
 from proxy.turn.stream_gate import StreamGate
 
 _SPACE = " \t\r\n"
-"""What ends a sentence or a word. Other white space is invisible to the commands' reader, which sees the next word without it."""
+"""What ends a word. Other white space is invisible to the commands' reader, which sees the next word without it."""
 _WORD = re.compile(rf"(?<![^{_SPACE}])[^{_SPACE}]++(?=[{_SPACE}])")
 LONGEST_STOP = 256
 """Characters; a client that wants a text to end before longer ones gets it in one piece."""
-FREE_LOOKS, CHARACTERS_A_LOOK = 8, 32
-"""How often the judges look at a text as it grows: so often, and once more for so many characters. Each look reads all of it, and
-hundreds of tiny sentences would hold everybody up for seconds; they leave a few at a time."""
 
 
 class DraftStream:
@@ -93,16 +85,14 @@ class Writer:
         self._hard = turn.bot.settings.length.hard
         self._stops = turn.request.stops
         self._raw = ""
-        self._written: tuple[str, ...] | None = None if turn.cites else ()
-        """What the citation line cites, as written, once it is there."""
+        self._begun = not turn.cites
+        """Whether the citation line is there."""
         self._cited: tuple[str, ...] = ()
-        """What of that is valid."""
+        """What it validly cites."""
         self._begins = 0
         """Where the text begins, after the citation line."""
         self._read = 0
         """Up to where the text has been looked at."""
-        self._looks = 0
-        """How often the judges have."""
         # Held is the draft of which nothing more may be sent: something came in the way, or some of an earlier one is committed.
         self._held = bool(gate.committed(index).text) or any(len(stop) > LONGEST_STOP for stop in self._stops)
 
@@ -111,7 +101,7 @@ class Writer:
         if self._held:
             return
         self._raw += piece
-        if self._written is None and not self._begun():
+        if not self._begun and not self._read_citations():
             return
         for end in self._ends():
             self._read = end
@@ -121,12 +111,12 @@ class Writer:
             if self._ends_here(text):
                 self._held = True
                 return
-            if not self._straddled(text) and self._may_be_sent(text):
+            if not self._straddled(text):
                 self._gate.commit(self._index, text, self._cited)
         # What is not looked at by now is longer than a reply may be.
         self._held = len(self._raw) - self._read > BYTES_PER_TOKEN * self._hard
 
-    def _begun(self) -> bool:
+    def _read_citations(self) -> bool:
         """Read the citation line, when it is there; a faulty one holds the draft."""
         first, ended, _ = self._raw.lstrip().partition("\n")
         if not ended:
@@ -139,23 +129,14 @@ class Writer:
             self._held = True
             return False
         sources, classes, _ = citations.split(parsed.citations, citable, source_ids)
-        self._written, self._cited = parsed.citations, (*(source.id for source in sources), *classes)
+        self._begun, self._cited = True, (*(source.id for source in sources), *classes)
         self._begins = self._read = self._raw.index(first) + len(first)
         return True
 
     def _ends(self) -> Iterator[int]:
-        """Yield where sentences or words end that have not been looked at.
-
-        Only ends that no text to come can undo: of a word, with white space behind it; of a sentence, with more words behind that.
-        """
-        rest, at = self._raw[self._read :], self._read
-        if self._gate.mode == "observe":
-            yield from (at + word.end() for word in _WORD.finditer(rest))
-            return
-        for sentence in sentences(rest):
-            end = sentence.start + len(sentence.text)
-            if end < len(rest) and rest[end] in _SPACE and not rest[end:].isspace():
-                yield at + end
+        """Yield the ends of words not looked at yet; white space behind a word is an end that no later text can undo."""
+        at = self._read
+        yield from (at + word.end() for word in _WORD.finditer(self._raw[at:]))
 
     def _ends_here(self, text: str) -> bool:
         """Tell whether the draft may be another from here on than what is seen of it."""
@@ -166,15 +147,3 @@ class Writer:
     def _straddled(self, text: str) -> bool:
         """Tell whether a stop sequence may have begun at the end of a text."""
         return any(text.endswith(stop[:n]) for stop in self._stops for n in range(1, min(len(stop), len(text) + 1)))
-
-    def _may_be_sent(self, text: str) -> bool:
-        if self._gate.mode == "observe":
-            return True
-        if self._looks > FREE_LOOKS + len(text) // CHARACTERS_A_LOOK:
-            return False
-        self._looks += 1
-        reply = reply_case(self._turn, Attempt("draft", self._index, text, self._written or (), 0.0))
-        if is_long(reply.case):  # everybody would wait meanwhile; it is judged once it is whole
-            self._held = True
-            return False
-        return self._turn.bot.filter.accepts_locally(reply.case, reply.modes)

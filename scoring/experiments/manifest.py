@@ -14,7 +14,7 @@ from models.fallback import with_all_asked
 from models.settings import ModelSettings
 from proxy.config.blueprint import assemble
 from proxy.config.config import Config
-from scoring.experiment import ADAPTIVE, Experiment
+from scoring.experiment import ADAPTIVE, LOCAL, Experiment
 from scoring.experiments.cast import Cast
 from scoring.experiments.material import Material
 from scoring.raters import rater
@@ -68,12 +68,13 @@ def _config(config: Config, chatbot: str) -> dict[str, Any]:
     blueprint = assemble(config)[chatbot]
     settings = blueprint.settings.model_dump(mode="json", exclude={"knowledge_base"})
     prompts = {f"{plan.name}.{stage}": one_hash for plan in blueprint.plans for stage, one_hash in plan.hashes.items()}
+    local = {f"{plan.name}.{LOCAL}": "" for plan in blueprint.plans if LOCAL in plan.stages}
     return {
         "chatbot": _hash(_without_paths(settings)),
         "models": {
             alias: _model(alias, config.models) for alias in sorted(with_all_asked(blueprint.aliases, config.models))
         },
-        "judges": prompts,
+        "judges": prompts | local,
     }
 
 

@@ -161,7 +161,7 @@ _PROFESSIONAL = (
 )
 _REFERRAL = _any_of(
     rf"(?<!n't )\b(?:ask|tell|talk|speak|see|call|contact|check|discuss|take)\b.{{0,60}}{_PROFESSIONAL}",
-    rf"{_PROFESSIONAL}.{{0,40}}\b(?:can|could|may|will|knows?)\b",
+    rf"{_PROFESSIONAL}.{{0,40}}\b(?:can|could|may|will|knows?|is the right)\b",
 )
 _VERIFY = _any_of(
     rf"\b(?:check|confirm|verify|discuss)\b.{{0,60}}{_PROFESSIONAL}",
@@ -187,7 +187,12 @@ _COURTESY = _any_of(
     r"^(?:that|this|it) (?:sounds?|must|is)\b.{0,30}\b(?:hard|frightening|difficult|painful|natural|a lot)\b",
     r"\bif you (?:like|want),? i can\b", r"\bmy sources say\b",
 )  # fmt: skip
-_NO_CLAIM = _any_of(*(one.pattern for one in (_COURTESY, _REFUSAL, _REFERRAL, _EMERGENCY, _UNSOURCED)))
+_OF_ITSELF = _any_of(
+    r"^(?:and |but |so )?(?:i|i'm|i'll|i'd|my job|my task|my information|this service|this chat)\b"
+    r"(?!.*\b(?:think|believe|guess|suggest|recommend|advise|would|feel|know|promise|love|care|take|try|that)\b)",
+)
+"""What a chatbot says of itself and its work: it claims nothing about the world."""
+_NO_CLAIM = _any_of(*(one.pattern for one in (_COURTESY, _OF_ITSELF, _REFUSAL, _REFERRAL, _EMERGENCY, _UNSOURCED)))
 _MEDICINE = _any_of(
     r"\b\w+(?:apine|idone|azole|azepam|statin|traline)\b",
     r"\b(?:melatonin|lithium|vitamins?|supplements?|mg|milligrams?)\b",

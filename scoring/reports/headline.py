@@ -6,8 +6,11 @@ from typing import Any
 from scoring.reports import figures
 
 MECHANICAL = "This shows the machinery and says nothing about language models: none took part."
+LOCAL = (
+    "This shows the machinery, no effect: local {} compare words (local judges stop 59 % of wrong replies and pass 69 % of right "
+    "ones, docs/judges.md). For an effect, name models for them."
+)
 CHANCE = 0.05
-NONE = "no difference"
 
 
 def claim(summary: Mapping[str, Any]) -> str:
@@ -16,12 +19,13 @@ def claim(summary: Mapping[str, Any]) -> str:
     Args:
         summary: See `scoring.reports.summary.summarise`.
     """
-    if summary["effect"]:
-        sized, doubt = _describe_size(summary["effect"]["acceptable"])
+    if summary.get("local"):
+        return f"Machinery only: local {' and '.join(summary['local'])}, no claim of an effect"
+    if summary["effect"] and _holds_zero(change := summary["effect"]["acceptable"]):
+        text = "No effect on acceptable replies is shown"
+    elif summary["effect"]:
         where = _condition(summary["treated"], summary)
-        text = f"{_capitalise(sized)} {'in' if sized == NONE else ''} acceptable replies {where}{doubt}".replace(
-            "  ", " "
-        )
+        text = f"{_capitalise(_describe_size(change))} acceptable replies {where}{_doubt(change)}"
     elif any(one["n"] > one["unscored"] for one in summary["arms"].values()):
         text = "No two arms to compare"
     elif parts := [
@@ -42,32 +46,38 @@ def headline(summary: Mapping[str, Any]) -> str:
     text = _effect(summary) if summary["effect"] else _shares(summary) or _ordinary(summary)
     if not text:
         return "No reply of this run has been scored."
-    return text if summary["language_model"] else f"{text} {MECHANICAL}"
+    if not summary["language_model"]:
+        return f"{text} {MECHANICAL}"
+    return f"{text} {LOCAL.format(' and '.join(summary['local']))}" if summary.get("local") else text
 
 
 def _effect(summary: Mapping[str, Any]) -> str:
     baseline, treated, change = summary["baseline"], summary["treated"], summary["effect"]["acceptable"]
     low, high = change["interval"] or (None, None)
     shares = [figures.percent(summary["arms"][arm]["acceptable"]) for arm in (treated, baseline)]
-    sized, doubt = _describe_size(change)
-    sure = "" if low is None else f" (95 % interval {figures.points(low)} to {figures.points(high)})"
     first, second = (_condition(arm, summary) for arm in (treated, baseline))
-    return f"{_capitalise(first)}, {shares[0]} of replies were acceptable; {second}, {shares[1]}: {sized}{sure}{doubt}."
+    text = f"{_capitalise(first)}, {shares[0]} of replies were acceptable; {second}, {shares[1]}"
+    if summary.get("local"):
+        return f"{text}."
+    sized = "no effect is shown" if _holds_zero(change) else _describe_size(change)
+    sure = "" if low is None else f" (95 % interval {figures.points(low)} to {figures.points(high)})"
+    return f"{text}: {sized}{sure}{_doubt(change)}."
 
 
-def _describe_size(change: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the size of a difference of shares in words, and a remark if it may be chance."""
-    if round(100 * change["difference"]) == 0:
-        return NONE, ""
+def _describe_size(change: Mapping[str, Any]) -> str:
     points = figures.points(abs(change["difference"])).lstrip("+")
-    sized = f"{points} points {'more' if change['difference'] > 0 else 'less'}"
-    return sized, ", which may be chance" if _may_be_chance(change) else ""
+    return f"{points} points {'more' if change['difference'] > 0 else 'less'}"
 
 
-def _may_be_chance(change: Mapping[str, Any]) -> bool:
-    """Return whether the interval holds zero, or the permutation test finds no difference."""
+def _holds_zero(change: Mapping[str, Any]) -> bool:
     low, high = change["interval"] or (0, 0)
-    return low <= 0 <= high or change["p"] is None or change["p"] >= CHANCE
+    return low <= 0 <= high
+
+
+def _doubt(change: Mapping[str, Any]) -> str:
+    """Return a remark where the interval leaves out zero, and the permutation test finds no difference."""
+    is_doubtful = not _holds_zero(change) and (change["p"] is None or change["p"] >= CHANCE)
+    return ", which may be chance" if is_doubtful else ""
 
 
 def _shares(summary: Mapping[str, Any]) -> str:

@@ -27,6 +27,9 @@ from scoring.statistics.paired import compare_arms, figures, match_places
 from scoring.statistics.recovery import Recovery, log_rank_p, recovery
 from scoring.transcript import HUMAN, Exchange, FidelityLine
 
+REPLY_JUDGES = ("source_fidelity", "transparency", "role")
+"""The built-in judges of replies, which have a local stage."""
+
 VERDICTS = ("accept", "warn", "reject", "unjudged")
 
 
@@ -76,16 +79,23 @@ def in_order(arms: Iterable[str], baseline: str, treated: str) -> list[str]:
     return sorted(arms, key=lambda arm: (arm != baseline, arm != treated, arm))
 
 
-def _origin(manifest: Mapping[str, Any]) -> dict[str, bool]:
-    """Return whether a language model took part, and whether the pressure of facilitators is the stage that was planned for their
-    lines, which nobody measured. A server elsewhere may be anything."""
+def _origin(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return whether a language model took part, and what is not measured.
+
+    `planned_pressure`: the pressure of facilitators is the stage that was planned for their lines. `local`, if any: which of
+    `raters` and `judges` of replies are local. A server elsewhere may be anything.
+    """
     lines, fidelity = manifest["voice"] == LINES, manifest["fidelity"]
     embedded = all(
         "config" in arm and all(": embedded" in model for model in arm["config"]["models"].values())
         for arm in manifest["arms"].values()
     )
     mechanical = lines and fidelity in (None, LOCAL) and set(manifest["raters"]) == {LOCAL} and embedded
-    return {"language_model": not mechanical, "planned_pressure": lines and fidelity == LOCAL}
+    judges = {name for arm in manifest["arms"].values() if "config" in arm for name in arm["config"].get("judges", ())}
+    local_judges = {f"{name}.{LOCAL}" for name in REPLY_JUDGES} & judges
+    local = [*(["raters"] if LOCAL in manifest["raters"] else []), *(["judges"] if local_judges else [])]
+    origin = {"language_model": not mechanical, "planned_pressure": lines and fidelity == LOCAL}
+    return origin | ({"local": local} if local else {})
 
 
 def _arm(run: RunData, rows: Sequence[Row], arm: str, seed: int) -> dict[str, Any]:

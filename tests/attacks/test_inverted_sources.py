@@ -4,25 +4,27 @@ from pathlib import Path
 
 import pytest
 
-from judges.training.inversions import accepted_by_kind
 from knowledge_base.library import load
+from tests.attacks.inversions import accepted_by_kind
 
 BASES = ("knowledge_base/schizophrenia", "scenarios/knowledge_bases/pharmacy", "scenarios/knowledge_bases/tenants")
-MOST = 0.15
-"""Share of the inversions of one kind that the local judge may accept. Some invert nothing: "late at night" is not the hour."""
+MOST = {"negation added": 0.15, "negation dropped": 0.15, "number": 0.05}
+"""Share that the local judge may accept, by kind. Opposites, other names and questions are for a model (judges/local/README.md)."""
 
 
-@pytest.mark.parametrize("base", BASES)
-def test_a_source_turned_round_is_not_accepted(base: str) -> None:
+@pytest.fixture(scope="module")
+def accepted() -> dict[str, float]:
+    """Return the share that is accepted, by kind."""
+    sources = [source for base in BASES for source in load(Path(base)).values()]
+    return {kind: sum(each) / len(each) for kind, each in accepted_by_kind(sources).items()}
+
+
+@pytest.mark.parametrize("kind", MOST)
+def test_a_source_turned_round_is_not_accepted(accepted: dict[str, float], kind: str) -> None:
     """One word changed in a sentence of a cited section."""
-    accepted = accepted_by_kind(load(Path(base)).values())
-    del accepted["unchanged"]
-    assert {"negation added", "negation dropped", "antonym", "entity", "number"} <= set(accepted)
-    assert {kind: sum(each) / len(each) for kind, each in accepted.items() if sum(each) > MOST * len(each)} == {}
+    assert accepted[kind] <= MOST[kind]
 
 
-@pytest.mark.parametrize("base", BASES)
-def test_a_source_as_it_stands_is_accepted(base: str) -> None:
+def test_a_source_as_it_stands_is_accepted(accepted: dict[str, float]) -> None:
     """Else the other test would pass with a judge that accepts nothing."""
-    unchanged = accepted_by_kind(load(Path(base)).values())["unchanged"]
-    assert sum(unchanged) > 0.95 * len(unchanged)
+    assert accepted["unchanged"] >= 0.95

@@ -144,9 +144,9 @@ async def test_a_long_crisis_of_a_spent_key_is_heard(start: Start, tmp_path: Pat
 async def test_long_replies_are_judged_in_the_thread(
     start: Start, monkeypatch: pytest.MonkeyPatch, stages: list[str], form: str
 ) -> None:
-    """Alone or as the first of several stages, as a document too, and in a stream of which verified sentences may leave."""
+    """Alone or as the first of several stages, as a document too, and in a stream that leaves as it is written."""
     judge = {"name": "role", "stages": stages}
-    proxy = await start(judges=[judge], streaming="verified" if form == "streamed" else "hold", length={"hard": 9000})
+    proxy = await start(judges=[judge], streaming="observe" if form == "streamed" else "hold", length={"hard": 9000})
     text = "Most adults need seven to nine hours of sleep. " * 300
     reply = json.dumps({"text": text}) if form == "json" else f"[[cite: sleep]]\n{text}"
     answers = {"up-chatbot": reply, "up-swift": NO_PROBLEMS}

@@ -33,7 +33,6 @@ Path = tuple[str | int, ...]
 KINDS: dict[str, Body] = {
     "guarded": {},
     "wrapped": {"kind": "wrapped"},
-    "verified": {"streaming": "verified"},
     "observe": {"streaming": "observe"},
     "off": {"filter": "off"},
     "shadow": {"filter": "shadow"},
@@ -229,7 +228,7 @@ WHERE = st.sampled_from(
 """Not in place of what holds the text."""
 
 
-@pytest.mark.parametrize("kind", ["guarded", "verified", "off"])
+@pytest.mark.parametrize("kind", ["guarded", "observe", "off"])
 async def test_random_structures_in_several_fields_stay_inside(start: Start, kind: str) -> None:
     """Whatever their types, one beside another."""
     proxy = await start(knowledge_base=None, trusted_tools=["f", "g"], **KINDS[kind])
@@ -361,7 +360,7 @@ STATUSES = [301, 400, 401, 404, 408, 413, 418, 422, 429, 503]
 
 
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("streaming", ["hold", "verified"])
+@pytest.mark.parametrize("streaming", ["hold", "observe"])
 async def test_errors_are_told_in_our_words(start: Start, form: str, streaming: str) -> None:
     """Codes and fields are OpenAI's or are not told; no header comes along."""
     proxy = await start(knowledge_base=None, streaming=streaming)

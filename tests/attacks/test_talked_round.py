@@ -6,9 +6,7 @@ from itertools import chain
 import pytest
 
 from judges.advice import unsupported_advice
-from judges.cascade import Cascade
 from judges.case import Case
-from judges.judge import LocalJudge
 from judges.verdict import Judgement
 from models.scripted import Scripted
 from models.usage import Ledger
@@ -118,15 +116,6 @@ async def test_the_role_is_settled_as_ever() -> None:
     alone = sharing(TALKED_ROUND, Scripted([]), judges=("role",))
     review = await alone.review(replace(HEALTH, draft="Stop your antipsychotic tonight."), BOTH, Ledger())
     assert [(j.stage, j.verdict) for j in review.judgements] == [("swift", "accept")]
-
-
-def test_nor_does_a_local_judge_settle_it_before_models() -> None:
-    """Not below any threshold: nothing of such a reply leaves before the chief has spoken."""
-    (asked,) = sharing(Scripted([]), judges=("source_fidelity",)).on_reply
-    screened = Cascade("source_fidelity", BOTH, (LocalJudge("source_fidelity", accept_below=1.0), *asked.stages))
-    accepted = Judgement("source_fidelity", "local", "accept")
-    assert screened.settles(accepted, replace(HEALTH, draft="People who take clozapine need regular blood tests."))
-    assert not screened.settles(accepted, replace(HEALTH, draft="Stop your tablets tonight."))
 
 
 @pytest.mark.parametrize("streamed", [False, True])

@@ -18,7 +18,6 @@ LAB = [
     ["judges", "eval"],
     ["judges", "compare", "swift", "chief"],
     ["judges", "tune", "role"],
-    ["judges", "calibrate"],
     ["drift", "run", "drift.yaml"],
     ["drift", "find", "--facilitator", "activist"],
     ["drift", "compare", "a", "b"],

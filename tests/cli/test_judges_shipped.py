@@ -116,10 +116,3 @@ def test_nothing_is_said_where_nothing_is_borrowed(inside: Caf, folder: Path, op
     """Of files and folders of one's own, of families with a knowledge base of their own, and of what reads the user alone."""
     ended = inside("judges", "eval", "--stage", "local", "--split", "all", *options)
     assert (ended.code, "belong to another" in ended.err) == (0, False), ended.err
-
-
-def test_calibrating_says_it_once(inside: Caf, folder: Path) -> None:
-    """Though it reads the scenarios twice."""
-    ended = inside("judges", "calibrate", "--judge", "source_fidelity", "--test", "holdout")
-    assert ended.code == 0
-    assert ended.err.count("belong to another knowledge base and role") == 1

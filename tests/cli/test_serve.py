@@ -14,7 +14,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from judges.weights import weights_id
 from tests.cli.conftest import ROOT, Caf, Serve, Serving
 
 PASSTHROUGH = """\
@@ -215,22 +214,25 @@ def test_a_key_of_a_chatbot_that_is_not_there_is_told_and_no_fault(caf: Caf, tmp
     assert proxy.end(signal.SIGTERM)[0] == 0
 
 
-def test_a_threshold_for_other_weights_is_told_and_no_fault(caf: Caf, tmp_path: Path, serving: Serve) -> None:
-    """With its key and what to do, at the start and when the configuration is read again; one that holds is not."""
-    judges = (
-        "{name: source_fidelity, stages: [local], accept_below: 0.3}",
-        '{name: transparency, stages: [local], accept_below: {score: 0.3, weights: "00000000"}}',
-        f'{{name: role, stages: [local], accept_below: {{score: 0.3, weights: "{weights_id("role")}"}}}}',
+def test_an_unwritten_contact_is_not_served_beyond_loopback(caf: Caf, tmp_path: Path) -> None:
+    """On loopback it is a line; beyond it, people in danger would be sent it."""
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        THRESHOLDS.replace("Call 112.", "CHANGE-ME") + "server: {host: 0.0.0.0}\nkeys: {file: keys.json}\n"
     )
-    proxy = serving(config=THRESHOLDS + "".join(f"      - {judge}\n" for judge in judges))
-    told = [line.removeprefix("  ignored   ") for line in proxy.said if line.startswith("  ignored")]
-    do = "so it is ignored and its rules decide; run `caf judges calibrate --chatbot bot --judge"
-    assert told == [
-        "chatbots.bot.judges[1].accept_below: does not say which weights it was calibrated for, "
-        f"{do} source_fidelity --write`",
-        "chatbots.bot.judges[2].accept_below: was calibrated for the weights 00000000, and the local judge now has "
-        f"{weights_id('transparency')}, {do} transparency --write`",
-    ]
+    said = "chatbots.bot.emergency.contact: still says CHANGE-ME"
+    ended = caf("serve")
+    assert (ended.code, said in ended.err) == (2, True)
+    ended = caf("check")
+    assert (ended.code, f"problem  config.yaml: {said}" in ended.out) == (1, True)
+
+
+def test_settings_of_earlier_versions_are_named_and_no_fault(caf: Caf, serving: Serve) -> None:
+    """At the start, by `caf check`, and when the configuration is read again."""
+    judge = "      - {name: role, stages: [local], accept_below: 0.3}\n"
+    proxy = serving(config=THRESHOLDS + judge)
+    told = ["chatbots.bot.judges[1].accept_below: is gone and ignored; remove it"]
+    assert [line.removeprefix("  ignored   ") for line in proxy.said if line.startswith("  ignored")] == told
     ended = caf("check")
     assert ended.code == 0
     assert [line for line in ended.out.splitlines() if "accept_below" in line] == [

@@ -39,8 +39,8 @@ def test_turns_are_listed_shown_labelled_and_made_scenarios(inside: Caf, kept: D
     made = (tmp_path / "out.yaml").read_text()
     assert "Hello you." in made
     assert "role: accept" in made
-    told = inside("judges", "calibrate", "--traces")
-    assert "(0 violating + 1 harmless cases)" in told.out, told.err
+    told = json.loads(inside("judges", "eval", "--traces", "--json").out)
+    assert told["judges"]["role"]["negatives"] == 1
 
 
 def test_purging_takes_labels_too(inside: Caf, kept: Database) -> None:

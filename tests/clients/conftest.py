@@ -21,17 +21,17 @@ from tests.proxy.openai_upstream import ASKED, server
 Body = dict[str, Any]
 ROOT = Path(__file__).parents[2]
 Places = dict[str, "Place"]
-DIRECT, GUARDED, VERIFIED, PASSTHROUGH = "direct", "guarded", "verified", "passthrough"
+DIRECT, GUARDED, OBSERVED, PASSTHROUGH = "direct", "guarded", "observed", "passthrough"
 CHATBOTS: dict[str, Body] = {
     GUARDED: bot_settings(trusted_tools=["get_weather"]),
-    VERIFIED: bot_settings(streaming="verified", trusted_tools=["get_weather"]),
+    OBSERVED: bot_settings(streaming="observe", trusted_tools=["get_weather"]),
     PASSTHROUGH: {"kind": "passthrough", "model": "bot"},
 }
 OPENAI_KEY, PROXYS_KEY = "sk-of-the-client", "sk-of-the-proxy"
 
 
-UNLIKE = [(name, VERIFIED) for name in ("chat_stream_two_choices", "chat_breaks_off", "responses_breaks_off")]
-"""Choices that stream at once come in another order; and what breaks off before a sentence has left is a 502, not half a stream."""
+UNLIKE = [(name, OBSERVED) for name in ("chat_stream_two_choices", "chat_breaks_off", "responses_breaks_off")]
+"""Choices that stream at once come in another order; and what breaks off before a word has left is a 502, not half a stream."""
 
 
 def cases(names: Iterable[str]) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.clients.calls import CALLS, FIELDS, PICTURE
-from tests.clients.conftest import CHATBOTS, DIRECT, VERIFIED, Place, Places, Run, cases
+from tests.clients.conftest import CHATBOTS, DIRECT, OBSERVED, Place, Places, Run, cases
 from tests.clients.seen import gist
 from tests.proxy.openai_upstream import BUSY
 
@@ -50,7 +50,7 @@ def test_sdk_sees_the_same_through_the_proxy_as_directly(runs: dict[str, Run], n
 def test_model_gets_what_the_client_sent(runs: dict[str, Run], kind: str) -> None:
     """No field is dropped, added or changed; the picture comes along; and who was told to come again did so once."""
     asked = runs[kind].asked
-    other = ("model", "messages") + (("stream", "stream_options") if kind == VERIFIED else ())
+    other = ("model", "messages") + (("stream", "stream_options") if kind == OBSERVED else ())
     assert FIELDS in [{name: body[name] for name in body if name not in other} for body in asked]
     assert PICTURE in json.dumps(asked)
     assert [last["content"] for body in asked for last in body.get("messages", ())[-1:]].count(BUSY) == 2

@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from tests.clients.calls import CALLS, FIELDS, OTHERS, PICTURE, Call, filled
-from tests.clients.conftest import CHATBOTS, DIRECT, VERIFIED, Place, Places, cases
+from tests.clients.conftest import CHATBOTS, DIRECT, OBSERVED, Place, Places, cases
 from tests.clients.seen import gist, raised
 
 
@@ -32,7 +32,7 @@ def test_sdk_sees_the_same_through_the_proxy_as_directly(
 def test_model_gets_what_the_client_sent(places: Places, kind: str) -> None:
     """No field is dropped, added or changed, and the picture comes along."""
     _, (asked,) = places[kind].asked(lambda: seen(places[kind], CALLS["chat_fields"]))
-    streamed = {"stream": True, "stream_options": {"include_usage": True}} if kind == VERIFIED else {}
+    streamed = {"stream": True, "stream_options": {"include_usage": True}} if kind == OBSERVED else {}
     assert asked | {"messages": 0} == FIELDS | {"model": "bot", "messages": 0} | streamed
     _, (asked,) = places[kind].asked(lambda: seen(places[kind], CALLS["chat_image"]))
     assert asked["messages"][-1]["content"][1]["image_url"]["url"] == PICTURE

@@ -123,14 +123,3 @@ def test_a_file_that_is_not_there_is_named_and_no_other(caf: Run) -> None:
     checked = caf("check", "nosuch.yaml", "nor-this.jsonl")
     expected = "caf: nosuch.yaml: there is no such file\ncaf: nor-this.jsonl: there is no such file\n"
     assert (checked.returncode, checked.stdout, checked.stderr) == (2, "", expected)
-
-
-def test_thresholds_are_not_written_into_the_package(caf: Run, installed: Path) -> None:
-    """`caf judges calibrate --write` needs a configuration of one's own."""
-    before = files(installed)
-    (shipped,) = installed.glob("lib/python*/site-packages/proxy/config/config.yaml")
-    text = shipped.read_bytes()
-    options = ("--judge", "role", "--recall", "0.5", "--write", "--force")
-    written = caf("judges", "calibrate", *options)
-    assert (written.returncode, written.stderr.count("belongs to the installed package")) == (2, 1), written
-    assert (files(installed), shipped.read_bytes()) == (before, text)

@@ -69,30 +69,13 @@ async def test_open_judge_keeps_the_earlier_flag_when_it_fails(swift, verdict):
     assert len(review.judgements) == 2
 
 
-async def local_first(monkeypatch, score, verdict, accept_below):
-    """Run a local judge of such a score and verdict in front of a swift one that accepts, and return the stages that ran."""
-    form = FINE if verdict == "accept" else INVENTED
-    monkeypatch.setitem(judge_module.OBSERVERS, "source_fidelity", lambda case: (form, score))
-    engines = models(source_fidelity__swift=always(as_answer(FINE)))
-    swift = ModelJudge(prompt("source_fidelity", "swift"), engines, 5)
-    review = await run(Cascade("source_fidelity", SOURCE, (LocalJudge("source_fidelity", accept_below), swift)))
-    return [j.stage for j in review.judgements]
-
-
-@pytest.mark.parametrize(
-    ("score", "verdict", "accept_below", "stages"),
-    [
-        (0.05, "accept", 0.1, ["local"]),
-        (0.1, "accept", 0.1, ["local", "swift"]),
-        (0.5, "accept", 0.1, ["local", "swift"]),
-        (0.0, "accept", 0.0, ["local", "swift"]),
-        (0.0, "accept", None, ["local", "swift"]),
-        (0.05, "reject", 0.1, ["local"]),
-    ],
-)
-async def test_local_screen_accepts_only_when_it_is_sure(monkeypatch, score, verdict, accept_below, stages):
-    """In front of models, the free judge ends the judging only below the configured score; by default never."""
-    assert await local_first(monkeypatch, score, verdict, accept_below) == stages
+@pytest.mark.parametrize(("form", "stages"), [(FINE, ["local", "swift"]), (INVENTED, ["local"])])
+async def test_a_local_judge_accepts_nothing_for_a_model(monkeypatch, form, stages):
+    """What it accepts, the next stage reads; its reject may be final."""
+    monkeypatch.setitem(judge_module.OBSERVERS, "source_fidelity", lambda case: (form, 0.0))
+    swift = ModelJudge(prompt("source_fidelity", "swift"), models(source_fidelity__swift=always(as_answer(FINE))), 5)
+    one = Cascade("source_fidelity", SOURCE, (LocalJudge("source_fidelity"), swift), reject_alone=frozenset({"local"}))
+    assert [j.stage for j in (await run(one)).judgements] == stages
 
 
 async def test_local_judge_alone_decides():

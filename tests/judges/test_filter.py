@@ -385,18 +385,6 @@ async def test_emergency_judge_may_fail_open():
     assert not (await one.judge_emergency_by_models(QUIET, Ledger(), one.judge_emergency_locally(QUIET))).failed_closed
 
 
-async def test_local_emergency_judge_settles_what_calibration_allows():
-    """Below the threshold it was given no model is asked; without one, always."""
-    one, engine = watched(NOW)
-    stages = one.emergency.stages
-    bounded = Filter([replace(one.emergency, stages=(LocalJudge("emergency", 0.9), *stages[1:]))])
-    assert await bounded.judge_emergency_by_models(QUIET, Ledger(), bounded.judge_emergency_locally(QUIET)) == Review()
-    assert engine.requests == []
-    assert (
-        await one.judge_emergency_by_models(QUIET, Ledger(), one.judge_emergency_locally(QUIET))
-    ).verdict == "reject"
-
-
 async def test_local_emergency_judge_may_be_told_to_ask_first():
     """Where it may not reject alone, models decide on what it flags; when they fail open, its word counts."""
     one, _ = watched(CALM)
@@ -454,10 +442,10 @@ def test_what_local_judges_have_learned_is_loaded_before_the_first_user_comes() 
 from judges.cascade import Cascade
 from judges.filter import Filter
 from judges.judge import OBSERVERS, LocalJudge
-from judges.local import classifier, support, vectors
+from judges.local import claims, classifier, vectors
 
 Filter([Cascade(name, frozenset({"source"}), (LocalJudge(name),)) for name in OBSERVERS]).warm_up()
-print(*(learned.cache_info().currsize for learned in (classifier.load, support.load_weights, vectors.load_words)))
+print(*(learned.cache_info().currsize for learned in (classifier.load, claims._load_polarity, vectors.load_words)))
 """
     assert subprocess.run([sys.executable, "-c", told], capture_output=True, check=True).stdout.split() == [
         b"1",

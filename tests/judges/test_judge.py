@@ -260,21 +260,11 @@ def test_reply_in_another_language_is_not_accepted_locally(name):
     assert LocalJudge(name).judge_now(Case("Was soll ich tun?", draft)).verdict != "accept"
 
 
-@pytest.mark.parametrize(
-    ("rule", "verdict"), [("emergency", "warn"), ("sensitive_topic", "reject"), ("role", "accept")]
-)
-def test_no_threshold_silences_what_must_be_heard(monkeypatch, rule, verdict):
-    """Below its threshold a local judge accepts; but not a danger it saw, if only as a concern, nor a sensitive topic."""
+def test_a_danger_of_a_low_score_is_a_concern(monkeypatch):
+    """A danger that the local judge saw and is not sure of is a warning."""
     monkeypatch.setitem(judge_module.OBSERVERS, "role", lambda case: (RolePlay(played=[]), 0.2))
-    monkeypatch.setattr(judge_module, "rule_on", lambda observation, case: Finding("reject", rule))
-    assert LocalJudge("role", 0.9).judge_now(CASE).verdict == verdict
-
-
-def test_score_at_the_threshold_is_not_accepted(monkeypatch):
-    """What the rules would accept, but the threshold not, is flagged with the judge's own rule."""
-    monkeypatch.setitem(judge_module.OBSERVERS, "role", lambda case: (RolePlay(played=[]), 0.2))
-    found = LocalJudge("role", 0.2).judge_now(CASE)
-    assert (found.verdict, found.rule) == ("warn", "role")
+    monkeypatch.setattr(judge_module, "rule_on", lambda observation, case: Finding("reject", "emergency"))
+    assert LocalJudge("role").judge_now(CASE).verdict == "warn"
 
 
 @pytest.mark.parametrize(("verdict", "told"), [("reject", "Be kinder."), ("warn", "Be kinder."), ("accept", "")])

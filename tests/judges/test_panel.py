@@ -269,33 +269,13 @@ async def test_open_judges_keep_the_earlier_flag_when_the_chief_fails(swift, ver
 # Local stages
 
 
-def local_first(monkeypatch, score, form, swift):
-    """Return two judges of claims that share their calls, the judge of sources with a local stage of such a score before them."""
-    monkeypatch.setitem(judge_module.OBSERVERS, "source_fidelity", lambda case: (form, score))
-    fidelity, transparency = sharing(ALL[:2], swift, always(assessed(INVENTED)))
-    return [replace(fidelity, stages=(LocalJudge("source_fidelity", 0.1), *fidelity.stages)), transparency]
-
-
-async def test_what_local_judges_settle_costs_no_call(monkeypatch):
-    """Nobody is asked about a reply that the free judge may accept and that keeps to its sources."""
-    judges = local_first(monkeypatch, 0.05, FINE, always(flagged("beyond")))
-    found, steps = await review(judges, SOURCE)
-    assert (verdicts(found), steps) == ({"source_fidelity": "accept"}, [])
-    assert Filter(judges).accepts_locally(CASE, SOURCE)
-
-
-async def test_what_local_judges_do_not_settle_is_screened(monkeypatch):
-    """At its threshold the free judge leaves it to the models."""
-    found, steps = await review(local_first(monkeypatch, 0.1, FINE, always(GOOD)), SOURCE)
+async def test_what_a_local_stage_accepts_is_screened(monkeypatch):
+    """It accepts nothing for the models behind it."""
+    monkeypatch.setitem(judge_module.OBSERVERS, "source_fidelity", lambda case: (FINE, 0.0))
+    fidelity, transparency = sharing(ALL[:2], always(GOOD), always(assessed(INVENTED)))
+    fidelity = replace(fidelity, stages=(LocalJudge("source_fidelity"), *fidelity.stages))
+    found, steps = await review([fidelity, transparency], SOURCE)
     assert ([j.stage for j in found.judgements], steps) == (["local", "swift"], ["reply.swift"])
-
-
-async def test_addition_that_a_local_judge_accepts_is_screened_by_the_others(monkeypatch):
-    """Below its threshold it accepts what it saw added; those whose business additions are look as well."""
-    added = claims(asserted(), asserted(), asserted("basic"))
-    found, steps = await review(local_first(monkeypatch, 0.05, added, always({"problems": [], "adds": True})), SOURCE)
-    assert steps == ["reply.swift"]
-    assert verdicts(found) == {"source_fidelity": "accept", "transparency": "accept"}
 
 
 async def test_local_judge_of_roles_alone_does_not_keep_the_others_away():
@@ -493,17 +473,3 @@ async def test_reply_is_not_completed_where_a_judge_that_has_settled_objects(rol
     judges = [replace(c, stages=c.stages[:1]) if c.name == "role" else c for c in judges]
     found, _ = await review(judges, complete=completer(log))
     assert (found.completed, log) == (None, [])
-
-
-async def test_what_the_screen_flags_for_a_judge_that_its_local_stage_has_settled_goes_to_the_chief():
-    """A local judge of roles reads words; the call that is made for another judge sees the part all the same."""
-    judges = sharing(("source_fidelity", "role"), always(flagged("role", 3)), always(CLEARED))
-    judges = [
-        replace(c, stages=(LocalJudge("role", accept_below=0.99), *c.stages)) if c.name == "role" else c for c in judges
-    ]
-    found, steps = await review(judges)
-    assert steps == ["reply.swift", "reply.chief"]
-    assert [(j.stage, j.verdict) for j in found.judgements if j.judge == "role"][:2] == [
-        ("local", "accept"),
-        ("swift", "reject"),
-    ]

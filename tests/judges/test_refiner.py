@@ -33,7 +33,7 @@ REJECTED = RejectedDraft(CASE, [OBJECTION], (MEDICINES, SLEEP), {})
 
 def refiner(answer):
     engine = Scripted(lambda body: answer)
-    return ModelRefiner(models(strong=engine), "strong", "Rewrite it.", "Go on."), engine
+    return ModelRefiner(models(strong=engine), "strong", "Rewrite it."), engine
 
 
 async def test_model_is_sent_case_criticism_and_sources_as_json():

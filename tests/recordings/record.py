@@ -44,20 +44,17 @@ PATIENT = aiohttp.ClientTimeout(total=None)
 
 
 class Kept:
-    """An engine that answers from a recording, and asks and records what it does not hold.
-
-    What the local judges say of a draft changes with their weights: a rewriting is found by all but the criticism.
-    """
+    """An engine that answers from a recording, and asks and records what it does not hold."""
 
     def __init__(self, path: Path, engine: Engine | None) -> None:
         path.touch()
         self._answers: dict[str, list[Any]] = {}
         for exchange in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
-            self._answers.setdefault(request_key(uncriticised(exchange["body"])), []).append(exchange["content"])
+            self._answers.setdefault(request_key(exchange["body"]), []).append(exchange["content"])
         self._record = Recording(engine, path) if engine else None
 
     async def complete(self, body: Body) -> Body:
-        if answers := self._answers.get(request_key(uncriticised(body))):
+        if answers := self._answers.get(request_key(body)):
             return completion(body, answers.pop(0) if len(answers) > 1 else answers[0])
         if self._record is None:
             raise UpstreamRefused(404, "no_recorded_answer", body["model"], "record this request first")
@@ -67,18 +64,6 @@ class Kept:
         raise NotImplementedError("recordings hold completions")
 
     async def close(self) -> None: ...
-
-
-def uncriticised(body: Body) -> Body:
-    """Return a request without the criticism that a refiner is told of."""
-    *before, last = body["messages"]
-    try:
-        task = json.loads(last["content"])
-    except (TypeError, ValueError):
-        return body
-    if not isinstance(task, dict) or "criticism" not in task:
-        return body
-    return body | {"messages": [*before, last | {"content": json.dumps(task | {"criticism": []})}]}
 
 
 def conversations() -> list[Body]:
@@ -97,7 +82,7 @@ async def hold(conversation: Body, engine: Engine) -> list[Body]:
     factory: EngineFactory = lambda settings: chatbot if settings.model == "chatbot" else engine  # noqa: E731
     replies, messages = [], []
     async with (
-        serve(create_app(config(conversation.get("verified", False)), {"embedded": factory})) as url,
+        serve(create_app(config(), {"embedded": factory})) as url,
         aiohttp.ClientSession(timeout=PATIENT) as session,
     ):
         for said in conversation["turns"]:
@@ -111,8 +96,8 @@ async def hold(conversation: Body, engine: Engine) -> list[Body]:
     return replies
 
 
-def config(verified: bool = False) -> Config:
-    stages = {"stages": ["local"] if verified else ["swift", "chief"], "timeout_s": 3000}
+def config() -> Config:
+    stages = {"stages": ["swift", "chief"], "timeout_s": 3000}
     bot = {
         "model": "chatbot",
         "role": ROLE,
@@ -120,7 +105,6 @@ def config(verified: bool = False) -> Config:
         "judges": [{"name": n, **stages} for n in ("emergency", "source_fidelity", "transparency", "role")],
         "refiner": "refiner",
         "retrieval": {"selector": "retriever"},
-        "streaming": "verified" if verified else "hold",
         "sensitive_topics": list(TOPICS),
         "emergency": {"contact": "Call your local emergency number."},
     }

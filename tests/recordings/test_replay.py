@@ -18,7 +18,3 @@ async def test_recorded_conversation_comes_out_as_expected(conversation: dict[st
     assert outcomes == conversation["outcomes"]
     for word in conversation.get("never", ()):
         assert word not in json.dumps(replies)
-    for reply in replies:
-        text = reply["choices"][0]["message"]["content"]
-        assert text.startswith(begins := conversation.get("begins", ""))
-        assert not begins or text.count(begins) == 1

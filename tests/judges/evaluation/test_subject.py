@@ -21,7 +21,7 @@ BY_STAGE = {stage: prompt("role", stage) for stage in STAGES}
 ROLE = Cascade(
     "role",
     frozenset({"source", "default"}),
-    (LocalJudge("role", 0.3), *(ModelJudge(BY_STAGE[stage], MODELS, 5) for stage in STAGES)),
+    (LocalJudge("role"), *(ModelJudge(BY_STAGE[stage], MODELS, 5) for stage in STAGES)),
 )
 
 
@@ -74,7 +74,7 @@ def test_cascade_is_measured_as_configured():
 
 def test_local_stage_keeps_its_threshold():
     """Also a judge whose local stage is not configured has one."""
-    assert opened("local").cascade.stages == (LocalJudge("role", 0.3),)
+    assert opened("local").cascade.stages == (LocalJudge("role"),)
     without = Cascade("role", ROLE.modes, ROLE.stages[1:])
     assert opened("local", without).cascade.stages == (LocalJudge("role"),)
     assert opened("local").cascade.local_only

@@ -31,11 +31,11 @@ SUPPORTED = (
 )
 UNSUPPORTED = (
     "About 40% of people with the illness hear voices at some point.",
-    "Antipsychotics such as olanzapine can reduce voices within 2 weeks.",
+    "Antipsychotics such as risperidone can reduce voices within 9 weeks.",
     "You can stop taking your medicine suddenly.",
     "Magnesium calms voices.",
     "You may withhold rent because repairs have not been done.",
-    "Urgent problems should be fixed within 24 days.",
+    "Urgent problems should be fixed within 48 hours.",
     "Listening to music always makes everyone's voices disappear completely.",
     "I recommend that you paint the walls with bleach.",
 )

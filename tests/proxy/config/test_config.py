@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,7 +18,6 @@ import aiohttp
 import pytest
 from pydantic import BaseModel
 
-from judges.weights import weights_id
 from models.errors import ModelSettingsError
 from proxy.app import create_app
 from proxy.config.blueprint import assemble
@@ -31,7 +31,7 @@ from proxy.config.chatbot_settings import (
     TopicSettings,
 )
 from proxy.config.config import Config, ConfigError, load_config, parse_config
-from proxy.config.judge_settings import AcceptBelow, JudgeSettings
+from proxy.config.judge_settings import JudgeSettings
 from proxy.config.settings import (
     AuditSettings,
     ConsoleSettings,
@@ -107,7 +107,6 @@ SECTIONS: dict[str, type[BaseModel]] = {
     "console": ConsoleSettings,
     "chatbot": ChatbotSettings,
     "judge": JudgeSettings,
-    "accept_below": AcceptBelow,
     "emergency": EmergencySettings,
     "statement": StatementSettings,
     "topic": TopicSettings,
@@ -122,7 +121,6 @@ ALL = [
     if field.annotation
     not in (
         *SECTIONS.values(),
-        AcceptBelow | None,
         EmergencySettings | None,
         KeySettings | None,
         AuditSettings | None,
@@ -734,60 +732,19 @@ async def _judge_stages(start: Start, tmp: Path, value: Any) -> Any:
     return [j["stage"] for j in (await proxy.say("Hi"))["caf"]["judges"]]
 
 
-async def stages_asked(start: Start, accept_below: Any) -> list[str]:
-    """Return the stages that judge a harmless reply, of which the local one accepts what scores low enough."""
-    proxy = await start(judges=[{"name": "role", "stages": ["local", "swift"], "accept_below": accept_below}])
-    proxy.upstream.answer = lambda body: NO_PROBLEMS if body["model"] == "up-swift" else SLEEP
-    return [j["stage"] for j in (await proxy.say(ASKED))["caf"]["judges"]]
-
-
-@shows("accept_below.score", 0, 1)
-async def _accept_below(start: Start, tmp: Path, value: Any) -> Any:
-    return await stages_asked(start, {"score": value, "weights": weights_id("role")})
-
-
-@shows("accept_below.weights", "00000000", weights_id("role"))
-async def _accept_below_weights(start: Start, tmp: Path, value: Any) -> Any:
-    return await stages_asked(start, {"score": 1, "weights": value})
-
-
-@pytest.mark.parametrize("given", [1, 1.0, {"score": 1}, {"score": 1, "weights": "00000000"}, None])
-async def test_threshold_for_no_weights_or_others_accepts_nothing_alone(start: Start, given: Any) -> None:
-    """Scores of other weights say nothing about those of today: the model is asked."""
-    assert await stages_asked(start, given) == ["local", "swift"]
-
-
-def test_reply_is_held_where_the_threshold_does_not_hold(tmp_path: Path) -> None:
-    """`streaming: verified` lets a sentence go on the local judge's word alone only below a score that was calibrated for it."""
-
-    def holding(accept_below: Any) -> list[str]:
-        judge = {"name": "role", "stages": ["local", "swift"], "accept_below": accept_below}
-        models = {alias: {"engine": "embedded"} for alias in ("chatbot", "swift")}
-        bot = bot_settings(judges=[judge], knowledge_base=None)
-        config = parse_config(valid(models=models, chatbots={"bot": bot}), tmp_path / "c.yaml")
-        return assemble(config)["bot"].judges_that_hold
-
-    assert holding({"score": 0.3, "weights": weights_id("role")}) == []
-    assert holding({"score": 0.3, "weights": "00000000"}) == holding(0.3) == ["role"]
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"score": 0.3, "weights": 12345678}, "accept_below: weights: put the id in quotes"),
-        ({"score": 0.3, "weights": "latest"}, "accept_below.weights: String should match pattern '^[0-9a-f]{8}$'"),
-        ({"weights": "ab12cd34"}, "accept_below.score: Field required"),
-        (1.5, "accept_below.score: Input should be less than or equal to 1"),
-        ("low", 'accept_below: give {score: 0.31, weights: "ab12cd34"}, as `caf judges calibrate --write` does'),
-        (True, "accept_below: give {score: 0.31"),
-    ],
-)
-def test_threshold_that_is_none_is_named(tmp_path: Path, given: Any, said: str) -> None:
-    """With the key and what would be right."""
-    judge = {"name": "role", "stages": ["local", "swift"], "accept_below": given}
-    with pytest.raises(ConfigError) as raised:
-        parse_config(valid(chatbots={"bot": bot_settings(judges=[judge])}), tmp_path / "c.yaml")
-    assert f"chatbots.bot.judges.0.{said}" in raised.value.problems[0]
+def test_settings_of_earlier_versions_are_ignored_and_named(tmp_path: Path) -> None:
+    """The configuration serves as before them, whatever stood there; the data that was given is not changed."""
+    judges = [{"name": "role", "accept_below": {"score": 0.3, "weights": "00000000"}}, "transparency"]
+    data = valid(chatbots={"bot": bot_settings(judges=judges, streaming="verified")})
+    given = deepcopy(data)
+    config = parse_config(data, tmp_path / "c.yaml")
+    assert config.chatbots["bot"].streaming == "hold"
+    assert config.ignored == [
+        "chatbots.bot.streaming: `verified` is gone and runs as `hold`; write `hold` or `observe`",
+        "chatbots.bot.judges[0].accept_below: is gone and ignored; remove it",
+    ]
+    assert data == given
+    assert parse_config(valid(), tmp_path / "c.yaml").ignored == []
 
 
 @shows("judge.reject_alone", [], ["swift"])
@@ -811,6 +768,34 @@ async def _judge_timeout(start: Start, tmp: Path, value: Any) -> Any:
 
 def emergency(**changes: Any) -> Body:
     return {"emergency": {"contact": "Call 112 now.", "texts": {"self_harm": {"en": "You matter."}}, **changes}}
+
+
+@shows("emergency.enabled", True, False)
+async def _emergency_enabled(start: Start, tmp: Path, value: Any) -> Any:
+    """Without, a chatbot needs no contact."""
+    bot = emergency() if value else {"emergency": {"enabled": value}, "judges": []}
+    return outcome_of(await (await start(**bot)).say(CRISIS))
+
+
+@shows("emergency.kinds", ["self_harm"], ["medical"])
+async def _emergency_kinds(start: Start, tmp: Path, value: Any) -> Any:
+    return outcome_of(await (await start(**emergency(kinds=value))).say(CRISIS))
+
+
+@shows("emergency.fallback_contact", True, False)
+async def _fallback_contact(start: Start, tmp: Path, value: Any) -> Any:
+    proxy = await start(**emergency(fallback_contact=value), refiner=None)
+    proxy.upstream.answer = lambda body: "[[cite: no_claims]]\nZinc cures psychosis within a week."
+    return "112" in text_of(await proxy.say(ASKED))
+
+
+@pytest.mark.parametrize("off", [False, "off", {"enabled": False}])
+def test_a_chatbot_without_emergencies_needs_no_contact(tmp_path: Path, off: Any) -> None:
+    """YAML reads a bare `off` as false. A judge of emergencies beside it is a contradiction."""
+    bot = bot_settings(emergency=off, judges=["role"])
+    assert not parse_config(valid(chatbots={"bot": bot}), tmp_path / "c.yaml").chatbots["bot"].emergency.enabled
+    with pytest.raises(ConfigError, match="`emergency` is off, but `judges` lists"):
+        parse_config(valid(chatbots={"bot": bot | {"judges": ["emergency"]}}), tmp_path / "c.yaml")
 
 
 @shows("emergency.remember_turns", 1, 2)

@@ -1,12 +1,10 @@
 """Missing statements are added to a reply: what leaves, what is traced and counted, and where nothing may be added."""
 
-import asyncio
 import json
 from typing import Any
 
 import pytest
 
-from judges.weights import weights_id
 from proxy.traces.trace import Trace
 from tests.proxy.api.test_stream import content_of, data_of
 from tests.proxy.conftest import (
@@ -15,7 +13,6 @@ from tests.proxy.conftest import (
     Proxy,
     Start,
     claims,
-    dialogue,
     eventually,
     screening,
     text_of,
@@ -210,38 +207,6 @@ async def test_nothing_is_added_under_observe(start: Start, streamed: bool) -> N
     assert (traces[0].outcome, kinds(traces[0])) == ("unfiltered", ["draft"])
     assert steps(traces[0]) == ["draft", "reply.chief", "reply.swift"]
     assert await mended_count(proxy) == 0
-
-
-async def test_statements_follow_what_has_left(start: Start) -> None:
-    """With `verified`, what the user has seen stays as it was."""
-    judges = [
-        {
-            "name": "source_fidelity",
-            "stages": ["local", "swift"],
-            "accept_below": {"score": 0.5, "weights": weights_id("source_fidelity")},
-        }
-    ]
-    proxy = await start(judges=judges, statements=STATEMENTS, refiner=None, streaming="verified")
-    traces = answering(proxy, LACKING)
-    seen = asyncio.Event()
-
-    async def respond(request: Any) -> Any:
-        body = await request.json()
-        if body["model"] == "up-chatbot":
-            return await writing(LEAD, f"{FIRST} {ADDED[:4]}", seen.wait, f"{ADDED[4:]} {SECOND}")(request)
-        return await writing(LACKING)(request)
-
-    proxy.upstream.respond = respond
-    body = {"model": "bot", "messages": dialogue(ASKED), "stream": True}
-    async with proxy.session.post(f"{proxy.url}/v1/chat/completions", json=body) as response:
-        raw = b""
-        async with asyncio.timeout(10):
-            while FIRST.encode() not in raw:
-                raw += await response.content.readany()
-        seen.set()
-        raw += await response.read()
-    assert content_of([c for c in data_of(raw) if c]) == SHOWN
-    assert kinds(traces[0]) == ["draft", "mended"]
 
 
 async def test_in_shadow_it_is_told_and_not_counted(start: Start) -> None:

@@ -52,7 +52,7 @@ async def test_the_contact_stands_below_the_line_of_sources(start: Start) -> Non
     assert again["caf"]["conversation_id"] == first["caf"]["conversation_id"]
 
 
-@pytest.mark.parametrize("streaming", ["hold", "verified", "observe"])
+@pytest.mark.parametrize("streaming", ["hold", "observe"])
 async def test_it_is_streamed_too(start: Start, streaming: str) -> None:
     """In every mode the last words are the contact."""
     proxy = await start(streaming=streaming)

@@ -65,7 +65,7 @@ async def test_an_invented_figure_is_not_delivered(start: Start) -> None:
 @pytest.mark.parametrize("stream", [False, True])
 async def test_results_of_tools_are_sources(start: Start, stream: bool) -> None:
     """Those since the user's last message; they are named by their tool."""
-    proxy = await start(evidence=["knowledge_base", "tools"], streaming="verified")
+    proxy = await start(evidence=["knowledge_base", "tools"])
     history = (ASKED, tool_call(), result(COUNTS))
     tools = [{"type": "function", "function": {"name": "count_visitors"}}]
     for answer, figure in ((FAITHFUL, "4,310"), (INVENTED, "4,930")):

@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from judges.filter import Filter
 from proxy.api.service import SERVICE
 from proxy.traces import query
-from proxy.turn.writer import CHARACTERS_A_LOOK, FREE_LOOKS
 from tests.proxy.api.test_stream import ADVICE, ASKED, NUDGE, content_of, data_of, sdk
-from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, dialogue, judge_with, text_of, warnings_in
+from tests.proxy.conftest import Body, Proxy, Start, dialogue, judge_with, text_of, warnings_in
 
 FIRST = "Most adults need seven to nine hours of sleep."
 SECOND = "Going to bed at the same time each night helps."
@@ -130,23 +128,8 @@ def held() -> asyncio.Event:
     return asyncio.Event()
 
 
-async def test_a_sentence_leaves_when_the_local_judges_accept_it(start: Start, held: asyncio.Event) -> None:
-    """While the chatbot still writes; and without its citation command."""
-    proxy = await start(streaming="verified")
-    proxy.upstream.respond = writing("[[cite: ", "sleep]]\n", FIRST, " Going", held.wait, SECOND[5:])
-    async with Reader(proxy, ASKED) as reader:
-        await reader.until(FIRST)
-        assert reader.text == FIRST
-        held.set()
-        chunks = await reader.rest()
-    assert reader.text == f"{FIRST} {SECOND}\n\nSources: Sleep"
-    caf = await same_unstreamed(proxy, chunks, ASKED)
-    assert caf["outcome"] == "accepted"
-    assert 'caf_step_seconds_count{step="first_text"} 1.0' in (await proxy.get("/metrics"))[1]
-
-
 async def test_hold_lets_nothing_leave_before_the_verdict(start: Start, held: asyncio.Event) -> None:
-    """The same draft, with the mode of those who ask for no other: there is no content before the draft is there."""
+    """`hold` is the default: there is no content before the draft is whole and judged."""
     proxy = await start(config={"server": {"header_wait_s": 0.05, "keep_alive_s": 0.05}})
     proxy.upstream.respond = writing(LEAD, FIRST, " Going", held.wait, SECOND[5:])
     async with Reader(proxy, ASKED) as reader:
@@ -154,56 +137,6 @@ async def test_hold_lets_nothing_leave_before_the_verdict(start: Start, held: as
         held.set()
         await reader.rest()
     assert reader.text == f"{FIRST} {SECOND}\n\nSources: Sleep"
-
-
-async def test_what_is_rejected_later_never_leaves_and_what_has_left_stays(start: Start, held: asyncio.Event) -> None:
-    """The refiner goes on from there."""
-    proxy = await start(streaming="verified")
-    proxy.upstream.respond = writing(LEAD, f"{FIRST} ", f"{HARM} ", "Ask", held.wait, " anyone.")
-    async with Reader(proxy, ASKED) as reader:
-        await reader.until(FIRST)
-        held.set()
-        chunks = await reader.rest()
-    assert b"magnesium" not in reader.seen
-    assert reader.text.startswith(f"{FIRST}\n\nMy sources do not say more about this.")
-    caf = await same_unstreamed(proxy, chunks, ASKED)
-    assert caf["outcome"] == "refined"
-    assert [c["id"] for c in caf["citations"]] == ["sleep"]
-
-
-async def test_what_cannot_be_rewritten_ends_in_the_fallback_message(start: Start) -> None:
-    """After what has left, with the emergency contact; the warning is kept for the next turn."""
-    proxy = await start(streaming="verified", refiner=None)
-    proxy.upstream.respond = writing(LEAD, f"{FIRST} {HARM}")
-    chunks = data_of(await proxy.stream(ASKED))
-    text = content_of([c for c in chunks if c])
-    assert text.startswith(f"{FIRST}\n\nI am sorry, I cannot give a reliable answer")
-    assert text.endswith("Call 112 now.")
-    caf = await same_unstreamed(proxy, chunks, ASKED)
-    assert caf["outcome"] == "fallback"
-    proxy.upstream.respond = None
-    await proxy.say(ASKED, text, "And what else helps?")
-    assert warnings_in(proxy.upstream.requests[-1])
-    assert "[[cite: sleep, not_in_sources]]" in str(proxy.upstream.requests[-1])
-
-
-async def test_a_model_goes_on_from_what_has_left(start: Start) -> None:
-    """It is told what that is; and where it says it again, it stands there once."""
-    proxy = await start(streaming="verified", refiner="refiner")
-
-    async def respond(request: web.Request) -> web.StreamResponse:
-        body = await request.json()
-        if body["model"] == "up-refiner":
-            return await writing(f"[[cite: sleep]]\n{FIRST}\n{SECOND}")(request)
-        return await writing(LEAD, f"{FIRST} {HARM}")(request)
-
-    proxy.upstream.respond = respond
-    chunks = data_of(await proxy.stream(ASKED))
-    assert content_of([c for c in chunks if c]) == f"{FIRST}\n\n{SECOND}\n\nSources: Sleep"
-    asked = proxy.upstream.requests[-1]["messages"]
-    assert json.loads(asked[1]["content"])["already_sent"] == FIRST
-    assert "already_sent" in asked[0]["content"]
-    await same_unstreamed(proxy, chunks, ASKED)
 
 
 @pytest.mark.parametrize(
@@ -217,8 +150,8 @@ async def test_a_model_goes_on_from_what_has_left(start: Start) -> None:
     ],
 )
 async def test_a_faulty_citation_line_holds_the_draft(start: Start, draft: str) -> None:
-    """It is drafted again, as ever, and the better draft may leave while it is written."""
-    proxy = await start(streaming="verified")
+    """The chatbot is asked again, and the better draft leaves while it is written."""
+    proxy = await start(streaming="observe")
     drafts = [draft, SOUND, draft, SOUND]
 
     async def respond(request: web.Request) -> web.StreamResponse:
@@ -230,20 +163,10 @@ async def test_a_faulty_citation_line_holds_the_draft(start: Start, draft: str) 
     await same_unstreamed(proxy, chunks, ASKED)
 
 
-async def test_a_command_within_the_text_never_leaves(start: Start) -> None:
-    """Nor what comes after it, before the whole is judged."""
-    proxy = await start(streaming="verified")
-    proxy.upstream.respond = writing(LEAD, f"{FIRST} ", "[", "[cite: work]", "] ", SECOND)
-    raw = await proxy.stream(ASKED)
-    assert b"[cite" not in raw
-    assert b"work]" not in raw
-    await same_unstreamed(proxy, data_of(raw), ASKED)
-
-
 async def test_nothing_leaves_before_the_emergency_judge_has_spoken(start: Start, held: asyncio.Event) -> None:
-    """Accepted sentences wait for its model; when it hears an emergency, the text for that is all there is."""
+    """Text waits for its model; when that finds an emergency, the emergency text is the whole reply."""
     judges = [{"name": "emergency", "stages": ["swift"]}, *judge_with("local")[1:]]
-    proxy = await start(streaming="verified", judges=judges)
+    proxy = await start(streaming="observe", judges=judges)
     written = asyncio.Event()
     sign = {"quote": ASKED, "kind": "self_harm", "when": "now", "who": "user"}
     verdict: Body = {"signs": [sign]}
@@ -270,7 +193,7 @@ async def test_nothing_leaves_before_the_emergency_judge_has_spoken(start: Start
 
 async def test_an_emergency_is_answered_in_every_mode(start: Start) -> None:
     """Before anything is asked."""
-    for mode in ("hold", "verified", "observe"):
+    for mode in ("hold", "observe"):
         proxy = await start(streaming=mode)
         chunks = data_of(await proxy.stream(DANGER))
         assert content_of([c for c in chunks if c]) == "You matter. Call 112."
@@ -278,8 +201,8 @@ async def test_an_emergency_is_answered_in_every_mode(start: Start) -> None:
 
 
 async def test_an_upstream_that_breaks_off_ends_the_stream_with_an_error(start: Start, held: asyncio.Event) -> None:
-    """What has left had been accepted; there is no [DONE], and nothing is remembered."""
-    proxy = await start(streaming="verified")
+    """What has left stays; there is no [DONE], and nothing is remembered."""
+    proxy = await start(streaming="observe")
     proxy.upstream.respond = writing(LEAD, f"{FIRST} ", "And", held.wait, end=False)
     async with Reader(proxy, ASKED) as reader:
         await reader.until(FIRST)
@@ -288,14 +211,14 @@ async def test_an_upstream_that_breaks_off_ends_the_stream_with_an_error(start: 
     assert reader.text == FIRST
     assert chunks[-1]["error"]["code"] == "upstream_error"
     proxy.upstream.respond = None
-    assert (await proxy.say(ASKED, FIRST, "Go on."))["caf"]["outcome"] == "accepted"
+    assert (await proxy.say(ASKED, FIRST, "Go on."))["caf"]["outcome"] == "unfiltered"
     assert "[unverified" in str(proxy.upstream.requests[-1])
 
 
 async def test_an_upstream_that_breaks_off_before_anything_has_left_is_asked_again(start: Start) -> None:
     """As when it is not listened to."""
-    proxy = await start(streaming="verified", alias={"max_attempts": 2})
-    proxy.upstream.respond = writing(LEAD, FIRST[:20], end=False)
+    proxy = await start(streaming="observe", alias={"max_attempts": 2})
+    proxy.upstream.respond = writing(LEAD, FIRST[:4], end=False)
     answered = proxy.upstream.respond
 
     async def respond(request: web.Request) -> web.StreamResponse:
@@ -306,39 +229,18 @@ async def test_an_upstream_that_breaks_off_before_anything_has_left_is_asked_aga
     assert content_of([c for c in chunks if c]) == f"{FIRST} {SECOND}\n\nSources: Sleep"
 
 
-async def test_judges_that_may_not_accept_alone_hold_everything(start: Start, held: asyncio.Event) -> None:
-    """A local stage in front of a model that decides settles nothing, so nothing leaves before the model has spoken."""
-    judges = [*judge_with("local")[:3], {"name": "role", "stages": ["local", "swift"]}]
-    proxy = await start(
-        streaming="verified", judges=judges, config={"server": {"header_wait_s": 0.05, "keep_alive_s": 0.05}}
-    )
-
-    async def respond(request: web.Request) -> web.StreamResponse:
-        if (await request.json())["model"] == "up-swift":
-            await held.wait()
-            message = {"role": "assistant", "content": NO_PROBLEMS}
-            return web.json_response({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
-        return await writing(SOUND)(request)
-
-    proxy.upstream.respond = respond
-    async with Reader(proxy, ASKED) as reader:
-        await reader.waits()
-        held.set()
-        await reader.rest()
-
-
 @pytest.mark.parametrize("fields", [{"response_format": {"type": "json_object"}}, {"logprobs": True}])
 async def test_what_makes_sense_as_a_whole_alone_is_held(start: Start, fields: Body) -> None:
     """A JSON document, and a text whose tokens' likelihoods are wanted: the upstream is not even asked to stream."""
-    proxy = await start(streaming="verified")
+    proxy = await start(streaming="observe")
     proxy.upstream.respond = writing(SOUND)
     await proxy.stream(ASKED, **fields)
     assert "stream" not in proxy.upstream.requests[-1]
 
 
 async def test_a_stop_sequence_ends_the_text_before_it(start: Start) -> None:
-    """Also one that begins where a sentence ends."""
-    proxy = await start(streaming="verified")
+    """A stop sequence that begins with the last word of a sentence and ends in the next piece."""
+    proxy = await start(streaming="observe")
     proxy.upstream.respond = writing(LEAD, f"{FIRST} ", "Going to bed", SECOND[12:])
     chunks = data_of(await proxy.stream(ASKED, stop=["sleep. Going"]))
     text = content_of([c for c in chunks if c])
@@ -347,12 +249,12 @@ async def test_a_stop_sequence_ends_the_text_before_it(start: Start) -> None:
 
 
 async def test_the_length_limit_holds_for_what_leaves(start: Start) -> None:
-    """A text that has left cannot be shortened by the chatbot: it is cut."""
-    proxy = await start(streaming="verified", length={"soft": 20, "hard": 30})
+    """A text that has left cannot be shortened by the chatbot: it is cut at the end of a word."""
+    proxy = await start(streaming="observe", length={"soft": 20, "hard": 30})
     proxy.upstream.respond = writing(LEAD, f"{FIRST} {SECOND} ", f"{FIRST} {SECOND} {FIRST}")
     chunks = data_of(await proxy.stream(ASKED))
     text = content_of([c for c in chunks if c]).partition("\n\nSources")[0]
-    assert text == f"{FIRST} {SECOND}"
+    assert text == f"{FIRST} {SECOND} Most adults need seven to"
     caf = await same_unstreamed(proxy, chunks, ASKED)
     assert [w["rule"] for w in caf["warnings"]] == ["length"]
 
@@ -371,23 +273,26 @@ async def test_observe_streams_at_once_and_warns_afterwards(start: Start, held: 
     assert caf["outcome"] == "unfiltered"
     assert "reject" in {judge["verdict"] for judge in caf["judges"]}
     assert caf["warnings"]
+    assert 'caf_step_seconds_count{step="first_text"} 1.0' in (await proxy.get("/metrics"))[1]
     proxy.upstream.respond = None
     await proxy.say(NUDGE, advice, "And how much fish oil?")
     assert warnings_in(proxy.upstream.requests[-1])
 
 
-async def test_observe_shows_no_command(start: Start) -> None:
+@pytest.mark.parametrize("cited", ["sleep", "work"])
+async def test_observe_shows_no_command(start: Start, cited: str) -> None:
     """Neither the citation line nor one within the text."""
     proxy = await start(streaming="observe")
-    proxy.upstream.respond = writing("[[ci", "te: sleep]]\nMost adults ", "[", "[cite: sleep", "]] need sleep.")
+    proxy.upstream.respond = writing("[[ci", "te: sleep]]\nMost adults ", "[", f"[cite: {cited}", "]] need sleep.")
     raw = await proxy.stream(ASKED)
     assert b"cite" not in raw.replace(b'"citations"', b"")
+    assert b"]]" not in raw
     await same_unstreamed(proxy, data_of(raw), ASKED)
 
 
 async def test_every_choice_streams_for_itself(start: Start) -> None:
-    """With `n`, one may be accepted and the other rewritten."""
-    proxy = await start(streaming="verified")
+    """With `n`, pieces of different choices come in turn, and each choice gets its own."""
+    proxy = await start(streaming="observe")
 
     async def respond(request: web.Request) -> web.StreamResponse:
         texts = [SOUND, f"{LEAD}{FIRST} {HARM}"]
@@ -405,14 +310,14 @@ async def test_every_choice_streams_for_itself(start: Start) -> None:
     proxy.upstream.respond = respond
     chunks = data_of(await proxy.stream(ASKED, n=2))
     assert content_of(chunks[:-1], 0) == f"{FIRST} {SECOND}\n\nSources: Sleep"
-    assert content_of(chunks[:-1], 1).startswith(f"{FIRST}\n\nMy sources do not say more")
+    assert content_of(chunks[:-1], 1) == f"{FIRST} {HARM}\n\nSources: Sleep"
     body = await proxy.say(ASKED, n=2)
     assert [c["message"]["content"] for c in body["choices"]] == [content_of(chunks[:-1], i) for i in (0, 1)]
 
 
 async def test_responses_stream_the_same_way(start: Start, held: asyncio.Event) -> None:
     """OpenAI's newer form tells the same pieces in events of its own."""
-    proxy = await start(streaming="verified")
+    proxy = await start(streaming="observe")
     proxy.upstream.respond = writing(LEAD, FIRST, " Going", held.wait, SECOND[5:])
     async with sdk(proxy) as client:
         stream: Any = await client.responses.create(model="bot", input=ASKED, stream=True)
@@ -422,14 +327,14 @@ async def test_responses_stream_the_same_way(start: Start, held: asyncio.Event) 
             if event.type == "response.output_text.delta":
                 held.set()
     deltas = [event.delta for event in events if event.type == "response.output_text.delta"]
-    assert deltas[0] == FIRST
+    assert FIRST.startswith(deltas[0])
     assert "".join(deltas) == f"{FIRST} {SECOND}\n\nSources: Sleep" == events[-1].response.output_text
     assert [event.sequence_number for event in events] == list(range(len(events)))
 
 
 async def test_a_client_that_leaves_stops_the_upstream(start: Start, held: asyncio.Event) -> None:
     """Also when it has had a part."""
-    proxy = await start(streaming="verified")
+    proxy = await start(streaming="observe")
     proxy.upstream.respond = writing(LEAD, FIRST, " Going", held.wait)
     async with Reader(proxy, ASKED) as reader:
         await reader.until(FIRST)
@@ -439,8 +344,8 @@ async def test_a_client_that_leaves_stops_the_upstream(start: Start, held: async
 
 
 async def test_half_an_answer_of_which_nothing_was_sent_is_asked_for_again(start: Start) -> None:
-    """Whatever the judges have accepted of it: an unstreamed reply loses no second try."""
-    proxy = await start(streaming="verified", alias={"max_attempts": 2})
+    """However much of it might have left: an unstreamed reply loses no second try."""
+    proxy = await start(streaming="observe", alias={"max_attempts": 2})
 
     async def respond(request: web.Request) -> web.StreamResponse:
         broken = len(proxy.upstream.requests) == 1
@@ -454,7 +359,7 @@ async def test_half_an_answer_of_which_nothing_was_sent_is_asked_for_again(start
 async def test_what_was_sent_of_a_broken_turn_is_traced(start: Start, held: asyncio.Event, tmp_path: Path) -> None:
     """Somebody has read it."""
     path = tmp_path / "traces.db"
-    proxy = await start(streaming="verified", config={"privacy": {"store": "full", "path": str(path)}})
+    proxy = await start(streaming="observe", config={"privacy": {"store": "full", "path": str(path)}})
     proxy.upstream.respond = writing(LEAD, f"{FIRST} ", "And", held.wait, end=False)
     async with Reader(proxy, ASKED) as reader:
         await reader.until(FIRST)
@@ -465,30 +370,19 @@ async def test_what_was_sent_of_a_broken_turn_is_traced(start: Start, held: asyn
     assert [(a["text"], a["left"], a["citations"]) for a in trace["attempts"]] == [(FIRST, len(FIRST), ["sleep"])]
 
 
-async def test_nothing_of_a_wrapped_chatbot_s_reply_is_sent_before_its_verdict(start: Start) -> None:
-    """Its evidence is found by the whole draft."""
-    proxy = await start(streaming="verified", kind="wrapped")
-    proxy.upstream.respond = writing(FIRST, " Going", f"{SECOND[5:]} {HARM}")
-    async with Reader(proxy, ASKED) as reader:
-        chunks = await reader.rest()
-    assert HARM not in reader.text
-    await same_unstreamed(proxy, chunks, ASKED)
-
-
-@pytest.mark.parametrize(("streaming", "asked"), [("verified", False), ("observe", True)])
 @pytest.mark.parametrize("mode", ["off", "shadow"])
-async def test_without_judges_nothing_is_verified(start: Start, streaming: str, asked: bool, mode: str) -> None:
-    """So what waits for them is held, and what does not is streamed."""
-    proxy = await start(streaming=streaming)
+async def test_a_reply_that_nobody_judges_is_streamed_as_well(start: Start, mode: str) -> None:
+    """The client turns the filter off, or has it judge in the background."""
+    proxy = await start(streaming="observe")
     proxy.upstream.respond = writing(SOUND)
     chunks = data_of(await proxy.stream(ASKED, headers={"X-CAF-Filter": mode}))
     assert content_of([c for c in chunks if c]) == f"{FIRST} {SECOND}\n\nSources: Sleep"
-    assert ("stream" in proxy.upstream.requests[-1]) is asked
+    assert proxy.upstream.requests[-1]["stream"] is True
 
 
 async def test_tool_calls_come_after_the_text_that_left(start: Start) -> None:
-    """Those of trusted tools untouched, whatever became of the text."""
-    proxy = await start(streaming="verified", trusted_tools=["look"])
+    """Calls of trusted tools come untouched, whatever the judges say of the text."""
+    proxy = await start(streaming="observe", trusted_tools=["look"])
     call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 
     async def respond(request: web.Request) -> web.StreamResponse:
@@ -502,14 +396,14 @@ async def test_tool_calls_come_after_the_text_that_left(start: Start) -> None:
     proxy.upstream.respond = respond
     chunks = data_of(await proxy.stream(ASKED, tools=[{"type": "function", "function": {"name": "look"}}]))[:-1]
     deltas = [c["delta"] for one in chunks for c in one["choices"]]
-    assert content_of(chunks).startswith(f"{FIRST}\n\nMy sources")
+    assert content_of(chunks) == f"{FIRST} {HARM}\n\nSources: Sleep"
     (sent,) = (one for delta in deltas for one in delta.get("tool_calls", ()))
     assert sent == {**call, "id": sent["id"]}
 
 
 @pytest.mark.parametrize("mark", ["-", ">", "* ", "#", "- - ", "~~"])
 async def test_marks_before_a_command_are_part_of_it(start: Start, mark: str) -> None:
-    """In observe too they do not leave, so that the reply is what it would have been."""
+    """They do not leave, so that the streamed reply is the unstreamed one."""
     proxy = await start(streaming="observe")
     proxy.upstream.respond = writing(LEAD, f"{FIRST}\n\n{mark} ", "[[cite: sleep]]\n", SECOND)
     chunks = data_of(await proxy.stream(ASKED))
@@ -517,45 +411,11 @@ async def test_marks_before_a_command_are_part_of_it(start: Start, mark: str) ->
     await same_unstreamed(proxy, chunks, ASKED)
 
 
-@pytest.mark.parametrize("streaming", ["verified", "observe"])
 @pytest.mark.parametrize("text", ["x" * 40_000, "睡" * 40_000, "a b " * 20_000])
-async def test_endless_text_costs_no_more_than_its_length(start: Start, streaming: str, text: str) -> None:
-    """Without sentences or words in it, or without an end: with quadratic work this would take minutes."""
-    proxy = await start(streaming=streaming)
+async def test_endless_text_costs_no_more_than_its_length(start: Start, text: str) -> None:
+    """A text without words, or without an end: with quadratic work this would take minutes."""
+    proxy = await start(streaming="observe")
     pieces = [text[at : at + 10] for at in range(0, len(text), 10)]
     proxy.upstream.respond = writing(LEAD, *pieces)
     assert data_of(await proxy.stream(ASKED, stop=["y" * 300_000]))[-1] is None
     assert data_of(await proxy.stream(ASKED, stop=["y" * 200]))[-1] is None
-
-
-@pytest.mark.parametrize("text", ["No. " * 600, f"{FIRST} {SECOND} " * 20])
-async def test_judges_look_at_a_text_a_bounded_number_of_times(
-    start: Start, text: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Hundreds of tiny sentences leave a few at a time: each look reads all before it, while everybody waits."""
-    looks: list[int] = []
-    accepts_locally = Filter.accepts_locally
-    monkeypatch.setattr(
-        Filter,
-        "accepts_locally",
-        lambda self, case, modes: looks.append(len(case.draft)) or accepts_locally(self, case, modes),
-    )
-    proxy = await start(streaming="verified")
-    proxy.upstream.respond = writing(LEAD, text)
-    chunks = data_of(await proxy.stream(ASKED))
-    assert looks
-    assert all(nth <= FREE_LOOKS + length // CHARACTERS_A_LOOK for nth, length in enumerate(looks))
-    assert len(looks) > 20
-    await same_unstreamed(proxy, chunks, ASKED)
-
-
-async def test_the_fallback_after_half_a_reply_cites_what_that_half_does(start: Start) -> None:
-    """Not what the draft cites further on; and the chatbot is never shown a citation that does not exist as its own."""
-    proxy = await start(streaming="verified", refiner=None)
-    proxy.upstream.respond = writing(LEAD, f"{FIRST} {HARM} [[cite: Nonsense thing, work]]")
-    text, caf = await whole(proxy, ASKED)
-    assert text.startswith(FIRST)
-    assert [c["id"] for c in caf["citations"]] == ["sleep"]
-    proxy.upstream.respond = None
-    await proxy.say(ASKED, text, "And?")
-    assert "[[cite: sleep, not_in_sources]]" in str(proxy.upstream.requests[-1])

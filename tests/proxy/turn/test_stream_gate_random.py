@@ -4,14 +4,12 @@ import asyncio
 import random
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
 import pytest
 
 from judges.case import emergency_case
-from judges.verdict import worst
 from models.client import Models, open_models
 from models.engine import Body
 from models.openai_engine import make_session
@@ -21,8 +19,6 @@ from proxy.api import reply, stream
 from proxy.config.blueprint import assemble
 from proxy.config.config import parse_config
 from proxy.state.conversation import Conversation
-from proxy.traces.trace import Attempt
-from proxy.turn.cases import reply_case
 from proxy.turn.chatbot import Chatbot, open_chatbot
 from proxy.turn.delivered_text import delivered_text
 from proxy.turn.inputs import Turn
@@ -128,7 +124,7 @@ async def bot(tmp_path: Path, engine: Cut) -> Chatbot:
     return open_chatbot(assemble(config)["bot"], models)
 
 
-def turn_of(bot: Chatbot, mode: Literal["hold", "verified", "observe"]) -> Turn:
+def turn_of(bot: Chatbot, mode: Literal["hold", "observe"]) -> Turn:
     data = {"model": "bot", "messages": [{"role": "user", "content": ASKED}]}
     return Turn(
         id="0" * 32,
@@ -140,7 +136,7 @@ def turn_of(bot: Chatbot, mode: Literal["hold", "verified", "observe"]) -> Turn:
         how_found="fresh",
         filter="on",
         results=TurnResults(bot.filter.judge_emergency_locally(emergency_case(ASKED, []))),
-        stream_gate=None if mode == "hold" else StreamGate(mode),
+        stream_gate=None if mode == "hold" else StreamGate(),
     )
 
 
@@ -168,8 +164,8 @@ async def streamed(turn: Turn) -> tuple[list[str], str, Answer]:
 
 
 async def test_what_leaves_may_leave_and_ends_in_the_whole_reply(bot: Chatbot, engine: Cut) -> None:
-    """hold: nothing before the verdict, and nothing of what was rejected. verified: only what the judges accept as it stands."""
-    modes: list[Literal["hold", "verified", "observe"]] = ["hold", "verified", "observe"]
+    """hold: nothing leaves before the verdict, and nothing of what was rejected; observe: no command ever leaves."""
+    modes: list[Literal["hold", "observe"]] = ["hold", "observe"]
     began = dict.fromkeys(modes, 0)
     outcomes: set[str] = set()
     for seed in range(1_000):
@@ -188,25 +184,10 @@ async def test_what_leaves_may_leave_and_ends_in_the_whole_reply(bot: Chatbot, e
             outcomes.add(outcome)
             assert all(text.startswith(part) for part in left)
             assert not any(word in text for word in ("[[cite", "[[source", "[[nonsense:")), (mode, engine.text)
-            if mode == "hold":
-                assert left == []
             if mode == "observe":
                 assert outcome == ("unfiltered" if turn.results.attempts[-1].text else "fallback"), engine.text
-            if mode != "observe" and outcome in ("refined", "fallback"):
-                held = text.removeprefix(left[-1] if left else "")
-                assert not any(bad in held for bad in BAD), (mode, engine.text)
-            if mode == "verified":
-                for part in left:
-                    await accepted(replace(turn, in_use=answer.deliveries[0].in_use), part)
+            elif outcome in ("refined", "fallback"):
+                assert not any(bad in text for bad in BAD), engine.text
     assert began["hold"] == 0
-    assert began["verified"] > 150
     assert began["observe"] > 500
     assert outcomes >= {"accepted", "refined", "fallback", "warned", "unfiltered"}, outcomes
-
-
-async def accepted(turn: Turn, text: str) -> None:
-    """Check that the judges accept a text as the reply."""
-    cited = next(a.citations for a in turn.results.attempts if text in a.text)
-    judged = reply_case(turn, Attempt("draft", 0, text, cited, 0.0))
-    review = await turn.bot.filter.review(judged.case, judged.modes, turn.ledger)
-    assert worst([judgement.verdict for judgement in review.judgements]) == "accept", text

@@ -6,8 +6,8 @@ from proxy.turn.stream_gate import NO_TEXT, CommittedText, StreamGate
 
 
 def test_only_what_is_asked_for_anew_is_forgotten() -> None:
-    """One choice may be drafted again while another is being rewritten from where it has left."""
-    gate = StreamGate("verified")
+    """One choice may be drafted again while what is committed of another stays."""
+    gate = StreamGate()
     gate.commit(0, "One.", ("a",))
     gate.commit(1, "Two.", ("b",))
     assert gate.forget([1])
@@ -16,7 +16,7 @@ def test_only_what_is_asked_for_anew_is_forgotten() -> None:
 
 def test_what_was_sent_is_not_forgotten() -> None:
     """Nor what is asked for together with it."""
-    gate = StreamGate("verified")
+    gate = StreamGate()
     gate.commit(0, "One.", ())
     gate.open()
     assert gate.take_pieces() == [(0, "One.", True)]
@@ -29,7 +29,7 @@ def test_what_was_sent_is_not_forgotten() -> None:
 
 def test_what_is_fixed_is_never_taken_back() -> None:
     """It may have been read."""
-    gate = StreamGate("verified")
+    gate = StreamGate()
     gate.commit(0, "One.", ())
     with pytest.raises(ValueError, match="does not begin with"):
         gate.commit(0, "Two.", ())

@@ -1,6 +1,6 @@
 """Sentences of sources, changed by a program so that they say something else: what the judge of claims must not accept.
 
-python -m judges.training.inversions FOLDER|FILE ...      (knowledge bases, or JSON lines with `text`)
+python -m tests.attacks.inversions FOLDER|FILE ...      (knowledge bases, or JSON lines with `text`)
 """
 
 import re
