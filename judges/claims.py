@@ -78,8 +78,8 @@ def supporting_sources(claims: Claims, case: Case) -> frozenset[str]:
     return frozenset(a.source_id for a in _assertions_of(claims, case) if a.support in CARRIED and a.source_id)
 
 
-def confirms_change(claims: Claims, case: Case, quotes: Sequence[str]) -> bool:
-    """Tell whether a judge finds no support, more than in passing, for words that another says to alter a source."""
+def confirms_flag(claims: Claims, case: Case, quotes: Sequence[str]) -> bool:
+    """Tell whether a judge finds no support, more than in passing, for words that another has flagged."""
     unsupported = [a.text for a in _assertions_of(claims, case) if a.support == "unsupported" and severity_of(a) > 1]
     return any(is_near_quote(quote, text) or is_near_quote(text, quote) for quote in quotes for text in unsupported)
 

@@ -8,7 +8,7 @@ from judges import offload
 from judges.advice import touches_topic
 from judges.cascade import Cascade, find_unsupported, is_delicate
 from judges.case import Case
-from judges.claims import additions, confirms_change, improvises
+from judges.claims import additions, confirms_flag, improvises
 from judges.judge import LocalJudge
 from judges.languages import is_english
 from judges.modes import Mode
@@ -104,9 +104,9 @@ class Panel:
         return answers
 
     def _confirmed(self, name: str, judgement: Judgement) -> Judgement:
-        """Reject what two judges find wrong: the screen says that a source was altered, the chief finds no support for these words.
+        """Reject what two judges find wrong: words that the screen calls beyond the sources or altered, and the chief unsupported.
 
-        By its score alone one such statement would be delivered with a warning: a wrong fee, deadline or condition.
+        By its score alone one such statement would be delivered with a warning: a wrong fee, an invented service.
         """
         claims = judgement.observation
         if judgement.verdict != "warn" or not isinstance(claims, Claims):
@@ -117,8 +117,10 @@ class Panel:
             if isinstance(earlier.observation, Screening)
             for problem in earlier.observation.problems
         ]
-        altered = [problem.quote for problem in problems if problem.kind == "changed" and problem.severity > 1]
-        return replace(judgement, verdict="reject") if confirms_change(claims, self.case, altered) else judgement
+        flagged = [
+            problem.quote for problem in problems if problem.kind in ("changed", "beyond") and problem.severity > 1
+        ]
+        return replace(judgement, verdict="reject") if confirms_flag(claims, self.case, flagged) else judgement
 
     def _going_on(self, due: Mapping[str, Cascade], stage: Stage, judgements: Mapping[str, Judgement]) -> Sequence[str]:
         """Return the judges that go on to their next stage."""

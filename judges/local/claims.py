@@ -23,6 +23,7 @@ from judges.number_words import NUMBER_WORDS, spelled
 from judges.numbers import numbers_hold, values_in
 from judges.observation import Assertion, Claims
 from judges.plain_text import plain
+from judges.quotes import MIN_QUOTE_CHARS
 from judges.sentences import Sentence, normalise, sentences
 from judges.topics import topic_of
 from knowledge_base.bm25 import stems
@@ -95,6 +96,7 @@ class _Sources:
         texts = {source.id: normalise(f"{source.title}\n{source.text}") for source in sources}
         self.language = language_of("\n".join(texts.values()))
         self.passages = [(source_id, one.text) for source_id, text in texts.items() for one in sentences(text)]
+        self.places = {text: number for number, (_, text) in reversed([*enumerate(self.passages)])}
         self.passages_with: defaultdict[str, list[int]] = defaultdict(list)
         for number, (_, text) in enumerate(self.passages):
             for stem in dict.fromkeys(self.stems(text)):
@@ -119,15 +121,16 @@ def _judge_sentence(sentence: Sentence, text: str, case: Case, sources: _Sources
     for stem, weight in weights.items():
         for number in sources.passages_with.get(stem, ()):
             shared[number] += weight
-    nearest = [sources.passages[number] for number in sorted(shared, key=lambda one: -shared[one])[:NEAREST]]
-    near = [passage for _, passage in nearest]
+    same = sources.places.get(text)
+    nearest = [same] if same is not None else sorted(shared, key=lambda one: -shared[one])[:NEAREST]
+    near = [sources.passages[number][1] for number in nearest]
     lacking = sum(weight for stem, weight in weights.items() if stem not in sources.passages_with)
     lacking /= sum(weights.values()) + PRIOR_WORDS * log(1 + 2 * len(sources.passages)) or 1.0
     names = _NAME.findall(text) if sources.language != "de" else ()  # German writes every noun like a name
     if (
         any(stem not in sources.passages_with for name in names for stem in sources.stems(name))
         or _lacks_number(text, "\n".join(sources.passages[number][1] for number in shared), case)
-        or (text not in near and any(contradicts(text, passage, sources.language) for passage in near))
+        or (same is None and any(contradicts(text, passage, sources.language) for passage in near))
     ):
         lacking = 1.0
     topic = topic_of(plain(text), case.topics)
@@ -136,7 +139,11 @@ def _judge_sentence(sentence: Sentence, text: str, case: Case, sources: _Sources
     form = {"text": sentence.text, "support": "unsupported", "source_id": None, "quote": None, "topic": topic}
     if nearest and lacking < MAX_LACKING:
         kind = "stated" if max(shared.values()) >= STATED * sum(weights.values()) else "implied"
-        form |= {"support": kind, "source_id": nearest[0][0], "quote": nearest[0][1]}
+        source_id, quote = sources.passages[nearest[0]]
+        if len(quote) < 2 * MIN_QUOTE_CHARS:  # too short to be a quote by itself
+            around = sources.passages[max(0, nearest[0] - 1) : nearest[0] + 2]
+            quote = " ".join(passage for at, passage in around if at == source_id)
+        form |= {"support": kind, "source_id": source_id, "quote": quote}
     return JudgedSentence(sentence, Assertion.model_validate(form), lacking)
 
 

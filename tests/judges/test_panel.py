@@ -108,13 +108,14 @@ async def test_what_the_screening_call_leaves_open_the_chief_decides(swift, chie
     [
         (flagged("changed", 2), 2, "reject"),
         (flagged("changed", 1), 2, "accept"),
-        (flagged("beyond", 2), 2, "warn"),
+        (flagged("beyond", 2), 2, "reject"),
+        (flagged("undisclosed", 2), 2, "warn"),
         (flagged("changed", 2), 1, "accept"),
         (flagged_all(flagged("changed", 2, "You need"), flagged("beyond", 1)), 2, "warn"),
     ],
 )
-async def test_a_statement_that_two_judges_find_altered_is_rejected(swift, severity, verdict):
-    """A wrong fee or deadline: one of severity 2 by its score alone would be delivered with a warning."""
+async def test_a_statement_that_two_judges_find_unsupported_is_rejected(swift, severity, verdict):
+    """A wrong fee or an invented service: one of severity 2 by its score alone would be delivered with a warning."""
     unsupported = graded("unsupported", severity, text="regular blood tests")
     found, _ = await review(
         sharing(ALL, always(swift), always(assessed(graded_claims(unsupported, SUPPORTED)))), SOURCE
