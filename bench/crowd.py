@@ -31,8 +31,8 @@ from bench.figures import Figures, Target, percentile, report
 from bench.guests import DRAFT, GUEST, NAME, Guest, Plot, make_guests, name, write_plots
 from bench.processes import ROOT, Server, ServerFailed, run_caf
 from bench.setting import configuration
-from proxy.tenants import keys as tenants
-from proxy.tenants.redis_limits import PREFIX
+from proxy.auth import keys
+from proxy.auth.redis_limits import PREFIX
 from proxy.traces.query import iterate_traces
 
 BARS = (
@@ -83,9 +83,9 @@ def _redis(folder: Path) -> Iterator[str]:
 
 async def run(conversations: int, turns: int, at_once: int, workers: int, folder: Path) -> tuple[Figures, list[str]]:
     """Return the figures, and the first faults of each kind."""
-    made = [tenants.create(f"crowd {n}", **LIMITS) for n in range(6)]
-    admin = tenants.create("metrics", ("admin",))
-    tenants.save([one.record for one in (*made, admin)], folder / "keys.json")
+    made = [keys.create(f"crowd {n}", **LIMITS) for n in range(6)]
+    admin = keys.create("metrics", ("admin",))
+    keys.save([one.record for one in (*made, admin)], folder / "keys.json")
     ids = {one.text: one.record.id for one in made}
     app = web.Application(client_max_size=2**24)
     app.router.add_post("/v1/chat/completions", answer_as_model)

@@ -16,7 +16,7 @@ from bench.processes import ROOT, Server, ask, cores, run_server
 from bench.script import Exchange, conversations
 from knowledge_base.library import load as load_library
 from models.unique_keys import load_yaml
-from proxy.tenants import keys
+from proxy.auth import keys
 
 CANDIDATES = 144
 FEWEST = 8

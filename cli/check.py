@@ -23,13 +23,13 @@ from models.errors import ModelSettingsError
 from models.fallback import chain as fallback_chain
 from models.openai_engine import make_session
 from models.settings import ModelSettings
+from proxy.auth.key_ring import KeyRing, open_key_ring
+from proxy.auth.loopback import is_loopback
 from proxy.config.blueprint import Blueprint, assemble
 from proxy.config.chatbot_settings import ChatbotSettings
 from proxy.config.config import Config, ConfigError, in_file, load_config
 from proxy.config.local_judges import WORTH, judged_locally
 from proxy.serving.unsafe_settings import unsafe_settings, unwritten_contacts
-from proxy.tenants.key_ring import KeyRing, open_key_ring
-from proxy.tenants.loopback import is_loopback
 
 DISTRIBUTION = "critical-analysis-filter"
 PACKAGES = (

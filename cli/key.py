@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable
 from proxy.audit.admin import record_command
+from proxy.auth import keys
+from proxy.auth.keys import KeyRecord
 from proxy.config.config import Config, ConfigError, load_config
-from proxy.tenants import keys
-from proxy.tenants.keys import KeyRecord
 
 DEFAULT = Path("data/keys.json")
 

@@ -15,6 +15,8 @@ import typer
 
 from cli.terminal import USAGE, ConfigOption, config_path, plain_errors
 from models.errors import ModelSettingsError
+from proxy.auth.key_ring import KeyRing, open_key_ring
+from proxy.auth.loopback import is_loopback
 from proxy.config.config import Config, ConfigError, load_config
 from proxy.config.local_judges import WORTH, judged_locally
 from proxy.serving import workers as processes
@@ -23,8 +25,6 @@ from proxy.serving.unsafe_settings import unsafe_settings, unwritten_contacts
 from proxy.telemetry.library_logs import redact_libraries
 from proxy.telemetry.logs import configure_logs
 from proxy.telemetry.worker_metrics import shared_folder
-from proxy.tenants.key_ring import KeyRing, open_key_ring
-from proxy.tenants.loopback import is_loopback
 from proxy.traces.backend import trace_backend, trace_detail
 
 

@@ -24,6 +24,9 @@ from proxy.api.responses.store import ProcessResponses, ResponseStore
 from proxy.api.service import SERVICE, Service
 from proxy.api.status import healthz, list_models, openapi, readyz, show_metrics, show_model
 from proxy.audit.records import open_audit_log
+from proxy.auth.key_ring import open_key_ring
+from proxy.auth.limits import Meter, ProcessMeter
+from proxy.auth.throttle import Throttle
 from proxy.config.blueprint import assemble
 from proxy.config.config import Config
 from proxy.config.settings import MemorySettings
@@ -36,9 +39,6 @@ from proxy.telemetry.external_metric import ExternalMetric
 from proxy.telemetry.metrics import SHARED, Metrics
 from proxy.telemetry.tracing import open_telemetry, tracing_middleware
 from proxy.telemetry.worker_metrics import keep_refreshed
-from proxy.tenants.key_ring import open_key_ring
-from proxy.tenants.limits import Meter, ProcessMeter
-from proxy.tenants.throttle import Throttle
 from proxy.traces.backend import trace_backend, trace_detail
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Trace
@@ -212,8 +212,8 @@ def open_meter(config: Config, environ: Mapping[str, str]) -> Meter:
         case "process":
             return ProcessMeter()
         case "redis":
+            from proxy.auth.redis_limits import RedisMeter
             from proxy.state.redis_conversations import connect
-            from proxy.tenants.redis_limits import RedisMeter
 
             lease_s = config.server.turn_timeout_s + 30  # longer than any turn
             return RedisMeter(connect(config.memory, environ), lease_s, degrade=config.memory.on_error == "degrade")

@@ -128,8 +128,8 @@ ROOMS = (
     {"console"},
     {"api"},
     {"turn"},
-    {"state", "tenants", "traces", "telemetry", "audit"},
-    {"wire", "config"},
+    {"state", "auth", "traces", "telemetry", "audit"},
+    {"protocol", "config"},
 )
 """The rooms of the proxy, from the door inwards: each imports of the others only what stands further in, or beside it."""
 

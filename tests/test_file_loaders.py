@@ -21,8 +21,8 @@ from models.answer_cache import AnswerCache
 from models.recording import Replaying
 from models.scripted import load_rules
 from models.unique_keys import DuplicateKeyError, load_json, load_yaml
+from proxy.auth.keys import load as load_keys
 from proxy.config.config import load_config
-from proxy.tenants.keys import load as load_keys
 from scenarios import checkpoint, questions, tables
 from scenarios.exchange import ImportPlan
 from scenarios.exchange import load as import_rows
@@ -61,7 +61,7 @@ OTHERS = {
     "proxy/state/delivered_calls.py": "arguments of tool calls",
     "proxy/turn/actions.py": "arguments of tool calls",
     "proxy/turn/json_text.py": "drafts",
-    "proxy/wire/messages.py": "requests",
+    "proxy/protocol/messages.py": "requests",
     "scoring/arm.py": "answers of servers",
     # What CAF alone writes, and no person.
     "judges/evaluation/proposer.py": "a case as JSON",
@@ -81,7 +81,7 @@ OTHERS = {
     "scenarios/exchange.py": "lines that it wrote itself",
     # Marks of a text, or a second look at what has been read without duplicates.
     "judges/evaluation/journal.py": "after refuse_duplicates",
-    "proxy/tenants/keys.py": "after refuse_duplicates",
+    "proxy/auth/keys.py": "after refuse_duplicates",
     "scoring/folder.py": "after refuse_duplicates, and a copy of a manifest",
     "scoring/people/folder.py": "after refuse_duplicates",
     "scoring/people/returned_ratings.py": "after refuse_duplicates",

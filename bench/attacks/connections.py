@@ -17,7 +17,7 @@ from pathlib import Path
 from bench.attacks.waits import Address, address_of, ask, measure_waits, post
 from bench.figures import Figures
 from bench.processes import Server, run_caf, shipped_config
-from proxy.tenants import keys
+from proxy.auth import keys
 
 FILES = 1024
 """`ulimit -n` of the server, as many systems have it."""

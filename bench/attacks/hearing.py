@@ -13,7 +13,7 @@ from pathlib import Path
 from bench.attacks.waits import Address, address_of, ask, chat, measure_waits
 from bench.figures import Figures
 from bench.processes import Server, run_caf, shipped_config
-from proxy.tenants import keys
+from proxy.auth import keys
 
 SIZES = (48_000, 96_000)
 """Characters of the texts whose work is compared."""

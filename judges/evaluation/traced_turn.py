@@ -10,13 +10,13 @@ from typing import Any
 from judges.quotes import is_verbatim_quote
 from knowledge_base.library import Library, Source
 from proxy.config.blueprint import Blueprint
+from proxy.protocol.canonical import without_citation_lines
 from proxy.traces.backend import TraceBackend
 from proxy.traces.judged_draft import TracedTurnError, check_choice, cited_ids, documents_of, judged_draft, no_draft
 from proxy.traces.labels import Label, RightVerdict, labels
 from proxy.traces.query import earlier_traces, show
 from proxy.traces.redaction import is_redacted
 from proxy.turn.cases import HISTORY_FOR_JUDGES
-from proxy.wire.canonical import without_citation_lines
 from scenarios.scenario import Earlier, Family, InlineSource, Scenario
 from scenarios.scenario_files import FamilyFile
 

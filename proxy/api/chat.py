@@ -28,12 +28,16 @@ from proxy.api.respond import respond
 from proxy.api.run_turn import run_turn
 from proxy.api.service import SERVICE, Service
 from proxy.api.turn_estimate import estimate_turn
+from proxy.auth.access import Access, requested_filter
 from proxy.config.chatbot_settings import FilterMode
+from proxy.protocol.errors import ApiError, BadRequest, ModelNotFound, NotJson
+from proxy.protocol.lenient_json import read_leniently, repeats_a_key
+from proxy.protocol.messages import ChatRequest, read_chat_request, read_json
+from proxy.protocol.user_texts import find_user_texts
 from proxy.state.conversation import Conversation, Identity
 from proxy.state.conversation_store import recall, recall_calls
 from proxy.state.heard import blank_heard, writer_key
 from proxy.telemetry.logs import FIELDS
-from proxy.tenants.access import Access, requested_filter
 from proxy.turn.chatbot import Chatbot
 from proxy.turn.evidence import read_request_evidence
 from proxy.turn.inputs import Turn
@@ -41,10 +45,6 @@ from proxy.turn.results import TurnResults
 from proxy.turn.stream_gate import StreamGate
 from proxy.turn.task_prompt import TaskPrompt, asked_form
 from proxy.turn.turn import as_concern, as_emergency
-from proxy.wire.errors import ApiError, BadRequest, ModelNotFound, NotJson
-from proxy.wire.lenient_json import read_leniently, repeats_a_key
-from proxy.wire.messages import ChatRequest, read_chat_request, read_json
-from proxy.wire.user_texts import find_user_texts
 
 log = structlog.get_logger()
 

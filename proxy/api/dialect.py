@@ -8,7 +8,7 @@ from typing import Protocol
 
 from models.engine import Body
 from proxy.api import stream
-from proxy.wire.errors import ApiError
+from proxy.protocol.errors import ApiError
 
 
 class Dialect(Protocol):

@@ -21,11 +21,11 @@ from proxy.api.forwarded_usage import estimate_usage
 from proxy.api.passthrough import ForwardAccounting
 from proxy.api.request_body import read_body, refuse_forms
 from proxy.api.service import SERVICE
+from proxy.auth.limits import Estimate, Reservation
 from proxy.config.config import Config
+from proxy.protocol.errors import BadRequest, ModelNotFound
+from proxy.protocol.messages import read_json
 from proxy.telemetry.logs import FIELDS
-from proxy.tenants.limits import Estimate, Reservation
-from proxy.wire.errors import BadRequest, ModelNotFound
-from proxy.wire.messages import read_json
 
 
 @dataclass(frozen=True, slots=True)

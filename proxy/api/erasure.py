@@ -15,11 +15,11 @@ from aiohttp import web
 
 from proxy.api.service import SERVICE, Service
 from proxy.audit.admin import record_admin
-from proxy.tenants.keys import KeyRecord
+from proxy.auth.keys import KeyRecord
+from proxy.protocol.errors import StoreUnavailable
 from proxy.traces import query
 from proxy.traces.backend import TraceBackend, TraceError, trace_backend
 from proxy.traces.store import TraceStore
-from proxy.wire.errors import StoreUnavailable
 
 log = structlog.get_logger()
 

@@ -2,8 +2,8 @@
 
 from proxy.api.responses.store import ProcessResponses
 from proxy.api.service import Service
+from proxy.auth.limits import ProcessMeter
 from proxy.state.conversation_store import LocalConversations
-from proxy.tenants.limits import ProcessMeter
 
 
 def hand_over(old: Service, new: Service) -> None:

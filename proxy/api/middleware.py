@@ -11,10 +11,10 @@ from aiohttp import HttpVersion11, hdrs, web
 
 from models.errors import ModelError
 from proxy.api.request_body import CONTINUE, EXPECT
+from proxy.protocol.errors import ApiError, BadRequest, HttpError, InternalError, TooLarge
+from proxy.protocol.model_errors import from_model_error
 from proxy.telemetry.logs import FIELDS
 from proxy.telemetry.metrics import Metrics
-from proxy.wire.errors import ApiError, BadRequest, HttpError, InternalError, TooLarge
-from proxy.wire.model_errors import from_model_error
 
 log = structlog.get_logger()
 

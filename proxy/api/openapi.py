@@ -5,7 +5,7 @@ from typing import Any
 from pydantic.json_schema import models_json_schema
 
 from proxy.api.responses.request import ResponsesRequest
-from proxy.wire.messages import ChatRequest
+from proxy.protocol.messages import ChatRequest
 
 Schema = dict[str, Any]
 

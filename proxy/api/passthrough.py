@@ -18,10 +18,10 @@ from proxy.api.logprobs import matching_tokens
 from proxy.api.middleware import to_api_error
 from proxy.api.service import Service
 from proxy.audit.records import record_passthrough
+from proxy.auth.keys import KeyRecord
+from proxy.protocol.messages import OWN_FIELDS
 from proxy.telemetry.logs import FIELDS
-from proxy.tenants.keys import KeyRecord
 from proxy.turn.chatbot import Chatbot
-from proxy.wire.messages import OWN_FIELDS
 
 
 class ForwardAccounting:

@@ -6,8 +6,8 @@ import zlib
 from aiohttp import hdrs, web
 
 from proxy.api.service import SERVICE
-from proxy.tenants.key_ring import KeyRing
-from proxy.wire.errors import BadRequest, BodyTimeout, NotJson
+from proxy.auth.key_ring import KeyRing
+from proxy.protocol.errors import BadRequest, BodyTimeout, NotJson
 
 EXPECT = web.RequestKey("expect", str)
 """What a client expects before it sends its body, where the server leaves it to us to say so: `caf serve` does."""

@@ -12,6 +12,7 @@ from models.errors import ModelError, OutOfTime
 from proxy.api import reply
 from proxy.api.service import Service
 from proxy.audit.records import record_turn
+from proxy.protocol.errors import TurnTimeout
 from proxy.state.conversation import Identity
 from proxy.telemetry.logs import FIELDS
 from proxy.traces.trace import Trace
@@ -21,7 +22,6 @@ from proxy.turn.remember import remember, remember_danger
 from proxy.turn.results import Answer, Delivery
 from proxy.turn.trace_builder import build_failure_trace, build_trace, with_shadow
 from proxy.turn.turn import take_turn
-from proxy.wire.errors import TurnTimeout
 
 log = structlog.get_logger()
 

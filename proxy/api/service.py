@@ -10,20 +10,20 @@ from aiohttp import web
 
 from proxy.api.responses.store import ResponseStore
 from proxy.audit.log import AuditLog
+from proxy.auth.access import GRANTED, Access, asks_directly, authorize
+from proxy.auth.key_ring import KeyRing
+from proxy.auth.keys import Permission
+from proxy.auth.limits import Meter, ProcessMeter
+from proxy.auth.throttle import Throttle
 from proxy.config.config import Config
+from proxy.protocol.errors import Forbidden, TooManyFailures, Unauthorized
 from proxy.state.conversation_store import ConversationStore
 from proxy.telemetry.metrics import Metrics
-from proxy.tenants.access import GRANTED, Access, asks_directly, authorize
-from proxy.tenants.key_ring import KeyRing
-from proxy.tenants.keys import Permission
-from proxy.tenants.limits import Meter, ProcessMeter
-from proxy.tenants.throttle import Throttle
 from proxy.traces.store import TraceStore
 from proxy.traces.trace import Trace
 from proxy.turn.actions import Actions
 from proxy.turn.chatbot import Chatbot
 from proxy.turn.shadow import Shadows
-from proxy.wire.errors import Forbidden, TooManyFailures, Unauthorized
 
 if TYPE_CHECKING:
     from proxy.telemetry.spans import Telemetry

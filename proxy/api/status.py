@@ -7,7 +7,7 @@ from proxy.api.embeddings import embedding_names
 from proxy.api.middleware import METRICS
 from proxy.api.openapi import document
 from proxy.api.service import SERVICE
-from proxy.wire.errors import Forbidden, ModelNotFound, Unauthorized
+from proxy.protocol.errors import Forbidden, ModelNotFound, Unauthorized
 
 
 async def list_models(request: web.Request) -> web.Response:

@@ -9,7 +9,7 @@ from models.budget import MAX_ANSWER_TOKENS
 from models.client import Models
 from models.fallback import chain, with_all_asked
 from models.usage import BYTES_PER_TOKEN, MAX_TOKEN_COUNT, Usage
-from proxy.tenants.limits import Estimate, Reservation
+from proxy.auth.limits import Estimate, Reservation
 from proxy.turn.chatbot import Chatbot
 
 ADDED_TOKENS = 4_000

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from proxy.audit.log import AuditLog
+from proxy.auth.keys import KeyRecord
 from proxy.config.settings import AuditSettings
-from proxy.tenants.keys import KeyRecord
 
 
 def record_admin(

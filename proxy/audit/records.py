@@ -12,10 +12,10 @@ import orjson
 from knowledge_base.library import Source
 from models.usage import Call
 from proxy.audit.log import AuditLog
+from proxy.auth.key_ring import KeyRing
+from proxy.auth.keys import KeyRecord
 from proxy.config.blueprint import Blueprint
 from proxy.config.config import Config
-from proxy.tenants.key_ring import KeyRing
-from proxy.tenants.keys import KeyRecord
 from proxy.traces.trace import Trace
 
 

@@ -1,6 +1,6 @@
 """Lets a request into the console, or not.
 
-A proxy without keys shows it to browsers on its own machine that ask it directly (`tenants.access.asks_directly`: a page that
+A proxy without keys shows it to browsers on its own machine that ask it directly (`auth.access.asks_directly`: a page that
 reaches loopback by DNS rebinding does not). A proxy with keys asks for one with the permission `console`, once: a session then
 stands for it, in a cookie that no script reads and that no other site's request carries. What changes something must also come
 from a page of this very address, and bring the session's CSRF token. `cors_origins` opens none of this.
@@ -15,13 +15,13 @@ from aiohttp import ClientConnectionResetError, hdrs, web
 
 from proxy.api.middleware import to_api_error
 from proxy.api.service import SERVICE, Service
+from proxy.auth.access import ASK_DIRECTLY, Access, asks_directly, key_access, keyless_access
+from proxy.auth.keys import Permission
 from proxy.console.form import KIND, read_form
 from proxy.console.render import HEADERS, render
 from proxy.console.session_store import SESSION_S, SessionStore, csrf_token
 from proxy.console.visit import Visit
-from proxy.tenants.access import ASK_DIRECTLY, Access, asks_directly, key_access, keyless_access
-from proxy.tenants.keys import Permission
-from proxy.wire.errors import ApiError, Forbidden
+from proxy.protocol.errors import ApiError, Forbidden
 
 SESSIONS = web.AppKey("console_sessions", SessionStore)
 CSRF_HEADER = "X-CSRF-Token"

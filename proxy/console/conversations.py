@@ -14,8 +14,8 @@ from proxy.console.list_query import ListQuery
 from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.turn_list_query import AGES, read_turn_query, to_filter
 from proxy.console.visit import Visit
+from proxy.protocol.errors import BadRequest
 from proxy.traces.search import ListedTurn, Page, search_turns
-from proxy.wire.errors import BadRequest
 
 PAGE = 50
 """Turns of a page."""

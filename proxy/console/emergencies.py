@@ -18,11 +18,11 @@ from proxy.console.period import PERIOD_LABELS, PERIODS
 from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.visit import Visit
 from proxy.console.words import DANGERS
+from proxy.protocol.errors import BadRequest, StoreUnavailable
 from proxy.traces.emergencies import EMERGENCY_JUDGE, AlarmCount, Inbox, count_alarms, count_open, search_emergencies
 from proxy.traces.fact_query import Labelling, TurnFilter
 from proxy.traces.labels import Label, RightVerdict, add, withdraw
 from proxy.traces.search import read_turn
-from proxy.wire.errors import BadRequest, StoreUnavailable
 
 PAGE = 30
 FRESH_S = 5.0

@@ -10,7 +10,7 @@ from aiohttp import web
 from multidict import MultiDict
 
 from proxy.api.request_body import read_body
-from proxy.wire.errors import BadRequest, TooLarge
+from proxy.protocol.errors import BadRequest, TooLarge
 
 KIND = "application/x-www-form-urlencoded"
 LARGEST = 100_000

@@ -4,7 +4,7 @@ import structlog
 
 from proxy.api.service import Service
 from proxy.audit.admin import record_admin
-from proxy.tenants.keys import KeyRecord
+from proxy.auth.keys import KeyRecord
 
 log = structlog.get_logger()
 

@@ -24,7 +24,7 @@ from proxy.console.journal import record_action
 from proxy.console.plot import SHARES, Axis, Point, Series, draw_lines
 from proxy.console.saved_files import Damaged, Json
 from proxy.console.visit import Visit
-from proxy.wire.errors import BadRequest
+from proxy.protocol.errors import BadRequest
 
 HOME = "/console/judges"
 MOST_COMPARED = 5

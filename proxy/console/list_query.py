@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode
 
-from proxy.wire.errors import BadRequest
+from proxy.protocol.errors import BadRequest
 
 LONGEST = 200
 """Characters of any field."""

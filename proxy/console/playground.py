@@ -15,6 +15,7 @@ from pydantic import BaseModel, ValidationError
 from proxy.api.chat import converse
 from proxy.api.dialect import ChatDialect
 from proxy.api.request_body import read_body
+from proxy.auth.access import GRANTED
 from proxy.console.admission import admit
 from proxy.console.checkpoint_file import Conversation, write_checkpoint
 from proxy.console.journal import record_action
@@ -24,12 +25,11 @@ from proxy.console.reply_facts import DeliveredReply, Json, ReplyFacts, facts_of
 from proxy.console.trace_reading import run_query
 from proxy.console.visit import Visit
 from proxy.console.words import REPLIES, STAGES
-from proxy.tenants.access import GRANTED
+from proxy.protocol.errors import BadRequest, Forbidden
 from proxy.traces.backend import TraceError, trace_backend, trace_detail
 from proxy.traces.redaction import is_redacted
 from proxy.traces.search import read_turn
 from proxy.turn.chatbot import Chatbot
-from proxy.wire.errors import BadRequest, Forbidden
 
 WAITS_S = (0.0, 0.25, 0.25, 0.5, 1.0)
 """How long to wait before each look for a trace: another thread writes it, in batches, a moment after the reply."""

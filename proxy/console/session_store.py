@@ -12,7 +12,7 @@ import structlog
 from cachetools import TTLCache
 
 from proxy.config.settings import MemorySettings
-from proxy.wire.errors import StoreUnavailable
+from proxy.protocol.errors import StoreUnavailable
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

@@ -12,7 +12,7 @@ from proxy.console.form import read_form
 from proxy.console.journal import record_action
 from proxy.console.render import HEADERS, render
 from proxy.console.visit import Visit
-from proxy.wire.errors import TooManyFailures
+from proxy.protocol.errors import TooManyFailures
 
 HOME = "/console/playground"
 UNKNOWN = "/console/{rest}"

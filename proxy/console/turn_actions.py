@@ -18,11 +18,11 @@ from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.turn_list_query import read_turn_query
 from proxy.console.turn_page import LIST, find_turn
 from proxy.console.visit import Visit
+from proxy.protocol.errors import BadRequest, Forbidden, StoreUnavailable
 from proxy.traces.backend import TraceBackend, trace_backend
 from proxy.traces.labels import RightVerdict
 from proxy.traces.search import chatbots_of
 from proxy.traces.turn_label import UnfitLabel, label_turn
-from proxy.wire.errors import BadRequest, Forbidden, StoreUnavailable
 
 LONGEST_NOTE = 2_000
 """Characters."""

@@ -6,9 +6,9 @@ from typing import get_args
 
 from proxy.console.list_query import ListQuery, read_query
 from proxy.console.period import PERIODS, Period
+from proxy.protocol.errors import BadRequest
 from proxy.traces.fact_query import Labelling, TurnFilter
 from proxy.traces.trace import Outcome
-from proxy.wire.errors import BadRequest
 
 AGES: Mapping[str, Period] = {
     "1h": PERIODS["hour"],

@@ -17,11 +17,11 @@ from proxy.console.turn_list_query import read_turn_query, to_filter
 from proxy.console.turn_story import tell_story
 from proxy.console.visit import Visit
 from proxy.console.waterfall import draw_waterfall
+from proxy.protocol.errors import BadRequest
 from proxy.traces.fact_query import TurnFilter
 from proxy.traces.judged_draft import judgements_of
 from proxy.traces.redaction import hide_texts, is_redacted
 from proxy.traces.search import Neighbours, find_neighbours, read_turn, search_turns
-from proxy.wire.errors import BadRequest
 
 BESIDE = 60
 """Turns of the same conversation that are listed beside one, the newest."""

@@ -6,11 +6,11 @@ from typing import Any
 from aiohttp import web
 
 from proxy.api.service import Service
+from proxy.auth.access import Access
+from proxy.auth.keys import Permission
 from proxy.console.render import render
-from proxy.tenants.access import Access
-from proxy.tenants.keys import Permission
+from proxy.protocol.errors import Forbidden
 from proxy.turn.chatbot import Chatbot
-from proxy.wire.errors import Forbidden
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,8 @@ from multidict import CIMultiDictProxy
 from proxy.api.request_body import EXPECT
 from proxy.config.config import ConfigError
 from proxy.config.settings import ServerSettings
+from proxy.protocol.errors import BadRequest, InternalError, TooManyConnections
 from proxy.telemetry.metrics import Metrics, Refusal
-from proxy.wire.errors import BadRequest, InternalError, TooManyConnections
 
 log = structlog.get_logger()
 

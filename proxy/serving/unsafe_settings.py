@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from models.fallback import with_all_asked
+from proxy.auth.key_ring import KeyRing
+from proxy.auth.loopback import is_loopback
 from proxy.config.blueprint import assemble
 from proxy.config.chatbot_settings import PLACEHOLDER
 from proxy.config.config import Config, ConfigError
 from proxy.config.judge_settings import JudgeSettings
-from proxy.tenants.key_ring import KeyRing
-from proxy.tenants.loopback import is_loopback
 
 
 def unsafe_settings(config: Config, keys: KeyRing | None = None) -> Iterator[str]:

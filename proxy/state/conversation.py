@@ -14,8 +14,8 @@ import orjson
 from pydantic import with_config
 
 from judges.rules import RULES
+from proxy.protocol.messages import Message
 from proxy.traces.trace import Recognition, ShownWarning
-from proxy.wire.messages import Message
 
 KEY_BYTES = 16
 """Length of a key that a state is stored under."""

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import structlog
 
-from proxy.wire.canonical import digest
+from proxy.protocol.canonical import digest
 
 log = structlog.get_logger()
 Body = dict[str, Any]

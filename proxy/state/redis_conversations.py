@@ -20,11 +20,11 @@ from redis.exceptions import RedisError
 
 from models.errors import ModelSettingsError
 from proxy.config.settings import MemorySettings
+from proxy.protocol.errors import StoreUnavailable
 from proxy.state.conversation import Conversation
 from proxy.state.conversation_store import StateUnknown
 from proxy.state.delivered_calls import DeliveredCall
 from proxy.state.heard import MAX_MARKS
-from proxy.wire.errors import StoreUnavailable
 
 log = structlog.get_logger()
 

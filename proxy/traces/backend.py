@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol
 
+from proxy.auth.loopback import is_loopback
 from proxy.config.config import Config, ConfigError
 from proxy.config.settings import PrivacySettings
-from proxy.tenants.loopback import is_loopback
 from proxy.traces.facts import TurnFacts
 
 

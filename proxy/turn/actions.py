@@ -13,11 +13,11 @@ import structlog
 from models.engine import ActingEngine, Body
 from models.errors import ModelError
 from models.turn_scope import Note
+from proxy.protocol.messages import Message
 from proxy.state.conversation import Identity
 from proxy.state.conversation_store import ConversationStore
 from proxy.turn.inputs import Turn
 from proxy.turn.results import Answer, Delivery
-from proxy.wire.messages import Message
 
 log = structlog.get_logger()
 

@@ -8,10 +8,10 @@ from judges.case import Case, HistoryMessage
 from judges.modes import Mode, modes_of
 from knowledge_base import citations
 from knowledge_base.library import Source
+from proxy.protocol.canonical import without_citation_lines
 from proxy.traces.trace import Attempt
 from proxy.turn.inputs import Turn
 from proxy.turn.json_text import json_text
-from proxy.wire.canonical import without_citation_lines
 
 ASKED = 3
 """Sections that a question is taken to be about."""

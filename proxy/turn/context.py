@@ -9,12 +9,12 @@ import orjson
 from knowledge_base.citations import CLASSES, cite_command, neutralise
 from models.request import text_of
 from models.usage import estimate_tokens
+from proxy.protocol.canonical import without_citation_lines
+from proxy.protocol.messages import Message
 from proxy.state.conversation import CarriedWarning, DeliveredReply
 from proxy.state.delivered_calls import restore
 from proxy.turn.evidence import shown_documents
 from proxy.turn.inputs import Turn
-from proxy.wire.canonical import without_citation_lines
-from proxy.wire.messages import Message
 
 Sent = dict[str, Any]
 ATTACHED = 1_000

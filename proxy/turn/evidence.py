@@ -14,10 +14,10 @@ from knowledge_base.library import Source
 from models.engine import Body
 from models.fallback import chain
 from proxy.config.chatbot_settings import ChatbotSettings, DocumentLimits
+from proxy.protocol.errors import BadRequest
+from proxy.protocol.messages import ChatRequest, Message
 from proxy.turn.inputs import Turn
 from proxy.turn.invisible import remove_invisible
-from proxy.wire.errors import BadRequest
-from proxy.wire.messages import ChatRequest, Message
 
 MAX_TITLE_CHARS = 200
 

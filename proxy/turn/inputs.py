@@ -10,6 +10,7 @@ from knowledge_base.library import Source
 from models.turn_scope import Principal
 from models.usage import Ledger
 from proxy.config.chatbot_settings import FilterMode
+from proxy.protocol.messages import ChatRequest
 from proxy.state.conversation import CarriedWarning, Conversation
 from proxy.state.delivered_calls import DeliveredCall
 from proxy.traces.trace import Recognition
@@ -17,7 +18,6 @@ from proxy.turn.chatbot import Chatbot
 from proxy.turn.results import Retrieval, TurnResults
 from proxy.turn.stream_gate import NO_TEXT, CommittedText, StreamGate
 from proxy.turn.task_prompt import TaskPrompt
-from proxy.wire.messages import ChatRequest
 
 
 @dataclass(frozen=True, slots=True)

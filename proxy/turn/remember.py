@@ -5,6 +5,7 @@ from itertools import takewhile
 
 import structlog
 
+from proxy.protocol.canonical import digest, fold
 from proxy.state.conversation import CarriedWarning, Conversation, Identity
 from proxy.state.conversation_store import ConversationStore
 from proxy.state.delivered_calls import DeliveredCall, delivered_call
@@ -12,7 +13,6 @@ from proxy.state.heard import mark_message, writer_key
 from proxy.turn.delivered_text import delivered_text
 from proxy.turn.inputs import Turn
 from proxy.turn.results import Answer, Delivery
-from proxy.wire.canonical import digest, fold
 
 log = structlog.get_logger()
 

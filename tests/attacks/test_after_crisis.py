@@ -6,7 +6,7 @@ import pytest
 
 from judges.case import emergency_case
 from judges.judge import LocalJudge
-from proxy.wire.user_texts import find_user_texts
+from proxy.protocol.user_texts import find_user_texts
 from tests.proxy.conftest import Body, Start, dialogue, text_of
 
 CRISES = (

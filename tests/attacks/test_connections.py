@@ -18,9 +18,9 @@ import pytest
 import structlog
 
 from proxy.app import create_app
+from proxy.auth import keys
 from proxy.config.config import Config, ConfigError, parse_config
 from proxy.serving.front import Front
-from proxy.tenants import keys
 
 uvloop = pytest.importorskip("uvloop", reason="there is none for Windows")
 

@@ -9,7 +9,7 @@ import pytest
 
 from judges.case import emergency_case
 from judges.judge import LocalJudge
-from proxy.wire.user_texts import find_user_texts
+from proxy.protocol.user_texts import find_user_texts
 from tests.attacks.crisis_material import QUESTIONS, STATEMENTS
 from tests.proxy.conftest import Body, Start, text_of
 

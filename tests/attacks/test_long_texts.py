@@ -18,7 +18,7 @@ from judges.judge import MAX_CHARS, OBSERVERS, LocalJudge
 from judges.observation import Crisis, RolePlay
 from judges.offload import LONG_REPLY, is_long, shorten
 from knowledge_base.library import Source
-from proxy.tenants import keys
+from proxy.auth import keys
 from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, eventually, text_of
 
 CRISIS = "I am going to end my life tonight."

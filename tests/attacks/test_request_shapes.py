@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from proxy.wire.user_texts import find_user_texts
+from proxy.protocol.user_texts import find_user_texts
 from tests.proxy.conftest import Body, Start
 
 CRY = "I want to kill myself."

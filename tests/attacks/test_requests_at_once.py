@@ -11,9 +11,9 @@ import pytest
 from aiohttp import web
 
 from proxy.api.service import SERVICE
-from proxy.tenants.limits import ProcessMeter
+from proxy.auth.limits import ProcessMeter
+from tests.proxy.auth.test_access import keyed
 from tests.proxy.conftest import CRISIS, HELLO, NO_PROBLEMS, Body, Proxy, Start, bot_settings, dialogue, judge_with
-from tests.proxy.tenants.test_access import keyed
 from tests.redis_server import INSTALLED, RedisServer, needs_redis
 
 AT_ONCE = 100

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.wire.lenient_json import read_leniently
-from proxy.wire.user_texts import find_user_texts
+from proxy.protocol.lenient_json import read_leniently
+from proxy.protocol.user_texts import find_user_texts
 from tests.proxy.conftest import Body, Start
 
 CRY = "I want to kill myself."

@@ -10,7 +10,7 @@ import yaml
 
 from assistants import registry
 from cli import check
-from proxy.tenants.keys import create, save
+from proxy.auth.keys import create, save
 from tests.cli.conftest import ROOT, Caf, Ended
 
 SECTION = """\

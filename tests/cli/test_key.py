@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from proxy.audit.folder import chain_files, verify
-from proxy.tenants.key_ring import KeyRing
-from proxy.tenants.keys import load
+from proxy.auth.key_ring import KeyRing
+from proxy.auth.keys import load
 from tests.cli.conftest import Caf
 
 

@@ -12,8 +12,8 @@ import pytest
 from aiohttp import web
 
 from proxy.app import create_app
+from proxy.auth.keys import create, save
 from proxy.config.config import parse_config
-from proxy.tenants.keys import create, save
 from tests.clients.calls import EMBEDDER
 from tests.proxy.conftest import bot_settings, write_sections
 from tests.proxy.openai_upstream import ASKED, server

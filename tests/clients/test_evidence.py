@@ -20,8 +20,8 @@ from llama_index.core.tools import FunctionTool
 from llama_index.llms.openai_like import OpenAILike
 
 from proxy.app import create_app
+from proxy.auth.keys import create, save
 from proxy.config.config import parse_config
-from proxy.tenants.keys import create, save
 from tests.clients.conftest import Place, Thread, serve
 from tests.proxy.conftest import bot_settings, write_sections
 from tests.proxy.openai_upstream import ASKED, SAYS, server

@@ -18,7 +18,7 @@ from urllib.request import ProxyHandler, Request, build_opener
 import pytest
 import yaml
 
-from proxy.tenants import keys
+from proxy.auth import keys
 from tests.faults.driver_proxy import CHAT, Proxy, request
 from tests.redis_server import RedisServer, needs_redis
 

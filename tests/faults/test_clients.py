@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import redis
 
-from proxy.tenants import keys
+from proxy.auth import keys
 from tests.faults.driver_config import guarded, lay_out, models
 from tests.faults.driver_proxy import CHAT, Proxy, memory_peak, request, running, until
 from tests.faults.driver_told import Noted

@@ -4,7 +4,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from proxy.tenants import keys
+from proxy.auth import keys
 from tests.faults.driver_proxy import Proxy, serving, until
 from tests.faults.driver_talk import (
     CONTACT,

@@ -15,7 +15,7 @@ from models.errors import (
 )
 from models.scripted import Scripted
 from models.settings import ModelSettings
-from proxy.wire.model_errors import from_model_error
+from proxy.protocol.model_errors import from_model_error
 
 PRICED = ModelSettings.model_validate({"engine": "scripted", "script": [], "price": {"input": 1, "output": 10}})
 REQUEST = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 100}

@@ -11,8 +11,8 @@ import structlog
 from aiohttp import web
 
 from judges.judge import OBSERVERS
-from proxy.tenants.key_ring import KeyRing
-from proxy.tenants.keys import create, save
+from proxy.auth.key_ring import KeyRing
+from proxy.auth.keys import create, save
 from tests.proxy.conftest import Start, bot_settings, text_of
 
 ROOT = Path(__file__).parents[2]
@@ -88,7 +88,7 @@ def test_keys_that_cannot_be_read_again_stay_as_they_were_and_that_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Once, and without what stands in the file; when it can be read again, it counts."""
-    monkeypatch.setattr("proxy.tenants.key_ring.CHECK_EVERY_S", -1.0)
+    monkeypatch.setattr("proxy.auth.key_ring.CHECK_EVERY_S", -1.0)
     path, one, other = tmp_path / "keys.json", create("clinic"), create("ward")
     save([one.record], path)
     ring = KeyRing(path)

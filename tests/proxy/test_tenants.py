@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from proxy.tenants.keys import NewKey, create, save
+from proxy.auth.keys import NewKey, create, save
 from tests.proxy.conftest import Body, Proxy, Start, dialogue, judge_with, warnings_in
 from tests.redis_server import INSTALLED, RedisServer
 

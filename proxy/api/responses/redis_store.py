@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from proxy.api.responses.store import MAX_BYTES, ProcessResponses, StoredResponse
-from proxy.wire.errors import StoreUnavailable
+from proxy.protocol.errors import StoreUnavailable
 
 log = structlog.get_logger()
 

@@ -5,8 +5,8 @@ from typing import Any, Literal
 from pydantic import Field, ValidationError, model_validator
 
 from models.engine import Body
-from proxy.wire.errors import BadRequest
-from proxy.wire.messages import DOCUMENTS, Wire, as_bad_request
+from proxy.protocol.errors import BadRequest
+from proxy.protocol.messages import DOCUMENTS, Wire, as_bad_request
 
 
 class ResponsePart(Wire):

@@ -23,7 +23,7 @@ from proxy.api.responses.store import ResponseStore, StoredResponse, messages_be
 from proxy.api.responses.stream import ResponseStream
 from proxy.api.responses.translation import as_chat, messages_of, read_leniently
 from proxy.api.service import SERVICE
-from proxy.wire.errors import ApiError, BadRequest, ResponseNotFound
+from proxy.protocol.errors import ApiError, BadRequest, ResponseNotFound
 
 
 async def create_response(request: web.Request) -> web.StreamResponse:

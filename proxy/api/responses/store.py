@@ -8,7 +8,7 @@ from typing import Protocol
 import orjson
 
 from models.engine import Body
-from proxy.wire.errors import ResponseNotFound
+from proxy.protocol.errors import ResponseNotFound
 
 MAX_BYTES = 32 * 2**20
 """Texts and images, unlike the states of conversations, have no bound of their own."""

@@ -20,7 +20,7 @@ import orjson
 
 from models.engine import Body
 from proxy.api.responses.reply import Frame, message_item, response, text_part, tool_call
-from proxy.wire.errors import ApiError
+from proxy.protocol.errors import ApiError
 
 
 class ResponseStream:

@@ -17,8 +17,8 @@ from proxy.api.responses.request import (
     ResponseTool,
     TextFormat,
 )
-from proxy.wire.errors import BadRequest
-from proxy.wire.user_texts import messages_in
+from proxy.protocol.errors import BadRequest
+from proxy.protocol.user_texts import messages_in
 
 SAME = (
     "parallel_tool_calls",

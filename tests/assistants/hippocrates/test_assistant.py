@@ -32,8 +32,8 @@ from proxy.config.config import parse_config
 from proxy.traces.trace import Trace
 from tests.assistants.hippocrates.conftest import FILES
 from tests.assistants.hippocrates.doubles import OPENED, Watched
+from tests.proxy.auth.test_access import keyed
 from tests.proxy.conftest import Body, Proxy, Upstream, text_of
-from tests.proxy.tenants.test_access import keyed
 
 CONFIG = Path("assistants/hippocrates/config.yaml").resolve()
 BLEED = [

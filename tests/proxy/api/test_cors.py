@@ -9,8 +9,8 @@ from aiohttp import web
 
 from proxy.config.config import ConfigError, parse_config
 from proxy.serving.listening import isolated_config
+from tests.proxy.auth.test_access import keyed
 from tests.proxy.conftest import Proxy, Start, bot_settings, dialogue
-from tests.proxy.tenants.test_access import keyed
 
 PAGE = "https://chat.example.org"
 OTHER = "https://evil.example.org"

@@ -11,8 +11,8 @@ from aiohttp.test_utils import TestServer
 
 from proxy.api.middleware import METRICS
 from proxy.api.service import SERVICE
+from proxy.auth.keys import create, save
 from proxy.config.config import ConfigError
-from proxy.tenants.keys import create, save
 from tests.proxy.conftest import Body, Proxy, Start, bot_settings, dialogue, eventually
 from tests.proxy.openai_upstream import ASKED, server
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from proxy.api.service import SERVICE
-from proxy.tenants.keys import create, save
+from proxy.auth.keys import create, save
 from proxy.traces import query
 from tests.proxy.conftest import Body, Proxy, Start, dialogue, text_of, warnings_in
 from tests.redis_server import INSTALLED, RedisServer

@@ -12,7 +12,7 @@ import structlog
 from aiohttp import web
 
 from proxy.api.middleware import METRICS
-from proxy.tenants.keys import create, save
+from proxy.auth.keys import create, save
 from tests.proxy.conftest import Body, Proxy, Start, bot_settings, eventually
 
 CHATBOTS = {"bot": {"kind": "passthrough", "model": "chatbot"}}

@@ -11,8 +11,8 @@ from aiohttp import web
 from proxy.app import assemble
 from proxy.audit.folder import chain_files, verify
 from proxy.audit.records import fingerprint
+from proxy.auth.keys import KeyRecord, create, save
 from proxy.config.config import parse_config
-from proxy.tenants.keys import KeyRecord, create, save
 from tests.proxy.conftest import HELLO, SLEEP, Body, Proxy, Start, bot_settings, dialogue, eventually
 
 ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium every night, WORDOFMODEL."
@@ -128,7 +128,7 @@ async def test_keys_are_recorded_by_their_random_ids(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those there are at the start, and each that is made, changed, revoked or taken away; not whose they are."""
-    monkeypatch.setattr("proxy.tenants.key_ring.CHECK_EVERY_S", -1.0)
+    monkeypatch.setattr("proxy.auth.key_ring.CHECK_EVERY_S", -1.0)
     one, other, file = create("CLINIC").record, create("WARD", ("chat", "trace")), tmp_path / "keys.json"
     save([one, other.record], file)
     proxy, folder = await begin(start, tmp_path, {"keys": {"file": "keys.json"}})

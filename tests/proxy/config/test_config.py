@@ -20,6 +20,7 @@ from pydantic import BaseModel
 
 from models.errors import ModelSettingsError
 from proxy.app import create_app
+from proxy.auth.keys import create, save
 from proxy.config.blueprint import assemble
 from proxy.config.chatbot_settings import (
     ChatbotSettings,
@@ -41,7 +42,6 @@ from proxy.config.settings import (
     ServerSettings,
 )
 from proxy.serving.front import Front
-from proxy.tenants.keys import create, save
 from tests.proxy.conftest import (
     NO_PROBLEMS,
     UNPLAYED,

@@ -8,9 +8,9 @@ from urllib.parse import urlencode
 
 import pytest
 
+from proxy.auth.keys import create, load, save
 from proxy.console.render import HEADERS
 from proxy.console.routes import console_routes
-from proxy.tenants.keys import create, load, save
 from tests.proxy.console.conftest import Console, check_looks, console_config, serve_console
 from tests.proxy.console.visitor import Granted, Keyed, Visitor, serve_with_keys
 

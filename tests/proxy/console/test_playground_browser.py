@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from proxy.auth.keys import create, save
 from proxy.console import playground
-from proxy.tenants.keys import create, save
 from scenarios.checkpoint import load
 from tests.proxy.console.conftest import SIZES, Console, check_looks, console_config, serve_console
 

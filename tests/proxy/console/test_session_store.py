@@ -11,7 +11,7 @@ from proxy.config.settings import MemorySettings
 from proxy.console import session_store
 from proxy.console.admission import SESSIONS
 from proxy.console.session_store import PREFIX, ProcessSessions, csrf_token, open_sessions
-from proxy.wire.errors import StoreUnavailable
+from proxy.protocol.errors import StoreUnavailable
 from tests.proxy.console.conftest import console_config
 from tests.redis_server import RedisServer
 

@@ -10,8 +10,8 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, HTTPRedirectHandler, OpenerDirector, Request, build_opener
 
-from proxy.tenants import keys
-from proxy.tenants.keys import Permission
+from proxy.auth import keys
+from proxy.auth.keys import Permission
 from tests.proxy.console.conftest import Body, Console, console_config, serve_console
 
 

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from proxy.auth.key_ring import KeyRing
+from proxy.auth.keys import create, save
 from proxy.config.config import parse_config
 from proxy.serving.unsafe_settings import unsafe_settings
-from proxy.tenants.key_ring import KeyRing
-from proxy.tenants.keys import create, save
 
 PRICE = {"input": 1, "output": 2}
 PAID = {"engine": "openai", "base_url": "http://127.0.0.1:9/v1"}

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from proxy.protocol.canonical import digest, fold
+from proxy.protocol.messages import Message
 from proxy.state.conversation import PAIRS_LOOKED_UP, CarriedWarning, Conversation, Identity
 from proxy.state.conversation_store import LocalConversations, recall
-from proxy.wire.canonical import digest, fold
-from proxy.wire.messages import Message
 from tests.proxy.conftest import (
     ADVICE,
     HELLO,

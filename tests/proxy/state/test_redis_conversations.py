@@ -10,11 +10,11 @@ from redis.asyncio import Redis
 
 from proxy.api.service import SERVICE
 from proxy.config.settings import MemorySettings
+from proxy.protocol.errors import StoreUnavailable
 from proxy.state.conversation import CarriedWarning, Conversation
 from proxy.state.redis_conversations import open_redis
-from proxy.wire.errors import StoreUnavailable
+from tests.proxy.auth.test_access import keyed
 from tests.proxy.conftest import CRISIS, Body, Proxy, Start, dialogue, text_of, warnings_in
-from tests.proxy.tenants.test_access import keyed
 from tests.redis_server import RedisServer
 
 ADVICE = "[[cite: no_claims]]\nTake 400 mg of magnesium and 3 grams of fish oil every night, it cures voices."

@@ -16,8 +16,8 @@ from models.errors import AssistantFailed
 from models.turn_scope import Principal
 from proxy.api.service import SERVICE
 from tests.assistants.clerk import CLERKS, TOUR, Clerk
+from tests.proxy.auth.test_access import keyed
 from tests.proxy.conftest import Body, Proxy, Start, bot_settings, dialogue, text_of
-from tests.proxy.tenants.test_access import keyed
 
 Open = Callable[..., Awaitable[tuple[Proxy, Clerk]]]
 

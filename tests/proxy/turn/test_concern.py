@@ -11,8 +11,8 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from proxy.api.service import SERVICE
+from tests.proxy.auth.test_access import keyed
 from tests.proxy.conftest import SLEEP, Body, Start, dialogue, text_of, warnings_in
-from tests.proxy.tenants.test_access import keyed
 
 CONTACT = "Call 112 now."
 WORRYING = "Everything feels pointless and I am tired of it all"

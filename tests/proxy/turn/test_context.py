@@ -14,13 +14,13 @@ from knowledge_base.citations import neutralise, parse
 from models.usage import estimate_tokens
 from proxy.config.blueprint import assemble
 from proxy.config.config import parse_config
+from proxy.protocol.canonical import digest
+from proxy.protocol.messages import read_chat_request
 from proxy.state.conversation import CarriedWarning, Conversation
 from proxy.turn.chatbot import open_chatbot
 from proxy.turn.context import guarded_messages, wrapped_messages
 from proxy.turn.inputs import Turn
 from proxy.turn.results import TurnResults
-from proxy.wire.canonical import digest
-from proxy.wire.messages import read_chat_request
 from tests.proxy.conftest import (
     ADVICE,
     HELLO,

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from proxy.api.service import SERVICE
 from proxy.app import ROUTES
-from proxy.tenants.keys import NewKey, create, save
+from proxy.auth.keys import NewKey, create, save
 from tests.proxy.conftest import ADVICE, NUDGE, Body, Proxy, Start, bot_settings, dialogue
 
 CHAT, RESPONSE = {"messages": dialogue(NUDGE)}, {"input": NUDGE}

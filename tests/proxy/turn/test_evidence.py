@@ -9,6 +9,7 @@ import pytest
 from proxy.api.service import SERVICE
 from proxy.config.config import ConfigError
 from proxy.traces.redaction import redact
+from tests.proxy.auth.test_access import keyed
 from tests.proxy.conftest import (
     NO_PROBLEMS,
     Body,
@@ -21,7 +22,6 @@ from tests.proxy.conftest import (
     judge_with,
     text_of,
 )
-from tests.proxy.tenants.test_access import keyed
 
 ASKED = "How many visitors came to the museum in May?"
 COUNTS = "In May 4,310 visitors came to the museum. 512 of them were pupils."

@@ -18,6 +18,7 @@ from models.streaming import Listener
 from proxy.api import reply, stream
 from proxy.config.blueprint import assemble
 from proxy.config.config import parse_config
+from proxy.protocol.messages import read_chat_request
 from proxy.state.conversation import Conversation
 from proxy.turn.chatbot import Chatbot, open_chatbot
 from proxy.turn.delivered_text import delivered_text
@@ -25,7 +26,6 @@ from proxy.turn.inputs import Turn
 from proxy.turn.results import Answer, TurnResults
 from proxy.turn.stream_gate import StreamGate
 from proxy.turn.turn import take_turn
-from proxy.wire.messages import read_chat_request
 from tests.proxy.api.test_stream import content_of
 from tests.proxy.conftest import SECTIONS, bot_settings, completion, write_sections
 

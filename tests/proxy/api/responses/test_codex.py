@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from proxy.api.responses.request import IGNORED, read_responses_request
 from proxy.api.responses.translation import as_chat, messages_of
-from proxy.wire.errors import BadRequest
-from proxy.wire.user_texts import find_user_texts
+from proxy.protocol.errors import BadRequest
+from proxy.protocol.user_texts import find_user_texts
 from tests.attacks.forms import FORMS, Got, check
 from tests.proxy.conftest import CRISIS, Body, Proxy, Start, screening
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from proxy.api.responses.request import read_responses_request
 from proxy.api.responses.translation import as_chat, messages_of, read_leniently
-from proxy.wire.errors import BadRequest
-from proxy.wire.messages import read_chat_request
-from proxy.wire.user_texts import find_user_texts
+from proxy.protocol.errors import BadRequest
+from proxy.protocol.messages import read_chat_request
+from proxy.protocol.user_texts import find_user_texts
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False)

@@ -12,7 +12,7 @@ import structlog
 from aiohttp import web
 
 from proxy.api.service import SERVICE
-from proxy.tenants.keys import create, save
+from proxy.auth.keys import create, save
 from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, bot_settings, eventually, warnings_in
 
 SLEEP = "[[cite: sleep]]\nMost adults need seven to nine hours of sleep."

@@ -15,7 +15,7 @@ from proxy.api.responses.request import read_responses_request
 from proxy.api.responses.store import ProcessResponses, StoredResponse, messages_before
 from proxy.api.responses.stream import ResponseStream
 from proxy.api.responses.translation import messages_of
-from proxy.wire.errors import ResponseNotFound
+from proxy.protocol.errors import ResponseNotFound
 
 FRAME = Frame("f00d", 1, "bot", read_responses_request({"model": "bot", "input": "Hi"}))
 CALLS = st.builds(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from proxy.tenants import throttle
-from proxy.tenants.throttle import Throttle
+from proxy.auth import throttle
+from proxy.auth.throttle import Throttle
 
 
 @pytest.mark.parametrize("address", ["10.0.0.1", "2001:db8::1", "::ffff:10.0.0.1", "no address", None])

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from models.usage import Ledger
-from proxy.tenants.keys import KeyRecord
-from proxy.wire.errors import QuotaSpent, RateLimited
+from proxy.auth.keys import KeyRecord
+from proxy.protocol.errors import QuotaSpent, RateLimited
 
 MINUTE_S = 60.0
 DAY_S = 86_400

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from proxy.tenants import key_ring, keys
-from proxy.tenants.key_ring import KeyRing
-from proxy.tenants.keys import KeyFileError
+from proxy.auth import key_ring, keys
+from proxy.auth.key_ring import KeyRing
+from proxy.auth.keys import KeyFileError
 
 
 def ring(tmp_path: Path, *made: keys.NewKey) -> tuple[KeyRing, Path]:

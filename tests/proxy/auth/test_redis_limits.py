@@ -13,10 +13,10 @@ from redis.backoff import NoBackoff
 from redis.exceptions import ConnectionError as RedisConnectionError
 
 from models.usage import Ledger
-from proxy.tenants import keys
-from proxy.tenants.limits import NOTHING, Estimate, Reservation
-from proxy.tenants.redis_limits import RedisMeter
-from proxy.wire.errors import ApiError, QuotaSpent, RateLimited, StoreUnavailable
+from proxy.auth import keys
+from proxy.auth.limits import NOTHING, Estimate, Reservation
+from proxy.auth.redis_limits import RedisMeter
+from proxy.protocol.errors import ApiError, QuotaSpent, RateLimited, StoreUnavailable
 from tests.redis_server import RedisServer, needs_redis
 
 pytestmark = needs_redis
@@ -305,7 +305,7 @@ async def test_a_meter_that_closes_tries_once_more(redis: RedisServer, hanging: 
 
 async def test_a_meter_that_closes_does_not_wait_for_ever(redis: RedisServer, monkeypatch: pytest.MonkeyPatch) -> None:
     """A server that hangs: the keys whose use it was not told are named in the log."""
-    monkeypatch.setattr("proxy.tenants.redis_limits.CLOSE_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("proxy.auth.redis_limits.CLOSE_TIMEOUT_S", 0.1)
     meter = RedisMeter(Redis.from_url(redis.url), 60, degrade=False)
     key = record(daily_budget=1.0)
     lease = await meter.begin(key)

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from models.usage import Call, Ledger, Usage
-from proxy.tenants import keys
-from proxy.tenants.keys import KeyRecord
-from proxy.tenants.limits import NOTHING, Estimate, ProcessMeter, Reservation
-from proxy.wire.errors import QuotaSpent, RateLimited
+from proxy.auth import keys
+from proxy.auth.keys import KeyRecord
+from proxy.auth.limits import NOTHING, Estimate, ProcessMeter, Reservation
+from proxy.protocol.errors import QuotaSpent, RateLimited
 
 DAY = 86_400.0
 ESTIMATE = Estimate("bot", NOTHING, NOTHING)

@@ -3,7 +3,7 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from proxy.wire.canonical import fold, without_citation_lines
+from proxy.protocol.canonical import fold, without_citation_lines
 
 PIECES = st.sampled_from(
     ["a", "b.", "é", " ", "  ", "\n", "\r\n", "\t", "\x1f", "\x85", "\xa0", "\u2003", "\u2028", "\u3000"]

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from proxy.auth import keys
+from proxy.auth.access import keyless_access
+from proxy.auth.loopback import is_loopback
 from proxy.config.config import ConfigError
-from proxy.tenants import keys
-from proxy.tenants.access import keyless_access
-from proxy.tenants.loopback import is_loopback
 from tests.proxy.conftest import CRISIS, Body, Start, bot_settings, dialogue, text_of, warnings_in
 
 

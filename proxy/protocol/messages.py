@@ -7,8 +7,8 @@ from typing import Any, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from proxy.wire.canonical import digest, fold
-from proxy.wire.errors import BadRequest
+from proxy.protocol.canonical import digest, fold
+from proxy.protocol.errors import BadRequest
 
 OWN_FIELDS = {"model", "messages", "stream", "stream_options", "n"}
 """Fields of the request that the proxy sets itself in what it sends upstream."""

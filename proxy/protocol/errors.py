@@ -29,7 +29,7 @@ from typing import Any, ClassVar
 import orjson
 from aiohttp import web
 
-from proxy.wire.missing_routes import advise
+from proxy.protocol.missing_routes import advise
 
 
 class ApiError(Exception):

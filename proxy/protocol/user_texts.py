@@ -7,7 +7,7 @@ from collections.abc import Container
 from typing import Any
 from urllib.parse import unquote
 
-from proxy.wire.lenient_json import Repeated
+from proxy.protocol.lenient_json import Repeated
 
 SPOKEN_IN = frozenset(("messages", "message", "input", "prompt"))
 """Fields in which some endpoint or other takes what a user says."""

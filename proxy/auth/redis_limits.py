@@ -12,9 +12,9 @@ import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from proxy.tenants.keys import KeyRecord
-from proxy.tenants.limits import NOTHING, Meter, ProcessMeter, Reservation, limit_error
-from proxy.wire.errors import StoreUnavailable
+from proxy.auth.keys import KeyRecord
+from proxy.auth.limits import NOTHING, Meter, ProcessMeter, Reservation, limit_error
+from proxy.protocol.errors import StoreUnavailable
 
 log = structlog.get_logger()
 

@@ -8,11 +8,11 @@ from urllib.parse import urlsplit
 from aiohttp import HttpVersion11, web
 from aiohttp.hdrs import AUTHORIZATION, HOST, ORIGIN
 
+from proxy.auth.key_ring import KeyRing
+from proxy.auth.keys import KeyRecord, Permission
+from proxy.auth.loopback import is_loopback
 from proxy.config.chatbot_settings import FilterMode
-from proxy.tenants.key_ring import KeyRing
-from proxy.tenants.keys import KeyRecord, Permission
-from proxy.tenants.loopback import is_loopback
-from proxy.wire.errors import BadRequest, Forbidden, Unauthorized
+from proxy.protocol.errors import BadRequest, Forbidden, Unauthorized
 
 FILTER_HEADER = "X-CAF-Filter"
 

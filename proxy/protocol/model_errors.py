@@ -3,7 +3,7 @@
 import math
 
 from models.errors import CircuitOpen, ModelError, Overloaded, UpstreamBusy, UpstreamRefused, UpstreamTimeout
-from proxy.wire.errors import ApiError, BadRequest, UpstreamError
+from proxy.protocol.errors import ApiError, BadRequest, UpstreamError
 
 
 def from_model_error(error: ModelError) -> ApiError:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.wire.errors import BadRequest
-from proxy.wire.messages import read_chat_request, read_json
-from proxy.wire.user_texts import find_user_texts
+from proxy.protocol.errors import BadRequest
+from proxy.protocol.messages import read_chat_request, read_json
+from proxy.protocol.user_texts import find_user_texts
 
 JSON = st.recursive(
     st.none()

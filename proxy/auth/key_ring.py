@@ -7,9 +7,9 @@ from pathlib import Path
 
 import structlog
 
+from proxy.auth.keys import KeyFileError, KeyRecord, find_valid, load, parse
+from proxy.auth.loopback import is_loopback
 from proxy.config.config import Config, ConfigError
-from proxy.tenants.keys import KeyFileError, KeyRecord, find_valid, load, parse
-from proxy.tenants.loopback import is_loopback
 
 log = structlog.get_logger("caf.keys")
 
