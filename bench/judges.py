@@ -83,8 +83,8 @@ def run(seconds: float) -> Figures:
 
     def judge_as_a_turn(case: Case) -> object:
         """Judge as a turn does: emergency judge, modes, panel."""
-        alarm = bot.filter.judge_emergency_locally(Case(case.user_message, history=case.history[:1]))
-        return alarm, loop.run_until_complete(bot.filter.review(case, modes_of(case, ()), ledger))
+        alarm = bot.pipeline.judge_emergency_locally(Case(case.user_message, history=case.history[:1]))
+        return alarm, loop.run_until_complete(bot.pipeline.review(case, modes_of(case, ()), ledger))
 
     figures: Figures = {}
     loop = asyncio.new_event_loop()

@@ -16,9 +16,9 @@ from bench.processes import ROOT
 from judges.case import Case, HistoryMessage
 from judges.claims import additions
 from judges.evaluation.configured_judges import open_judges
-from judges.filter import Filter
 from judges.modes import Mode, modes_of
 from judges.observation import Claims, Problem, Screening
+from judges.pipeline import Pipeline
 from judges.problems import lack_statements
 from judges.reply_call import SharedJudge
 from judges.review import Review
@@ -71,11 +71,11 @@ async def measure(config: Path, replies: Path, answers: Path | None) -> tuple[Co
             score, case, modes = labelled
             async with gate:
                 stages = ("swift", "chief")
-                by_stage = await asyncio.gather(*(ask_stage(bot.filter, stage, case, modes) for stage in stages))
+                by_stage = await asyncio.gather(*(ask_stage(bot.pipeline, stage, case, modes) for stage in stages))
                 for stage, judgements in zip(stages, by_stage, strict=True):
                     counts[stage][score][verdict_of(judgements, case)] += 1
                 ledger = Ledger()
-                review = await bot.filter.review(case, modes, ledger)
+                review = await bot.pipeline.review(case, modes, ledger)
                 counts["cascade"][score][verdict_of(review.decisive, case)] += 1
                 calls["good" if score >= 3 else "bad"].append(len(ledger.calls))
 
@@ -94,7 +94,7 @@ def read(replies: Path, bot: Chatbot) -> Iterator[Labelled]:
         yield row["score"], case, modes_of(case, classes)
 
 
-async def ask_stage(judges: Filter, stage: str, case: Case, modes: frozenset[Mode]) -> list[Judgement]:
+async def ask_stage(judges: Pipeline, stage: str, case: Case, modes: frozenset[Mode]) -> list[Judgement]:
     """Ask one stage alone, for all judges that are for such a reply."""
     shared = {c.name: j for c in judges.on_reply for j in c.stages if isinstance(j, SharedJudge) and j.stage == stage}
     names = [c.name for c in judges.on_reply if c.name in shared and (c.modes & modes or "default" in c.modes)]

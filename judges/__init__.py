@@ -24,8 +24,8 @@ In reading order:
     feedback.py     what the chatbot is told of a rejected reply
     reply_call.py   one call that answers for all built-in judges of a reply
     review.py       what several judges make of one reply
-    cascade.py      one judge through its stages; panel.py: those that share their calls, together
-    filter.py       the team: all judges at once
+    cascade.py      one judge through its stages
+    pipeline.py     the judges of a chatbot, and the way of a reply through them
     complete_statements.py  adds the statements that a reply lacks
     refiner.py      rewrites what was rejected
     text_cache.py   a bounded cache for functions of texts

@@ -63,15 +63,11 @@ class ModelJudge:
     async def _observe(self, case: Case, ledger: Ledger, blank: Judgement) -> Judgement:
         if self.prompt.guard is not None:
             return await self._ask_guard(self.prompt.guard, case, ledger, blank)
-        messages = [{"role": "system", "content": self.prompt.text}, {"role": "user", "content": case.as_json()}]
-        schema = OBSERVATIONS[self.prompt.observation]
-        step = f"{self.prompt.name}.{self.stage}"
-        # The time goes with the question, so that a judge's hanging model counts as one with its circuit breaker.
-        answer = await self.models.structured(
-            self.prompt.model, messages, schema, step=step, ledger=ledger, timeout_s=self.timeout_s
+        form = OBSERVATIONS[self.prompt.observation]
+        observation, exchange = await ask(
+            self.models, self.prompt, self.prompt.text, case, form, ledger, self.timeout_s
         )
-        exchange = Exchange(self.prompt.model, self.prompt.hash, answer.raw)
-        return replace(await offload.run_in_thread_if_long(case, _rule, blank, answer.value, case), exchange=exchange)
+        return replace(await offload.run_in_thread_if_long(case, _rule, blank, observation, case), exchange=exchange)
 
     async def _ask_guard(self, guard: Guard, case: Case, ledger: Ledger, blank: Judgement) -> Judgement:
         prompt = self.prompt
@@ -87,6 +83,24 @@ class ModelJudge:
         return replace(
             blank, verdict=finding.verdict, rule=finding.rule, reason=finding.reason, score=score, exchange=exchange
         )
+
+
+async def ask(
+    models: Models, prompt: Prompt, text: str, case: Case, form: type[Observation], ledger: Ledger, timeout_s: float
+) -> tuple[Observation, Exchange]:
+    """Have the model of a prompt fill in a form about a case.
+
+    Args:
+        text: The instructions of the prompt, as far as they are asked.
+
+    Raises:
+        ModelError: The model failed, or its answer is not the form.
+    """
+    messages = [{"role": "system", "content": text}, {"role": "user", "content": case.as_json()}]
+    step = f"{prompt.name}.{prompt.stage}"
+    # The time goes with the question, so that a judge's hanging model counts as one with its circuit breaker.
+    answer = await models.structured(prompt.model, messages, form, step=step, ledger=ledger, timeout_s=timeout_s)
+    return answer.value, Exchange(prompt.model, prompt.hash, answer.raw)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +184,7 @@ def _readable_sources(sources: tuple[Source, ...], max_chars: int) -> tuple[Sour
 def _local_observer(module: str) -> Callable[[Case], tuple[Observation, float]]:
     """Return the `observe` of a module of `judges.local`.
 
-    It is imported when it is first asked (`Filter.warm_up`): a chatbot with model judges alone loads none of it.
+    It is imported when it is first asked (`Pipeline.warm_up`): a chatbot with model judges alone loads none of it.
     """
 
     def observe(case: Case) -> tuple[Observation, float]:

@@ -19,7 +19,7 @@ def modes_of(case: Case, classes: Collection[str]) -> frozenset[Mode]:
     """Return the modes of a reply.
 
     Citing a section is no way round the other judges: a reply that also cites a class has both modes, and where a judge sees an
-    assertion that the cited sources do not support, those of `default` look as well (`Filter.review`).
+    assertion that the cited sources do not support, those of `default` look as well (`Pipeline.review`).
 
     Args:
         case: The reply, with the sources it cites.

@@ -9,12 +9,12 @@ from functools import cached_property
 from judges import offload
 from judges.case import Case
 from judges.feedback import warning_text
-from judges.judge import elapsed_ms, unjudged_judgement
+from judges.judge import ask, elapsed_ms, unjudged_judgement
 from judges.observation import OBSERVATIONS, Assessment, GradedClaims, GradedRole, Observation, Screening
 from judges.problems import CLAIMS_JUDGES
 from judges.prompt import Prompt
 from judges.rules import rule_on_assessment, rule_on_screening
-from judges.verdict import Exchange, Finding, Judgement, Stage
+from judges.verdict import Finding, Judgement, Stage
 from models.client import Models
 from models.usage import Ledger
 
@@ -61,19 +61,9 @@ class ReplyCall:
 
     async def _ask(self, case: Case, blank: Mapping[str, Judgement], ledger: Ledger) -> dict[str, Judgement]:
         shown = case.for_screening() if self.stage == "swift" else case
-        messages = [{"role": "system", "content": self.text}, {"role": "user", "content": shown.as_json()}]
         form = form_of(self.prompt, self.questions)
-        # The time goes with the question, so that a judge's hanging model counts as one with its circuit breaker.
-        answer = await self.models.structured(
-            self.prompt.model,
-            messages,
-            form,
-            step=f"{self.prompt.name}.{self.stage}",
-            ledger=ledger,
-            timeout_s=self.timeout_s,
-        )
-        exchange = Exchange(self.prompt.model, self.prompt.hash, answer.raw)
-        judgements = await offload.run_in_thread_if_long(case, _rule, blank, answer.value, case, self.prompt)
+        seen, exchange = await ask(self.models, self.prompt, self.text, shown, form, ledger, self.timeout_s)
+        judgements = await offload.run_in_thread_if_long(case, _rule, blank, seen, case, self.prompt)
         return {name: replace(judgement, exchange=exchange) for name, judgement in judgements.items()}
 
 

@@ -109,15 +109,14 @@ JUDGING = (
     "reply_call",
     "review",
     "cascade",
-    "panel",
-    "filter",
+    "pipeline",
 )
 """The way from what judges state to what becomes of a reply: each module knows those before it."""
 
 
 @pytest.mark.parametrize(("place", "module"), [*enumerate(JUDGING)])
 def test_judging_is_built_from_the_form_up(place: int, module: str) -> None:
-    """No module of the way imports one that stands on it: a rule knows no call, a call no cascade, a cascade no panel."""
+    """No module of the way imports one that stands on it: a rule knows no call, a call no cascade, a cascade no pipeline."""
     later = {f"judges.{name}" for name in JUDGING[place + 1 :]}
     assert modules(ROOT / "judges" / f"{module}.py") & later == set()
 

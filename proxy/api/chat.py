@@ -97,7 +97,7 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
     if incoming.filter == "on":
         task = await _read_task(service, incoming)
         said = incoming.user_message if task is None else task.unheard
-        alarm = await incoming.bot.filter.check_emergency_locally(incoming.bot.emergency_case(said, incoming.earlier))
+        alarm = await incoming.bot.pipeline.check_emergency_locally(incoming.bot.emergency_case(said, incoming.earlier))
         if task is not None:
             incoming, alarm = replace(incoming, task=task), as_concern(alarm)
     try:

@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from judges.case import Case, Topic, emergency_case
 from judges.complete_statements import Statements
-from judges.filter import Filter
 from judges.languages import rank_languages
+from judges.pipeline import Pipeline
 from judges.refiner import Refiner, open_refiner
 from knowledge_base.library import Library, Source
 from models.client import Models
@@ -32,7 +32,7 @@ class Chatbot:
     settings: ChatbotSettings
     models: Models
     library: Library | None
-    filter: Filter
+    pipeline: Pipeline
     refiner: Refiner | None
     topics: tuple[Topic, ...] = field(default=())
     aliases: frozenset[str] = frozenset()
@@ -49,7 +49,7 @@ class Chatbot:
         Raises:
             Exception: A local judge cannot judge at all.
         """
-        self.filter.warm_up()
+        self.pipeline.warm_up()
         if self.library is not None:
             self.library.index.search(self.settings.role, 1)
 
@@ -61,7 +61,7 @@ class Chatbot:
     @property
     def judges(self) -> list[str]:
         """The names of its judges, that of emergencies first."""
-        own = self.filter
+        own = self.pipeline
         return [cascade.name for cascade in (*([own.emergency] if own.emergency else ()), *own.on_reply)]
 
     def emergency_case(self, user_message: str, earlier: Sequence[str]) -> Case:
@@ -123,7 +123,7 @@ def open_chatbot(blueprint: Blueprint, models: Models) -> Chatbot:
         settings=settings,
         models=models,
         library=library,
-        filter=Filter([plan.open(models) for plan in blueprint.plans]),
+        pipeline=Pipeline([plan.open(models) for plan in blueprint.plans]),
         refiner=open_refiner(settings.refiner, models),
         topics=tuple(Topic(t.name, tuple(t.terms)) for t in settings.sensitive_topics),
         aliases=frozenset(blueprint.aliases),

@@ -77,7 +77,7 @@ class Turn:
 
     @property
     def judged(self) -> bool:
-        return self.filter == "on" and not self.bot.filter.empty
+        return self.filter == "on" and not self.bot.pipeline.empty
 
     @property
     def shown_warnings(self) -> tuple[CarriedWarning, ...]:

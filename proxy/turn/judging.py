@@ -11,7 +11,7 @@ from judges.case import Case
 from judges.claims import supporting_sources
 from judges.complete_statements import complete_statements
 from judges.observation import GradedClaims
-from judges.panel import Complete
+from judges.pipeline import Complete
 from judges.refiner import RejectedDraft
 from judges.review import Review
 from judges.verdict import Judgement
@@ -90,7 +90,7 @@ async def _review(turn: Turn, attempt: Attempt, *, strongest: bool = False) -> t
         return replace(case, uncited=(*case.uncited, *[one.source for one in found]))
 
     with turn.step("judge"):
-        review = await turn.bot.filter.review(
+        review = await turn.bot.pipeline.review(
             reply.case,
             reply.modes,
             turn.ledger,

@@ -63,7 +63,7 @@ async def judge_in_shadow(turn: Turn, answer: Answer) -> Outcome:
     filtered = replace(turn, filter="on")
     if not filtered.judged:
         return outcome
-    judges = turn.bot.filter
+    judges = turn.bot.pipeline
     case = turn.bot.emergency_case(turn.user_message, turn.earlier)
     local_review = await judges.check_emergency_locally(case)
     alarm = turn.results.emergency = local_review + await judges.judge_emergency_by_models(

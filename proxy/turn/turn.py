@@ -63,7 +63,7 @@ async def take_turn(turn: Turn, limit_s: float = math.inf) -> Answer:
 
 
 async def _answer_unless_emergency(turn: Turn) -> Answer:
-    alarm, judge = turn.results.emergency, turn.bot.filter.emergency
+    alarm, judge = turn.results.emergency, turn.bot.pipeline.emergency
     if alarm.verdict == "reject":
         return Answer([emergency(turn, alarm)])
     if not turn.judged or judge is None or judge.local_only:
@@ -72,7 +72,7 @@ async def _answer_unless_emergency(turn: Turn) -> Answer:
         _open_gate(turn)
         return add_emergency_review(turn, await _answer(turn))
     case = turn.bot.emergency_case(turn.user_message if turn.task is None else turn.task.unheard, turn.earlier)
-    asking = asyncio.create_task(turn.bot.filter.judge_emergency_by_models(case, turn.ledger, alarm))
+    asking = asyncio.create_task(turn.bot.pipeline.judge_emergency_by_models(case, turn.ledger, alarm))
     answering = asyncio.create_task(_answer(turn))
     try:
         review = await asking

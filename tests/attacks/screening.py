@@ -4,8 +4,8 @@ import json
 from collections.abc import Collection, Iterator
 
 from judges.cascade import Cascade
-from judges.filter import Filter
 from judges.modes import BUILT_IN
+from judges.pipeline import Pipeline
 from judges.reply_call import ReplyCall, SharedJudge
 from models.scripted import Scripted
 from tests.judges.builders import models, prompt
@@ -38,12 +38,14 @@ INSTRUCTIONS = (
 """Words to the judge, some in the form that its own instructions have."""
 
 
-def sharing(*stages: Scripted, judges: Collection[str] = JUDGES) -> Filter:
+def sharing(*stages: Scripted, judges: Collection[str] = JUDGES) -> Pipeline:
     """Return judges that share their calls: the swift one, and the chief's if there is a second model."""
     names = ("swift", "chief")[: len(stages)]
     engines = models(**{f"reply__{name}": engine for name, engine in zip(names, stages, strict=True)})
     calls = [ReplyCall(prompt("reply", name), frozenset(judges), engines, 5) for name in names]
-    return Filter([Cascade(name, BUILT_IN[name], tuple(SharedJudge(name, call) for call in calls)) for name in judges])
+    return Pipeline(
+        [Cascade(name, BUILT_IN[name], tuple(SharedJudge(name, call) for call in calls)) for name in judges]
+    )
 
 
 def forged(draft: str) -> Iterator[str]:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from judges.filter import Filter
 from judges.observation import ProblemKind
+from judges.pipeline import Pipeline
 from judges.quotes import is_near_quote
 from models.scripted import Scripted
 from models.usage import Ledger
@@ -50,7 +50,7 @@ def lists_it(**more: Any) -> str:
     return claims(bad, **{"played": []} | more)
 
 
-async def verdicts(judges: Filter, draft: str) -> dict[str, str]:
+async def verdicts(judges: Pipeline, draft: str) -> dict[str, str]:
     review = await judges.review(replace(HEALTH, draft=draft), BOTH, Ledger())
     return {judgement.judge: judgement.verdict for judgement in review.decisive}
 

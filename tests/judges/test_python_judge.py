@@ -12,7 +12,7 @@ import structlog
 from judges.cascade import Cascade
 from judges.case import Case
 from judges.class_reference import ClassReference
-from judges.filter import Filter
+from judges.pipeline import Pipeline
 from judges.python_judge import PythonJudge, PythonJudgeError, load_python_judge
 from judges.verdict import Finding, Judgement
 from models.usage import Ledger
@@ -162,7 +162,7 @@ async def test_judges_run_at_the_same_time() -> None:
         return Finding("warn")
 
     both = [Cascade(name, frozenset({"default"}), (replace(made(meets), name=name),)) for name in ("one", "two")]
-    review = await Filter(both).review(CASE, frozenset({"default"}), Ledger())
+    review = await Pipeline(both).review(CASE, frozenset({"default"}), Ledger())
     assert [judgement.verdict for judgement in review.decisive] == ["warn", "warn"]
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from judges.filter import Filter
+from judges.pipeline import Pipeline
 from models.budget import MAX_ANSWER_TOKENS
 from models.client import Models
 from models.settings import ModelSettings
@@ -19,7 +19,9 @@ def bot(**models: dict[str, Any]) -> Chatbot:
         for name, more in models.items()
     }
     of = ChatbotSettings(kind="passthrough", model="draft")
-    return Chatbot("bot", of, Models(settings, {}), None, None, Filter([]), None, aliases=frozenset(("draft", "chief")))
+    return Chatbot(
+        "bot", of, Models(settings, {}), None, None, Pipeline([]), None, aliases=frozenset(("draft", "chief"))
+    )
 
 
 def price(each: float) -> dict[str, Any]:

@@ -135,7 +135,7 @@ def turn_of(bot: Chatbot, mode: Literal["hold", "observe"]) -> Turn:
         conversation=Conversation("1" * 32),
         how_found="fresh",
         filter="on",
-        results=TurnResults(bot.filter.judge_emergency_locally(emergency_case(ASKED, []))),
+        results=TurnResults(bot.pipeline.judge_emergency_locally(emergency_case(ASKED, []))),
         stream_gate=None if mode == "hold" else StreamGate(),
     )
 

@@ -9,8 +9,8 @@ import pytest
 
 from judges.cascade import Cascade
 from judges.case import Case, HistoryMessage
-from judges.filter import Filter
 from judges.judge import LocalJudge
+from judges.pipeline import Pipeline
 from judges.review import Review
 from models.errors import UpstreamUnavailable
 from models.scripted import Scripted
@@ -45,7 +45,7 @@ DEFAULT = frozenset({"default"})
 
 def team(**engines):
     """Return a filter of judges with all stages on one engine each."""
-    return Filter([cascade(name, engine, engine) for name, engine in engines.items()])
+    return Pipeline([cascade(name, engine, engine) for name, engine in engines.items()])
 
 
 async def review(one, modes=SOURCE, **more):
@@ -89,14 +89,14 @@ async def test_citing_a_section_is_no_way_round_the_other_judges(form):
 async def test_what_any_stage_saw_brings_in_the_other_judges():
     """Also when the chief disagrees with what swift saw: the other judge says so itself."""
     fidelity = cascade("source_fidelity", always(as_answer(INVENTED)), always(as_answer(FINE)))
-    one = Filter([fidelity, cascade("transparency", always(as_answer(FINE)), always(as_answer(FINE)))])
+    one = Pipeline([fidelity, cascade("transparency", always(as_answer(FINE)), always(as_answer(FINE)))])
     assert names(await review(one)) == ["source_fidelity", "transparency"]
 
 
 async def test_judge_that_fails_open_does_not_keep_the_others_away():
     """Where nobody could tell whether a reply keeps to its sources, the judges of those that do not look at it."""
     fidelity = cascade("source_fidelity", always(DOWN), always(DOWN), on_error="open")
-    one = Filter([fidelity, cascade("transparency", always(as_answer(INVENTED)), always(as_answer(INVENTED)))])
+    one = Pipeline([fidelity, cascade("transparency", always(as_answer(INVENTED)), always(as_answer(INVENTED)))])
     found = await review(one)
     assert names(found) == ["source_fidelity", "transparency"]
     assert found.verdict == "reject"
@@ -155,7 +155,7 @@ async def test_chief_of_one_judge_does_not_wait_for_swift_of_another():
         chief_asked.set()
         return as_answer(FINE)
 
-    one = Filter(
+    one = Pipeline(
         [
             cascade("role", Scripted(slow_swift), always(UNPLAYED)),
             cascade("source_fidelity", always(as_answer(INVENTED)), Scripted(chief)),
@@ -168,7 +168,7 @@ async def test_chief_of_one_judge_does_not_wait_for_swift_of_another():
 async def test_strongest_review_asks_chiefs_only():
     """After a refinement each judge's last stage looks, also those that are brought in later."""
     swift = always(as_answer(FINE))
-    one = Filter(
+    one = Pipeline(
         [
             cascade("source_fidelity", swift, always(as_answer(INVENTED))),
             cascade("transparency", swift, always(as_answer(INVENTED))),
@@ -181,7 +181,9 @@ async def test_strongest_review_asks_chiefs_only():
 
 async def test_local_judges_and_models_are_reviewed_together():
     """A judge without a model and one with sit in the same team."""
-    one = Filter([Cascade("role", BOTH, (LocalJudge("role"),)), cascade("source_fidelity", always(DOWN), always(DOWN))])
+    one = Pipeline(
+        [Cascade("role", BOTH, (LocalJudge("role"),)), cascade("source_fidelity", always(DOWN), always(DOWN))]
+    )
     found = await review(one)
     assert {j.judge: j.verdict for j in found.decisive} == {"role": "accept", "source_fidelity": "unjudged"}
 
@@ -212,9 +214,9 @@ async def test_cancelled_review_ends_every_call():
 
 def test_filter_without_judges_is_empty():
     """It says so, since nothing it did not look at counts as accepted."""
-    assert Filter([]).empty
-    assert not Filter([Cascade("emergency", BOTH, (LocalJudge("emergency"),))]).empty
-    assert not Filter([Cascade("role", BOTH, (LocalJudge("role"),))]).empty
+    assert Pipeline([]).empty
+    assert not Pipeline([Cascade("emergency", BOTH, (LocalJudge("emergency"),))]).empty
+    assert not Pipeline([Cascade("role", BOTH, (LocalJudge("role"),))]).empty
 
 
 # Judges with calls of their own beside those that share theirs
@@ -246,7 +248,7 @@ async def test_shared_call_and_those_of_other_judges_run_at_the_same_time():
     role = cascade("role", meeting(both_screen, HINT), meeting(both_decide, UNPLAYED))
     ledger = Ledger()
     async with asyncio.timeout(3):
-        found = await Filter([*shared, role]).review(CASE, BOTH, ledger)
+        found = await Pipeline([*shared, role]).review(CASE, BOTH, ledger)
     assert [(j.judge, j.stage, j.verdict) for j in found.decisive] == [
         ("source_fidelity", "chief", "accept"),
         ("transparency", "chief", "accept"),
@@ -265,7 +267,7 @@ async def test_reply_is_judged_by_both_kinds_of_judges():
         (GOOD, DOWN, "unjudged"),
         (DOWN, FRIEND, "reject"),
     ):
-        one = Filter([*sharing(("source_fidelity",), always(shared)), *judges_of_their_own(role=always(own))])
+        one = Pipeline([*sharing(("source_fidelity",), always(shared)), *judges_of_their_own(role=always(own))])
         found = await review(one)
         assert found.verdict == verdict
         assert found.failed_closed == (DOWN in (shared, own))
@@ -274,7 +276,7 @@ async def test_reply_is_judged_by_both_kinds_of_judges():
 @pytest.mark.parametrize("answer", [ADDS, flagged("beyond"), flagged("changed", 1, adds=False), DOWN], ids=str)
 async def test_screening_call_that_sees_additions_brings_in_judges_with_calls_of_their_own(answer):
     """As does one that fails where it may: nobody could tell that the reply keeps to its sections."""
-    one = Filter(
+    one = Pipeline(
         [
             *sharing(("source_fidelity",), always(answer), on_error="open"),
             *judges_of_their_own(transparency=always(as_answer(INVENTED))),
@@ -287,7 +289,7 @@ async def test_screening_call_that_sees_additions_brings_in_judges_with_calls_of
 
 async def test_screening_call_that_sees_no_additions_brings_in_nobody():
     """A good reply costs its one call."""
-    one = Filter(
+    one = Pipeline(
         [*sharing(("source_fidelity",), always(GOOD)), *judges_of_their_own(transparency=always(as_answer(INVENTED)))]
     )
     assert names(await review(one)) == ["source_fidelity"]
@@ -295,7 +297,7 @@ async def test_screening_call_that_sees_no_additions_brings_in_nobody():
 
 async def test_screening_call_for_roles_alone_tells_nothing_of_additions():
     """It is not asked for them; the judge of improvised replies looks, since no other does."""
-    one = Filter([*sharing(("role",), always(GOOD)), *judges_of_their_own(transparency=always(as_answer(INVENTED)))])
+    one = Pipeline([*sharing(("role",), always(GOOD)), *judges_of_their_own(transparency=always(as_answer(INVENTED)))])
     found = await review(one)
     assert (names(found), found.verdict) == (["role", "transparency"], "reject")
 
@@ -306,13 +308,13 @@ async def test_screening_call_for_roles_alone_tells_nothing_of_additions():
 async def test_judge_with_calls_of_its_own_brings_in_those_that_share_theirs(form):
     """What it sees added they look at, in one call."""
     swift = always(flagged("undisclosed", 2))
-    one = Filter([*judges_of_their_own(source_fidelity=always(as_answer(form))), *sharing(("transparency",), swift)])
+    one = Pipeline([*judges_of_their_own(source_fidelity=always(as_answer(form))), *sharing(("transparency",), swift)])
     found = await review(one)
     assert names(found) == ["source_fidelity", "transparency"]
     assert [(j.judge, j.verdict) for j in found.objections if j.judge == "transparency"] == [("transparency", "warn")]
     assert len(swift.requests) == 1
     keeps_to_it = judges_of_their_own(source_fidelity=always(as_answer(FINE)))
-    assert names(await review(Filter([*keeps_to_it, *sharing(("transparency",), swift)]))) == ["source_fidelity"]
+    assert names(await review(Pipeline([*keeps_to_it, *sharing(("transparency",), swift)]))) == ["source_fidelity"]
 
 
 @pytest.mark.parametrize(
@@ -321,14 +323,14 @@ async def test_judge_with_calls_of_its_own_brings_in_those_that_share_theirs(for
 async def test_what_is_brought_in_later_completes_only_what_nobody_else_objects_to(form, completed):
     """Here the judge of sections, which rejects or accepts what it saw added."""
     own = judges_of_their_own(source_fidelity=always(as_answer(form)))
-    one = Filter([*own, *sharing(("transparency",), always(flagged("undisclosed", 2)))])
+    one = Pipeline([*own, *sharing(("transparency",), always(flagged("undisclosed", 2)))])
     assert (await review(one, complete=lambda: "Completed.")).completed == completed
 
 
 async def test_reply_is_not_completed_before_judges_that_are_brought_in_later():
     """Here the judge of improvised replies, which has a prompt of its own."""
     own = judges_of_their_own(transparency=always(as_answer(INVENTED)))
-    one = Filter([*sharing(("source_fidelity",), always(flagged("undisclosed", 2))), *own])
+    one = Pipeline([*sharing(("source_fidelity",), always(flagged("undisclosed", 2))), *own])
     found = await review(one, complete=lambda: "Completed.")
     assert (found.completed, names(found)) == (None, ["source_fidelity", "transparency"])
 
@@ -336,7 +338,9 @@ async def test_reply_is_not_completed_before_judges_that_are_brought_in_later():
 async def test_strongest_review_asks_the_last_stages_of_both_kinds():
     """After a refinement neither is screened again."""
     swift = always(GOOD)
-    one = Filter([*sharing(("source_fidelity",), swift, always(as_answer(FINE))), cascade("role", swift, always(HINT))])
+    one = Pipeline(
+        [*sharing(("source_fidelity",), swift, always(as_answer(FINE))), cascade("role", swift, always(HINT))]
+    )
     found = await review(one, strongest=True)
     assert [(j.judge, j.stage, j.verdict) for j in found.judgements] == [
         ("source_fidelity", "chief", "accept"),
@@ -358,7 +362,7 @@ def watched(answer, **more):
     engine = always(answer)
     models_only = cascade("emergency", engine, engine, **more)
     stages = (LocalJudge("emergency"), *models_only.stages)
-    return Filter([replace(models_only, stages=stages, reject_alone=frozenset({"local"}))]), engine
+    return Pipeline([replace(models_only, stages=stages, reject_alone=frozenset({"local"}))]), engine
 
 
 def test_local_emergency_judge_fires_alone():
@@ -388,14 +392,14 @@ async def test_emergency_judge_may_fail_open():
 async def test_local_emergency_judge_may_be_told_to_ask_first():
     """Where it may not reject alone, models decide on what it flags; when they fail open, its word counts."""
     one, _ = watched(CALM)
-    asking = Filter([replace(one.emergency, reject_alone=frozenset())])
+    asking = Pipeline([replace(one.emergency, reject_alone=frozenset())])
     heard = asking.judge_emergency_locally(DANGER)
     assert (heard.verdict, [j.verdict for j in heard.judgements]) == ("accept", ["reject"])
     assert (
         await asking.judge_emergency_by_models(DANGER, Ledger(), heard)
     ).verdict == "warn"  # they disagree: a concern
     down, _ = watched(DOWN, on_error="open")
-    deaf = Filter([replace(down.emergency, reject_alone=frozenset())])
+    deaf = Pipeline([replace(down.emergency, reject_alone=frozenset())])
     assert (
         await deaf.judge_emergency_by_models(DANGER, Ledger(), deaf.judge_emergency_locally(DANGER))
     ).verdict == "reject"
@@ -411,21 +415,21 @@ async def test_emergency_judge_does_not_judge_replies():
 
 async def test_filter_without_emergency_judge_raises_no_alarm():
     """Nothing is asked, and nothing is called accepted by a judge."""
-    one = Filter([])
+    one = Pipeline([])
     assert one.judge_emergency_locally(DANGER) == Review()
     assert await one.judge_emergency_by_models(DANGER, Ledger(), Review()) == Review()
 
 
 async def test_local_emergency_judge_alone_asks_no_model():
     """With no model configured, `alarm` has nothing to add."""
-    one = Filter([Cascade("emergency", BOTH, (LocalJudge("emergency"),))])
+    one = Pipeline([Cascade("emergency", BOTH, (LocalJudge("emergency"),))])
     assert one.judge_emergency_locally(DANGER).verdict == "reject"
     assert await one.judge_emergency_by_models(DANGER, Ledger(), one.judge_emergency_locally(DANGER)) == Review()
 
 
 def test_emergency_judge_of_models_alone_says_nothing_at_once():
     """Without a local stage there is no alarm before the models have answered."""
-    one = Filter([cascade("emergency", always(NOW), always(NOW))])
+    one = Pipeline([cascade("emergency", always(NOW), always(NOW))])
     assert one.judge_emergency_locally(DANGER) == Review()
 
 
@@ -440,11 +444,11 @@ def test_what_local_judges_have_learned_is_loaded_before_the_first_user_comes() 
     """All of it, in a process that has judged nothing yet: what a first reply would still have to load, its user would wait for."""
     told = """
 from judges.cascade import Cascade
-from judges.filter import Filter
+from judges.pipeline import Pipeline
 from judges.judge import OBSERVERS, LocalJudge
 from judges.local import claims, classifier, vectors
 
-Filter([Cascade(name, frozenset({"source"}), (LocalJudge(name),)) for name in OBSERVERS]).warm_up()
+Pipeline([Cascade(name, frozenset({"source"}), (LocalJudge(name),)) for name in OBSERVERS]).warm_up()
 print(*(learned.cache_info().currsize for learned in (classifier.load, claims._load_polarity, vectors.load_words)))
 """
     assert subprocess.run([sys.executable, "-c", told], capture_output=True, check=True).stdout.split() == [
@@ -468,7 +472,7 @@ print(*(learned.cache_info().currsize for learned in (classifier.load, claims._l
 )
 async def test_citing_a_section_does_not_switch_the_other_local_judge_off(draft: str, asked: list[str]) -> None:
     """What the first judge finds unsupported the judge of improvised replies looks at as well; what it cannot read ends there."""
-    one = Filter(
+    one = Pipeline(
         [
             Cascade("source_fidelity", SOURCE, (LocalJudge("source_fidelity"),)),
             Cascade("transparency", DEFAULT, (LocalJudge("transparency"),)),
@@ -482,7 +486,7 @@ async def test_citing_a_section_does_not_switch_the_other_local_judge_off(draft:
 async def test_judges_that_look_at_something_else_do_not_keep_the_others_away():
     """Where no judge of sections holds the reply to them, the judge of improvised replies does."""
     transparency = cascade("transparency", always(as_answer(INVENTED)), always(as_answer(INVENTED)))
-    one = Filter([Cascade("role", BOTH, (LocalJudge("role"),)), replace(transparency, modes=DEFAULT)])
+    one = Pipeline([Cascade("role", BOTH, (LocalJudge("role"),)), replace(transparency, modes=DEFAULT)])
     found = await review(one)
     assert names(found) == ["role", "transparency"]
     assert found.verdict == "reject"

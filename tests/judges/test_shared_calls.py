@@ -8,9 +8,8 @@ import pytest
 from judges import judge as judge_module
 from judges.cascade import Cascade
 from judges.case import Case
-from judges.filter import Filter
 from judges.judge import LocalJudge
-from judges.panel import is_shared
+from judges.pipeline import Pipeline, is_shared
 from judges.rules import RULES
 from models.errors import UpstreamUnavailable
 from models.usage import Ledger
@@ -51,7 +50,7 @@ SMALL = graded("basic", 1, text="regular blood tests")
 async def review(cascades, modes=BOTH, case=CASE, **more):
     """Return the review of a reply, and the steps of the calls that it took."""
     ledger = Ledger()
-    found = await Filter(cascades).review(case, modes, ledger, **more)
+    found = await Pipeline(cascades).review(case, modes, ledger, **more)
     return found, [call.step for call in ledger.calls]
 
 
@@ -197,7 +196,7 @@ async def test_the_judges_of_other_modes_are_not_heard_where_nothing_is_added():
     assert verdicts((await review(judges, SOURCE))[0]).keys() == {"source_fidelity", "role"}
     assert verdicts((await review(judges, DEFAULT))[0]).keys() == {"transparency", "role"}
     assert (await review(sharing(("source_fidelity",), always(GOOD)), DEFAULT)) == (
-        Filter([]).judge_emergency_locally(CASE),
+        Pipeline([]).judge_emergency_locally(CASE),
         [],
     )
 
