@@ -29,7 +29,7 @@ from proxy.config.blueprint import Blueprint, assemble
 from proxy.config.chatbot_settings import ChatbotSettings
 from proxy.config.config import Config, ConfigError, in_file, load_config
 from proxy.config.local_judges import WORTH, judged_locally
-from proxy.serving.unsafe_settings import unsafe_settings, unwritten_contacts
+from proxy.serving.unsafe_settings import unsafe_settings, unwritten_texts
 
 DISTRIBUTION = "critical-analysis-filter"
 PACKAGES = (
@@ -110,7 +110,7 @@ def examine(path: Path, files: list[Path]) -> Findings:
         chatbots = _check_chatbots(config, path, findings)
         faults, acting = asyncio.run(_open_models(config.models))
         keys, key_faults = _check_keys(config)
-        unwritten = [] if is_loopback(config.server.host) else unwritten_contacts(config)
+        unwritten = [] if is_loopback(config.server.host) else unwritten_texts(config)
         findings.problems += [f"{path}: {fault}" for fault in faults + key_faults + unwritten]
         unsafe = (f"not safe: {warning}" for warning in unsafe_settings(config, keys))
         notes: dict[Subject, Iterable[str]] = {

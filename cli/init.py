@@ -122,6 +122,10 @@ def init(
         typer.echo("\ncaf: stopped; nothing was written", err=True)
         raise typer.Exit(PROBLEMS) from None
     _print_files(folder, answers, {}, "Wrote into")
+    if not answers.has_models and answers.language != "en":
+        typer.echo(
+            "\nWithout a model, the judges of role and emergencies read English: what they cannot read gets the fallback message."
+        )
     imported = _import_documents(folder, answers)
     right = _passes_check(folder / CONFIG)
     if right:
@@ -224,7 +228,8 @@ def _print_next_steps(folder: Path, answers: Answers, *, imported: bool) -> None
     """Print what to do next, as lines for a shell."""
     command = _command()
     steps = {
-        f"grep -rn {PLACEHOLDER} .": "what is yours to write, the emergency contact first",
+        f"grep -rn {PLACEHOLDER} .": "what is yours to write"
+        + ("" if answers.contact else ", the emergency contact first"),
         f"{command} serve": f"for OpenAI clients, with the model {answers.name}; to look: http://127.0.0.1:8080/console",
         f"{command} chat": "talk to it in the terminal",
         f"{command} trace list": "what happened in each turn",

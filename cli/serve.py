@@ -16,12 +16,11 @@ import typer
 from cli.terminal import USAGE, ConfigOption, config_path, plain_errors
 from models.errors import ModelSettingsError
 from proxy.auth.key_ring import KeyRing, open_key_ring
-from proxy.auth.loopback import is_loopback
 from proxy.config.config import Config, ConfigError, load_config
 from proxy.config.local_judges import WORTH, judged_locally
 from proxy.serving import workers as processes
 from proxy.serving.connections import limits_of
-from proxy.serving.unsafe_settings import unsafe_settings, unwritten_contacts
+from proxy.serving.unsafe_settings import check_texts, unsafe_settings
 from proxy.telemetry.library_logs import redact_libraries
 from proxy.telemetry.logs import configure_logs
 from proxy.telemetry.worker_metrics import shared_folder
@@ -62,8 +61,7 @@ def serve(
         changes = {key: value for key, value in options.items() if value is not None}
         server = settings.server.model_copy(update=changes)
         settings = settings.model_copy(update={"server": server})
-        if not is_loopback(server.host) and (unwritten := unwritten_contacts(settings)):
-            raise ConfigError([f"{path}: {problem}" for problem in unwritten])
+        check_texts(settings)
         if workers > 1 and not processes.is_worker():
             _supervise(settings, path, log_level.lower(), workers)
         else:

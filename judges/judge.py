@@ -123,8 +123,9 @@ class LocalJudge:
         part = readable_part(case)
         try:
             observation, score = OBSERVERS[self.name](part)
-            observation = _heeded(observation, part)
             finding = _doubt_danger(rule_on(observation, part), score)
+            if isinstance(observation, Crisis) and finding.verdict == "reject":
+                finding = _without_kinds(finding, observation, part)
             is_shortened = part is not case and (part.user_message, part.draft) != (case.user_message, case.draft)
             if not is_shortened or finding.verdict != "accept":
                 ms = elapsed_ms(started)
@@ -201,6 +202,20 @@ OBSERVERS = {
     "emergency": _local_observer("emergency"),
 }
 """The local versions of the built-in judges."""
+
+
+def _without_kinds(finding: Finding, crisis: Crisis, case: Case) -> Finding:
+    """Rule on a danger that the local judge saw, of which it names one kind, where only some kinds count.
+
+    Words tell harm apart badly: an overdose is medical and self-harm. Harm of a kind that does not count is a concern.
+    """
+    kinds = {sign.kind for sign in crisis.signs}
+    if case.emergency_kinds is None or kinds & case.emergency_kinds:
+        return finding
+    return replace(finding, verdict="warn") if kinds & _HARM else Finding("accept")
+
+
+_HARM = frozenset({"self_harm", "harm_to_others", "medical"})
 
 
 def _heeded(observation: Observation, case: Case) -> Observation:

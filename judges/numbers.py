@@ -44,12 +44,17 @@ def numbers_hold(text: str, case: Case) -> bool:
 
 
 def _missing(text: str, case: Case) -> Iterator[str]:
+    return unnamed_numbers(text, _named(case))
+
+
+def unnamed_numbers(text: str, named: Values) -> Iterator[str]:
+    """Yield the numbers of a text that are not among some values, nor what one of these may be rounded to, as they are written."""
     text = _without_markers(_plain(text))
     for number in _numbers_in(text):
-        if _is_named(number.readings, _named(case)):
+        if _is_named(number.readings, named):
             continue
         hedge = _hedge_before(text, number.start)
-        if hedge is None or not _is_named(number.readings, _named_or_rounded(case, hedge)):
+        if hedge is None or not _is_named(number.readings, _named_or_rounded(named, hedge)):
             yield number.written
 
 
@@ -218,9 +223,8 @@ def _hedge_before(text: str, start: int) -> Hedge | None:
 
 
 @lru_cache(maxsize=16)
-def _named_or_rounded(case: Case, hedge: Hedge) -> Values:
-    """Return what the sources or the user name, and what that may be rounded to where a reply says so."""
-    named = _named(case)
+def _named_or_rounded(named: Values, hedge: Hedge) -> Values:
+    """Return what is named, and what that may be rounded to where a reply says so."""
     return named.union(chain.from_iterable(_rounded(value, hedge) for value in named))
 
 

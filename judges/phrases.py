@@ -258,12 +258,15 @@ def strongest_of(strengths: Iterable[Strength]) -> Strength:
     return max(strengths, key=order.index, default="no")
 
 
-def affirms(lowered: str) -> bool:
-    """Tell whether a sentence begins with a yes or a no."""
-    return _AFFIRMS.match(lowered) is not None
+def answers_yes(lowered: str) -> bool | None:
+    """Tell whether a sentence begins with a yes; None: with neither yes nor no."""
+    match = _YES_OR_NO.match(lowered)
+    return None if match is None else match["no"] is None
 
 
-_AFFIRMS = re.compile(r"\W*(?:yes|no|absolutely|definitely|certainly|of course|sure|yep|yeah|nope|correct|exactly)\b")
+_YES_OR_NO = re.compile(
+    r"\W*(?:(?P<no>no|nope|never|not at all)|yes|absolutely|definitely|certainly|of course|sure|yep|yeah|correct|exactly)\b"
+)
 
 
 def refuses(lowered: str) -> bool:

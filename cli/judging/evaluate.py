@@ -85,6 +85,8 @@ def evaluate(
     from judges.evaluation.measures import measure
     from judges.evaluation.saved_evaluation import SavedEvaluation
 
+    if traces and (split or tag or family or limit):
+        leave("--traces: takes all labelled turns; --split, --tag, --family and --limit choose among scenarios")
     minimums = _parse_minimums(fail_under or [])
     if stage in ("local", "cascade") and model:
         leave(f"--model: the stage {stage} asks no single model; give --stage swift or chief, or --prompt")

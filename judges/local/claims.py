@@ -7,7 +7,7 @@ round (negators.yaml). What asserts nothing is told by phrases in English (judge
 
 import re
 from collections import defaultdict
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from importlib.resources import files
 from math import log
@@ -20,7 +20,7 @@ from judges import phrases
 from judges.case import Case
 from judges.local.language import SNOWBALL, check_readable, language_of
 from judges.number_words import NUMBER_WORDS, spelled
-from judges.numbers import numbers_hold, values_in
+from judges.numbers import Values, unnamed_numbers, values_in
 from judges.observation import Assertion, Claims
 from judges.plain_text import plain
 from judges.quotes import MIN_QUOTE_CHARS
@@ -37,6 +37,10 @@ STATED, NEAREST = 0.8, 3
 MIN_COPIED, MAX_WORDS = 0.65, 400
 """Share of a sentence's words, in order, from which it nearly repeats another; longer sentences are not compared."""
 _NAME = re.compile(r"(?<=[a-z0-9,;:'\")] )[A-Z][a-zA-Z]+")
+_AS_STATEMENT = re.compile(
+    r"^\W*(?:can|could|may|should|shall|must|do|does|did|will|would|is it ok(?:ay)? to)(?: (?:i|we))?\b", re.I
+)
+"""What makes a question of a statement."""
 _WORD = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?")
 
 
@@ -73,10 +77,13 @@ def read_reply(case: Case) -> tuple[JudgedSentence, ...]:
     parts = [*sentences(normalise(case.draft))]
     asserting = [bool(sources.stems(one.text)) and not phrases.asserts_nothing(one.text.lower()) for one in parts]
     said = [one.text for one in parts]
-    if parts and not any(asserting) and case.user_message.rstrip().endswith("?") and phrases.affirms(said[0].lower()):
-        asserting[0], said[0] = True, normalise(case.user_message)  # a mere "yes" asserts what the user asked
+    question = normalise(case.user_message)
+    is_yes = phrases.answers_yes(said[0].lower()) if parts and not any(asserting) else None
+    if is_yes is not None and question.rstrip().endswith("?"):  # a mere "yes" asserts what the user asked
+        asserting[0], said[0] = True, ("" if is_yes else "not ") + _AS_STATEMENT.sub("", question, count=1)
+    values = values_in("\n".join([question, *(one.text for one in case.history if one.speaker == "user")]))
     return tuple(
-        _judge_sentence(one, text, case, sources) if asserts else JudgedSentence(one)
+        _judge_sentence(one, text, case, sources, values) if asserts else JudgedSentence(one)
         for one, text, asserts in zip(parts, said, asserting, strict=True)
     )
 
@@ -96,6 +103,7 @@ class _Sources:
         texts = {source.id: normalise(f"{source.title}\n{source.text}") for source in sources}
         self.language = language_of("\n".join(texts.values()))
         self.passages = [(source_id, one.text) for source_id, text in texts.items() for one in sentences(text)]
+        self.values = [values_in(text) for _, text in self.passages]
         self.places = {text: number for number, (_, text) in reversed([*enumerate(self.passages)])}
         self.passages_with: defaultdict[str, list[int]] = defaultdict(list)
         for number, (_, text) in enumerate(self.passages):
@@ -114,8 +122,8 @@ class _Sources:
 _read_sources = lru_cache(maxsize=64)(_Sources)
 
 
-def _judge_sentence(sentence: Sentence, text: str, case: Case, sources: _Sources) -> JudgedSentence:
-    """Judge a sentence by what it says, which is its text or the question that it affirms."""
+def _judge_sentence(sentence: Sentence, text: str, case: Case, sources: _Sources, given: Values) -> JudgedSentence:
+    """Judge a sentence by what it says, which is its text or the question that it answers; `given` are the user's numbers."""
     weights = sources.weigh(text)
     shared: defaultdict[int, float] = defaultdict(float)
     for stem, weight in weights.items():
@@ -129,7 +137,7 @@ def _judge_sentence(sentence: Sentence, text: str, case: Case, sources: _Sources
     names = _NAME.findall(text) if sources.language != "de" else ()  # German writes every noun like a name
     if (
         any(stem not in sources.passages_with for name in names for stem in sources.stems(name))
-        or _lacks_number(text, "\n".join(sources.passages[number][1] for number in shared), case)
+        or _lacks_number(text, given, [sources.values[number] for number in shared or range(len(sources.passages))])
         or (same is None and any(contradicts(text, passage, sources.language) for passage in near))
     ):
         lacking = 1.0
@@ -138,7 +146,7 @@ def _judge_sentence(sentence: Sentence, text: str, case: Case, sources: _Sources
         topic = topic_of(plain(case.user_message), case.topics)
     form = {"text": sentence.text, "support": "unsupported", "source_id": None, "quote": None, "topic": topic}
     if nearest and lacking < MAX_LACKING:
-        kind = "stated" if max(shared.values()) >= STATED * sum(weights.values()) else "implied"
+        kind = "stated" if max(shared.values(), default=0.0) >= STATED * sum(weights.values()) else "implied"
         source_id, quote = sources.passages[nearest[0]]
         if len(quote) < 2 * MIN_QUOTE_CHARS:  # too short to be a quote by itself
             around = sources.passages[max(0, nearest[0] - 1) : nearest[0] + 2]
@@ -147,12 +155,13 @@ def _judge_sentence(sentence: Sentence, text: str, case: Case, sources: _Sources
     return JudgedSentence(sentence, Assertion.model_validate(form), lacking)
 
 
-def _lacks_number(text: str, passages: str, case: Case) -> bool:
-    """Tell whether a sentence has a number that neither the passages which share a word with it nor the user name."""
-    known = values_in(f"{passages}\n{case.user_message}")
-    numerals = (value for words in NUMBER_WORDS.finditer(text) for value in spelled(words[0]))
-    near = replace(case, cited=(Source("", "", "", passages),), uncited=())
-    return any(value > 1 and value not in known for value in numerals) or not numbers_hold(text, near)
+def _lacks_number(text: str, given: Values, values: Sequence[Values]) -> bool:
+    """Tell whether a sentence has a number that neither the user nor the passages which share a word with it name."""
+    numerals = [value for words in NUMBER_WORDS.finditer(text) for value in spelled(words[0])]
+    if not numerals and not any(map(str.isdigit, text)):
+        return False
+    known = given.union(*values)
+    return any(value > 1 and value not in known for value in numerals) or any(unnamed_numbers(text, known))
 
 
 @cache
@@ -169,7 +178,7 @@ def _load_polarity() -> dict[str, tuple[frozenset[str], list[tuple[str, str]]]]:
 def contradicts(text: str, other: str, language: str) -> bool:
     """Tell whether one sentence nearly repeats another with another number, a negation more or less, or a word's opposite."""
     negators, opposites = _load_polarity().get(language, (frozenset[str](), []))
-    words, others = _words(text), _words(other)
+    words, others = _words(_ME.sub("you", text)), _words(_ME.sub("you", other))
     words = words[1:] if words[:1] in (["yes"], ["no"]) else words
     if not 3 <= len(words) <= MAX_WORDS or len(others) > MAX_WORDS:
         return False
@@ -181,6 +190,9 @@ def contradicts(text: str, other: str, language: str) -> bool:
     return bool(is_odd or values_in(text) - values_in(other)) or any(
         one in words and one not in along and two in along and two not in words for one, two in opposites
     )
+
+
+_ME = re.compile(r"\b(?:i|me|my|we|us|our|your)\b", re.I)
 
 
 def _words(text: str) -> list[str]:

@@ -22,13 +22,15 @@ SNOWBALL: dict[str, Language] = {
     "no": "norwegian", "pt": "portuguese", "ru": "russian", "sv": "swedish", "tr": "turkish",
 }  # fmt: skip
 """By ISO 639-1 code, the languages that Snowball stems."""
-_TELLING_CHARS = 2_000
+_TELLING_CHARS, MIN_SOURCE_WORDS = 2_000, 20
 
 
 @lru_cache(maxsize=64)
 def language_of(text: str) -> str:
-    """Return the code of the language of sources, as far as Snowball stems it; English for any other."""
-    return next((code for code in rank_languages(text[:_TELLING_CHARS], 2) if code in SNOWBALL), "en") if text else "en"
+    """Return the code of the language of sources, as far as Snowball stems it; English for any other, and for a few words."""
+    if len(text.split(None, MIN_SOURCE_WORDS)) < MIN_SOURCE_WORDS:
+        return "en"
+    return next((code for code in rank_languages(text[:_TELLING_CHARS], 2) if code in SNOWBALL), "en")
 
 
 def check_readable(text: str, expected: str = "en") -> None:

@@ -14,7 +14,7 @@ OMITTED = (
     "My sources do not say more about this. Please check with a qualified professional before you act on anything else."
 )
 NOTHING = "I am sorry, but this is not in my sources, so I cannot answer it. Please ask a qualified professional."
-HELP, HELP_WITH = "I can help with questions that my sources cover.", "I can tell you about {titles}."
+HELP, HELP_WITH = "I can only answer questions that my sources cover.", "I can tell you about {titles}."
 _GOES_ON = re.compile(
     r"(?:but|unless|except|only|provided|before|after|until|up to|otherwise|this|that|these|it|they)\b", re.I
 )

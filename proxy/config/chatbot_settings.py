@@ -82,7 +82,11 @@ class EmergencySettings(Settings):
 
 def _switched_off(value: Any) -> Any:
     """Accept `emergency: off`, which YAML reads as false."""
-    return {"enabled": False} if value is False or value == "off" else value
+    if value is False or (isinstance(value, str) and value.lower() == "off"):
+        return {"enabled": False}
+    if value is None or isinstance(value, dict | EmergencySettings):
+        return value
+    raise ValueError("give `off`, or a mapping with a `contact`")
 
 
 class StatementSettings(Settings):

@@ -11,7 +11,7 @@ from proxy.app import create_app
 from proxy.config.config import Config, ConfigError, load_config
 from proxy.serving.connections import limits_of
 from proxy.serving.front import Front
-from proxy.serving.unsafe_settings import unsafe_settings
+from proxy.serving.unsafe_settings import check_texts, unsafe_settings
 from proxy.serving.workers import check, is_worker
 
 log = structlog.get_logger()
@@ -57,4 +57,6 @@ def _load_checked(path: Path, served: Config) -> Config:
     if is_worker():
         check(config, 2)
     limits_of(config.server)
-    return config.model_copy(update={"server": config.server.model_copy(update=address)})
+    config = config.model_copy(update={"server": config.server.model_copy(update=address)})
+    check_texts(config)
+    return config

@@ -1,12 +1,12 @@
 """Warnings about settings and keys that weaken protection or lock clients out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from models.fallback import with_all_asked
 from proxy.auth.key_ring import KeyRing
 from proxy.auth.loopback import is_loopback
 from proxy.config.blueprint import assemble
-from proxy.config.chatbot_settings import PLACEHOLDER
+from proxy.config.chatbot_settings import PLACEHOLDER, ChatbotSettings
 from proxy.config.config import Config, ConfigError
 from proxy.config.judge_settings import JudgeSettings
 
@@ -14,7 +14,8 @@ from proxy.config.judge_settings import JudgeSettings
 def unsafe_settings(config: Config, keys: KeyRing | None = None) -> Iterator[str]:
     """Yield a sentence for each setting or key that weakens protection or locks a client out."""
     exposed = not is_loopback(config.server.host)
-    yield from unwritten_contacts(config)
+    if not exposed:
+        yield from unwritten_texts(config)
     if exposed and config.privacy.store == "full":
         yield "privacy.store: full keeps the texts of strangers"
     for name, bot in config.chatbots.items():
@@ -37,16 +38,32 @@ def unsafe_settings(config: Config, keys: KeyRing | None = None) -> Iterator[str
     yield from _unpriced_models(config, keys)
 
 
-def unwritten_contacts(config: Config) -> list[str]:
-    """Return a sentence for each chatbot whose emergency contact is still that of `caf init`.
+def unwritten_texts(config: Config) -> list[str]:
+    """Return a sentence for each setting that users are sent and that still holds the placeholder of `caf init`.
 
     Beyond loopback such a configuration is not served.
     """
     return [
-        f"chatbots.{name}.emergency.contact: still says {PLACEHOLDER}, and people in danger would be sent that; write yours"
+        f"chatbots.{name}.{key}: still says {PLACEHOLDER}, and users, people in danger among them, would be sent that; write yours"
         for name, bot in config.chatbots.items()
-        if bot.emergency is not None and any(PLACEHOLDER in text for text in bot.emergency.contact.values())
+        for key, texts in _sent_texts(bot)
+        if any(PLACEHOLDER in text for text in texts)
     ]
+
+
+def check_texts(config: Config) -> None:
+    """Raises: ConfigError: users beyond loopback would be sent a placeholder."""
+    if not is_loopback(config.server.host) and (problems := unwritten_texts(config)):
+        raise ConfigError([f"{config.file}: {problem}" for problem in problems])
+
+
+def _sent_texts(bot: ChatbotSettings) -> Iterator[tuple[str, Iterable[str]]]:
+    """Yield what users are sent word for word, by its key."""
+    yield "fallback", bot.fallback.values()
+    yield "statements", [text for one in bot.statements.values() for text in (one.not_from_sources, one.verify)]
+    if bot.emergency is not None:
+        yield "emergency.contact", bot.emergency.contact.values()
+        yield "emergency.texts", [text for texts in bot.emergency.texts.values() for text in texts.values()]
 
 
 def _fires_alone(alarm: JudgeSettings) -> bool:

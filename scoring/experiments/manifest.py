@@ -68,7 +68,7 @@ def _config(config: Config, chatbot: str) -> dict[str, Any]:
     blueprint = assemble(config)[chatbot]
     settings = blueprint.settings.model_dump(mode="json", exclude={"knowledge_base"})
     prompts = {f"{plan.name}.{stage}": one_hash for plan in blueprint.plans for stage, one_hash in plan.hashes.items()}
-    local = {f"{plan.name}.{LOCAL}": "" for plan in blueprint.plans if LOCAL in plan.stages}
+    local = {f"{plan.name}.{LOCAL}": "" for plan in blueprint.plans if plan.stages[-1] == LOCAL}
     return {
         "chatbot": _hash(_without_paths(settings)),
         "models": {

@@ -188,8 +188,9 @@ _COURTESY = _any_of(
     r"\bif you (?:like|want),? i can\b", r"\bmy sources say\b",
 )  # fmt: skip
 _OF_ITSELF = _any_of(
-    r"^(?:and |but |so )?(?:i|i'm|i'll|i'd|my job|my task|my information|this service|this chat)\b"
-    r"(?!.*\b(?:think|believe|guess|suggest|recommend|advise|would|feel|know|promise|love|care|take|try|that)\b)",
+    r"^(?:and |but |so )?(?:i(?: am|'m| will|'ll|'d| would)? (?:also |only |just |gladly )?"
+    r"(?:can|cannot|can't|give|answer|pass|stay|stick|keep|leave|rather|not|here|able|happy|glad)|my (?:job|task|information) is|"
+    r"this (?:service|chat) (?:is|gives|answers))\b(?!.*\b(?:that|you should|take|try|stop|cures?|helps?)\b)",
 )
 """What a chatbot says of itself and its work: it claims nothing about the world."""
 _NO_CLAIM = _any_of(*(one.pattern for one in (_COURTESY, _OF_ITSELF, _REFUSAL, _REFERRAL, _EMERGENCY, _UNSOURCED)))

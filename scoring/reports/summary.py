@@ -93,7 +93,7 @@ def _origin(manifest: Mapping[str, Any]) -> dict[str, Any]:
     mechanical = lines and fidelity in (None, LOCAL) and set(manifest["raters"]) == {LOCAL} and embedded
     judges = {name for arm in manifest["arms"].values() if "config" in arm for name in arm["config"].get("judges", ())}
     local_judges = {f"{name}.{LOCAL}" for name in REPLY_JUDGES} & judges
-    local = [*(["raters"] if LOCAL in manifest["raters"] else []), *(["judges"] if local_judges else [])]
+    local = [*(["raters"] if set(manifest["raters"]) == {LOCAL} else []), *(["judges"] if local_judges else [])]
     origin = {"language_model": not mechanical, "planned_pressure": lines and fidelity == LOCAL}
     return origin | ({"local": local} if local else {})
 

@@ -114,7 +114,9 @@ def test_with_yes_it_needs_nothing_and_what_it_writes_is_used(caf: Caf, tmp_path
         assert step in ended.out.split("\nNext:\n")[1]
     bot = load_everything(tmp_path / "desk")
     assert (bot.name, bot.settings.kind) == ("desk", "guarded")
-    assert "CHANGE-ME, and people in danger would be sent that" in caf("check", "desk/config.yaml").out
+    assert (
+        "CHANGE-ME, and users, people in danger among them, would be sent that" in caf("check", "desk/config.yaml").out
+    )
     assert "accepted" in caf("trace", "list", "--config", "desk/config.yaml").out
 
 

@@ -214,13 +214,13 @@ def test_a_key_of_a_chatbot_that_is_not_there_is_told_and_no_fault(caf: Caf, tmp
     assert proxy.end(signal.SIGTERM)[0] == 0
 
 
-def test_an_unwritten_contact_is_not_served_beyond_loopback(caf: Caf, tmp_path: Path) -> None:
+@pytest.mark.parametrize("key", ["contact", "texts"])
+def test_an_unwritten_contact_is_not_served_beyond_loopback(caf: Caf, tmp_path: Path, key: str) -> None:
     """On loopback it is a line; beyond it, people in danger would be sent it."""
-    config = tmp_path / "config.yaml"
-    config.write_text(
-        THRESHOLDS.replace("Call 112.", "CHANGE-ME") + "server: {host: 0.0.0.0}\nkeys: {file: keys.json}\n"
-    )
-    said = "chatbots.bot.emergency.contact: still says CHANGE-ME"
+    given = {"contact": "CHANGE-ME", "texts": "Call 112., texts: {self_harm: {en: CHANGE-ME}}"}[key]
+    text = THRESHOLDS.replace("Call 112.", given) + "server: {host: 0.0.0.0}\nkeys: {file: keys.json}\n"
+    (tmp_path / "config.yaml").write_text(text)
+    said = f"chatbots.bot.emergency.{key}: still says CHANGE-ME"
     ended = caf("serve")
     assert (ended.code, said in ended.err) == (2, True)
     ended = caf("check")

@@ -285,3 +285,13 @@ async def test_warning_of_a_shared_prompt_stands_for_all_its_judges(warning):
     call = replace(call, prompt=replace(call.prompt, warning=warning))
     told = (await call.judge(CASE, ["source_fidelity"], Ledger()))["source_fidelity"].warning
     assert told == warning or (not warning and told.startswith(RULES["unsupported_claims"].message))
+
+
+@pytest.mark.parametrize(
+    ("kinds", "verdict"),
+    [(None, "reject"), (["self_harm"], "reject"), (["medical"], "warn"), (["disorientation", "psychosis"], "warn")],
+)
+def test_harm_of_a_kind_that_does_not_count_is_a_concern(kinds, verdict):
+    """The local judge names one kind, and an overdose is of two."""
+    case = Case("I swallowed 40 paracetamol tablets to kill myself", emergency_kinds=kinds and frozenset(kinds))
+    assert LocalJudge("emergency").judge_now(case).verdict == verdict

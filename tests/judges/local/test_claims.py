@@ -11,7 +11,7 @@ from judges.local.claims import observe, read_reply
 from judges.local.language import Unreadable
 from judges.sentences import sentences
 from knowledge_base.library import Source, load
-from tests.judges.local.material import COMMON, HARMLESS, MEDICATION, SUPPORTED, UNSUPPORTED, case
+from tests.judges.local.material import COMMON, HARMLESS, MEDICATION, SUPPORTED, UNSUPPORTED, VOICES, case
 
 
 @pytest.mark.parametrize("draft", HARMLESS)
@@ -225,3 +225,38 @@ def test_chatbot_on_itself_asserts_nothing(draft: str) -> None:
 def test_claim_in_self_description_is_an_assertion(draft: str) -> None:
     """A claim beside a description of the chatbot is still a claim."""
     assert observe(Case("Hi, who are you?", draft))[0].assertions
+
+
+STOP = Source(
+    "s", "Tablets", "", "Do not stop taking your medicine without talking to your doctor. Many people can work.\n\n112."
+)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "is_supported"),
+    [
+        ("Can I stop taking my medicine without talking to my doctor?", "Yes.", False),
+        ("Can I stop taking my medicine without talking to my doctor?", "No.", True),
+        ("Can many people work?", "No.", False),
+        ("Can many people work?", "Yes.", True),
+        ("Is it 112?", "112.", True),
+    ],
+)
+def test_a_mere_answer_says_what_was_asked(question: str, answer: str, is_supported: bool) -> None:
+    """A no says the opposite, and "I" is the "you" of the sources."""
+    (assertion,) = observe(Case(question, answer, cited=(STOP,)))[0].assertions
+    assert (assertion.support != "unsupported") == is_supported
+
+
+def test_numbers_of_a_long_message_are_read_once() -> None:
+    """Not once for each sentence of the reply."""
+    case = Case("We went to the shop 7 times today. " * 400, "Sleep helps 7 people. " * 230, cited=(VOICES,))
+    started = time.process_time()
+    observe(case)
+    assert time.process_time() - started < 2
+
+
+def test_a_few_words_of_a_source_tell_no_language() -> None:
+    """A brand name is not Spanish, and the reply beside it can be read."""
+    name = Source("z", "Zyprexa", "", "olanzapine")
+    assert observe(Case("What is it?", "It makes people tired.", cited=(name,)))[0].assertions
