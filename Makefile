@@ -48,12 +48,12 @@ hippocrates: $(VENV)/.hippocrates
 	@echo "To talk to it, in another terminal: $(VENV)/bin/caf chat --url http://127.0.0.1:8080"
 	$(VENV)/bin/caf serve --config assistants/hippocrates/config.yaml
 
-# Whole files go to one process: their tests share servers.
+# Whole files go to one process: their tests share servers. Three on two cores, since many tests wait for one.
 test: setup clients
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy .
-	$(VENV)/bin/python -m pytest -n auto --maxprocesses 4 --dist loadfile
+	$(VENV)/bin/python -m pytest -n 3 --dist loadfile
 
 bench: lab
 	$(VENV)/bin/python -m bench

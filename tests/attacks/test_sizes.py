@@ -15,8 +15,7 @@ from typing import Any
 
 import pytest
 
-from judges import cascade, panel
-from judges import filter as filters
+from judges import cascade, pipeline
 from judges.advice import MAX_CHARS, unsupported_advice
 from judges.case import Case, Topic
 from judges.judge import MAX_COMPARED, OBSERVERS, LocalJudge
@@ -280,9 +279,8 @@ async def test_the_event_loop_does_none_of_the_judging_of_a_long_case(
 
         monkeypatch.setattr(module, name, watched)
 
-    for module in (panel, filters):
-        watch(module, "goes_beyond")
-    for module in (panel, cascade):
+    watch(pipeline, "goes_beyond")
+    for module in (pipeline, cascade):
         watch(module, "find_unsupported")
         watch(module, "is_delicate")
     for module in (judging, cases):
