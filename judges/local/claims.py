@@ -8,6 +8,7 @@ round (negators.yaml). What asserts nothing is told by phrases in English (judge
 import re
 from collections import defaultdict
 from collections.abc import Sequence
+from decimal import Decimal
 from functools import cache, lru_cache
 from importlib.resources import files
 from math import log
@@ -104,6 +105,7 @@ class _Sources:
         self.language = language_of("\n".join(texts.values()))
         self.passages = [(source_id, one.text) for source_id, text in texts.items() for one in sentences(text)]
         self.values = [values_in(text) for _, text in self.passages]
+        self.all_values = frozenset[Decimal]().union(*self.values)
         self.places = {text: number for number, (_, text) in reversed([*enumerate(self.passages)])}
         self.passages_with: defaultdict[str, list[int]] = defaultdict(list)
         for number, (_, text) in enumerate(self.passages):
@@ -137,7 +139,7 @@ def _judge_sentence(sentence: Sentence, text: str, case: Case, sources: _Sources
     names = _NAME.findall(text) if sources.language != "de" else ()  # German writes every noun like a name
     if (
         any(stem not in sources.passages_with for name in names for stem in sources.stems(name))
-        or _lacks_number(text, given, [sources.values[number] for number in shared or range(len(sources.passages))])
+        or _lacks_number(text, given, [sources.values[one] for one in shared] if shared else [sources.all_values])
         or (same is None and any(contradicts(text, passage, sources.language) for passage in near))
     ):
         lacking = 1.0

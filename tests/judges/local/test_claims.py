@@ -176,10 +176,11 @@ def test_padding_does_not_hide_an_invention() -> None:
 )  # fmt: skip
 def test_time_grows_with_length_only(unit: str) -> None:
     """No repetition makes reading slow: 40,000 characters, ten times the longest reply, in well under two seconds."""
-    started = time.perf_counter()
+    read_reply(case("Take it."))  # loads what is loaded once
+    started = time.process_time()
     with contextlib.suppress(Unreadable):
         read_reply(case("Take it. " + unit * (40_000 // len(unit)) + " end"))
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 LIBRARY = load(Path("knowledge_base/schizophrenia"))
