@@ -25,7 +25,7 @@ def config(reply: str, delay_s: float = 0.0, more: str = "", **server: Any) -> s
         f"server: {json.dumps(server)}\n"
         f"models: {{m: {{engine: scripted, script: [{{delay_s: {delay_s}, reply: '{reply}'}}]}}}}\n"
         f"chatbots:\n  bot:\n    model: m\n    {ROLE}\n"
-        f"    judges: [{{name: emergency, stages: [local]}}]\n{more}"
+        f"    judges: [{{name: role, stages: [local]}}]\n{more}"
         f"privacy: {{path: traces.db, store: full}}\n"
     )
 
