@@ -224,9 +224,12 @@ async def start_one(start: Start, mode: str, **changes: Any) -> Proxy:
     return await start(**settings | changes)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def frozen() -> Iterator[None]:
-    """What a test run has in memory is not walked through by the collector of garbage, whose time would be that of the request."""
+    """What a test run has in memory is not walked through by the collector of garbage, whose time would be that of the request.
+
+    Once: to collect it takes seconds in a process that has run thousands of tests.
+    """
     gc.collect()
     gc.freeze()
     yield
