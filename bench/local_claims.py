@@ -34,6 +34,7 @@ def main() -> None:
         "dev families": families(),
         "grounded.jsonl": rows(TRAINING / "grounded.jsonl"),
         "five desks, all sections in view": desks(),
+        "claims_dev.jsonl": rows(TRAINING / "claims_dev.jsonl"),
         "claims_holdout.jsonl": rows(TRAINING / "claims_holdout.jsonl"),
     }
     print(write_table("replies", COLUMNS, {name: measure([*cases]) for name, cases in sets.items()}))

@@ -4,7 +4,7 @@ from proxy.config.chatbot_settings import ChatbotSettings
 from proxy.config.config import Config
 
 WORTH = (
-    "local judges compare words: they stop 59 % of wrong replies and pass 69 % of right ones (docs/judges.md); for real use name "
+    "local judges compare words: they stop 54 % of wrong replies and pass 69 % of right ones (docs/judges.md); for real use name "
     "models: `swift` and `chief` under `models`, and judges without `stages: [local]`"
 )
 """On judges/training/claims_holdout.jsonl."""

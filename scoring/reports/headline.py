@@ -7,7 +7,7 @@ from scoring.reports import figures
 
 MECHANICAL = "This shows the machinery and says nothing about language models: none took part."
 LOCAL = (
-    "This shows the machinery, no effect: local {} compare words (local judges stop 59 % of wrong replies and pass 69 % of right "
+    "This shows the machinery, no effect: local {} compare words (local judges stop 54 % of wrong replies and pass 69 % of right "
     "ones, docs/judges.md). For an effect, name models for them."
 )
 CHANCE = 0.05
