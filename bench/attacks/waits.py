@@ -127,8 +127,8 @@ def _attack_from_another_process(attack: Attack, address: Address) -> Iterator[N
 
 
 def _attack(attack: Attack, address: Address, started: Event) -> None:
+    started.set()  # before the first: one attack may take longer than anybody waits for its begin
     until = time.monotonic() + LONGEST_S
     while time.monotonic() < until:
         with suppress(OSError):
             attack(address)
-        started.set()
