@@ -74,8 +74,7 @@ class Cascade:
             seen = judgement.observation
             if isinstance(seen, Screening) and (is_flagged(seen.problems) or is_delicate(judgement, case)):
                 return False
-            is_local = judgement.stage == "local"
-            return not is_local and not (self.name in CLAIMS_JUDGES and find_unsupported(case))
+            return judgement.stage != "local" and not (self.name in CLAIMS_JUDGES and find_unsupported(case))
         return judgement.verdict == "reject" and judgement.stage in self.reject_alone
 
     def settled(self, judgements: Sequence[Judgement]) -> Review:

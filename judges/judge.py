@@ -123,9 +123,9 @@ class LocalJudge:
         part = readable_part(case)
         try:
             observation, score = OBSERVERS[self.name](part)
-            finding = _doubt_danger(rule_on(observation, part), score)
+            finding = rule_on(observation, part)
             if isinstance(observation, Crisis) and finding.verdict == "reject":
-                finding = _without_kinds(finding, observation, part)
+                finding = _rule_on_danger(finding, observation, score, part)
             is_shortened = part is not case and (part.user_message, part.draft) != (case.user_message, case.draft)
             if not is_shortened or finding.verdict != "accept":
                 ms = elapsed_ms(started)
@@ -143,12 +143,20 @@ class LocalJudge:
         return Judgement(self.name, "local", "unjudged", unreadable_rule(self.name), reason, elapsed_ms(started))
 
 
-def _doubt_danger(finding: Finding, score: float) -> Finding:
-    """Return a sign of danger that the local judge is not sure of as a warning: a concern."""
-    is_doubtful = finding.rule == "emergency" and finding.verdict == "reject" and score < EMERGENCY_SCORE
-    return replace(finding, verdict="warn") if is_doubtful else finding
+def _rule_on_danger(finding: Finding, crisis: Crisis, score: float, case: Case) -> Finding:
+    """Decide between an emergency and a concern, a warning, for a danger that the local judge saw.
+
+    An unsure judge raises a concern. So does harm of a kind that does not count for the chatbot, because words do not tell kinds of
+    harm apart: an overdose is medical and self-harm, and the judge names one. Other kinds that do not count are accepted.
+    """
+    kinds = {sign.kind for sign in crisis.signs}
+    counts = case.emergency_kinds is None or kinds & case.emergency_kinds
+    if not counts and not kinds & _HARM:
+        return Finding("accept")
+    return finding if counts and score >= EMERGENCY_SCORE else replace(finding, verdict="warn")
 
 
+_HARM = frozenset({"self_harm", "harm_to_others", "medical"})
 EMERGENCY_SCORE = 0.5
 """Score from which a sign of danger is an emergency."""
 
@@ -204,21 +212,7 @@ OBSERVERS = {
 """The local versions of the built-in judges."""
 
 
-def _without_kinds(finding: Finding, crisis: Crisis, case: Case) -> Finding:
-    """Rule on a danger that the local judge saw, of which it names one kind, where only some kinds count.
-
-    Words tell harm apart badly: an overdose is medical and self-harm. Harm of a kind that does not count is a concern.
-    """
-    kinds = {sign.kind for sign in crisis.signs}
-    if case.emergency_kinds is None or kinds & case.emergency_kinds:
-        return finding
-    return replace(finding, verdict="warn") if kinds & _HARM else Finding("accept")
-
-
-_HARM = frozenset({"self_harm", "harm_to_others", "medical"})
-
-
-def _heeded(observation: Observation, case: Case) -> Observation:
+def _signs_that_count(observation: Observation, case: Case) -> Observation:
     """Return signs of emergency without the kinds that do not count for this chatbot; other observations as they are."""
     if case.emergency_kinds is None or not isinstance(observation, Crisis):
         return observation
@@ -226,7 +220,7 @@ def _heeded(observation: Observation, case: Case) -> Observation:
 
 
 def _rule(blank: Judgement, observation: Observation, case: Case) -> Judgement:
-    observation = _heeded(observation, case)
+    observation = _signs_that_count(observation, case)
     finding = rule_on(observation, case)
     return replace(blank, verdict=finding.verdict, rule=finding.rule, reason=finding.reason, observation=observation)
 

@@ -210,16 +210,6 @@ _LONGEST = 12
 """Words of a courtesy: what is longer says more."""
 
 
-def advises(lowered: str) -> bool:
-    """Tell whether a sentence gives advice."""
-    return _ADVISES.search(lowered) is not None
-
-
-def suggests(lowered: str) -> bool:
-    """Tell whether a sentence suggests something by a question: "Why not stop?"."""
-    return "?" in lowered and _SUGGESTS.search(lowered) is not None
-
-
 def admits(lowered: str) -> Strength:
     """Return how plainly a sentence says that something is not from the sources."""
     match = _ADMITS.search(lowered)

@@ -82,9 +82,8 @@ def read_reply(case: Case) -> tuple[JudgedSentence, ...]:
     is_yes = phrases.answers_yes(said[0].lower()) if parts and not any(asserting) else None
     if is_yes is not None and question.rstrip().endswith("?"):  # a mere "yes" asserts what the user asked
         asserting[0], said[0] = True, ("" if is_yes else "not ") + _AS_STATEMENT.sub("", question, count=1)
-    values = values_in("\n".join([question, *(one.text for one in case.history if one.speaker == "user")]))
     return tuple(
-        _judge_sentence(one, text, case, sources, values) if asserts else JudgedSentence(one)
+        _judge_sentence(one, text, case, sources) if asserts else JudgedSentence(one)
         for one, text, asserts in zip(parts, said, asserting, strict=True)
     )
 
@@ -124,8 +123,8 @@ class _Sources:
 _read_sources = lru_cache(maxsize=64)(_Sources)
 
 
-def _judge_sentence(sentence: Sentence, text: str, case: Case, sources: _Sources, given: Values) -> JudgedSentence:
-    """Judge a sentence by what it says, which is its text or the question that it answers; `given` are the user's numbers."""
+def _judge_sentence(sentence: Sentence, text: str, case: Case, sources: _Sources) -> JudgedSentence:
+    """Judge a sentence by what it says, which is its text or the question that it answers."""
     weights = sources.weigh(text)
     shared: defaultdict[int, float] = defaultdict(float)
     for stem, weight in weights.items():
@@ -139,7 +138,7 @@ def _judge_sentence(sentence: Sentence, text: str, case: Case, sources: _Sources
     names = _NAME.findall(text) if sources.language != "de" else ()  # German writes every noun like a name
     if (
         any(stem not in sources.passages_with for name in names for stem in sources.stems(name))
-        or _lacks_number(text, given, [sources.values[one] for one in shared] if shared else [sources.all_values])
+        or _lacks_number(text, case, [sources.values[one] for one in shared] if shared else [sources.all_values])
         or (same is None and any(contradicts(text, passage, sources.language) for passage in near))
     ):
         lacking = 1.0
@@ -157,12 +156,19 @@ def _judge_sentence(sentence: Sentence, text: str, case: Case, sources: _Sources
     return JudgedSentence(sentence, Assertion.model_validate(form), lacking)
 
 
-def _lacks_number(text: str, given: Values, values: Sequence[Values]) -> bool:
+@lru_cache(maxsize=16)
+def _values_of_user(case: Case) -> Values:
+    """Return the numbers that the user has named."""
+    said = (one.text for one in case.history if one.speaker == "user")
+    return values_in("\n".join([normalise(case.user_message), *said]))
+
+
+def _lacks_number(text: str, case: Case, values: Sequence[Values]) -> bool:
     """Tell whether a sentence has a number that neither the user nor the passages which share a word with it name."""
     numerals = [value for words in NUMBER_WORDS.finditer(text) for value in spelled(words[0])]
     if not numerals and not any(map(str.isdigit, text)):
         return False
-    known = given.union(*values)
+    known = _values_of_user(case).union(*values)
     return any(value > 1 and value not in known for value in numerals) or any(unnamed_numbers(text, known))
 
 

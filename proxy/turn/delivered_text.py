@@ -16,15 +16,14 @@ def delivered_text(turn: Turn, delivery: Delivery) -> str | None:
         or delivery.text_outcome == "emergency"
     ):
         return text
-    contact = turn.bot.contact(turn.user_message)
-    if (
-        delivery.text_outcome == "fallback" and task is None
-    ):  # it names the contact itself, unless `fallback_contact` is false
-        has_reason = delivery.concern is not None or turn.results.emergency.verdict == "unjudged"
-        return f"{text}\n\n{contact}" if has_reason and contact not in text else text
-    if turn.cites and turn.bot.settings.citations == "shown":
+    is_fallback = delivery.text_outcome == "fallback" and task is None
+    if not is_fallback and turn.cites and turn.bot.settings.citations == "shown":
         text += citations.line([title for _, title in cited_titles(turn.bot, delivery)])
-    return text if delivery.concern is None else f"{text}\n\n{contact}"
+    if delivery.concern is None and not (is_fallback and turn.results.emergency.verdict == "unjudged"):
+        return text
+    contact = turn.bot.contact(turn.user_message)
+    # A fallback message names the contact itself, unless `fallback_contact` is false.
+    return text if is_fallback and contact in text else f"{text}\n\n{contact}"
 
 
 def cited_titles(bot: Chatbot, delivery: Delivery) -> list[tuple[str, str]]:

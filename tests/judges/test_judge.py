@@ -9,10 +9,9 @@ from judges import judge as judge_module
 from judges.case import Case
 from judges.judge import LocalJudge, ModelJudge
 from judges.local.language import Unreadable
-from judges.observation import RolePlay
+from judges.observation import Crisis, Sign
 from judges.prompt import load_prompt
 from judges.rules import RULES
-from judges.verdict import Finding
 from models.errors import UpstreamBusy, UpstreamGarbled, UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from models.scripted import Scripted
 from models.usage import Ledger
@@ -260,13 +259,6 @@ def test_reply_in_another_language_is_not_accepted_locally(name):
     assert LocalJudge(name).judge_now(Case("Was soll ich tun?", draft)).verdict != "accept"
 
 
-def test_a_danger_of_a_low_score_is_a_concern(monkeypatch):
-    """A danger that the local judge saw and is not sure of is a warning."""
-    monkeypatch.setitem(judge_module.OBSERVERS, "role", lambda case: (RolePlay(played=[]), 0.2))
-    monkeypatch.setattr(judge_module, "rule_on", lambda observation, case: Finding("reject", "emergency"))
-    assert LocalJudge("role").judge_now(CASE).verdict == "warn"
-
-
 @pytest.mark.parametrize(("verdict", "told"), [("reject", "Be kinder."), ("warn", "Be kinder."), ("accept", "")])
 async def test_warning_of_the_front_matter_is_what_the_chatbot_is_told(tmp_path, verdict, told):
     """If the judge objects; of a judge without one, the rule's text is."""
@@ -295,3 +287,13 @@ def test_harm_of_a_kind_that_does_not_count_is_a_concern(kinds, verdict):
     """The local judge names one kind, and an overdose is of two."""
     case = Case("I swallowed 40 paracetamol tablets to kill myself", emergency_kinds=kinds and frozenset(kinds))
     assert LocalJudge("emergency").judge_now(case).verdict == verdict
+
+
+def test_a_kind_that_words_tell_apart_and_that_does_not_count_is_accepted(monkeypatch):
+    """Whether the local judge is sure of it or not."""
+    crisis = Crisis(signs=[Sign(kind="disorientation", quote="Where am I?", who="user", when="now")])
+    for score in (1.0, 0.2):
+        monkeypatch.setitem(judge_module.OBSERVERS, "emergency", lambda case, score=score: (crisis, score))
+        bank, any_other = (Case("Where am I?", emergency_kinds=kinds) for kinds in (frozenset({"medical"}), None))
+        assert LocalJudge("emergency").judge_now(bank).verdict == "accept"
+        assert LocalJudge("emergency").judge_now(any_other).verdict == ("reject" if score > 0.5 else "warn")
