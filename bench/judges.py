@@ -16,9 +16,8 @@ from itertools import cycle, islice
 from bench.figures import Figures, percentile
 from bench.processes import ROOT, SHIPPED
 from bench.script import add_drift, reword, shipped_conversations
-from judges.case import Case, HistoryMessage
+from judges.case import Case, HistoryMessage, modes_of
 from judges.judge import OBSERVERS, LocalJudge
-from judges.modes import modes_of
 from models.client import Models
 from models.usage import Ledger, estimate_tokens
 from proxy.config.blueprint import assemble

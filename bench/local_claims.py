@@ -16,7 +16,7 @@ from judges.case import Case
 from judges.evaluation.labelled import label_cases
 from judges.evaluation.shipped_scenarios import SCENARIOS, shipped_defaults
 from judges.judge import LocalJudge
-from judges.sentences import normalise, sentences
+from judges.text import normalise, sentences
 from knowledge_base.bm25 import stems
 from knowledge_base.library import Source
 from models.unique_keys import load_json

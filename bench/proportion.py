@@ -13,16 +13,13 @@ from pathlib import Path
 
 from bench.figures import write_table
 from bench.processes import ROOT
-from judges.case import Case, HistoryMessage
-from judges.claims import additions
+from judges.case import Case, HistoryMessage, Mode, modes_of
+from judges.claims import additions, lack_statements
 from judges.evaluation.configured_judges import open_judges
-from judges.modes import Mode, modes_of
+from judges.judge import ModelJudge
 from judges.observation import Claims, Problem, Screening
 from judges.pipeline import Pipeline
-from judges.problems import lack_statements
-from judges.reply_call import SharedJudge
-from judges.review import Review
-from judges.verdict import Judgement
+from judges.verdict import Judgement, Review
 from knowledge_base import citations
 from models.unique_keys import load_json
 from models.usage import Ledger
@@ -96,7 +93,12 @@ def read(replies: Path, bot: Chatbot) -> Iterator[Labelled]:
 
 async def ask_stage(judges: Pipeline, stage: str, case: Case, modes: frozenset[Mode]) -> list[Judgement]:
     """Ask one stage alone, for all judges that are for such a reply."""
-    shared = {c.name: j for c in judges.on_reply for j in c.stages if isinstance(j, SharedJudge) and j.stage == stage}
+    shared = {
+        c.name: j
+        for c in judges.on_reply
+        for j in c.stages
+        if isinstance(j, ModelJudge) and j.is_shared and j.stage == stage
+    }
     names = [c.name for c in judges.on_reply if c.name in shared and (c.modes & modes or "default" in c.modes)]
     return [*(await shared[names[0]].call.judge(case, names, Ledger())).values()]
 

@@ -5,16 +5,322 @@ cheaper one says. It is no verdict: advice that paraphrases its source too freel
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from judges.case import Case, Topic
 from judges.doses import Dose, doses
-from judges.imperatives import Advice, advice_in, amounts_in, assertive_part
-from judges.letters import is_mostly_words
-from judges.plain_text import WORD, content, plain, sentences
-from judges.topics import topic_of
+from judges.text import SYNONYMS, WORD, clauses, content, is_mostly_words, plain, root
+from judges.topics import is_drug, topic_of
+
+# How advice is phrased. English, with the commonest imperatives of three other languages.
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """One thing that a sentence advises."""
+
+    verb: str
+    """Its root, or that of its group of synonyms; or the kind of phrase that has none."""
+    negated: bool
+    content: frozenset[str]
+    """What its clause says."""
+    conditional: bool
+    careful: bool
+    """Whether it warns of giving something up suddenly."""
+    elliptic: bool
+    """Whether it does not say what it is about, or only by a pronoun: "stop it tonight"."""
+
+
+def advice_in(sentence: str) -> Iterator[Advice]:
+    """Yield what a sentence, made plain, advises."""
+    conditional = _CONDITION.search(sentence) is not None
+    matches = [match for pattern in (_IMPERATIVE, _GERUND, _PASSIVE) for match in pattern.finditer(sentence)]
+    matches.sort(key=re.Match.start)
+    negated, end = False, 0
+    for number, match in enumerate(matches):
+        lead, verb, start = match["lead"], root(match["verb"]), match.start("verb")
+        is_listed = number > 0 and (lead.strip() in ("or", "nor") or (lead.startswith(",") and " or " in sentence))
+        negated = _NEGATED.search(lead) is not None or (negated and is_listed)
+        if negated and verb in _PROTECTED and _FOR.search(lead):
+            continue  # "it is not safe to stop"
+        if match.re is _PASSIVE:  # what it is about stands before it
+            start = max(sentence.rfind(",", 0, start) + 1, end)
+        elif number == 0 and _FRONTED.match(sentence) and not (negated and verb in _PROTECTED):
+            start = 0
+        end = matches[number + 1].start() if number + 1 < len(matches) else len(sentence)
+        subject = content(_ASIDE.split(sentence[start:end], maxsplit=1)[0])
+        verb = SYNONYMS.get(verb, verb)
+        object_ = content(_ASIDE.split(sentence[match.end() : end], maxsplit=1)[0])
+        elliptic = match.re is not _PASSIVE and (
+            _ON_PRONOUN.match(sentence, match.start("verb")) is not None
+            or all(word in _VAGUE or word.isdigit() for word in object_)
+        )
+        if continuation := _GOING_ON.match(sentence, match.start("verb")):  # that is, not to stop
+            verb, subject = (
+                "stop",
+                frozenset(word for word in subject - content(continuation[0]) if not is_drug(f"{word}e")),
+            )
+        careful = negated and verb in _PROTECTED and SYNONYMS["sudden"] in subject
+        yield Advice(verb, negated != bool(continuation), subject, conditional, careful, elliptic)
+    for kind, pattern in _OTHER_FORMS.items():
+        if pattern.search(sentence):
+            yield Advice(kind, False, content(sentence), conditional, careful=False, elliptic=kind == "no referral")
+
+
+def amounts_in(sentence: str) -> list[str]:
+    """Return the doses in words that a plain sentence names: "half a box of pills"."""
+    return _AMOUNT.findall(sentence)
+
+
+def assertive_part(sentence: str) -> str:
+    """Return a plain sentence without what it only names: what the chatbot refuses to say, and what a doctor is to be asked."""
+    return _QUESTION.sub("ask", _REFUSAL.sub(" ", sentence))
+
+
+# Phrases
+
+_VAGUE = frozenset(
+    map(
+        root,
+        """tonight today now tomorrow immediately altogether completely entirely anyway instead again less extra soon slowly
+        gradually suddenly abruptly cold turkey right away while week weeks month months day days night morning twice straight
+        forever off out tenth half third whole rest thing way long longer everything nothing none
+        already anything lot one two three four five
+        six seven eight nine ten twelve twenty thirty""".split(),
+    )
+)
+"""Words that do not tell what advice is about."""
+
+
+def _one_of(words: str) -> str:
+    """Return a pattern for any of some words; an underscore stands for a space."""
+    return f"(?:{'|'.join(sorted(words.split(), key=len, reverse=True))})".replace("_", " ")
+
+
+def _phrases(words: str) -> str:
+    """As `_one_of`, for words and phrases that are divided by commas."""
+    parts = [" ".join(part.split()) for part in words.split(",")]
+    return f"(?:{'|'.join(sorted(parts, key=len, reverse=True))})"
+
+
+_HARMLESS = (  # what else is taken, kept, used
+    r"take (?:(?:your|some|more|enough|plenty of) )?"
+    + _phrases(
+        "time, care, part, place, notes?, steps?, action, turns, heart, into, it into, someone, somebody, it easy, it slow"
+    )
+    + r"|(?:take|keep|use|follow|give|leave|bring) (?:an?|the|this|your|some) (?:\w+ )?"
+    + _one_of(
+        "list walk break look breath moment notes? person friend copy diary record step chance message plan appointments?"
+    )
+    + r"(?!')|keep (?:calm|track|notes?|safe|in mind|in touch|going|warm|copies)|try (?:again|our|this website)"
+    r"|let (?:\w+ ){1,4}know|put (?:up with|the question|it in|in)|use (?:the|your|our|this|an?) (?:crisis|emergency|help|support)"
+    r"|(?:try|start|begin|keep|continue|consider)(?: to| by| on| with)? "
+    + _one_of("talk ask tell speak see call contact write find discuss reach look think rest relax breathe")
+    + r"(?:ing)?"
+)
+_VERBS = _one_of(
+    """stop quit discontinue cease halt take retake skip miss omit double triple halve quarter increase raise reduce lower
+    decrease cut split start restart begin try avoid mix combine swallow use switch swap replace change adjust alter taper wean
+    ditch bin chuck throw flush dump hide spit crush snort sniff inject smoke eat drink chew dissolve pop gulp wash add boost
+    up drop pause break continue keep resume come ignore disregard disobey refuse withhold pretend lie give feed share borrow
+    buy order sell steal save stockpile hoard overdose (?:harm|hurt|burn)(?=_yourself) starve fast purge vomit inhale
+    vape dose supplement rely trust believe follow leave cancel
+    withdraw wait hold finish down consider go get pay sue sign invest bet move evict apply
+    postpone delay defer reschedule
+    rub insert treat cure diagnose detox abandon reject repeat insist carry cap put let microdose megadose"""
+)
+_VERB = rf"(?!(?:{_HARMLESS})\b)(?P<verb>{_VERBS})\b(?![-'])"
+_PARTICIPLES = _one_of(
+    """stopped halved doubled tripled skipped taken left_out mixed combined reduced lowered used increased raised crushed
+    chewed swallowed cut split swapped switched replaced dropped paused ignored smoked drunk thrown"""
+)
+_GERUNDS = _one_of(
+    """taking stopping quitting skipping doubling halving increasing reducing lowering cutting starting trying avoiding mixing
+    combining swallowing using switching replacing changing tapering coming leaving dropping pausing smoking drinking ignoring
+    adding hiding crushing discontinuing missing"""
+)
+_PROTECTED = frozenset(
+    map(root, "stop quit skip double change mix combine halve discontinue come cut reduce take".split())
+)
+"""What it is mostly right to warn of."""
+
+_NO_NOUN = (
+    r"(?!\w+ " + _one_of("of from is are was were can may will might has have levels? effects? signs? rates?") + r"\b)"
+)
+_OBJECT = (
+    r"(?=\w+(?:,|\W*$| (?:"
+    + _one_of(
+        """your the it them this that these those all any an? as some more less no half one two three \\d+ every each yours
+        taking using drinking smoking immediately now tonight today completely altogether at off out away down up on whenever
+        when if without both another my their her his our extra only slowly suddenly back with from to for or and"""
+    )
+    + r"|[a-z]+(?:ine|one|ole|ium|pam|lol|lin|fen|mol))\b))"
+)
+"""What stands behind a verb within a sentence, where the word may be a noun or the verb of somebody else."""
+_ADVERBS = (
+    r"(?:"
+    + _phrases(
+        """safely, just, simply, also, always, never, even, then, now, probably, really, perfectly, certainly, easily, not, well,
+        still, gradually, slowly, immediately, instead, only, definitely, perhaps, maybe, absolutely, happily, freely, please,
+        go ahead and, choose to, decide to, try to, try and, want to, like to, be able to, have to, as well, first, quietly,
+        secretly, go and, start to"""
+    )
+    + r" ){0,3}"
+)
+_OPENING = (
+    r"(?:"
+    + _one_of(
+        """yes no sure ok okay so then first next finally therefore tonight today tomorrow anyway well and but please
+        do(?!_not)"""
+    )
+    + r"\W{1,3}){0,3}"
+)
+_HELP = _phrases(
+    """let's, let us, go ahead and, make sure(?: to| you)?, be sure to, remember to, feel free to, try to, don't be afraid to,
+    don't hesitate to"""
+)
+_CALM = rf"{_ADVERBS}(?:(?:do not|don't|dont|never) {_ADVERBS})?(?:{_HELP} )?{_ADVERBS}"
+_CLAUSE = (
+    r"(?:[,:)\]/]\W{0,3}| - |(?<=\W)'|\b"
+    + _one_of("and or nor but then so please yes no sure ok okay tonight today tomorrow anyway")
+    + rf" |\b(?={_HELP}))"
+)
+_SUBJECTS = _one_of("you we one people patients adults children anyone anybody everyone everybody users women men i")
+_MODALS = (
+    r"(?: all| both)?(?:'d better|'d| (?:should|must|can|could|may|might|would|shall|had better|ought to|needs? to|ha(?:ve|s) to"
+    r"|(?:are|is|'re) (?:free|allowed|welcome|safe|fine|able|best advised) to|(?:do not|don't) (?:need|have) to))"
+    r"(?:n't|not)?(?: not)?"
+)
+_EVALUATIONS = _phrases(
+    """fine, ok, okay, safe, alright, all right, good, best, better, well, wise, wiser, harmless, possible, enough, time, free,
+    easiest, recommended, advisable, sensible, easy, reasonable, smart, acceptable, no problem, no risk, no danger, nothing wrong"""
+)
+_URGING = _phrases("advise you, urge you, recommend you, encourage you, want you")
+_LEADS = (
+    rf"^\W*{_OPENING}{_CALM}{_NO_NOUN}",
+    rf"[\"|>\[(]\W{{0,3}}{_OPENING}{_CALM}{_NO_NOUN}",
+    rf"{_CLAUSE}{_CALM}{_OBJECT}",
+    rf"\b{_SUBJECTS}{_MODALS} {_ADVERBS}",
+    rf"\b(?:should|must|ought to)(?:n't)?(?: not)? {_ADVERBS}",
+    rf"\b(?:recommend|suggest|advise|propose|insist|prefer)(?: enough)?(?: that)? you(?: should)? {_ADVERBS}",
+    rf"\bwhy (?:not|(?:do|would)(?:n't| not) you|don't you) {_ADVERBS}",
+    rf"(?:\b(?:not|never) (?:\w+ )?|n't (?:\w+ )?)?\b(?:{_EVALUATIONS}|{_URGING}|(?:no |not |n't )?(?:need|reason|point)|is|was|be)"
+    rf" (?:for you )?(?:not )?to {_ADVERBS}",
+)
+_IMPERATIVE = re.compile(rf"(?P<lead>{'|'.join(_LEADS)}){_VERB}")
+_GERUND = re.compile(
+    r"(?P<lead>\b"
+    + _phrases(
+        """suggest, recommend, advise, how about, what about, nothing wrong with, no harm in, worth, no problem with, no point in,
+        in favou?r of,
+        (?:move|thing|answer|option|choice|step|idea|solution|way|advice) (?:is|(?:would|might|will) be)"""
+    )
+    + rf" {_ADVERBS})(?P<verb>{_GERUNDS})\b"
+)
+_PASSIVE = re.compile(
+    r"(?P<lead>\b(?:can|may|could|should|must|might|ought to|is to|are to)(?:n't|not)?(?: not)? "
+    rf"(?:(?:\w+ly|also|just|even|always|never) ){{0,2}}be (?:(?:\w+ly|just|also) ){{0,2}})(?P<verb>{_PARTICIPLES})\b"
+)
+_NEGATED = re.compile(r"(?<!why )\b(?:not|never|no|dont|cannot|nor)\b|(?<!why do)n't\b")
+_FOR = re.compile(rf"\b{_EVALUATIONS}\b")
+_GOING_ON = re.compile(r"(?:keep|continue|carry)(?: on)?(?: to)? (?:taking|using|take|use|with)\b")
+_ON_PRONOUN = re.compile(
+    r"(?:stop|quit|skip|double|triple|halve|mix|combine|swallow|crush|inject|smoke|snort|reduce|lower|increase"
+    r"|raise(?= it by)|postpone|delay|drop|take)"
+    r" (?:it|them|those|both)\b"
+)
+_FRONTED = re.compile(r"\W*(?:with|after|during|for|if|when|once|in|on|at|as soon as|whenever)\b")
+_CONDITION = re.compile(r"\b(?:if|when|unless|until|only|without|before|in case|provided)\b")
+_ASIDE = re.compile(
+    r"\b(?:because|since|otherwise|although|though|so that|as (?:it|this|they)|which|who)\b"
+    r"|(?:,| and) (?:please )?(?=(?:talk|ask|tell|speak|see|call|contact|check)\b)|[,:-] (?=(?:it|this|that|they|he|she|but)\b)"
+)
+"""Where a clause goes on to something else than the advice: a reason, a referral."""
+
+_HELPERS = _phrases(
+    """doctors?, psychiatrists?, prescribers?, gps?, pharmacists?, nurses?, care team, therapists?, hospital, emergency, 112, 911,
+    999,     crisis line, ambulance, professionals?, anyone, anybody, clinic, specialist, midwife, physician, lawyer, solicitor"""
+)
+_REFER = _one_of(
+    "tell ask call see seeing bother mention talk inform contact consult visit involve doctor trust believe listen"
+)
+_SKIPPING = _one_of("telling asking talking_to informing seeing consulting calling")
+_NOT_TO_REFER = (
+    rf"(?:\b(?:no (?:need|reason|point)|not necessary|(?:do|does) not need|need not)|n't need|needn't)\b[^.,;]{{0,30}}?"
+    rf"\b{_REFER}\b[^.,;]{{0,30}}?\b{_HELPERS}\b",
+    rf"(?:\bdo not|don't|dont|\bnever|\bnot have to) (?:\w+ ){{0,2}}?{_REFER}\b[^.,;]{{0,30}}?\b{_HELPERS}\b",
+    rf"\b{_HELPERS} (?:(?:need|must|should) not|(?:need|must|should)n't|(?:does|do)(?: not|n't) (?:need|have) to)"
+    r" (?:ever )?(?:know|be told|find out|hear|be asked|agree|see)\b",
+    r"\b(?:no one|nobody|no-one) (?:has to|needs? to|need|must|will(?: ever)?|should) (?:know|find out|hear)\b"
+    r"|\btell (?:no one|nobody|no-one)\b",
+    rf"^(?!.*(?:\b(?:not|never)|n't)\b).*\b(?:without|instead of|rather than) {_SKIPPING}\b[^.,;]{{0,20}}\b{_HELPERS}\b",
+)
+_OTHER_FORMS = {
+    "permission": re.compile(
+        rf"\b(?:{_GERUNDS}|pills?|tablets?|it|that|this)\b[^.,;]{{0,60}}?(?:"
+        r"(?:\b(?:is|are|was|will be|would be|should be)|'s|'ll be)"
+        r" (?:\w+ly )?(?:fine|ok|okay|safe|harmless|no problem|alright|all right|no risk)\b)"
+        r"|(?:won't|will not|can't|cannot|wouldn't|would not) (?:\w+ )?(?:hurt|harm|matter|kill|do (?:you )?any harm|do you harm)"
+        rf"\b(?! (?:you )?to {_REFER})|\bnothing (?:bad )?(?:happens|will happen)\b"
+    ),
+    "no need": re.compile(
+        r"\b(?:you|people|patients) (?:(?:will |'ll )?(?:no longer|never)|do not|don't|won't|will not)(?: really| ever)?"
+        r" need (?:\w+ ){0,2}?(?:medic\w+|meds|tablets?|pills?|dos(?:e|es|age)|injections?|anti(?:psychot|depress)\w+|it|them)\b"
+    ),
+    "no more": re.compile(r"^\W*no more (?:medic\w+|meds|tablets?|pills?|dos(?:e|es)|injections?)\b(?! than)"),
+    "no referral": re.compile("|".join(_NOT_TO_REFER)),
+    "in another language": re.compile(
+        r"\b(?:"
+        + _phrases(
+            """setz(?:en sie|t|e)?, hor(?:en sie|t|e)? (?:auf|mit), brich, brechen sie, nimm, nehmt, nehmen sie, verdopple,
+            verdoppeln sie, halbier(?:e|en sie), lass(?:en sie|t)?, reduzier(?:e|en sie), erhoh(?:e|en sie), schluck(?:e|en sie),
+            spritz(?:e|en sie), sie (?:konnen|sollten|mussen|durfen), du (?:kannst|solltest|musst|darfst)"""
+        )
+        + "|"
+        + _phrases(
+            """deja, deje, dejen, toma, tome, tomen, tomes, suspende, suspenda, duplica, duplique, aumenta, aumente, mezcla, mezcle,
+            traga, trague, saltate, saltese, interrumpe, interrumpa, puedes, deberias, puede usted"""
+        )
+        + "|"
+        + _phrases(
+            """arretez?, prends, prenez, sautez?, doublez, diminuez?, augmentez, melangez?, avalez?, cessez?, jetez?,
+            vous (?:pouvez|devriez|devez), tu (?:peux|devrais|dois)"""
+        )
+        + r")\b"
+    ),
+}
+
+_AMOUNT = re.compile(
+    r"\b(?:(?:hand|fist|mouth|palm)fuls?\b|"
+    + _phrases(
+        """half, whole, entire, full, all, two, three, couple of, few, several, extra, another, double, twice, triple, as many,
+        as much"""
+    )
+    + r"\b(?: (?!and\b|or\b)[a-z']+){0,3} "
+    + _one_of(
+        """box boxes bottles? packets? packs? strips? blisters? sachets? dose doses dosage tablets? pills? capsules? drops? patch
+        patches injections? tabs"""
+    )
+    + r"\b|(?:small|tiny|low|lower|high|higher|large|big|bigger|extra|single) (?:dos(?:e|es)|amounts?) of\b)"
+)
+_REFUSAL = re.compile(
+    r"\b(?:nothing|no information|not (?:covered|mentioned|named|said)) (?:about|on|of)\b(?:(?! (?:but|and|so|then) )[^,;:]){0,200}"
+    r"|\b(?:i|we|sources?|sections?|it|they|leaflet|information|this)\b(?: \w+){0,3} "
+    + _phrases("can ?not, can't, do not, don't, does not, doesn't, am not able to, are not able to, won't, will not")
+    + r" (?:\w+ ){0,2}?"
+    + _one_of(
+        "say tell know give cover mention state answer advise recommend judge confirm decide name contain suggest"
+    )
+    + r"\b(?! enough)(?:(?! (?:but|and|so|then) )[^,;:]){0,200}"
+)
+_QUESTION = re.compile(
+    r"(?<!not )(?<!n't )(?<!never )\b(?:ask|check|discuss|talk|speak)\b[^,;:]{0,40}?"
+    rf"\b{_HELPERS}\b[^,;:]{{0,40}}?\b(?:if|whether|which|how|what|when|about)\b(?:(?! (?:but|and|or|then) )[^,;:]){{0,200}}"
+)
+
+# Advice and doses that no source gives
 
 MAX_CHARS = 20_000
 """Characters of a reply, of the message that it answers, and of each document that are read: everybody else waits meanwhile."""
@@ -31,7 +337,7 @@ def unsupported_advice(case: Case) -> str | None:
     """
     if len(case.draft) > MAX_CHARS or not is_mostly_words(case.draft):
         return case.draft
-    draft_sentences = [(sentence, assertive_part(plain(sentence))) for sentence in sentences(case.draft)]
+    draft_sentences = [(sentence, assertive_part(plain(sentence))) for sentence in clauses(case.draft)]
     sources = [
         _read(source.text[:MAX_CHARS] if source.is_document else source.text)
         for source in case.supporting
@@ -42,7 +348,7 @@ def unsupported_advice(case: Case) -> str | None:
         for sentence, text in draft_sentences:
             if _advises(text, sources, touches=topic_of(text, case.topics) is not None, in_context=in_context):
                 return sentence
-        user_sentences = map(plain, sentences(case.user_message[-MAX_CHARS:]))
+        user_sentences = map(plain, clauses(case.user_message[-MAX_CHARS:]))
         if any(_ASKS_LEAVE.search(text) and topic_of(text, case.topics) for text in user_sentences):
             for sentence, text in draft_sentences:
                 if WORD.search(text) and _CONFIRMS.fullmatch(text):
@@ -61,7 +367,7 @@ def touches_topic(text: str, topics: tuple[Topic, ...]) -> bool:
 @lru_cache(maxsize=16)
 def sentences_on_topic(text: str, topics: tuple[Topic, ...]) -> tuple[str, ...]:
     """Return the sentences of a text that touch a sensitive topic, without regard to the case of its letters."""
-    return tuple(sentence.casefold() for sentence in sentences(text) if touches_topic(sentence, topics))
+    return tuple(sentence.casefold() for sentence in clauses(text) if touches_topic(sentence, topics))
 
 
 _ASKS_LEAVE = re.compile(
@@ -112,7 +418,7 @@ class _Source:
 @lru_cache(maxsize=256)
 def _read(source: str) -> _Source:
     advised: dict[tuple[str, bool], dict[tuple[frozenset[str], bool], None]] = {}
-    for text in map(plain, sentences(_WRAPPED.sub(" ", source))):
+    for text in map(plain, clauses(_WRAPPED.sub(" ", source))):
         sentence_content = content(text)
         for one in advice_in(text):
             advised.setdefault((one.verb, one.negated), {})[sentence_content, one.conditional] = None

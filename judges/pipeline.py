@@ -1,36 +1,119 @@
-"""The judges of a chatbot, and the way of a reply through them.
+"""The judges of a chatbot, and the path of a reply through them.
 
-A round takes a reply from the cheapest stage to the strongest: local stages, the screening call, the sources of what was flagged
-looked up, the chief. Judges with calls of their own run beside it. Where the reply goes beyond its sources, a second round asks the
-judges of the mode `default` that were not asked yet.
+review
+   ├── judges with calls of their own, concurrently with the rest, each stage by stage (Cascade.run)
+   └── judges that share their calls: one call answers for all of them
+          ├── local stages
+          ├── screen: the swift call lists problems
+          ├── look up sections that hold what the screen flagged
+          └── decide: the chief call reads the whole reply
+a second round, with the judges of the mode `default`, if the reply goes beyond its sources
 """
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Literal
 
-from judges import offload
-from judges.advice import touches_topic
-from judges.cascade import Cascade, find_unsupported, is_delicate
-from judges.case import Case
-from judges.claims import additions, confirms_flag, improvises
-from judges.judge import OBSERVERS, LocalJudge
+from judges.advice import sentences_on_topic, touches_topic, unsupported_advice
+from judges.case import Case, Mode, is_long, run_in_thread_if_long
+from judges.claims import (
+    CLAIMS_JUDGES,
+    KINDS,
+    additions,
+    confirms_flag,
+    improvises,
+    is_flagged,
+    lack_statements,
+)
+from judges.judge import OBSERVERS, Judge, LocalJudge, ModelJudge
 from judges.languages import is_english
-from judges.modes import Mode
+from judges.numbers import unsupported_numbers
 from judges.observation import Claims, Problem, Screening
-from judges.problems import CLAIMS_JUDGES, KINDS, lack_statements
-from judges.reply_call import SharedJudge
-from judges.review import Review
-from judges.verdict import Judgement, Stage
+from judges.verdict import Judgement, Review, Stage
 from knowledge_base.library import Source
 from models.usage import Ledger
 
 Complete = Callable[[], str | None]
 """Returns the reply with the statements that it lacks; None: they cannot be added."""
 LookUp = Callable[[Case, Sequence[str]], Case]
-"""Returns the case with sources that hold what was flagged, as far as they were not in view."""
-STAGES: tuple[Stage, ...] = ("swift", "chief")
+"""Returns the case with sources that hold what was flagged, if they were not in view."""
+MODEL_STAGES: tuple[Stage, ...] = ("swift", "chief")
 _DEFAULT_MODE: frozenset[Mode] = frozenset({"default"})
+
+
+@dataclass(frozen=True)
+class Cascade:
+    """One judge through its stages: each screens for the next, only what it flags goes on, the last one decides."""
+
+    name: str
+    modes: frozenset[Mode]
+    stages: tuple[Judge, ...]
+    on_error: Literal["closed", "open"] = "closed"
+    reject_alone: frozenset[Stage] = frozenset()
+    """Stages whose reject is final although stronger ones follow."""
+
+    @cached_property
+    def local_only(self) -> bool:
+        return all(isinstance(judge, LocalJudge) for judge in self.stages)
+
+    @cached_property
+    def is_shared(self) -> bool:
+        """Whether the judge shares all its calls with others."""
+        asking = [judge for judge in self.stages if not isinstance(judge, LocalJudge)]
+        return bool(asking) and all(isinstance(judge, ModelJudge) and judge.is_shared for judge in asking)
+
+    def stage(self, name: Stage) -> Judge | None:
+        """Return the judge of a stage; None if there is no such stage."""
+        return next((judge for judge in self.stages if judge.stage == name), None)
+
+    async def run(
+        self, case: Case, ledger: Ledger, strongest: bool = False, earlier: Sequence[Judgement] = ()
+    ) -> Review:
+        """Judge a case.
+
+        Args:
+            case: The case.
+            ledger: Counts the calls.
+            strongest: Ask the last stage alone, as for a refined reply.
+            earlier: Judgements of the first stages, which are not asked again.
+        """
+        judgements = list(earlier)
+        for judge in self.stages[-1:] if strongest else self.stages[len(earlier) :]:
+            is_settled = bool(judgements) and await run_in_thread_if_long(case, self.settles, judgements[-1], case)
+            if is_settled:
+                break
+            judgements.append(await judge.judge(case, ledger))
+        return self.review_of(judgements)
+
+    def run_now(self, case: Case) -> Review:
+        """Judge a case by the local stage, without waiting for anything."""
+        judge = self.stages[0]
+        assert isinstance(judge, LocalJudge)
+        return self.review_of([judge.judge_now(case)])
+
+    def settles(self, judgement: Judgement, case: Case) -> bool:
+        """Return whether a judgement ends the judging of a case although stronger stages follow.
+
+        A local judge accepts nothing for a stronger one. Only the last stage accepts advice or a number that no source gives: a
+        reply may have talked a swift judge round. Nor does a judge accept alone where its shared call flags anything: then the
+        next stage reads the whole reply.
+        """
+        if judgement.verdict == "accept":
+            seen = judgement.observation
+            if isinstance(seen, Screening) and (is_flagged(seen.problems) or is_delicate(judgement, case)):
+                return False
+            return judgement.stage != "local" and not (self.name in CLAIMS_JUDGES and find_unsupported(case))
+        return judgement.verdict == "reject" and judgement.stage in self.reject_alone
+
+    def review_of(self, judgements: Sequence[Judgement]) -> Review:
+        """Return the review of a judge from the judgements of its stages."""
+        last = judgements[-1]
+        if last.verdict == "unjudged" and self.on_error == "open":
+            # What an earlier stage flagged stays flagged when the stage that should decide has failed.
+            last = next((j for j in reversed(judgements) if j.verdict in ("warn", "reject")), last)
+        return Review(list(judgements), [last], last.verdict == "unjudged" and self.on_error == "closed")
 
 
 class Pipeline:
@@ -39,15 +122,15 @@ class Pipeline:
     def __init__(self, cascades: Sequence[Cascade]) -> None:
         self.on_reply = [c for c in cascades if c.name != "emergency"]
         self.emergency = next((c for c in cascades if c.name == "emergency"), None)
-        self._shared = [c for c in self.on_reply if is_shared(c)]
-        self._own = [c for c in self.on_reply if not is_shared(c)]
+        self._shared = [c for c in self.on_reply if c.is_shared]
+        self._own = [c for c in self.on_reply if not c.is_shared]
 
     @property
     def empty(self) -> bool:
         return not self.on_reply and self.emergency is None
 
     def warm_up(self) -> None:
-        """Load what the local judges need, so that the first request does not wait for it and a missing file shows at startup.
+        """Load what the local judges need, so that the first request is fast and a missing file shows at startup.
 
         Raises:
             Exception: A local judge cannot judge at all.
@@ -67,72 +150,71 @@ class Pipeline:
         complete: Complete | None = None,
         look_up: LookUp | None = None,
     ) -> Review:
-        """Have every judge of these modes look at a reply, concurrently; those that share their calls in one.
+        """Have every judge of these modes judge a reply, concurrently; judges that share their calls in one call.
 
-        When a judge sees something that the cited sources do not support, or none of them tells (it failed, or looks at
-        something else), the judges of the mode `default` look as well.
+        The judges of the mode `default` judge it as well if a judge sees something that the cited sources do not support, or if no
+        judge can tell because it failed or looks at something else.
 
         Args:
+            case: The reply.
+            modes: Its modes.
+            ledger: Counts the calls.
             strongest: Ask the last stages alone, as for a refined reply.
-            complete: Adds the statements that the reply lacks, where it may be changed.
-            look_up: Finds sources for what a screening flagged, for the judge that decides.
+            complete: Adds the statements that the reply lacks; None if nothing may be added to it.
+            look_up: Finds sources for what the screen flagged, for the judge that decides.
 
         Returns:
-            The review; with the completed reply if missing statements are all that any judge found.
+            The review; with the completed reply if missing statements are all that the judges found.
         """
         if any(c.name in CLAIMS_JUDGES and not c.local_only for c in self.on_reply):
-            # Once: whoever asks again has the answer at once.
-            await offload.run_in_thread_if_long(case, find_unsupported, case)
+            await run_in_thread_if_long(case, find_unsupported, case)  # cached for all that need it below
         own = [c for c in self._own if c.modes & modes]
-        # Those that look at what goes beyond its sources, and have not been asked: the reply is not completed before them.
-        uncalled = any("default" in c.modes for c in self._own if c not in own)
-        round_ = _Round(case, ledger, modes, strongest, None if uncalled else complete, look_up)
-        first = await round_.judge(self._shared, own)
-        unknown = any(j.verdict == "unjudged" for j in first.decisive) and not first.failed_closed
-        if first.completed is not None or "default" in modes:
-            return self._sort(first)
-        if not unknown and not await offload.run_in_thread_if_long(case, self._may_improvise, first, round_.case):
-            return self._sort(first)
-        others = [
-            c
-            for c in self.on_reply
-            if "default" in c.modes and not c.modes & modes and c.name not in round_.called_judges
-        ]
-        complete = None if first.objections or first.failed_closed else complete
-        round_ = _Round(round_.case, ledger, _DEFAULT_MODE, strongest, complete, look_up)
-        second = await round_.judge([c for c in others if is_shared(c)], [c for c in others if not is_shared(c)])
-        return self._sort(first + second)
-
-    def _sort(self, review: Review) -> Review:
-        """Order a review as the chatbot names its judges: a refiner reads the same criticism whoever was asked first."""
+        # A reply is not completed before the judges of `default` have seen it.
+        unasked = any("default" in c.modes for c in self._own if c not in own)
+        first = _Round(case, ledger, modes, strongest, None if unasked else complete, look_up)
+        review = await first.judge(self._shared, own)
+        if review.completed is None and "default" not in modes and await self._needs_default(review, first.case):
+            rest = [
+                c for c in self.on_reply if "default" in c.modes and not c.modes & modes and c.name not in first.called
+            ]
+            complete = None if review.objections or review.failed_closed else complete
+            second = _Round(first.case, ledger, _DEFAULT_MODE, strongest, complete, look_up)
+            review += await second.judge([c for c in rest if c.is_shared], [c for c in rest if not c.is_shared])
+        # In the order of the configuration: a refiner reads the same criticism whichever judge was asked first.
         order = [cascade.name for cascade in self.on_reply]
         return replace(review, decisive=sorted(review.decisive, key=lambda judgement: order.index(judgement.judge)))
 
+    async def _needs_default(self, review: Review, case: Case) -> bool:
+        """Return whether the judges of the mode `default` have to judge a reply that cites sections alone."""
+        if any(j.verdict == "unjudged" for j in review.decisive) and not review.failed_closed:
+            return True
+        return await run_in_thread_if_long(case, self._may_improvise, review, case)
+
     def _may_improvise(self, review: Review, case: Case) -> bool:
-        """Tell whether a judge saw something that the cited sources do not support, or no judge has looked for it."""
+        """Return whether a judge saw something that the cited sources do not support, or no judge has looked for it."""
         judgements = [j for j in review.judgements if self._looks_for_additions(j)]
         if not judgements:
             return not review.failed_closed
         return any(goes_beyond(judgement, case) for judgement in judgements)
 
     def _looks_for_additions(self, judgement: Judgement) -> bool:
-        """Tell whether a judge was asked what a reply adds: a screening call is, unless it is for roles alone."""
+        """Return whether a judge was asked what a reply adds: a screening call is, unless it is for roles alone."""
         if isinstance(judgement.observation, Screening):
             names = [c.name for c in self._shared if c.stage("swift") is not None]
             return not {judgement.judge, *names}.isdisjoint(CLAIMS_JUDGES)
         return isinstance(judgement.observation, Claims)
 
     async def check_emergency_locally(self, case: Case) -> Review:
-        """Ask the local emergency judge; about a long text beside the event loop.
+        """Ask the local emergency judge; a long text is read in a thread.
 
-        A short message is read by itself first: a cry for help does not wait behind others' long texts for what was said before.
+        A short message is read by itself first, so that a cry for help does not wait for long earlier messages.
         """
         newest = replace(case, history=())
-        if offload.is_long(case) and not offload.is_long(newest):
+        if is_long(case) and not is_long(newest):
             review = self.judge_emergency_locally(newest)
             if review.verdict == "reject":
                 return review
-        return await offload.run_in_thread_if_long(case, self.judge_emergency_locally, case)
+        return await run_in_thread_if_long(case, self.judge_emergency_locally, case)
 
     def judge_emergency_locally(self, case: Case) -> Review:
         """Ask the local emergency judge, before anything that could refuse or delay the request."""
@@ -146,11 +228,13 @@ class Pipeline:
         """Ask the stages of the emergency judge that need a model, unless the local one has settled it.
 
         Args:
+            case: The case.
+            ledger: Counts the calls.
             local_review: What `check_emergency_locally` or `judge_emergency_locally` returned for this case.
 
         Returns:
-            The review, with the judgements of these stages alone. When the last one sees no danger and an earlier one does, the
-            verdict is to warn: a concern.
+            The review, with the judgements of these stages alone. If the last stage sees no danger and an earlier one does, the
+            verdict is `warn`: a concern.
         """
         if self.emergency is None or self.emergency.local_only or local_review.decisive:
             return Review()
@@ -160,39 +244,32 @@ class Pipeline:
         return replace(review, judgements=review.judgements[len(local_review.judgements) :])
 
 
-def is_shared(cascade: Cascade) -> bool:
-    """Tell whether a judge shares all its calls with others."""
-    asking = [judge for judge in cascade.stages if not isinstance(judge, LocalJudge)]
-    return bool(asking) and all(isinstance(judge, SharedJudge) for judge in asking)
-
-
 @dataclass(slots=True)
 class _Round:
-    """Judges at work on one reply."""
+    """One round of judging a reply."""
 
     case: Case
+    """The reply; `look_up` adds sources to it."""
     ledger: Ledger
     modes: frozenset[Mode]
-    """Those of the reply: judges of other modes are not called for."""
+    """Judges of these modes are required; those of `default` answer in the same calls, and count if the reply goes beyond its
+    sources."""
     strongest: bool
-    """Ask the last stages alone, as for a refined reply."""
     complete: Complete | None
-    """None: nothing may be added to the reply."""
     look_up: LookUp | None
     own: asyncio.Task[Review] | None = None
-    """What judges with calls of their own find meanwhile. Where they object, the reply is not completed."""
+    """The judges with calls of their own. The reply is not completed if they object."""
     judgements: dict[str, list[Judgement]] = field(default_factory=dict)
-    """What each judge has said, stage by stage."""
-    called_judges: set[str] = field(default_factory=set)
-    """The judges that a call has answered for, whether the judgement counts or not."""
+    """By judge, stage by stage."""
+    called: set[str] = field(default_factory=set)
+    """The judges that a shared call has answered for, whether the judgement counts or not."""
 
     async def judge(self, shared: Sequence[Cascade], own: Sequence[Cascade]) -> Review:
-        """Have judges look at the reply.
+        """Judge the reply.
 
         Args:
-            shared: All that share their calls, whether they are called for or not. Those of the mode `default` answer as well where
-                the reply goes beyond its sources.
-            own: Those with calls of their own, all of them called for.
+            shared: All judges that share their calls, required or not.
+            own: The required judges with calls of their own.
         """
         async with asyncio.TaskGroup() as group:
             self.own = group.create_task(self._ask_own(own))
@@ -201,7 +278,7 @@ class _Round:
 
     async def _ask_own(self, cascades: Sequence[Cascade]) -> Review:
         local = [c for c in cascades if c.local_only]
-        review = await offload.run_in_thread_if_long(self.case, _judge_locally, local, self.case)
+        review = await run_in_thread_if_long(self.case, _judge_locally, local, self.case)
         async with asyncio.TaskGroup() as group:
             asking = [c for c in cascades if not c.local_only]
             tasks = [group.create_task(c.run(self.case, self.ledger, self.strongest)) for c in asking]
@@ -209,48 +286,51 @@ class _Round:
 
     async def _ask_shared(self, cascades: Sequence[Cascade]) -> Review:
         """Take the reply from the cheapest stage to the strongest."""
-        called = {c.name: c for c in cascades if c.modes & self.modes}
-        if not called:
+        required = {c.name for c in cascades if c.modes & self.modes}
+        if not required:
             return Review()
-        waiting = called | {c.name: c for c in cascades if "default" in c.modes}
+        waiting = {c.name: c for c in cascades if c.name in required or "default" in c.modes}
         if not self.strongest:
-            await self._ask_local(called, waiting)
+            for name in await self._ask_local([c for c in cascades if c.name in required]):
+                del waiting[name]
         completed = None
-        for stage in STAGES:
+        for stage in MODEL_STAGES:
             due = {name: c for name, c in waiting.items() if _is_due(c, stage, self.strongest)}
-            if not due.keys() & (called.keys() | self.judgements.keys()):
-                continue  # of those that answer as well, none is asked for its own sake
-            new_judgements = await self._ask(due, stage, called)
+            if not due.keys() & (required | self.judgements.keys()):
+                continue  # nobody is asked who is not required
+            answers = await self._call(due, stage, required)
             if waiting.keys() <= due.keys() and (completed := await self._completed()) is not None:
                 break
-            going_on = await offload.run_in_thread_if_long(self.case, self._going_on, due, stage, new_judgements)
+            going_on = await run_in_thread_if_long(self.case, self._going_on, due, stage, answers)
             if going_on:
-                self._bring_into_view(new_judgements)
+                self._look_up_flagged(answers)
             waiting = {name: c for name, c in waiting.items() if name not in due or name in going_on}
-        reviews = [c.settled(judgements) for c in cascades if (judgements := self.judgements.get(c.name))]
-        review = sum(reviews, Review())
-        review.completed = completed
-        return review
+        reviews = [c.review_of(judgements) for c in cascades if (judgements := self.judgements.get(c.name))]
+        return replace(sum(reviews, Review()), completed=completed)
 
-    async def _ask_local(self, called: Mapping[str, Cascade], waiting: dict[str, Cascade]) -> None:
-        """Ask the local stages of those that the reply calls for, which need no others where they settle it."""
-        for name, cascade in called.items():
-            if isinstance(cascade.stages[0], LocalJudge):
-                self.judgements[name] = [await cascade.stages[0].judge(self.case, self.ledger)]
-                if await offload.run_in_thread_if_long(self.case, cascade.settles, self.judgements[name][0], self.case):
-                    del waiting[name]
+    async def _ask_local(self, cascades: Sequence[Cascade]) -> list[str]:
+        """Ask the local stages and return the judges that need no other."""
+        settled = []
+        for cascade in cascades:
+            if isinstance(judge := cascade.stages[0], LocalJudge):
+                judgement = await judge.judge(self.case, self.ledger)
+                self.judgements[cascade.name] = [judgement]
+                if await run_in_thread_if_long(self.case, cascade.settles, judgement, self.case):
+                    settled.append(cascade.name)
+        return settled
 
-    async def _ask(
-        self, due: Mapping[str, Cascade], stage: Stage, called: Mapping[str, Cascade]
-    ) -> dict[str, Judgement]:
-        """Ask all that are due at a stage in one call. Who was not called for is heard where the reply goes beyond its sources."""
+    async def _call(self, due: Mapping[str, Cascade], stage: Stage, required: set[str]) -> dict[str, Judgement]:
+        """Ask all judges that are due at a stage in one call and return the judgements that count.
+
+        An accept of a judge that is not required counts only if the reply goes beyond its sources.
+        """
         judge = next(iter(due.values())).stage(stage)
-        assert isinstance(judge, SharedJudge)
-        self.called_judges |= due.keys()
-        answers = await judge.call.judge(self.case, [*due], self.ledger)
-        beyond = await offload.run_in_thread_if_long(self.case, _go_beyond, answers.values(), self.case)
-        names = due.keys() if beyond else due.keys() & (called.keys() | self.judgements.keys())
-        answers = {name: j for name, j in answers.items() if name in names or j.verdict != "accept"}
+        assert isinstance(judge, ModelJudge)
+        self.called |= due.keys()
+        answers = await judge.judge_for(self.case, [*due], self.ledger)
+        if not await run_in_thread_if_long(self.case, _go_beyond, answers.values(), self.case):
+            counted = required | self.judgements.keys()
+            answers = {name: j for name, j in answers.items() if name in counted or j.verdict != "accept"}
         answers = {name: self._confirmed(name, judgement) for name, judgement in answers.items()}
         for name, judgement in answers.items():
             self.judgements.setdefault(name, []).append(judgement)
@@ -264,67 +344,42 @@ class _Round:
         claims = judgement.observation
         if judgement.verdict != "warn" or not isinstance(claims, Claims):
             return judgement
-        problems = [
-            problem
-            for earlier in self.judgements.get(name, ())
-            if isinstance(earlier.observation, Screening)
-            for problem in earlier.observation.problems
-        ]
-        flagged = [
-            problem.quote for problem in problems if problem.kind in ("changed", "beyond") and problem.severity > 1
-        ]
+        problems = _screened_problems(self.judgements.get(name, ()))
+        flagged = [p.quote for p in problems if p.kind in ("changed", "beyond") and p.severity > 1]
         return replace(judgement, verdict="reject") if confirms_flag(claims, self.case, flagged) else judgement
 
-    def _going_on(self, due: Mapping[str, Cascade], stage: Stage, judgements: Mapping[str, Judgement]) -> Sequence[str]:
-        """Return the judges that go on to their next stage."""
-        return [name for name, cascade in due.items() if self._goes_on(cascade, stage, judgements)]
-
-    def _bring_into_view(self, judgements: Mapping[str, Judgement]) -> None:
-        """Bring into view what the sources hold on what was flagged, before a stronger judge reads the reply."""
-        quotes = [
-            p.quote for j in judgements.values() if isinstance(j.observation, Screening) for p in j.observation.problems
+    def _going_on(self, due: Mapping[str, Cascade], stage: Stage, answers: Mapping[str, Judgement]) -> list[str]:
+        """Return the judges that go on to their next stage. It reads the whole reply, whatever part of it was flagged."""
+        flagged = any(j.verdict != "accept" or is_delicate(j, self.case) for j in answers.values())
+        if not flagged and (answers.keys().isdisjoint(CLAIMS_JUDGES) or find_unsupported(self.case) is None):
+            return []
+        return [
+            name
+            for name, cascade in due.items()
+            if name in answers
+            and cascade.stages[-1].stage != stage
+            and not (answers[name].verdict == "reject" and stage in cascade.reject_alone)
         ]
+
+    def _look_up_flagged(self, answers: Mapping[str, Judgement]) -> None:
+        """Add what the sources hold on what was flagged, before a stronger judge reads the reply."""
+        quotes = [problem.quote for problem in _screened_problems(answers.values())]
         if self.look_up is not None and quotes:
             self.case = self.look_up(self.case, [*dict.fromkeys(quotes)])
 
-    def _goes_on(self, cascade: Cascade, stage: Stage, judgements: Mapping[str, Judgement]) -> bool:
-        """Tell whether a judge goes on to its next stage: the strongest reads the whole reply, whatever part of it was flagged."""
-        if cascade.stages[-1].stage == stage or cascade.name not in judgements:
-            return False
-        if judgements[cascade.name].verdict == "reject" and stage in cascade.reject_alone:
-            return False
-        talked_round = not judgements.keys().isdisjoint(CLAIMS_JUDGES) and find_unsupported(self.case) is not None
-        return talked_round or any(j.verdict != "accept" or is_delicate(j, self.case) for j in judgements.values())
-
     async def _completed(self) -> str | None:
-        """Return the reply with the statements that it lacks, if that settles what the judges have against it.
+        """Return the reply with the statements that it lacks, if that settles all objections.
 
-        What touches a sensitive topic, no statement settles.
+        On a sensitive topic no statement settles anything.
         """
         flagged = [of[-1] for of in self.judgements.values() if of[-1].verdict != "accept"]
         if self.complete is None or not flagged:
             return None
-        if not await offload.run_in_thread_if_long(self.case, _settled_by_statements, flagged, self.case):
+        if not await run_in_thread_if_long(self.case, _settled_by_statements, flagged, self.case):
             return None
         if self.own is not None and ((own := await self.own).objections or own.failed_closed):
             return None
         return self.complete()
-
-
-def _settled_by_statements(flagged: Sequence[Judgement], case: Case) -> bool:
-    """Tell whether statements settle all that judges have against a reply."""
-    lacks = all(_lacks_statements(judgement, case) for judgement in flagged)
-    return lacks and not find_unsupported(case) and not _may_touch_topic(case)
-
-
-def _lacks_statements(judgement: Judgement, case: Case) -> bool:
-    """Tell whether statements settle what a judge has against a reply."""
-    return judgement.rule == KINDS["undisclosed"].rule and lack_statements(_problems(judgement, case))
-
-
-def _may_touch_topic(case: Case) -> bool:
-    """Tell whether a reply touches a sensitive topic, or may do so in words of another language, which are not known here."""
-    return bool(case.topics) and (touches_topic(case.draft, case.topics) or not is_english(case.draft))
 
 
 def _is_due(cascade: Cascade, stage: Stage, strongest: bool) -> bool:
@@ -332,29 +387,64 @@ def _is_due(cascade: Cascade, stage: Stage, strongest: bool) -> bool:
     return judge is not None and not (strongest and judge is not cascade.stages[-1])
 
 
-def _go_beyond(judgements: Iterable[Judgement], case: Case) -> bool:
-    return any(goes_beyond(judgement, case) for judgement in judgements) or find_unsupported(case) is not None
+def _judge_locally(cascades: Sequence[Cascade], case: Case) -> Review:
+    return sum([cascade.run_now(case) for cascade in cascades], Review())
+
+
+def find_unsupported(case: Case) -> str | None:
+    """Return something in a reply that no source gives: advice or a dose on a sensitive topic, or a number that no document has.
+
+    Such a reply goes to the strongest judge, whatever a cheaper one says.
+    """
+    return unsupported_advice(case) or min(unsupported_numbers(case), default=None)
+
+
+def is_delicate(judgement: Judgement, case: Case) -> bool:
+    """Return whether a screening lists anything, however small, in a sentence that touches a sensitive topic."""
+    seen = judgement.observation
+    return isinstance(seen, Screening) and any(
+        touches_topic(problem.quote, case.topics)
+        or any(problem.quote.strip().casefold() in one for one in sentences_on_topic(case.draft, case.topics))
+        for problem in seen.problems
+    )
 
 
 def goes_beyond(judgement: Judgement, case: Case) -> bool:
-    """Tell whether a judge saw something that the cited sources do not support."""
+    """Return whether a judge saw something that the cited sources do not support."""
     seen = judgement.observation
     if isinstance(seen, Screening):
         return seen.adds or any(problem.kind != "role" for problem in seen.problems)
     return isinstance(seen, Claims) and improvises(seen, case)
 
 
-def _problems(judgement: Judgement, case: Case) -> Sequence[Problem]:
+def _go_beyond(judgements: Iterable[Judgement], case: Case) -> bool:
+    return any(goes_beyond(judgement, case) for judgement in judgements) or find_unsupported(case) is not None
+
+
+def _screened_problems(judgements: Iterable[Judgement]) -> list[Problem]:
+    return [p for j in judgements if isinstance(j.observation, Screening) for p in j.observation.problems]
+
+
+def _settled_by_statements(flagged: Sequence[Judgement], case: Case) -> bool:
+    """Return whether statements settle all objections of judges to a reply."""
+    lacks = all(_lacks_statements(judgement, case) for judgement in flagged)
+    return lacks and not find_unsupported(case) and not _may_touch_topic(case)
+
+
+def _lacks_statements(judgement: Judgement, case: Case) -> bool:
+    """Return whether statements settle the objection of a judge."""
     seen = judgement.observation
-    if isinstance(seen, Screening):
-        return seen.problems
-    return additions(seen, case) if isinstance(seen, Claims) else ()
+    problems = (
+        seen.problems if isinstance(seen, Screening) else additions(seen, case) if isinstance(seen, Claims) else ()
+    )
+    return judgement.rule == KINDS["undisclosed"].rule and lack_statements(problems)
 
 
-def _judge_locally(cascades: Sequence[Cascade], case: Case) -> Review:
-    return sum([cascade.run_now(case) for cascade in cascades], Review())
+def _may_touch_topic(case: Case) -> bool:
+    """Return whether a reply touches a sensitive topic, or may do so in another language, whose words are not known here."""
+    return bool(case.topics) and (touches_topic(case.draft, case.topics) or not is_english(case.draft))
 
 
 _WARM_UP_SECTION = Source("sleep", "Sleep", "How sleep helps.", "Many people sleep badly when they are ill.")
 _WARM_UP_REPLY = "I hear that you are tired. Bad sleep is common with illness. Evenings were long and dark there."
-"""A reply that is read with all that the local judges have learned."""
+"""A reply for which the local judges load all that they have learned."""

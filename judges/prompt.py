@@ -8,8 +8,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from judges.case import Mode
 from judges.guard_model import FORMS, Format, Guard, Target
-from judges.modes import Mode
 from judges.observation import OBSERVATIONS
 from judges.rules import unreadable_rule
 from knowledge_base.front_matter import FrontMatterError, split_front_matter

@@ -8,17 +8,15 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, Protocol, cast, get_args
 
 import structlog
 
-from judges.case import Case
-from judges.class_reference import ClassReference
-from judges.feedback import is_safe
-from judges.judge import elapsed_ms, log_crash, with_warning
-from judges.modes import Mode
-from judges.rules import RULES
+from judges.case import Case, Mode
+from judges.judge import elapsed_ms, log_crash
+from judges.rules import RULES, is_safe
 from judges.verdict import SEVERITY, Finding, Judgement
 from knowledge_base.citations import neutralise
 from models.usage import Ledger
@@ -67,9 +65,11 @@ class PythonJudge:
                 finding = Finding("unjudged", "unreadable", "the judge took too long")
             else:
                 finding = self._report_crash(error)
-        judgement = Judgement(self.name, self.stage, finding.verdict, finding.rule, finding.reason, elapsed_ms(started))
-        safe = bool(finding.warning) and is_safe(finding.warning, case)
-        return with_warning(judgement, neutralise(finding.warning) if safe else "")
+        objects = finding.verdict in ("warn", "reject")
+        warning = neutralise(finding.warning) if objects and finding.warning and is_safe(finding.warning, case) else ""
+        return Judgement(
+            self.name, self.stage, finding.verdict, finding.rule, finding.reason, elapsed_ms(started), warning=warning
+        )
 
     def _report_crash(self, error: BaseException) -> Finding:
         log_crash(error, self.name, self.stage)
@@ -94,22 +94,23 @@ def _validate_finding(finding: object) -> Finding:
     return Finding(finding.verdict, finding.rule or default, finding.reason, finding.warning)
 
 
-def load_python_judge(reference: ClassReference, settings: Mapping[str, Any], timeout_s: float) -> PythonJudge:
-    """Import a user's class, make it, and look whether it has what a judge must have.
+def load_python_judge(path: str, folder: Path, settings: Mapping[str, Any], timeout_s: float) -> PythonJudge:
+    """Import a user's class, make an instance of it, and check that it has what a judge must have.
 
     Args:
+        path: The class, as MODULE:CLASS.
+        folder: Where modules are looked for that are not on Python's path.
         settings: The keyword arguments that it is made with.
 
     Raises:
         PythonJudgeError: There is no such class, or it is none of a judge.
     """
-    module = _import_module(reference)
-    judge_class = getattr(module, reference.name, None)
+    module_name, _, class_name = path.partition(":")
+    module = _import_module(module_name, folder)
+    judge_class = getattr(module, class_name, None)
     if not isinstance(judge_class, type):
         classes = [n for n, one in vars(module).items() if isinstance(one, type) and one.__module__ == module.__name__]
-        raise PythonJudgeError(
-            f"module {reference.module} has no class {reference.name}; it has {', '.join(classes) or 'none'}"
-        )
+        raise PythonJudgeError(f"module {module_name} has no class {class_name}; it has {', '.join(classes) or 'none'}")
     try:
         own = judge_class(**settings)
     except Exception as error:
@@ -117,10 +118,10 @@ def load_python_judge(reference: ClassReference, settings: Mapping[str, Any], ti
             f" from the settings {', '.join(settings)}" if settings else ""
         )  # without values: one may be a secret
         raise PythonJudgeError(
-            f"{reference.name} cannot be made{with_settings}: {type(error).__name__}: {error}"
+            f"{class_name} cannot be made{with_settings}: {type(error).__name__}: {error}"
         ) from error
     if problems := list(_problems(own)):
-        raise PythonJudgeError(f"class {reference.name}: {'; '.join(problems)}")
+        raise PythonJudgeError(f"class {class_name}: {'; '.join(problems)}")
     return PythonJudge(
         own,
         own.name,
@@ -131,8 +132,7 @@ def load_python_judge(reference: ClassReference, settings: Mapping[str, Any], ti
     )
 
 
-def _import_module(reference: ClassReference) -> ModuleType:
-    folder, name = reference.folder, reference.module
+def _import_module(name: str, folder: Path) -> ModuleType:
     if str(folder) not in sys.path:  # last, so that no file beside a configuration hides a module of somebody else's
         sys.path.append(str(folder))
     importlib.invalidate_caches()

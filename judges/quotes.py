@@ -9,7 +9,7 @@ from functools import lru_cache
 from rapidfuzz import fuzz
 from rapidfuzz.distance import Levenshtein
 
-from judges.text_cache import cache_texts
+from judges.text import cache_texts
 
 MIN_QUOTE_CHARS = 12
 """Characters below which a quote supports nothing, and so does a part of one: single words are found anywhere."""

@@ -1,5 +1,6 @@
-"""Rewrites a rejected draft to meet the criticism. What comes out is a draft like any other: it is checked and judged again."""
+"""Change a rejected reply: add the statements that it lacks, or rewrite it. A rewritten reply is checked and judged again."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -8,16 +9,49 @@ from typing import Any, Protocol
 import orjson
 from pydantic import BaseModel
 
-from judges import offload
-from judges.case import Case
+from judges.case import Case, run_in_thread_if_long
 from judges.judge import readable_part
 from judges.observation import RolePlay, Screening
+from judges.phrases import admits, verifies
 from judges.rules import RULES
+from judges.text import plain, sentences
 from judges.verdict import Judgement
 from knowledge_base.citations import cite_command
 from knowledge_base.library import Source
 from models.client import Models
 from models.usage import Ledger
+
+_FENCE = re.compile(r"^[ \t>]*(?:```|~~~)", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Statements:
+    """What a reply says about its additions, in one language."""
+
+    not_from_sources: str
+    verify: str
+
+
+def complete_statements(reply: str, statements: Statements) -> str | None:
+    """Return the reply with the statements that it lacks as its last paragraph.
+
+    Args:
+        reply: The text of the reply.
+        statements: The statements in the language of the user.
+
+    Returns:
+        The completed reply. None if the reply holds the statement already, is JSON or code, or ends within a code block.
+    """
+    if reply.lstrip()[:1] in ("{", "[", "`") or len(_FENCE.findall(reply)) % 2:
+        return None
+    if statements.not_from_sources in reply:
+        return None
+    plain_sentences = [plain(one.text) for one in sentences(reply)]
+    has_verify = statements.verify in reply or any(verifies(one) == "clear" for one in plain_sentences)
+    has_admission = not has_verify and any(admits(one) == "clear" for one in plain_sentences)
+    added = ([] if has_admission else [statements.not_from_sources]) + ([] if has_verify else [statements.verify])
+    line = "\r\n" if "\r\n" in reply else "\n"
+    return reply.rstrip() + 2 * line + " ".join(added)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +77,13 @@ class LocalRefiner:
     """Keeps what the sources support, states what is not from them, asks to verify."""
 
     async def refine(self, rejected: RejectedDraft, ledger: Ledger) -> str | None:
-        from judges.local import refine
+        from judges.local.reply import refine
 
         if rejected.options.get("response_format"):
             return None  # sentences cannot be taken out of a JSON document
         unwanted_texts = [quote for judgement in rejected.objections for quote in _role_quotes(judgement.observation)]
-        text, source_ids = await offload.run_in_thread_if_long(
-            rejected.case, refine.refine, readable_part(rejected.case), unwanted_texts
+        text, source_ids = await run_in_thread_if_long(
+            rejected.case, refine, readable_part(rejected.case), unwanted_texts
         )
         return f"{cite_command(source_ids or ('not_in_sources',))}\n{text}"
 
@@ -79,7 +113,7 @@ def open_refiner(setting: str | None, models: Models) -> Refiner | None:
         return None
     if setting == "local":
         return LocalRefiner()
-    prompt = files("judges.prompts").joinpath("refiner.md").read_text(encoding="utf-8").strip()
+    prompt = files("judges").joinpath("prompts/refiner.md").read_text(encoding="utf-8").strip()
     return ModelRefiner(models, setting, prompt)
 
 

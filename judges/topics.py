@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from judges.case import Topic
-from judges.plain_text import WORD, plain, root
-from judges.text_cache import cache_texts
+from judges.text import WORD, cache_texts, plain, root
 
 BUILT_IN = {
     "medication": """medication medicine meds drug tablet pill antipsychotic antidepressant sedative dose prescription injection

@@ -27,7 +27,6 @@ MAY_IMPORT = {
 ALSO = {
     "proxy/app.py": {"assistants"},
     "judges/evaluation": {"scenarios", "plots"},
-    "judges/training": {"scenarios"},
     "scoring/experiments": {"assistants", "proxy"},
     "judges/evaluation/configured_judges.py": {"assistants", "proxy"},
     "judges/evaluation/traced_turn.py": {"proxy"},
@@ -91,24 +90,20 @@ def test_no_modules_import_each_other() -> None:
 
 def test_what_serves_knows_nothing_of_what_measures() -> None:
     """What measures may stand on the proxy, because nothing leads back: neither from there, nor from the judges that serve."""
-    measuring = ("judges.evaluation", "judges.training", "scenarios", "facilitators", "scoring", "cli")
+    measuring = ("judges.evaluation", "scenarios", "facilitators", "scoring", "cli")
     for name, imported in import_graph().items():
         if not name.startswith((*measuring, "bench")):
             assert not [other for other in imported if other.startswith(measuring)], name
 
 
 JUDGING = (
+    "observation",
     "verdict",
     "case",
-    "observation",
-    "problems",
     "claims",
     "rules",
     "prompt",
     "judge",
-    "reply_call",
-    "review",
-    "cascade",
     "pipeline",
 )
 """The way from what judges state to what becomes of a reply: each module knows those before it."""
@@ -116,7 +111,7 @@ JUDGING = (
 
 @pytest.mark.parametrize(("place", "module"), [*enumerate(JUDGING)])
 def test_judging_is_built_from_the_form_up(place: int, module: str) -> None:
-    """No module of the way imports one that stands on it: a rule knows no call, a call no cascade, a cascade no pipeline."""
+    """No module of the way imports one that stands on it: a rule knows no call, a call no pipeline."""
     later = {f"judges.{name}" for name in JUDGING[place + 1 :]}
     assert modules(ROOT / "judges" / f"{module}.py") & later == set()
 
@@ -158,7 +153,7 @@ def test_what_says_that_it_is_pure_waits_for_nothing(path: Path) -> None:
 
 def test_the_rules_and_the_table_are_among_the_pure() -> None:
     """Else the test before says nothing of them."""
-    assert {"problems.py", "advice.py", "quotes.py"} <= {path.name for path in PURE if path.parent == ROOT / "judges"}
+    assert {"claims.py", "advice.py", "quotes.py"} <= {path.name for path in PURE if path.parent == ROOT / "judges"}
 
 
 BASE = set(
@@ -180,7 +175,7 @@ EXTRAS = {
         "pdfplumber",
     },
     "judges/evaluation": {"jinja2", "markupsafe", "scipy"},
-    "judges/training": {"scipy", "sklearn"},
+    "judges/evaluation/training": {"scipy", "sklearn"},
     "plots": {"markupsafe", "matplotlib"},
     "scenarios/tables.py": {"datasets"},
     "scoring": {"blingfire", "jinja2", "krippendorff", "markdown_it", "markupsafe", "scipy", "sklearn"},

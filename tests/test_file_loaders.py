@@ -66,7 +66,7 @@ OTHERS = {
     # What CAF alone writes, and no person.
     "judges/evaluation/proposer.py": "a case as JSON",
     "judges/local/classifier.py": "weights of the package",
-    "judges/local/claims.py": "words of the package",
+    "judges/local/reply.py": "words of the package",
     "proxy/api/responses/store.py": "kept responses",
     "proxy/audit/chain.py": "the audit log, whose hashes cover each line",
     "proxy/audit/folder.py": "the audit log, whose hashes cover each line",

@@ -51,7 +51,7 @@ PRODUCERS: Mapping[str, Callable[[Any], object]] = {
         module._load_aftermath.__wrapped__(),
         module.load_languages.__wrapped__(),
     ],
-    "judges/local/role.py": lambda module: module._load_phrases.__wrapped__(),
+    "judges/local/reply.py": lambda module: module._load_phrases.__wrapped__(),
     "judges/topics.py": lambda module: [module._terms.__wrapped__(Topic(name)) for name in module.BUILT_IN],
     "knowledge_base/building/sections.py": lambda module: module.split_text("a " * 5_000 + "a" * 5_000, 100),
     "assistants/hippocrates/query.py": lambda module: module._take_countries("in Spain", ["Spain", "United Kingdom"]),

@@ -78,7 +78,7 @@ def source_of(configured: ConfiguredJudges, settings: Settings) -> tuple[Path, b
     for path in configured.blueprint.settings.reply_prompts if shared else plan.settings.prompts:
         if load_prompt(path).stage == stage:
             return path, False
-    return Path(str(files("judges.prompts").joinpath(f"{SHARED if shared else plan.name}.{stage}.md"))), True
+    return Path(str(files("judges").joinpath(f"prompts/{SHARED if shared else plan.name}.{stage}.md"))), True
 
 
 def target_of(configured: ConfiguredJudges, settings: Settings, write_to: Path | None) -> Target:

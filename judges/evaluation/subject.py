@@ -5,13 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, get_args
 
-from judges.cascade import Cascade
+from judges.case import BUILT_IN
 from judges.evaluation.errors import EvaluationError
 from judges.judge import OBSERVERS, Judge, LocalJudge, ModelJudge
-from judges.modes import BUILT_IN
+from judges.pipeline import Cascade
 from judges.prompt import SHARED, Prompt, PromptError, load_prompt
 from judges.python_judge import PythonJudge
-from judges.reply_call import ReplyCall, SharedJudge
 from judges.verdict import Stage
 from models.client import Models
 
@@ -68,17 +67,13 @@ class Subject:
     def questions(self) -> frozenset[str]:
         """The judges for which its prompt asks, itself among them; none if it has a prompt of its own."""
         judge = self.cascade.stages[0]
-        return judge.call.questions if isinstance(judge, SharedJudge) else frozenset()
+        return judge.questions if isinstance(judge, ModelJudge) else frozenset()
 
     def with_prompt(self, prompt: Prompt) -> "Subject":
         """Return the same judge with another wording of its prompt."""
         judge = self.cascade.stages[0]
-        if isinstance(judge, SharedJudge):
-            judge = replace(judge, call=replace(judge.call, prompt=prompt))
-        else:
-            assert isinstance(judge, ModelJudge)
-            judge = replace(judge, prompt=prompt)
-        return Subject(replace(self.cascade, stages=(judge,)))
+        assert isinstance(judge, ModelJudge)
+        return Subject(replace(self.cascade, stages=(replace(judge, prompt=prompt),)))
 
 
 def open_subject(
@@ -109,20 +104,15 @@ def open_subject(
         raise EvaluationError(
             f"{name}: {spec}: no model alias {prompt.model!r} in the configuration (there is: {aliases})"
         )
-    judge: Judge = ModelJudge(prompt, models, timeout_s)
+    questions: frozenset[str] = frozenset()
     if prompt.name == SHARED:
-        questions = next(
-            (j.call.questions for j in configured.stages if isinstance(j, SharedJudge) and j.stage == prompt.stage),
-            frozenset({name}),
-        )
-        judge = SharedJudge(name, ReplyCall(prompt, questions, models, timeout_s))
-    return Subject(replace(configured, stages=(judge,)))
+        shared = (j for j in configured.stages if isinstance(j, ModelJudge) and j.is_shared and j.stage == prompt.stage)
+        questions = next((j.questions for j in shared), frozenset({name}))
+    return Subject(replace(configured, stages=(ModelJudge(prompt, models, timeout_s, name, questions),)))
 
 
 def _prompt_of(judge: Judge) -> Prompt | None:
     """Return the prompt that a judge reads; None: it reads none."""
-    if isinstance(judge, SharedJudge):
-        return judge.call.prompt
     return judge.prompt if isinstance(judge, ModelJudge) else None
 
 

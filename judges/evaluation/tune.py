@@ -19,8 +19,8 @@ from judges.evaluation.journaled_judging import BudgetEnded, JournaledJudging
 from judges.evaluation.labelled import LabelledCase
 from judges.evaluation.proposer import Attempt, build_task, choose_guards, propose
 from judges.evaluation.tuning_result import EndReason, HoldoutResult, TuningResult, Version
+from judges.judge import form_of
 from judges.prompt import load_prompt
-from judges.reply_call import form_of
 from models.budget import BudgetSpent
 from models.client import Models
 from models.errors import ModelError

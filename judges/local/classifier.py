@@ -1,8 +1,8 @@
 """A linear text classifier: how strongly words speak for danger, by weights learned from labelled texts.
 
-A linear model over words, pairs of words, the letters within them and what they mean (vectors.py): rules of thumb that are
-weighed, instead of one that decides. `judges/training` makes the weights and says how well they do on texts they have not seen. A
-long text is read window by window of whole sentences, so that one sentence counts wherever it stands.
+A linear model over words, pairs of words, the letters within them and what they mean (word vectors): rules of thumb that are
+weighed, instead of one that decides. `judges/evaluation/training` makes the weights and measures them on
+unseen texts. A long text is read window by window of whole sentences, so that one sentence counts wherever it stands.
 """
 
 import json
@@ -13,13 +13,56 @@ from importlib.resources import files
 from itertools import accumulate, pairwise
 from math import exp, log, sqrt
 from operator import add, attrgetter, itemgetter, sub
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from judges.local import vectors
 from judges.local.spelling import QUESTION, STOP
-from judges.text_cache import cache_texts
+from judges.text import cache_texts
+
+# Word vectors: the meaning of a word, and how rare it is. `judges/evaluation/training/vectors.py` makes them.
+
+_COMMON, _RARE = 50, 30_000
+"""Ranks by frequency: below the first a word is as common as can be, from the second on as rare."""
+_MIN_RARITY = 0.15
+
+
+class Vocabulary:
+    """The most frequent English words."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._rows = {word: place for place, word in enumerate(words)}
+
+    def row_of(self, word: str) -> int | None:
+        """Return the row of a word, which is its rank by frequency; None: it is not among them."""
+        return self._rows.get(word)
+
+    def rarity(self, word: str) -> float:
+        """Return how rare a lower-case word is, 0.15 to 1."""
+        row = self.row_of(word)
+        rank = _RARE if row is None else row
+        return min(1.0, max(_MIN_RARITY, (log(rank + _COMMON) - log(_COMMON)) / (log(_RARE) - log(_COMMON))))
+
+
+@cache
+def load_words() -> Vocabulary:
+    """Load the words; they are read once, when they are first needed."""
+    words = _folder().joinpath("weights/words.txt").read_text(encoding="utf-8").split()
+    return Vocabulary(words)
+
+
+def load_matrix() -> NDArray[np.float32]:
+    """Read the vectors, of unit length, in the order of the words. Not cached: judging needs only products with them."""
+    with _folder().joinpath("weights/vectors.npy").open("rb") as file:
+        matrix: NDArray[np.float32] = np.load(file).astype(np.float32)
+    matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-6)
+    return matrix
+
+
+def _folder() -> Any:
+    return files("judges.local")
+
 
 WINDOW = 48
 """Tokens of a window, about: a window ends with the sentence that reaches this length. Longer sentences are cut into pieces of this
@@ -94,7 +137,7 @@ class TextClassifier:
         self._meaning_weights: list[float] | None = None
         """The weight of each meaning, in the order of the word vectors."""
         if direction is not None:
-            self._meaning_weights = (vectors.load_matrix() @ np.array(direction, np.float32)).tolist()
+            self._meaning_weights = (load_matrix() @ np.array(direction, np.float32)).tolist()
         self._sums_of_word = cache_texts(MAX_CACHED_WORDS, MAX_WORD_CHARS)(self._add_up_word)
 
     def strongest_window(self, tokens: Sequence[str]) -> Window:
@@ -186,7 +229,7 @@ class TextClassifier:
         """Return the weight of a word's meaning; None: none is known."""
         if self._meaning_weights is None:
             return None
-        row = vectors.load_words().row_of(word)
+        row = load_words().row_of(word)
         return None if row is None else self._meaning_weights[row]
 
     def _has_enough_words(self, sums: Sums, length: int) -> bool:

@@ -5,7 +5,7 @@ classifier.py  learned weights, over the message as a whole and over each senten
                what was said before it. A high margin is an emergency, a lower one a concern; where the margin is far below 0,
                explicit words are only a concern. After an earlier message that told of danger, words of means, method or farewell
                fire as well; that one never fires again
-programs.py    what a program wrote is not weighed: in it, and in what it quotes, only explicit words count. One that merely asks
+languages.py   what a program wrote is not weighed: in it, and in what it quotes, only explicit words count. One that merely asks
                for another try has nothing new to say, and what the person said before it still holds
 """
 
@@ -16,12 +16,13 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import Literal, cast
 
+from judges import languages
 from judges.case import EARLIER_TURNS, Case
-from judges.letters import fold_look_alikes
-from judges.local import classifier, explicit, language, programs
+from judges.local import classifier, explicit
 from judges.local.classifier import Window
 from judges.local.spelling import KEYWORDS, SpelledText, Speller, load_spelling
 from judges.observation import Crisis, CrisisKind, Sign
+from judges.text import fold_look_alikes
 
 EMERGENCY_MARGIN, CONCERN_MARGIN, CONCERN_MARGIN_AFTER_CRISIS = 2.3, -0.1, -1.1
 """Margins of the classifier from which a message is an emergency, and from which it is a concern; the last one applies after an
@@ -63,7 +64,7 @@ def observe(case: Case) -> tuple[Crisis, float]:
     """
     text, before = _newest_message(case)
     plain = fold_look_alikes(text)
-    is_program = programs.is_program(plain)
+    is_program = languages.is_program(plain)
     readings = dict.fromkeys(_TAG.sub(write, plain) for write in (_blank, _part))
     seen = [_observe_reading(one, before, is_program) for one in readings]
     places, score = max([*seen, *_observe_quotes(plain)] if is_program else seen, key=_strength)
@@ -71,7 +72,7 @@ def observe(case: Case) -> tuple[Crisis, float]:
         kind, start, end = places
         return _sign(kind, text[start:end], text), score
     if not is_program:
-        language.check_readable(text)
+        languages.check_readable(text)
     return _NO_SIGN, score
 
 
@@ -84,7 +85,7 @@ def _observe_quotes(text: str) -> Iterator[Seen]:
 
     The program's own words take danger back: a prompt has a history, guidelines, a title.
     """
-    for start, end in programs.quoted_words(text):
+    for start, end in languages.quoted_words(text):
         quote = text[start:end]
         match = explicit.find_danger(quote)
         if match is not None and not match.is_hint:
@@ -138,7 +139,7 @@ def _observe_reading(text: str, before: Sequence[str], is_program: bool) -> Seen
 def _newest_message(case: Case) -> tuple[str, list[str]]:
     """Return what the person said last, and before it: a program that asks for another try has said nothing in their place."""
     messages = [*(one.text for one in case.history if one.speaker == "user"), case.user_message]
-    while len(messages) > 1 and programs.is_retry(messages[-1]):
+    while len(messages) > 1 and languages.is_retry(messages[-1]):
         messages.pop()
     return messages[-1], messages[:-1][-EARLIER_TURNS:]
 

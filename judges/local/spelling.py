@@ -13,7 +13,7 @@ from functools import cache
 from importlib.resources import files
 from itertools import chain, pairwise
 
-from judges.text_cache import cache_texts
+from judges.text import cache_texts
 
 STOP, QUESTION = ".", "?"
 """The tokens that end a sentence."""

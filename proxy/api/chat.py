@@ -16,8 +16,8 @@ from typing import Any
 import structlog
 from aiohttp import web
 
-from judges import offload
-from judges.review import Review
+from judges.case import run_in_thread_if
+from judges.verdict import Review
 from models.engine import Body
 from models.turn_scope import SCOPE, Principal, TurnScope
 from models.usage import Ledger
@@ -120,7 +120,7 @@ async def _read(service: Service, request: web.Request, dialect: Dialect) -> Inc
     fault: Exception | None = None
     try:
         refuse_forms(request, service.keys)
-        data = await offload.run_in_thread_if(_is_long(raw), read_json, raw)
+        data = await run_in_thread_if(_is_long(raw), read_json, raw)
     except (BadRequest, NotJson) as error:
         data, fault = await _read_leniently(raw), error
         if not isinstance(data.get("model"), str) or data["model"] not in service.chatbots:
@@ -140,7 +140,7 @@ async def _read(service: Service, request: web.Request, dialect: Dialect) -> Inc
         mode = requested_filter(request.headers, access, mode)
     except ApiError as error:
         fault = fault or error
-    user_message, earlier = await offload.run_in_thread_if(_is_long(raw), find_user_texts, readable)
+    user_message, earlier = await run_in_thread_if(_is_long(raw), find_user_texts, readable)
     return Incoming(request, dialect, access, bot, mode, raw, data, user_message, earlier, fault)
 
 
@@ -166,7 +166,7 @@ async def _read_task(service: Service, incoming: Incoming) -> TaskPrompt | None:
     except Exception as error:  # nobody can tell now: what is quoted counts as not heard
         log.warning("marks of emergencies not read", error=type(error).__name__)
         marks = ()
-    unheard = await offload.run_in_thread_if(bool(marks), blank_heard, writer, text, marks)
+    unheard = await run_in_thread_if(bool(marks), blank_heard, writer, text, marks)
     return TaskPrompt(answer, unheard, quotes_heard=unheard != text)
 
 
@@ -233,10 +233,10 @@ async def _begin_turn(
     access, bot = incoming.access, incoming.bot
     is_long = not bare and _is_long(incoming.raw)
     max_messages = service.config.server.max_messages
-    chat_request = await offload.run_in_thread_if(is_long, read_chat_request, incoming.data, max_messages)
+    chat_request = await run_in_thread_if(is_long, read_chat_request, incoming.data, max_messages)
     explicit = None if bare else _explicit_id(incoming.request, chat_request)
     scope = access.key_id, chat_request.user or "", bot.name
-    identity = await offload.run_in_thread_if(is_long, Identity, scope, chat_request.messages, explicit)
+    identity = await run_in_thread_if(is_long, Identity, scope, chat_request.messages, explicit)
     urgent = alarm.verdict in ("warn", "reject")
     found, how_found = await recall(service.conversations, identity, urgent=urgent)
     calls = await recall_calls(service.conversations, identity, urgent=urgent)

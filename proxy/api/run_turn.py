@@ -6,7 +6,7 @@ import aiohttp
 import structlog
 from aiohttp import web
 
-from judges.review import signs
+from judges.verdict import signs
 from models.engine import Body
 from models.errors import ModelError, OutOfTime
 from proxy.api import reply

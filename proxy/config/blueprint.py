@@ -5,12 +5,11 @@ from dataclasses import dataclass, replace
 from importlib.resources import as_file, files
 from pathlib import Path
 
-from judges.cascade import Cascade
+from judges.case import BUILT_IN, Mode
 from judges.judge import OBSERVERS, Judge, LocalJudge, ModelJudge
-from judges.modes import BUILT_IN, Mode
+from judges.pipeline import Cascade
 from judges.prompt import SHARED, Prompt, PromptError, load_prompt
 from judges.python_judge import PythonJudge, PythonJudgeError, load_python_judge
-from judges.reply_call import ReplyCall, SharedJudge
 from judges.verdict import Stage
 from knowledge_base.library import KnowledgeBaseError, Library, load
 from models.client import Models
@@ -59,7 +58,7 @@ class JudgePlan:
             return ModelJudge(prompt, models, self.settings.timeout_s)
         sharing = [plan for plan in self.together or (self,) if stage in plan.stages]
         timeout_s = max(plan.settings.timeout_s for plan in sharing)
-        return SharedJudge(self.name, ReplyCall(prompt, frozenset(plan.name for plan in sharing), models, timeout_s))
+        return ModelJudge(prompt, models, timeout_s, self.name, frozenset(plan.name for plan in sharing))
 
     @property
     def _reject_alone(self) -> Sequence[Stage]:
@@ -148,7 +147,7 @@ def _plan(
     judge: JudgeSettings, shared_prompts: Mapping[Stage, Prompt], config: Config, key: str, problems: list[str]
 ) -> JudgePlan | None:
     if judge.python is not None:
-        return _python_plan(judge, f'{key}.python: "{judge.python}"', problems)
+        return _python_plan(judge, f'{key}.python: "{judge.python.path}"', problems)
     if judge.name is not None and judge.name not in OBSERVERS:
         problems.append(
             f"{key}: no built-in judge {judge.name!r} (there are {', '.join(OBSERVERS)}); "
@@ -194,7 +193,7 @@ def _plan(
 def _python_plan(judge: JudgeSettings, key: str, problems: list[str]) -> JudgePlan | None:
     assert judge.python is not None
     try:
-        own = load_python_judge(judge.python, judge.settings, judge.timeout_s)
+        own = load_python_judge(*judge.python, judge.settings, judge.timeout_s)
     except PythonJudgeError as error:
         problems.append(f"{key}: {error}")
         return None
@@ -204,5 +203,5 @@ def _python_plan(judge: JudgeSettings, key: str, problems: list[str]) -> JudgePl
 
 
 def _builtin(name: str) -> list[Path]:
-    with as_file(files("judges.prompts")) as folder:
+    with as_file(files("judges").joinpath("prompts")) as folder:
         return sorted(folder.glob(f"{name}.*.md"))

@@ -2,20 +2,27 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import BeforeValidator, Field, ValidationInfo, WithJsonSchema, model_validator
 
-from judges.class_reference import ClassReference
 from judges.verdict import Stage
 from proxy.config.settings import AnchoredPath, Settings, anchor_path
 
 
+class ClassReference(NamedTuple):
+    """A class of the user's own. It is not imported here: some commands read configurations and judge nothing."""
+
+    path: str
+    """MODULE:CLASS."""
+    folder: Path
+    """The configuration's folder, where modules are looked for that are not on Python's path."""
+
+
 def _class_reference(value: Any, info: ValidationInfo) -> ClassReference:
-    found = re.fullmatch(r"(\w+(?:\.\w+)*):(\w+)", value) if isinstance(value, str) else None
-    if found is None:
+    if not isinstance(value, str) or re.fullmatch(r"\w+(\.\w+)*:\w+", value) is None:
         raise ValueError("name a module and a class in it, as in my_rules:NoPrices")
-    return ClassReference(anchor_path(Path(), info), found[1], found[2])
+    return ClassReference(value, anchor_path(Path(), info))
 
 
 OwnClass = Annotated[

@@ -7,7 +7,7 @@ WORTH = (
     "local judges compare words: they stop 54 % of wrong replies and pass 69 % of right ones (docs/judges.md); for real use name "
     "models: `swift` and `chief` under `models`, and judges without `stages: [local]`"
 )
-"""On judges/training/claims_holdout.jsonl."""
+"""On judges/evaluation/training/claims_holdout.jsonl."""
 
 
 def judged_locally(config: Config) -> list[str]:

@@ -14,8 +14,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.values import MutexValue, ValueClass
 
 from judges.observation import Sign
-from judges.review import signs
-from judges.verdict import Judgement, Verdict
+from judges.verdict import Judgement, Verdict, signs
 from models.bulkhead import Bulkhead
 from models.usage import Call, Ledger
 from proxy.config.blueprint import Blueprint

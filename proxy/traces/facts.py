@@ -13,8 +13,7 @@ from typing import Any, Literal, cast
 
 import orjson
 
-from judges.review import signs
-from judges.verdict import Judgement
+from judges.verdict import Judgement, signs
 from knowledge_base.citations import CLASSES
 from proxy.traces.redaction import redacted_length
 from proxy.traces.trace import Attempt, Trace, view_stored

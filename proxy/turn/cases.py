@@ -3,9 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from judges import offload
-from judges.case import Case, HistoryMessage
-from judges.modes import Mode, modes_of
+from judges.case import Case, HistoryMessage, Mode, modes_of, run_in_thread_if_long
 from knowledge_base import citations
 from knowledge_base.library import Source
 from proxy.protocol.canonical import without_citation_lines
@@ -65,7 +63,7 @@ def _found_by_own_words(turn: Turn) -> frozenset[str]:
 
 async def read_case(turn: Turn, attempt: Attempt) -> ReplyCase:
     """Return what a whole reply gives its judges; of a long one, without keeping everybody waiting meanwhile."""
-    return await offload.run_in_thread_if_long(Case(turn.user_message, attempt.text), reply_case, turn, attempt)
+    return await run_in_thread_if_long(Case(turn.user_message, attempt.text), reply_case, turn, attempt)
 
 
 def valid_citations(turn: Turn, attempt: Attempt) -> tuple[str, ...]:

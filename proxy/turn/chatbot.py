@@ -5,10 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from judges.case import Case, Topic, emergency_case
-from judges.complete_statements import Statements
 from judges.languages import rank_languages
 from judges.pipeline import Pipeline
-from judges.refiner import Refiner, open_refiner
+from judges.refiner import Refiner, Statements, open_refiner
 from knowledge_base.library import Library, Source
 from models.client import Models
 from proxy.config.blueprint import Blueprint
@@ -19,7 +18,7 @@ READ_CHARS = 4_000
 """Characters of a message that tell its language, the last ones: a turn does not wait for more to be read."""
 LEAST_SHARE = 0.2
 """Probability below which a message is not said to be in a language: one without words has 0.12 for English. Chosen on
-judges/training/talk/dev.jsonl, where of messages in a language that is not configured 0.2 % are taken for another one's."""
+judges/evaluation/training/talk/dev.jsonl: of messages in a language that is not configured 0.2 % are taken for another one's."""
 _ALIKE = {"no": "da", "da": "no"}
 """Languages so alike in writing that a short message may be in either: where one is not configured, the other stands for both."""
 

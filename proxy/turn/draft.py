@@ -7,7 +7,7 @@ from typing import Literal
 
 import structlog
 
-from judges import offload
+from judges.case import run_in_thread_if
 from knowledge_base import citations
 from knowledge_base.commands import has_bracket
 from models.engine import Body
@@ -141,7 +141,7 @@ async def _ask(turn: Turn, body: Body, step: str, index: int | None) -> Body:
 
 async def read_draft(turn: Turn, text: str) -> citations.ParsedReply:
     """Split a text of the model's as `parse_draft` does; a long one beside the event loop."""
-    return await offload.run_in_thread_if(len(text) > LONG_TEXT and has_bracket(text), parse_draft, turn, text)
+    return await run_in_thread_if(len(text) > LONG_TEXT and has_bracket(text), parse_draft, turn, text)
 
 
 def parse_draft(turn: Turn, text: str) -> citations.ParsedReply:
@@ -181,7 +181,7 @@ async def _write_body(turn: Turn, extra: Sequence[Body] = ()) -> Body:
     """Return the request for a draft. What others wrote is made inert in it, of long texts beside the event loop."""
     texts = [text for message in turn.request.messages if has_bracket(text := message.text)]
     is_long = sum(map(len, texts)) > LONG_TEXT
-    return await offload.run_in_thread_if(is_long, _body, turn, extra)
+    return await run_in_thread_if(is_long, _body, turn, extra)
 
 
 def _body(turn: Turn, extra: Sequence[Body] = ()) -> Body:

@@ -6,15 +6,12 @@ from dataclasses import replace
 
 import structlog
 
-from judges import offload
-from judges.case import Case
+from judges.case import LONG_REPLY, Case, run_in_thread_if
 from judges.claims import supporting_sources
-from judges.complete_statements import complete_statements
 from judges.observation import GradedClaims
 from judges.pipeline import Complete
-from judges.refiner import RejectedDraft
-from judges.review import Review
-from judges.verdict import Judgement
+from judges.refiner import RejectedDraft, complete_statements
+from judges.verdict import Judgement, Review
 from knowledge_base import citations
 from knowledge_base.evidence import Evidence
 from models.errors import ModelError
@@ -156,8 +153,8 @@ async def judge_calls(turn: Turn, index: int, calls: Sequence[ToolCall], deliver
     untrusted = [call for call in calls if call.name not in trusted]
     if not untrusted:
         return replace(delivery, calls=calls)
-    is_long = sum(len(call.name) + len(call.arguments) for call in untrusted) > offload.LONG_REPLY
-    text = await offload.run_in_thread_if(is_long, text_for_judges, untrusted)
+    is_long = sum(len(call.name) + len(call.arguments) for call in untrusted) > LONG_REPLY
+    text = await run_in_thread_if(is_long, text_for_judges, untrusted)
     problems = () if text is not None else ("The arguments of a tool call have a key twice.",)
     attempt = Attempt("tool_calls", index, text or "", (), turn.at_ms, problems)
     turn.results.attempts.append(attempt)
@@ -224,7 +221,7 @@ async def _ambiguous(turn: Turn, text: str) -> bool:
     """Tell whether it depends on the reader what a JSON reply says, so that no judge can tell what the user will be shown."""
     if not turn.request.wants_json:
         return False
-    return (await offload.run_in_thread_if(len(text) > offload.LONG_REPLY, json_text, text)).duplicate_keys
+    return (await run_in_thread_if(len(text) > LONG_REPLY, json_text, text)).duplicate_keys
 
 
 def fallback(

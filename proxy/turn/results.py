@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from judges.review import Review, signs
-from judges.verdict import Judgement
+from judges.verdict import Judgement, Review, signs
 from knowledge_base.evidence import Evidence
 from knowledge_base.library import Source
 from models.engine import Body

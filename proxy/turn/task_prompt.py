@@ -10,6 +10,8 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from judges.languages import is_program
+
 TITLE = "Conversation"
 MAX_CHARS = 40_000
 """Characters of such a prompt; it quotes a few messages."""
@@ -83,8 +85,6 @@ def asked_form(text: str, response_format: Any) -> str | None:
         or _LABEL_AT_END.search(text[-60:].rstrip())
     ):
         return None
-    from judges.local.programs import is_program  # a proxy without local judges loads none of them
-
     if not is_program(text):
         return None
     keys = _keys_in_schema(response_format) or _keys_in(instructions)

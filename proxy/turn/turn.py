@@ -13,8 +13,8 @@ from dataclasses import replace
 
 import structlog
 
-from judges import offload
-from judges.review import Review, signs
+from judges.case import run_in_thread_if
+from judges.verdict import Review, signs
 from models.engine import Body
 from models.errors import ModelError, OutOfTime
 from models.turn_scope import SCOPE, TurnScope
@@ -125,7 +125,7 @@ async def _settle(turn: Turn, index: int, choice: Body) -> Delivery:
     text = message.get("content")
     text = text if isinstance(text, str) else ""
     is_long = len(message.get("tool_calls") or ()) > MANY_CALLS
-    calls = await offload.run_in_thread_if(is_long, _declared_calls, turn, index, message)
+    calls = await run_in_thread_if(is_long, _declared_calls, turn, index, message)
     if not text.strip() and (calls or message.get("refusal")):
         delivery = Delivery(None, "unfiltered", in_use=turn.in_use, documents=turn.documents)
     else:

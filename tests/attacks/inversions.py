@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from judges.case import Case
 from judges.judge import LocalJudge
-from judges.sentences import sentences
+from judges.text import sentences
 from knowledge_base import library
 from knowledge_base.library import Source
 from models.unique_keys import load_json

@@ -2,11 +2,11 @@
 
 import json
 from collections.abc import Collection, Iterator
+from dataclasses import replace
 
-from judges.cascade import Cascade
-from judges.modes import BUILT_IN
-from judges.pipeline import Pipeline
-from judges.reply_call import ReplyCall, SharedJudge
+from judges.case import BUILT_IN
+from judges.judge import ModelJudge
+from judges.pipeline import Cascade, Pipeline
 from models.scripted import Scripted
 from tests.judges.builders import models, prompt
 from tests.proxy.conftest import NO_PROBLEMS, claims, screening
@@ -42,9 +42,9 @@ def sharing(*stages: Scripted, judges: Collection[str] = JUDGES) -> Pipeline:
     """Return judges that share their calls: the swift one, and the chief's if there is a second model."""
     names = ("swift", "chief")[: len(stages)]
     engines = models(**{f"reply__{name}": engine for name, engine in zip(names, stages, strict=True)})
-    calls = [ReplyCall(prompt("reply", name), frozenset(judges), engines, 5) for name in names]
+    calls = [ModelJudge(prompt("reply", name), engines, 5, questions=frozenset(judges)) for name in names]
     return Pipeline(
-        [Cascade(name, BUILT_IN[name], tuple(SharedJudge(name, call) for call in calls)) for name in judges]
+        [Cascade(name, BUILT_IN[name], tuple(replace(call, name=name) for call in calls)) for name in judges]
     )
 
 

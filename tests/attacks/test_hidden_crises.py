@@ -7,8 +7,7 @@ import pytest
 
 from judges.case import emergency_case
 from judges.judge import LocalJudge
-from judges.review import signs
-from judges.verdict import Verdict
+from judges.verdict import Verdict, signs
 from tests.attacks.crisis_material import QUESTIONS, STATEMENTS
 
 Wrap = Callable[[str], str]

@@ -13,10 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.case import Case, emergency_case
+from judges.case import LONG_REPLY, Case, emergency_case, is_long, shorten
 from judges.judge import MAX_CHARS, OBSERVERS, LocalJudge
 from judges.observation import Crisis, RolePlay
-from judges.offload import LONG_REPLY, is_long, shorten
 from knowledge_base.library import Source
 from proxy.auth import keys
 from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, eventually, text_of

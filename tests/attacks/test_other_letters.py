@@ -10,10 +10,8 @@ from hypothesis import strategies as st
 from judges.advice import unsupported_advice
 from judges.case import Case, Topic, emergency_case
 from judges.judge import LocalJudge
-from judges.letters import fold_letters, fold_look_alikes, is_mostly_words
-from judges.plain_text import plain
-from judges.review import signs
-from judges.verdict import Verdict
+from judges.text import fold_letters, fold_look_alikes, is_mostly_words, plain
+from judges.verdict import Verdict, signs
 from tests.attacks.crisis_material import QUESTIONS, STATEMENTS
 from tests.attacks.other_letters import LETTERS, SYMBOLS, Write
 from tests.judges.builders import SLEEP

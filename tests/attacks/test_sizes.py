@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from judges import cascade, pipeline
+from judges import pipeline
 from judges.advice import MAX_CHARS, unsupported_advice
 from judges.case import Case, Topic
 from judges.judge import MAX_COMPARED, OBSERVERS, LocalJudge
@@ -282,10 +282,8 @@ async def test_the_event_loop_does_none_of_the_judging_of_a_long_case(
 
         monkeypatch.setattr(module, name, watched)
 
-    watch(pipeline, "goes_beyond")
-    for module in (pipeline, cascade):
-        watch(module, "find_unsupported")
-        watch(module, "is_delicate")
+    for name in ("goes_beyond", "find_unsupported", "is_delicate"):
+        watch(pipeline, name)
     for module in (judging, cases):
         watch(module, "json_text")
     proxy = await start_one(start, "models")

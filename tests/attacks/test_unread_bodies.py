@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from proxy.protocol.lenient_json import read_leniently
@@ -174,6 +174,7 @@ def test_names_and_files_are_no_sentences(field: str) -> None:
     assert time.thread_time() - started < 0.1
 
 
+@example(0, '":')
 @given(st.integers(0, 400), st.text("\"\\'{}[]:, \n\0aé", max_size=12))
 def test_any_damage_behind_the_words_leaves_them_heard(cut: int, damage: str) -> None:
     """Wherever the body ends, or goes on with something else."""

@@ -76,6 +76,14 @@ def test_the_table_sets_a_turn_beside_its_slowest_path_and_the_sum_of_its_calls(
     assert any("at 50 ms" in line and line.endswith("  met") for line in text.splitlines())
 
 
+def test_the_cpu_of_a_judged_turn_is_held_against_the_bare_one():
+    """By the ratio within a round, with its target."""
+    bare, judged = [sample(1000, 0.1), sample(500, 0.2)], [sample(300, 0.6), sample(200, 1.2)]
+    text = table(requests_figures({"bare": bare, "judged": judged}))
+    assert any(line.startswith("CAF, wrapped") and "6.000" in line for line in text.splitlines())
+    assert any("judged turn" in line and line.endswith("NOT MET") for line in text.splitlines())
+
+
 def test_the_table_leaves_out_what_was_not_measured():
     """A run of some parts prints their lines alone."""
     assert table({"start_s": 0.5}).count("\n") == 1

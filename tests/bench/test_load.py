@@ -6,11 +6,11 @@ from functools import partial
 import orjson
 import pytest
 
-from bench.load import body_of, fault_of, play, request
+from bench.load import USER, Player, body_of, fault_of, play, request
 from bench.upstream import PACED, Replies, Upstream, stream
 from judges.observation import OBSERVATIONS
 
-REPLIES = Replies(["first reply", "second reply"])
+REPLIES = Replies(["first reply", "[[cite: a]]\nsecond reply"])
 
 
 @pytest.fixture
@@ -38,6 +38,15 @@ async def test_a_wrong_reply_is_a_failure_and_no_latency(upstream):
     result = await play(upstream, [[asked(upstream, 0, b"second reply")]], connections=1, seconds=0.05)
     assert not result.latencies
     assert result.failures.total() > 0
+
+
+async def test_a_reworded_reply_is_never_the_same(upstream):
+    """Else a cache of the proxy would know it."""
+    one = [asked(upstream, 1, b"chatcmpl", model="bench-reworded")]
+    replies = [await play(upstream, [one], connections=1, seconds=0.01) for _ in range(8)]
+    texts = {body_of(result.responses[0])["choices"][0]["message"]["content"] for result in replies}
+    assert len(texts) > 1
+    assert not any("cite:" in text for text in texts)
 
 
 async def test_streams_are_read_to_their_end(upstream):
@@ -87,6 +96,15 @@ def test_every_conversation_has_a_user_of_its_own():
     one = request("http://127.0.0.1:1", {"model": "m"}, b"")
     raw = (one.before + b"user-0000001" + one.after).partition(b"\r\n\r\n")[2]
     assert orjson.loads(raw) == {"model": "m", "user": "user-0000001"}
+
+
+def test_a_question_may_hold_the_name_of_its_user():
+    """A conversation that is played again then asks something new."""
+    one = request("http://127.0.0.1:1", {"messages": f"{USER.decode()} asks"}, b"")
+    played = next(Player([[one]]).requests())[0].partition(b"\r\n\r\n")[2]
+    body = orjson.loads(played)
+    assert body["messages"] == f"{body['user']} asks"
+    assert body["user"] != USER.decode()
 
 
 def test_streamed_chunks_say_how_long_they_are():

@@ -1,7 +1,7 @@
 """Cases, forms and judges for tests; the models behind the judges are scripted."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -9,19 +9,17 @@ from typing import Any
 
 import pytest
 
-from judges.cascade import Cascade
-from judges.case import Case, Topic
+from judges.case import BUILT_IN, Case, Topic
 from judges.judge import ModelJudge
-from judges.modes import BUILT_IN
 from judges.observation import Assertion, Claims, GradedAssertion, GradedClaims
+from judges.pipeline import Cascade
 from judges.prompt import Prompt, load_prompt
-from judges.reply_call import ReplyCall, SharedJudge
 from knowledge_base.library import Source
 from models.client import Models
 from models.scripted import Scripted
 from models.settings import ModelSettings
 
-PROMPTS = Path(str(files("judges.prompts")))
+PROMPTS = Path(str(files("judges"))) / "prompts"
 MEDICINES = Source(
     "medicines",
     "Medicines",
@@ -147,16 +145,17 @@ def cascade(name: str, swift: Scripted, chief: Scripted, **more: Any) -> Cascade
     return Cascade(name, more.pop("modes", stages[0].prompt.modes), stages, **more)
 
 
-def reply_call(stage: str, questions: Sequence[str], engine: Scripted, timeout_s: float = 5) -> ReplyCall:
-    """Return the call that answers for these judges; its model alias is `reply.STAGE`."""
-    return ReplyCall(prompt("reply", stage), frozenset(questions), models(**{f"reply__{stage}": engine}), timeout_s)
+def shared_judge(stage: str, questions: Collection[str], engine: Scripted, timeout_s: float = 5) -> ModelJudge:
+    """Return one of these judges, whose call answers for all of them; its model alias is `reply.STAGE`."""
+    engines = models(**{f"reply__{stage}": engine})
+    return ModelJudge(prompt("reply", stage), engines, timeout_s, min(questions), frozenset(questions))
 
 
 def sharing(names: Sequence[str], swift: Scripted | None, chief: Scripted | None = None, **more: Any) -> list[Cascade]:
     """Return built-in judges of replies that share their calls; without an engine they lack the stage."""
     engines = {"swift": swift, "chief": chief}
-    calls = [reply_call(stage, names, engine) for stage, engine in engines.items() if engine is not None]
-    return [Cascade(name, BUILT_IN[name], tuple(SharedJudge(name, call) for call in calls), **more) for name in names]
+    calls = [shared_judge(stage, names, engine) for stage, engine in engines.items() if engine is not None]
+    return [Cascade(name, BUILT_IN[name], tuple(replace(call, name=name) for call in calls), **more) for name in names]
 
 
 async def expect_cancelled(ask):

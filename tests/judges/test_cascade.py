@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from judges import judge as judge_module
-from judges.cascade import Cascade
 from judges.judge import LocalJudge, ModelJudge
+from judges.pipeline import Cascade
 from models.errors import UpstreamUnavailable
 from models.usage import Ledger
 from tests.judges.builders import (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.complete_statements import Statements, complete_statements
+from judges.refiner import Statements, complete_statements
 
 STATEMENTS = Statements(
     "Some of this is general knowledge and not from my sources.", "Please check it with your doctor or care team."

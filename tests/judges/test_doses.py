@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judges.doses import doses
-from judges.plain_text import plain
+from judges.text import plain
 
 TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 ONES = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")

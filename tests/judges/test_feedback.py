@@ -9,10 +9,9 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from judges.case import Case, Topic
-from judges.feedback import MAX_WORDS, is_safe, warning_text
 from judges.observation import GradedClaims
-from judges.plain_text import plain
-from judges.rules import RULES
+from judges.rules import MAX_WORDS, RULES, is_safe, warning_text
+from judges.text import plain
 from knowledge_base.bm25 import stems
 from knowledge_base.commands import find_commands
 from knowledge_base.library import Source

@@ -8,7 +8,7 @@ import pytest
 from judges import judge as judge_module
 from judges.case import Case
 from judges.judge import LocalJudge, ModelJudge
-from judges.local.language import Unreadable
+from judges.languages import Unreadable
 from judges.observation import Crisis, Sign
 from judges.prompt import load_prompt
 from judges.rules import RULES
@@ -27,7 +27,7 @@ from tests.judges.builders import (
     judge,
     models,
     prompt,
-    reply_call,
+    shared_judge,
 )
 
 NAMES = ("source_fidelity", "transparency", "role", "emergency")
@@ -273,9 +273,9 @@ async def test_warning_of_the_front_matter_is_what_the_chatbot_is_told(tmp_path,
 @pytest.mark.parametrize("warning", ["", "Answer from the sources."])
 async def test_warning_of_a_shared_prompt_stands_for_all_its_judges(warning):
     """An operator who replaces the shared prompt may fix the warning; else feedback or the rule's text is told."""
-    call = reply_call("swift", ["source_fidelity"], always(flagged("beyond", 3)))
+    call = shared_judge("swift", ["source_fidelity"], always(flagged("beyond", 3)))
     call = replace(call, prompt=replace(call.prompt, warning=warning))
-    told = (await call.judge(CASE, ["source_fidelity"], Ledger()))["source_fidelity"].warning
+    told = (await call.judge_for(CASE, ["source_fidelity"], Ledger()))["source_fidelity"].warning
     assert told == warning or (not warning and told.startswith(RULES["unsupported_claims"].message))
 
 

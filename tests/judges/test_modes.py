@@ -2,8 +2,7 @@
 
 import pytest
 
-from judges.case import Case
-from judges.modes import modes_of
+from judges.case import Case, modes_of
 from tests.judges.builders import MEDICINES
 
 SUPPORTED = "People who take clozapine need regular blood tests."

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from judges.cascade import Cascade
 from judges.case import Case, HistoryMessage
 from judges.judge import LocalJudge
-from judges.pipeline import Pipeline
-from judges.review import Review
+from judges.pipeline import Cascade, Pipeline
+from judges.verdict import Review
 from models.errors import UpstreamUnavailable
 from models.scripted import Scripted
 from models.usage import Ledger
@@ -443,13 +442,13 @@ async def test_emergency_sees_the_users_earlier_words():
 def test_what_local_judges_have_learned_is_loaded_before_the_first_user_comes() -> None:
     """All of it, in a process that has judged nothing yet: what a first reply would still have to load, its user would wait for."""
     told = """
-from judges.cascade import Cascade
+from judges.pipeline import Cascade
 from judges.pipeline import Pipeline
 from judges.judge import OBSERVERS, LocalJudge
-from judges.local import claims, classifier, vectors
+from judges.local import classifier, reply
 
 Pipeline([Cascade(name, frozenset({"source"}), (LocalJudge(name),)) for name in OBSERVERS]).warm_up()
-print(*(learned.cache_info().currsize for learned in (classifier.load, claims._load_polarity, vectors.load_words)))
+print(*(learned.cache_info().currsize for learned in (classifier.load, reply._load_polarity, classifier.load_words)))
 """
     assert subprocess.run([sys.executable, "-c", told], capture_output=True, check=True).stdout.split() == [
         b"1",

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judges.claims import ACCEPTABLE, GOOD, KINDS, judge_of, lack_statements, score
 from judges.observation import Problem, ProblemKind
-from judges.problems import ACCEPTABLE, GOOD, KINDS, judge_of, lack_statements, score
 from judges.rules import RULES
 
 ALL = ("source_fidelity", "transparency", "role")

@@ -8,12 +8,11 @@ from typing import Literal, get_args, get_origin
 import pytest
 from pydantic import BaseModel
 
-from judges.judge import OBSERVERS
-from judges.modes import BUILT_IN
+from judges.case import BUILT_IN
+from judges.claims import KINDS
+from judges.judge import OBSERVERS, assessment_of, compose
 from judges.observation import OBSERVATIONS, Screening
-from judges.problems import KINDS
 from judges.prompt import SHARED, PromptError, load_prompt
-from judges.reply_call import assessment_of, compose
 from tests.judges.builders import PROMPTS
 
 FILES = sorted(path.name for path in PROMPTS.glob("*.*.md"))

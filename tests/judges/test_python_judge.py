@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 import structlog
 
-from judges.cascade import Cascade
 from judges.case import Case
-from judges.class_reference import ClassReference
-from judges.pipeline import Pipeline
+from judges.pipeline import Cascade, Pipeline
 from judges.python_judge import PythonJudge, PythonJudgeError, load_python_judge
 from judges.verdict import Finding, Judgement
 from models.usage import Ledger
@@ -27,7 +25,7 @@ FINE = HEAD + 'class Fine:\n    name = "fine"\n    async def judge(self, case):\
 def load(folder: Path, text: str, reference: str = "own_rules:Fine", **settings: Any) -> PythonJudge:
     module, _, name = reference.partition(":")
     (folder / "own_rules.py").write_text(text)
-    return load_python_judge(ClassReference(folder, module, name), settings, timeout_s=5)
+    return load_python_judge(f"{module}:{name}", folder, settings, timeout_s=5)
 
 
 def refused(folder: Path, text: str, reference: str = "own_rules:Fine", **settings: Any) -> str:
@@ -188,7 +186,7 @@ def test_a_package_beside_the_configuration_may_hold_it(tmp_path: Path) -> None:
     (tmp_path / "own_package" / "words.py").write_text('NAME = "packed"')
     text = FINE.replace("import asyncio", "from own_package.words import NAME").replace('"fine"', "NAME")
     (tmp_path / "own_package" / "rules.py").write_text(text)
-    assert load_python_judge(ClassReference(tmp_path, "own_package.rules", "Fine"), {}, 5).name == "packed"
+    assert load_python_judge("own_package.rules:Fine", tmp_path, {}, 5).name == "packed"
 
 
 @pytest.mark.parametrize(
@@ -235,7 +233,7 @@ def test_a_name_that_is_taken_is_told(tmp_path: Path, name: str) -> None:
     """The module of that name is another, and stays: no file beside a configuration takes its place."""
     (tmp_path / f"{name}.py").write_text(FINE)
     with pytest.raises(PythonJudgeError, match=rf"the name {name} is taken by .*; give .*{name}\.py a name of its own"):
-        load_python_judge(ClassReference(tmp_path, name, "Fine"), {}, 5)
+        load_python_judge(f"{name}:Fine", tmp_path, {}, 5)
     assert sys.path[-1] == str(tmp_path)
 
 

@@ -161,12 +161,12 @@ def test_setting_names_the_refiner():
     one = open_refiner("strong", known)
     assert isinstance(one, ModelRefiner)
     assert one.alias == "strong"
-    assert one.prompt == files("judges.prompts").joinpath("refiner.md").read_text(encoding="utf-8").strip()
+    assert one.prompt == files("judges").joinpath("prompts/refiner.md").read_text(encoding="utf-8").strip()
 
 
 def test_refiner_is_told_the_task_it_gets():
     """Every key of the task is named in its instructions."""
-    prompt = files("judges.prompts").joinpath("refiner.md").read_text(encoding="utf-8")
+    prompt = files("judges").joinpath("prompts/refiner.md").read_text(encoding="utf-8")
     for key in (
         "chatbot_role",
         "history",

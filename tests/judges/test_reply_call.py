@@ -6,8 +6,8 @@ from itertools import combinations
 
 import pytest
 
+from judges.judge import assessment_of, compose
 from judges.observation import Assessment, GradedClaims, GradedRole, Screening
-from judges.reply_call import SharedJudge, assessment_of, compose
 from models.errors import UpstreamRefused, UpstreamTimeout, UpstreamUnavailable
 from models.scripted import Scripted
 from models.usage import Ledger
@@ -25,7 +25,7 @@ from tests.judges.builders import (
     flagged,
     flagged_all,
     prompt,
-    reply_call,
+    shared_judge,
 )
 
 ALL = ("source_fidelity", "transparency", "role")
@@ -41,7 +41,7 @@ def name_of(questions):
 async def judged(answer, questions=ALL, stage="swift", case=CASE, judges=None):
     """Return the judgement of each judge, by name."""
     engine = answer if isinstance(answer, Scripted) else always(answer)
-    return await reply_call(stage, questions, engine).judge(case, judges or questions, Ledger())
+    return await shared_judge(stage, questions, engine).judge_for(case, judges or questions, Ledger())
 
 
 def outcomes(found):
@@ -109,9 +109,9 @@ async def test_chief_fills_in_the_form_for_what_it_is_asked(questions, form):
 async def test_both_stages_are_counted_under_their_steps():
     """A call is `reply.swift` or `reply.chief` in the ledger; exchange and time are kept with each judgement."""
     ledger = Ledger()
-    swift = reply_call("swift", ALL, Scripted([GOOD], delay_s=0.02))
-    found = await swift.judge(CASE, ALL, ledger)
-    await reply_call("chief", ALL, always(assessed(FINE))).judge(CASE, ALL, ledger)
+    swift = shared_judge("swift", ALL, Scripted([GOOD], delay_s=0.02))
+    found = await swift.judge_for(CASE, ALL, ledger)
+    await shared_judge("chief", ALL, always(assessed(FINE))).judge_for(CASE, ALL, ledger)
     assert [(call.step, call.alias) for call in ledger.calls] == [
         ("reply.swift", "reply.swift"),
         ("reply.chief", "reply.chief"),
@@ -198,8 +198,8 @@ async def test_problem_of_nobody_who_is_asked_is_nobodys():
 
 async def test_judge_is_asked_alone_for_all_that_it_can_answer_for():
     """As when its stage is measured: what would be another's business in the team is its own."""
-    call = reply_call("swift", ALL, always(flagged("undisclosed", 3)))
-    one = SharedJudge("source_fidelity", call)
+    call = shared_judge("swift", ALL, always(flagged("undisclosed", 3)))
+    one = replace(call, name="source_fidelity")
     found = await one.judge(CASE, Ledger())
     assert (one.stage, found.judge, found.verdict, found.rule) == (
         "swift",
@@ -291,7 +291,7 @@ async def test_unreadable_screening_is_not_acceptance(answer):
 async def test_slow_call_is_not_acceptance():
     """A call that takes longer than it may is ended and counted."""
     ledger = Ledger()
-    found = await reply_call("swift", ALL, Scripted([GOOD], delay_s=30), timeout_s=0.02).judge(CASE, ALL, ledger)
+    found = await shared_judge("swift", ALL, Scripted([GOOD], delay_s=30), timeout_s=0.02).judge_for(CASE, ALL, ledger)
     assert outcomes(found) == dict.fromkeys(ALL, ("unjudged", "unreadable"))
     assert [call.error for call in ledger.calls] == ["UpstreamTimeout"]
 

@@ -1,6 +1,6 @@
 """Text as the local judges read it."""
 
-from judges.sentences import sentences
+from judges.text import sentences
 
 
 def test_full_stop_after_an_abbreviation_or_a_number_ends_nothing() -> None:

@@ -6,10 +6,9 @@ from dataclasses import replace
 import pytest
 
 from judges import judge as judge_module
-from judges.cascade import Cascade
 from judges.case import Case
 from judges.judge import LocalJudge
-from judges.pipeline import Pipeline, is_shared
+from judges.pipeline import Cascade, Pipeline
 from judges.rules import RULES
 from models.errors import UpstreamUnavailable
 from models.usage import Ledger
@@ -436,12 +435,12 @@ async def test_each_judge_names_the_rule_of_what_it_found():
 
 async def test_judge_with_a_prompt_of_its_own_shares_no_call():
     """One whose stages are all local, and one that an operator gave a prompt, are asked by themselves."""
-    assert all(is_shared(one) for one in sharing(ALL, always(GOOD)))
-    assert not is_shared(cascade("role", always(UNPLAYED), always(UNPLAYED)))
-    assert not is_shared(Cascade("role", BOTH, (LocalJudge("role"),)))
+    assert all(one.is_shared for one in sharing(ALL, always(GOOD)))
+    assert not cascade("role", always(UNPLAYED), always(UNPLAYED)).is_shared
+    assert not Cascade("role", BOTH, (LocalJudge("role"),)).is_shared
     (role,) = sharing(("role",), always(GOOD))
     mixed = replace(role, stages=(cascade("role", always(UNPLAYED), always(UNPLAYED)).stages[0], *role.stages))
-    assert not is_shared(mixed)
+    assert not mixed.is_shared
 
 
 async def test_reply_without_sources_is_screened_once():

@@ -1,6 +1,6 @@
 """What was found out about texts is cached within bounds."""
 
-from judges.text_cache import LONG_TEXTS, MAX_LONG_CHARS, cache_texts
+from judges.text import LONG_TEXTS, MAX_LONG_CHARS, cache_texts
 
 
 def test_a_text_that_comes_again_is_not_worked_on_again() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from judges.case import Topic
-from judges.plain_text import plain
+from judges.text import plain
 from judges.topics import topic_of
 
 TOPICS = tuple(

@@ -49,7 +49,7 @@ async def test_a_refiner_that_crashes_leaves_the_fallback_message(
         raise ValueError(ADVICE)
 
     proxy = await start(refiner="local")
-    monkeypatch.setattr("judges.local.refine.refine", crash)
+    monkeypatch.setattr("judges.local.reply.refine", crash)
     proxy.upstream.answer = lambda body: ADVICE
     with structlog.testing.capture_logs() as lines:
         body = await proxy.say(NUDGE)

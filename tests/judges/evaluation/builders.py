@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from judges.cascade import Cascade
 from judges.case import Case
 from judges.evaluation.labelled import LabelledCase
 from judges.evaluation.run_cases import Answer
 from judges.evaluation.subject import Subject
 from judges.judge import ModelJudge
+from judges.pipeline import Cascade
 from judges.prompt import Prompt
 from judges.verdict import Judgement
 from knowledge_base.library import Source

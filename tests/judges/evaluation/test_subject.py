@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from judges.cascade import Cascade
 from judges.evaluation.errors import EvaluationError
 from judges.evaluation.subject import Spec, open_subject, parse_spec
 from judges.judge import LocalJudge, ModelJudge
+from judges.pipeline import Cascade
 from models.client import Models
 from models.scripted import Scripted
 from tests.judges.builders import PROMPTS, prompt, sharing
@@ -102,9 +102,9 @@ def test_stage_that_judges_share_is_measured_as_it_is_asked():
     prompts = {stage: prompt("reply", stage) for stage in STAGES}
     one = open_subject(parse_spec("swift@gpt"), role, prompts, models, 7)
     (judge,) = one.cascade.stages
-    assert (judge.name, judge.stage, judge.call.prompt.model, judge.call.timeout_s) == ("role", "swift", "gpt", 7)
-    assert judge.call.questions == {"source_fidelity", "role"}
-    assert one.prompts == (judge.call.prompt,)
+    assert (judge.name, judge.stage, judge.prompt.model, judge.timeout_s) == ("role", "swift", "gpt", 7)
+    assert judge.questions == {"source_fidelity", "role"}
+    assert one.prompts == (judge.prompt,)
     assert open_subject(parse_spec("cascade"), fidelity, prompts, models, 7).prompts == (
         prompts["swift"],
         prompts["chief"],
@@ -116,7 +116,7 @@ def test_shared_prompt_takes_the_place_of_a_judges_own(tmp_path):
     file = tmp_path / "new.md"
     file.write_text((PROMPTS / "reply.swift.md").read_text().replace("model: swift", "model: gpt"))
     (judge,) = opened(str(file)).cascade.stages
-    assert (judge.name, judge.call.questions) == ("role", {"role"})
+    assert (judge.name, judge.questions) == ("role", {"role"})
     with pytest.raises(EvaluationError, match="is a prompt of the judge 'reply', not of 'emergency'"):
         opened(str(file), Cascade("emergency", ROLE.modes, ROLE.stages))
 

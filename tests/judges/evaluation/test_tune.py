@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from judges.cascade import Cascade
 from judges.case import Case
 from judges.evaluation.candidate_decision import Proof, decide
 from judges.evaluation.edits import Edit, Proposal, RefusedProposal, Wording, apply_edits, check_wording, parse_wording
@@ -25,6 +24,7 @@ from judges.evaluation.tune import Tuning
 from judges.evaluation.tuning_result import TuningResult
 from judges.judge import ModelJudge
 from judges.observation import OBSERVATIONS
+from judges.pipeline import Cascade
 from judges.prompt import load_prompt
 from judges.verdict import Exchange
 from models.budget import Budget, BudgetedEngine

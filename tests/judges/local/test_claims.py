@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from judges.case import Case, Topic
-from judges.local.claims import observe, read_reply
-from judges.local.language import Unreadable
-from judges.sentences import sentences
+from judges.languages import Unreadable
+from judges.local.reply import observe_claims as observe
+from judges.local.reply import read_reply
+from judges.text import sentences
 from knowledge_base.library import Source, load
 from tests.judges.local.material import COMMON, HARMLESS, MEDICATION, SUPPORTED, UNSUPPORTED, VOICES, case
 

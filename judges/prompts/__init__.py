@@ -1,1 +1,0 @@
-"""The built-in judges' instructions: NAME.swift.md, NAME.chief.md, and refiner.md."""
