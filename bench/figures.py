@@ -131,6 +131,7 @@ DELAYS_MS = (20, 50, 200)
 TARGETS = (
     Target("passthrough_ratio", "pass-through: requests/s over those of the bare one", 0.6, least=True),
     Target("on_cpu_ms", "all local judges, state, full traces on: CPU of a turn", 1.5, unit="ms"),
+    Target("judged_cpu_ratio", "a judged turn's CPU: wrapped, one model judge, over the bare one", 5.5),
     Target("judges_cpu_ms", "of which the four judges: reply that restates its section", 1.0, unit="ms"),
     Target("judges_drifted_cpu_ms", "of which the four judges: reply that goes beyond", 1.0, unit="ms"),
     Target("streams_passthrough_ratio", "64 paced streams passed through, over the direct rate", 0.95, least=True),
@@ -150,6 +151,7 @@ ROWS = {
     "passthrough": "CAF, kind: passthrough",
     "off": "CAF, filter off: retrieval, state, full traces",
     "on": "CAF, filter on: the four local judges as well",
+    "judged": "CAF, wrapped, filter on: one model judge of 20 ms",
 }
 
 

@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import orjson
 
 USER = b"user-0000000"
-"""Stands in each body, in `user`; every conversation that is played has its own."""
+"""Stands in each body, in `user`, and where a question is to be asked once only; every conversation that is played has its own."""
 KEEP_EVERY = 50
 """Every so manieth response is kept to be read afterwards."""
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
@@ -27,7 +27,7 @@ LAST_CHUNK = b"\r\n0\r\n\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request: its bytes, cut where the user's name goes, and what its response must hold."""
+    """One request: its bytes, cut where the user's name first goes, and what its response must hold."""
 
     before: bytes
     after: bytes
@@ -39,7 +39,7 @@ def request(address: str, body: dict[str, object], expect: bytes, key: str = "sk
     raw = orjson.dumps({**body, "user": USER.decode()})
     head = f"Content-Type: application/json\r\nAuthorization: Bearer {key}\r\n"
     start = f"POST /v1/chat/completions HTTP/1.1\r\nHost: {urlsplit(address).netloc}\r\n{head}"
-    before, after = (f"{start}Content-Length: {len(raw)}\r\n\r\n".encode() + raw).split(USER)
+    before, after = (f"{start}Content-Length: {len(raw)}\r\n\r\n".encode() + raw).split(USER, 1)
     return Request(before, after, expect)
 
 
@@ -87,7 +87,7 @@ class Player:
             self._next += 1
             user = b"user-%07d" % next(_users)
             for one in talk:
-                yield one.before + user + one.after, one.expect
+                yield one.before + user + one.after.replace(USER, user), one.expect
                 if self.over:
                     return
 

@@ -16,7 +16,7 @@ import uvloop
 from bench import load
 from bench.figures import DELAYS_MS, Figures
 from bench.processes import ROOT
-from bench.setting import Setting, client_body, configuration
+from bench.setting import Setting, client_body, configuration, write_judge
 
 STEPS = 3
 """Calls on the slowest path."""
@@ -25,15 +25,6 @@ MODELS = ("draft", "flagging", "assessment", "opinion", "crisis")
 """What the upstream answers, by the last part of the model's name."""
 PROMPTS = {"reply.swift": "flagging", "reply.chief": "assessment", "emergency.swift": "crisis"}
 """The judges' prompts, and the models that they ask."""
-OWN = """---
-name: manner
-stage: swift
-model: {model}
-observation: verdict
----
-Is the reply polite?
-"""
-"""A judge with a prompt of its own."""
 
 
 def run(setting: Setting, turns: int = TURNS) -> Figures:
@@ -67,12 +58,10 @@ def delayed_configuration(setting: Setting) -> dict[str, Any]:
         aliases = {name: f"late-{delay}-{name}" for name in MODELS}
         config["models"] |= {alias: model | {"model": alias} for alias in aliases.values()}
         prompts = {prompt: str(_write_prompt(setting.folder, prompt, aliases)) for prompt in PROMPTS}
-        own = setting.folder / f"{aliases['opinion']}.md"
-        own.write_text(OWN.format(model=aliases["opinion"]))
         judges = [
             {"name": "emergency", "stages": ["swift"], "prompts": [prompts["emergency.swift"]]},
             *({"name": name, "stages": ["swift", "chief"]} for name in ("source_fidelity", "transparency", "role")),
-            {"prompts": [str(own)]},
+            write_judge(setting.folder, aliases["opinion"]),
         ]
         shared = [prompts["reply.swift"], prompts["reply.chief"]]
         changes = {"model": aliases["draft"], "judges": judges, "reply_prompts": shared}

@@ -39,9 +39,10 @@ def run(
         Row("passthrough", caf, "passthrough"),
         Row("off", caf, "off"),
         Row("on", caf, "on"),
+        Row("judged", caf, "judged"),
     ]
     samples: dict[str, list[Sample]] = {row.name: [] for row in rows}
-    talks = {row.name: row.talks(conversations) for row in rows}
+    talks = {row.name: row.talks(conversations) for row in rows} | {"judged": setting.judged_talks(caf.address)}
     judging: list[float] = []
     rss_mb = caf.rss_mb()
     for _ in range(rounds * SHORTER):

@@ -4,7 +4,7 @@ import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,17 @@ SHIPPED = "schizophrenia"
 """The chatbot of config.yaml whose settings the bench's chatbots take over."""
 NO_LIMIT = 10**9
 """Every limit of the clients' key is counted, and none is ever reached."""
+JUDGE = "late-20-opinion"
+"""The model that judges the wrapped chatbot's replies."""
+OWN = """---
+name: manner
+stage: swift
+model: {model}
+observation: verdict
+---
+Is the reply polite?
+"""
+"""A judge with a prompt of its own."""
 
 
 def configuration(upstream: str, folder: Path) -> dict[str, Any]:
@@ -37,16 +48,26 @@ def configuration(upstream: str, folder: Path) -> dict[str, Any]:
     model = {"engine": "openai", "base_url": f"{upstream}/v1", "api_key_env": "CAF_BENCH_KEY"}
     model["price"] = {"input": 0.4, "output": 1.6}
     shipped["models"] |= {"mock": model | {"model": "bench"}, "mock-paced": model | {"model": "bench-paced"}}
+    shipped["models"] |= {name: model | {"model": name} for name in ("bench-reworded", JUDGE)}
+    wrapped = {"kind": "wrapped", "knowledge_base": None, "judges": [write_judge(folder, JUDGE)]}
     shipped["chatbots"] = {
         "embedded": bot,
         "passthrough": {"kind": "passthrough", "model": "mock"},
         "passthrough-paced": {"kind": "passthrough", "model": "mock-paced"},
         "off": bot | {"model": "mock", "filter": "off"},
         "on": bot | {"model": "mock", "filter": "on"},
+        "judged": bot | wrapped | {"model": "bench-reworded", "filter": "on"},
     }
     shipped["keys"] = {"file": str(folder / "keys.json")}
     shipped["privacy"] = {"store": "full", "path": str(folder / "traces.db")}
     return shipped
+
+
+def write_judge(folder: Path, model: str) -> str:
+    """Write the prompt of a judge that asks a model, and return its path."""
+    path = folder / f"{model}.md"
+    path.write_text(OWN.format(model=model))
+    return str(path)
 
 
 def client_body(model: str, exchanges: list[Exchange], n: int, seed: int, delivered: list[str]) -> dict[str, Any]:
@@ -88,6 +109,7 @@ EXPECT = {
     "bench-paced": b"data: [DONE]",
     "passthrough-paced": b"data: [DONE]",
     "off": b'"outcome":"unfiltered"',
+    "judged": b'"outcome":"accepted"',
 }
 """What a good response holds; with the filter on, it has the outcome that the trial had."""
 
@@ -131,6 +153,15 @@ class Setting:
         """Return the first request of the first conversation, for a response with whatever outcome."""
         body = client_body(model, self.candidates[0], 0, 0, [])
         return load.request(address, body, b'"choices":', self.key)
+
+    def judged_talks(self, address: str) -> list[Talk]:
+        """Return conversations of one turn for the wrapped chatbot; no question is asked twice."""
+        talks: list[Talk] = []
+        for number, (first, *_) in enumerate(self.candidates):
+            asked = replace(first, question=f"{load.USER.decode()} asks: {first.question}")
+            body = client_body("judged", [asked], 0, 2 * number, [])
+            talks.append([load.request(address, body, EXPECT["judged"], self.key)])
+        return talks
 
     def play_all(self, caf: Server) -> tuple[list[PlayedConversation], dict[str, int]]:
         """Play every conversation once through the guarded chatbot, and keep those whose replies are delivered as they are.

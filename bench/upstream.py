@@ -1,13 +1,14 @@
 """The mock upstream: answers chat completions from a table at once, or streams them at a steady pace.
 
 A raw asyncio protocol, because it must never be what limits a run. The request's `seed` is the number of the reply; a model name
-that ends in `-paced` streams PACED tokens, one every GAP_S. A model `late-20-flagging` answers after 20 ms, what a judge of that
-name would: see `observations`; `late-20-draft` answers with the reply.
+that ends in `-paced` streams PACED tokens, one every GAP_S. `bench-reworded` words each reply anew, and cites nothing. A model
+`late-20-flagging` answers after 20 ms, what a judge of that name would: see `observations`; `late-20-draft` answers with the reply.
 
     python -m bench.upstream REPLIES.json     prints its address; ends with its standard input
 """
 
 import asyncio
+import random
 import re
 import sys
 from functools import partial
@@ -16,6 +17,7 @@ from pathlib import Path
 import orjson
 import uvloop
 
+from bench.script import reword
 from models.unique_keys import load_json
 
 PACED = 100
@@ -81,9 +83,10 @@ def stream(model: str, tokens: list[str]) -> list[bytes]:
 
 
 class Replies:
-    """The responses, each encoded once."""
+    """The responses, each encoded once but for those that are worded anew."""
 
     def __init__(self, texts: list[str]) -> None:
+        self._texts, self._chance = texts, random.Random(0)
         self.whole = [completion("bench", text) for text in texts]
         self.observed = {
             name.encode(): completion("late", orjson.dumps(one).decode())
@@ -93,6 +96,10 @@ class Replies:
         head, *self.paced, end = stream("bench-paced", [f" token{n:03d}" for n in range(PACED)])
         self.paced[0] = head + self.paced[0]
         self.paced[-1] += end
+
+    def reworded(self, number: int) -> bytes:
+        """Return a reply without its citation line, in sentences that no other reply has."""
+        return completion("bench", reword(self._texts[number].rpartition("]]\n")[2], self._chance))
 
 
 class Upstream(asyncio.Protocol):
@@ -122,6 +129,8 @@ class Upstream(asyncio.Protocol):
         if late := _LATE.search(body):
             answer = self._replies.observed.get(late[2], self._replies.whole[number])
             self._loop.call_later(int(late[1]) / 1000, self._transport.write, answer)
+        elif b'"model":"bench-reworded"' in body:
+            self._transport.write(self._replies.reworded(number))
         elif b'"stream":true' not in body:
             self._transport.write(self._replies.whole[number])
         elif b'-paced"' in body:

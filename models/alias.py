@@ -19,8 +19,8 @@ from models.engine import Body, Engine
 from models.errors import ModelError, OutOfTime, UpstreamTimeout
 from models.request import choice_count, fill
 from models.settings import ModelSettings
-from models.streaming import CountingListener, Listener, write_answer
-from models.thoughts import WithoutThoughts, cut_thoughts
+from models.streaming import AnswerStream, write_answer
+from models.thoughts import cut_thoughts
 from models.usage import Call, Ledger, Usage
 
 LONGEST_PAUSE_S = 20.0
@@ -45,20 +45,20 @@ class Alias:
         closing one. The last streamed answer decides, so that a user who has the model write the tag delays one reply."""
 
     async def ask(
-        self, body: Body, step: str, ledger: Ledger, until: float = math.inf, listener: Listener | None = None
+        self, body: Body, step: str, ledger: Ledger, until: float = math.inf, stream: AnswerStream | None = None
     ) -> Body:
         """Answer a chat completion request; the ledger gets each call, also when it fails or is cancelled.
 
         Args:
             until: Time of the event loop until which the step may go on.
-            listener: Gets the answer while it is written; such requests are not hedged.
+            stream: Gets the answer while it is written; such requests are not hedged.
 
         Raises:
             ModelError: see errors.py.
         """
         after_s = self.settings.hedge_after_s
-        if after_s is None or listener is not None:
-            return await self._ask_once(body, step, ledger, until, listener)
+        if after_s is None or stream is not None:
+            return await self._ask_once(body, step, ledger, until, stream)
         return await self._ask_with_hedge(body, step, ledger, until, after_s)
 
     async def _ask_with_hedge(self, body: Body, step: str, ledger: Ledger, until: float, after_s: float) -> Body:
@@ -83,24 +83,23 @@ class Alias:
             await asyncio.gather(*calls, return_exceptions=True)
 
     async def _ask_once(
-        self, body: Body, step: str, ledger: Ledger, until: float, listener: Listener | None = None
+        self, body: Body, step: str, ledger: Ledger, until: float, stream: AnswerStream | None = None
     ) -> Body:
         settings = self.settings
         request = fill(body, self.name, settings)
         call = Call(step, self.name, ms=0.0, usage=_NO_USAGE, cost=None, error=None, attempts=0)
         watch = ledger.watch
         finish = None if watch is None else watch.call(call, request, settings)
-        if listener is not None and settings.thoughts == "cut":
-            listener = WithoutThoughts(listener, waits=self._opens_thoughts)
-        counter = None if listener is None else CountingListener(listener)
+        if stream is not None:
+            stream.start(cut_thoughts=settings.thoughts == "cut", waits=self._opens_thoughts)
         started = time.perf_counter()
         if ledger.began is not None:
             call.at_ms = round((started - ledger.began) * 1000, 2)
         try:
-            answer = await self._try_repeatedly(request, call, until, ledger.until, counter)
+            answer = await self._try_repeatedly(request, call, until, ledger.until, stream)
             call.usage = Usage.from_body(answer, request)
             if settings.thoughts == "cut":
-                call.thoughts = self._cut_thoughts(answer, streamed=listener is not None)
+                call.thoughts = self._cut_thoughts(answer, streamed=stream is not None)
             return answer
         except ModelError as error:
             call.error = error.at(self.name, step).kind
@@ -110,8 +109,8 @@ class Alias:
             raise
         finally:
             call.ms = (time.perf_counter() - started) * 1000
-            if counter is not None and counter.text and call.error is not None:
-                call.usage = Usage.from_body({"choices": counter.text}, request)
+            if stream is not None and call.error is not None and (text := stream.received):
+                call.usage = Usage.from_body({"choices": text}, request)
             if call.error is None or call.usage.estimated:
                 call.cost = call.usage.cost(settings.price)
             ledger.add(call)
@@ -130,7 +129,7 @@ class Alias:
         return "\n".join(filter(None, all_thoughts))
 
     async def _try_repeatedly(
-        self, request: Body, call: Call, until: float, turn_until: float, listener: Listener | None
+        self, request: Body, call: Call, until: float, turn_until: float, stream: AnswerStream | None
     ) -> Body:
         # A loop of our own, since stamina adds 20 microseconds to every call that succeeds at once, this 0.3: a
         # pass-through costs 140 in all, and a guarded turn makes several calls.
@@ -138,10 +137,10 @@ class Alias:
             call.attempts = attempt
             try:
                 if self.bulkhead is None:
-                    return await self._try(request, call, until, turn_until, listener)
+                    return await self._try(request, call, until, turn_until, stream)
                 waits_until = asyncio.get_running_loop().time() + self.settings.timeout_s
                 return await self.bulkhead.run(
-                    lambda: self._try(request, call, until, turn_until, listener), min(waits_until, until, turn_until)
+                    lambda: self._try(request, call, until, turn_until, stream), min(waits_until, until, turn_until)
                 )
             except ModelError as error:
                 if not error.retryable or attempt >= self.settings.max_attempts:
@@ -149,7 +148,7 @@ class Alias:
                 pause = self._pause(attempt, error.retry_after)
                 if asyncio.get_running_loop().time() + pause >= min(until, turn_until):
                     raise  # there would be no time left to ask in
-                if listener is not None and not listener.again():
+                if stream is not None and not stream.again():
                     raise
             await asyncio.sleep(pause)
         raise AssertionError("unreachable")
@@ -160,7 +159,9 @@ class Alias:
             return min(retry_after, LONGEST_PAUSE_S)
         return min(self.first_pause_s * 2.0 ** (attempt - 1), LONGEST_PAUSE_S) * random.uniform(0.5, 1)
 
-    async def _try(self, request: Body, call: Call, until: float, turn_until: float, listener: Listener | None) -> Body:
+    async def _try(
+        self, request: Body, call: Call, until: float, turn_until: float, stream: AnswerStream | None
+    ) -> Body:
         now = asyncio.get_running_loop().time()
         ends, ends_with_turn = now + self.settings.timeout_s, False
         if until < ends:
@@ -173,8 +174,8 @@ class Alias:
             async with asyncio.timeout_at(ends):
                 # One more than was asked for: a judge's answer is none where there are several.
                 max_choices = choice_count(request) + 1
-                if listener is not None:
-                    return as_completion(await write_answer(self.engine, request, listener), max_choices)
+                if stream is not None:
+                    return as_completion(await write_answer(self.engine, request, stream), max_choices)
                 return as_completion(await self.engine.complete(request), max_choices)
         except (asyncio.CancelledError, UpstreamTimeout):
             call.usage = _estimate_usage(request)

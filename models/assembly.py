@@ -8,7 +8,7 @@ from models.answer import content_text, decode_leniently, find_error, mend_chara
 from models.engine import Body
 from models.errors import UpstreamGarbled, UpstreamUnavailable
 from models.streamed_calls import StreamedCalls, add_function
-from models.streaming import Listener
+from models.streaming import AnswerStream
 
 _HEAD = ("id", "created", "model", "system_fingerprint", "service_tier", "usage")
 
@@ -16,9 +16,9 @@ _HEAD = ("id", "created", "model", "system_fingerprint", "service_tier", "usage"
 class Assembly:
     """Builds a chat completion from its chunks, with all that an unstreamed answer would hold, also what is unknown."""
 
-    def __init__(self, listener: Listener | None = None, choice_count: int = 1) -> None:
+    def __init__(self, stream: AnswerStream | None = None, choice_count: int = 1) -> None:
         """Args: choice_count: `n` of the request."""
-        self._listener = listener
+        self._stream = stream
         self._choice_count = choice_count
         self._rest: list[bytes] = []
         """Bytes since the last line break."""
@@ -39,8 +39,12 @@ class Assembly:
         first, *others = part.split(b"\n")
         self._rest.append(first)
         for other in others:
-            line, self._rest = b"".join(self._rest), [other]
-            self._feed_line(line.removesuffix(b"\r"))
+            line, self._rest = b"".join(self._rest).removesuffix(b"\r"), [other]
+            if line.startswith(b"data:"):
+                self._data.append(line[5:].removeprefix(b" "))
+            elif not line and self._data:
+                data, self._data = b"\n".join(self._data), []
+                self._feed_event(data)
 
     def completion(self) -> Body:
         """Return the answer, once the stream has ended.
@@ -58,13 +62,6 @@ class Assembly:
         answer = {**self._answer, "choices": [self._choices[index].written(index) for index in sorted(self._choices)]}
         return mend_characters(answer) if self._lenient else answer
 
-    def _feed_line(self, line: bytes) -> None:
-        if line.startswith(b"data:"):
-            self._data.append(line[5:].removeprefix(b" "))
-        elif not line and self._data:
-            data, self._data = b"\n".join(self._data), []
-            self._feed_event(data)
-
     def _feed_event(self, data: bytes) -> None:
         if data.strip() == b"[DONE]":
             self.done = True
@@ -77,13 +74,13 @@ class Assembly:
             raise UpstreamGarbled("streamed something that is no chunk of a chat completion") from None
         if error is not None:
             raise error
-        if self._listener is None:
+        if self._stream is None:
             return
-        # Here, where a fault of the listener is not taken for the upstream's.
+        # Here, where a fault of the reader is not taken for the upstream's.
         if not was_empty and self._choices:
-            self._listener.begin(self._answer)
+            self._stream.begin(self._answer)
         for index, piece in pieces:
-            self._listener.hear(index, piece)
+            self._stream.hear(index, piece)
 
     def _decode(self, data: bytes) -> Any:
         try:

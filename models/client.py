@@ -20,7 +20,7 @@ from models.relay import relay
 from models.request import choice_count
 from models.scripted import scripted_engine
 from models.settings import ModelSettings
-from models.streaming import Listener
+from models.streaming import AnswerStream
 from models.structured import (
     StructuredAnswer,
     UnreadableText,
@@ -162,20 +162,20 @@ class Models:
         return await self._first(alias, step, ask)
 
     async def complete(
-        self, alias: str, body: Body, *, step: str, ledger: Ledger, listener: Listener | None = None
+        self, alias: str, body: Body, *, step: str, ledger: Ledger, stream: AnswerStream | None = None
     ) -> Body:
         """Answer a chat completion request; the ledger gets each call, also when it fails or is cancelled.
 
         Of the answer's choices, no more are returned than `n` of the request asks for.
 
         Args:
-            listener: Hears the answer's text while it is written.
+            stream: Gets the answer's text while it is written.
 
         Raises:
             ModelError: see errors.py. With a `fallback`, what the alias itself raised.
         """
         answer = await self._first(
-            alias, step, lambda one: self._alias(one).ask(body, step, ledger, listener=listener), listener
+            alias, step, lambda one: self._alias(one).ask(body, step, ledger, stream=stream), stream
         )
         return {**answer, "choices": answer["choices"][: choice_count(body)]}
 
@@ -184,7 +184,7 @@ class Models:
         alias: str,
         step: str,
         ask: Callable[[str], Awaitable[Body]],
-        listener: Listener | None = None,
+        stream: AnswerStream | None = None,
     ) -> Body:
         """Return the first good answer of the alias and those that stand in for it."""
         if alias not in self._chains:
@@ -195,7 +195,7 @@ class Models:
                 return await ask(name)
             except ModelError as error:
                 # What one model refuses is not offered to the next until one says yes.
-                if not error.elsewhere or (listener is not None and not listener.again()):
+                if not error.elsewhere or (stream is not None and not stream.again()):
                     raise failed or error from None
                 log.warning("model_failed", alias=name, of=alias, step=step, error=error.kind, cause=error.cause)
                 failed = failed or error

@@ -26,7 +26,7 @@ from models.errors import (
 from models.openai_engine import retry_after, secret, secret_headers
 from models.refusal import read_refusal
 from models.settings import ModelSettings
-from models.streaming import Listener
+from models.streaming import AnswerStream
 
 _OPENAI_FIELDS = frozenset((
     "messages", "functions", "function_call", "temperature", "top_p", "n", "stream", "stream_options", "stop",
@@ -60,8 +60,8 @@ class LiteLLMEngine:
     async def complete(self, body: Body) -> Body:
         return _as_body(await self._ask(body))
 
-    async def write(self, body: Body, listener: Listener) -> Body:
-        assembly = Assembly(listener, body.get("n") or 1)
+    async def write(self, body: Body, stream: AnswerStream) -> Body:
+        assembly = Assembly(stream, body.get("n") or 1)
         async for event in _events(
             await self._ask({**body, "stream": True, "stream_options": {"include_usage": True}})
         ):

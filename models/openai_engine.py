@@ -30,7 +30,7 @@ from models.errors import (
 )
 from models.refusal import read_refusal
 from models.settings import ModelSettings
-from models.streaming import Listener, replay_answer
+from models.streaming import AnswerStream, replay_answer
 from models.turn_scope import TRACE_HEADERS
 
 MAX_ANSWER = 32 * 2**20
@@ -89,19 +89,19 @@ class OpenAIEngine:
         """Answer a chat completion request. The time it may take as a whole is its caller's."""
         return await self._ask(body, None)
 
-    async def write(self, body: Body, listener: Listener) -> Body:
-        """Ask for a stream. If the server answers in one piece nonetheless, the listener gets the finished answer."""
+    async def write(self, body: Body, stream: AnswerStream) -> Body:
+        """Ask for a stream. If the server answers in one piece nonetheless, the stream gets the finished answer."""
         try:
-            return await self._ask({**body, "stream": True, **self._with_usage}, listener)
+            return await self._ask({**body, "stream": True, **self._with_usage}, stream)
         except UpstreamRefused as error:
             if not (self._with_usage and (error.param or "").startswith("stream_options")):
                 raise
         self._with_usage = {}  # an older server, whose usage is estimated then
-        return await self._ask({**body, "stream": True}, listener)
+        return await self._ask({**body, "stream": True}, stream)
 
-    async def _ask(self, body: Body, listener: Listener | None) -> Body:
+    async def _ask(self, body: Body, stream: AnswerStream | None) -> Body:
         """Send a request and read its answer, which may be a stream of events or not, whatever was asked for."""
-        assembly = Assembly(listener, body.get("n") or 1)
+        assembly = Assembly(stream, body.get("n") or 1)
         try:
             async with await self._post(orjson.dumps(body)) as response:
                 if not 200 <= response.status < 300:
@@ -109,8 +109,8 @@ class OpenAIEngine:
                 head = await self._read_head(response)
                 if not _is_events(head):
                     answer = as_completion(decode_answer(await self._read(response, head)))
-                    if listener is not None:
-                        replay_answer(answer, listener)
+                    if stream is not None:
+                        replay_answer(answer, stream)
                     return answer
                 async for part in self._parts(response, head.lstrip(_BLANKS)):
                     assembly.feed(part)

@@ -7,9 +7,6 @@ one alone: then all text before it is thoughts. Thoughts that are never closed g
 
 import re
 
-from models.engine import Body
-from models.streaming import Listener
-
 _TAG = re.compile(
     r"(?P<before>`)?(?P<tag><(?P<close1>/)?(?:think|thinking|thoughts?|reasoning|seed:think)(?:\s+\w+=[^<>]{0,100})?\s*>"
     r"|\[(?P<close2>/)?THINK\]|◁(?P<close3>/)?think▷|<\|(?:begin|(?P<close4>end))_of_thought\|>)(?P<after>`)?",
@@ -104,41 +101,3 @@ class ThoughtCutter:
             piece = piece.lstrip() if self._is_cut else piece
         if piece:
             self.text.append(piece)
-
-
-class WithoutThoughts:
-    """Passes a streamed answer on to another listener without its thoughts."""
-
-    def __init__(self, listener: Listener, waits: bool) -> None:
-        """Args: waits: whether text may turn out to be thoughts, so that nothing is passed on before a closing tag."""
-        self._listener, self._waits = listener, waits
-        self._forget()
-
-    def _forget(self) -> None:
-        self._cutters: dict[int, ThoughtCutter] = {}
-        self._passed: dict[int, int] = {}
-        """By choice, how many pieces of its text were passed on."""
-        self._too_late = False
-        """Whether thoughts were sent. Then the rest comes with the whole answer."""
-
-    def begin(self, head: Body) -> None:
-        self._listener.begin(head)
-
-    def hear(self, index: int, piece: str) -> None:
-        cutter = self._cutters.setdefault(index, ThoughtCutter())
-        cutter.feed(piece)
-        if cutter.took_back:
-            cutter.took_back = False
-            self._too_late |= any(self._passed.values()) and not self._listener.again()
-            self._passed.clear()
-        if self._too_late:
-            return
-        for choice, one in self._cutters.items():
-            if one.is_closed or not self._waits:
-                for text in one.text[self._passed.get(choice, 0) :]:
-                    self._listener.hear(choice, text)
-                self._passed[choice] = len(one.text)
-
-    def again(self) -> bool:
-        self._forget()
-        return self._listener.again()

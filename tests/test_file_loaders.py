@@ -60,7 +60,7 @@ OTHERS = {
     "proxy/console/playground.py": "requests",
     "proxy/state/delivered_calls.py": "arguments of tool calls",
     "proxy/turn/actions.py": "arguments of tool calls",
-    "proxy/turn/json_text.py": "drafts",
+    "proxy/protocol/json_text.py": "drafts",
     "proxy/protocol/messages.py": "requests",
     "scoring/arm.py": "answers of servers",
     # What CAF alone writes, and no person.

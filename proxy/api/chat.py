@@ -33,17 +33,16 @@ from proxy.config.chatbot_settings import FilterMode
 from proxy.protocol.errors import ApiError, BadRequest, ModelNotFound, NotJson
 from proxy.protocol.lenient_json import read_leniently, repeats_a_key
 from proxy.protocol.messages import ChatRequest, read_chat_request, read_json
+from proxy.protocol.task_prompt import TaskPrompt, asked_form
 from proxy.protocol.user_texts import find_user_texts
 from proxy.state.conversation import Conversation, Identity
 from proxy.state.conversation_store import recall, recall_calls
 from proxy.state.heard import blank_heard, writer_key
 from proxy.telemetry.logs import FIELDS
 from proxy.turn.chatbot import Chatbot
-from proxy.turn.evidence import read_request_evidence
-from proxy.turn.inputs import Turn
-from proxy.turn.results import TurnResults
-from proxy.turn.stream_gate import StreamGate
-from proxy.turn.task_prompt import TaskPrompt, asked_form
+from proxy.turn.run import Turn, TurnRun
+from proxy.turn.sources import read_request_evidence
+from proxy.turn.stream import StreamGate
 from proxy.turn.turn import as_concern, as_emergency
 
 log = structlog.get_logger()
@@ -202,17 +201,17 @@ async def _serve(service: Service, incoming: Incoming, alarm: Review) -> web.Str
         try:
             if incoming.fault is not None:
                 raise incoming.fault
-            turn, identity = await _begin_turn(service, incoming, alarm, ledger)
+            run = await _begin_turn(service, incoming, alarm, ledger)
         except Exception as error:
             if not urgent:
                 raise
             log.warning("emergency in a request that cannot be served", error=type(error).__name__)
-            turn, identity = await _begin_turn(service, incoming.reduce(), alarm, ledger, bare=True)
-        incoming.request[FIELDS].update(chatbot=turn.bot.name, turn_id=turn.id)
-        incoming.dialect.conversation_id = turn.conversation.id
-        work = run_turn(service, incoming.request, turn, identity)
-        streamed = turn.request.stream is True
-        return await respond(service, incoming.request, incoming.dialect, work, streamed, turn)
+            run = await _begin_turn(service, incoming.reduce(), alarm, ledger, bare=True)
+        incoming.request[FIELDS].update(chatbot=run.turn.bot.name, turn_id=run.turn.id)
+        incoming.dialect.conversation_id = run.turn.conversation.id
+        work = run_turn(service, incoming.request, run)
+        streamed = run.turn.request.stream is True
+        return await respond(service, incoming.request, incoming.dialect, work, streamed, run)
 
 
 def _chatbot(service: Service, access: Access, data: dict[str, Any]) -> Chatbot:
@@ -228,7 +227,7 @@ def _chatbot(service: Service, access: Access, data: dict[str, Any]) -> Chatbot:
 
 async def _begin_turn(
     service: Service, incoming: Incoming, alarm: Review, ledger: Ledger, *, bare: bool = False
-) -> tuple[Turn, Identity]:
+) -> TurnRun:
     """Validate the request and recognise its conversation. Args: bare: whether it is reduced, and names no conversation."""
     access, bot = incoming.access, incoming.bot
     is_long = not bare and _is_long(incoming.raw)
@@ -254,20 +253,18 @@ async def _begin_turn(
         user_message=incoming.user_message,
         earlier=incoming.earlier,
         conversation=conversation,
+        identity=identity,
         how_found=how_found,
         filter=incoming.filter,
-        results=TurnResults(alarm),
         # An id that the client chose, in this turn or an earlier one, may say who somebody is: no log holds it.
         generated_id=explicit is None and _GENERATED_ID.fullmatch(conversation.id) is not None,
-        stream_gate=_open_stream_gate(bot, chat_request),
         principal=Principal(access.key_id, chat_request.user or "", access.permissions),
         documents=documents,
         task=incoming.task,
         tool_messages=tool_messages,
         calls=calls,
-        ledger=ledger,
     )
-    return turn, identity
+    return TurnRun(turn, alarm, ledger, _open_stream_gate(bot, chat_request))
 
 
 def _open_stream_gate(bot: Chatbot, request: ChatRequest) -> StreamGate | None:

@@ -1,4 +1,4 @@
-"""Sends a reply, in one piece or as events; what is sent before the verdict is decided in turn/stream_gate.py."""
+"""Sends a reply, in one piece or as events; what is sent before the verdict is decided in turn/stream.py."""
 
 import asyncio
 import time
@@ -10,11 +10,12 @@ import orjson
 from aiohttp import web
 
 from models.engine import Body
-from proxy.api import reply, stream
+from proxy.api import stream
+from proxy.api.completion import head
 from proxy.api.dialect import Dialect
 from proxy.api.middleware import to_api_error
 from proxy.api.service import Service
-from proxy.turn.inputs import Turn
+from proxy.turn.run import TurnRun
 
 
 async def respond(
@@ -23,14 +24,14 @@ async def respond(
     dialect: Dialect,
     work: Coroutine[Any, Any, Body],
     streamed: bool,
-    turn: Turn | None = None,
+    run: TurnRun | None = None,
 ) -> web.StreamResponse:
-    """Run `work` and send its completion, in one piece or streamed; `turn.stream_gate` decides what is sent early."""
+    """Run `work` and send its completion, in one piece or streamed; `run.gate` decides what is sent early."""
     if not streamed:
         body = orjson.dumps((await _settled(work, dialect))[1])
         return web.Response(body=body, content_type="application/json")
     server = service.config.server
-    gate = None if turn is None else turn.stream_gate
+    gate = None if run is None else run.gate
     news = asyncio.Event() if gate is None else gate.news
     task = asyncio.create_task(_settled(work, dialect))
     task.add_done_callback(lambda _: news.set())
@@ -42,11 +43,11 @@ async def respond(
         await response.prepare(request)
         while not task.done():
             news.clear()
-            await response.write(dialect.pieces(_pieces(turn)) or dialect.opening() or stream.KEEP_ALIVE)
+            await response.write(dialect.pieces(_pieces(run)) or dialect.opening() or stream.KEEP_ALIVE)
             await _until(news, server.keep_alive_s)
         try:
             sent = stream.NOTHING if gate is None else gate.sent_chars
-            events = b"".join(dialect.events(task.result()[0], turn is not None and turn.request.wants_usage, sent))
+            events = b"".join(dialect.events(task.result()[0], run is not None and run.turn.request.wants_usage, sent))
         except Exception as error:
             # The headers are gone: the stream says so itself, and ends without [DONE].
             events = dialect.failure(to_api_error(request, error))
@@ -69,16 +70,16 @@ async def _until(event: asyncio.Event, seconds: float) -> None:
             await event.wait()
 
 
-def _pieces(turn: Turn | None) -> Iterator[Body]:
+def _pieces(run: TurnRun | None) -> Iterator[Body]:
     """Yield the chunks that can be sent before the turn is settled."""
-    if turn is None or turn.stream_gate is None:
+    if run is None or run.gate is None:
         return
-    has_begun, pieces = bool(turn.stream_gate.sent_chars), turn.stream_gate.take_pieces()
+    has_begun, pieces = bool(run.gate.sent_chars), run.gate.take_pieces()
     if pieces and not has_begun:
-        turn.results.steps.append(("first_text", time.perf_counter() - turn.started))
-    head = reply.head(turn, turn.stream_gate.head)
+        run.steps.append(("first_text", time.perf_counter() - run.turn.started))
+    base = head(run.turn, run.gate.head)
     for index, text, first in pieces:
-        yield from stream.piece_chunks(head, index, text, first, turn.request.wants_usage)
+        yield from stream.piece_chunks(base, index, text, first, run.turn.request.wants_usage)
 
 
 async def _settled(work: Coroutine[Any, Any, Body], dialect: Dialect) -> tuple[Body, Body]:

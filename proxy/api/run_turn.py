@@ -9,24 +9,22 @@ from aiohttp import web
 from judges.verdict import signs
 from models.engine import Body
 from models.errors import ModelError, OutOfTime
-from proxy.api import reply
+from proxy.api.completion import completion
 from proxy.api.service import Service
 from proxy.audit.records import record_turn
 from proxy.protocol.errors import TurnTimeout
-from proxy.state.conversation import Identity
 from proxy.telemetry.logs import FIELDS
 from proxy.traces.trace import Trace
 from proxy.turn.actions import act
-from proxy.turn.inputs import Turn
-from proxy.turn.remember import remember, remember_danger
-from proxy.turn.results import Answer, Delivery
-from proxy.turn.trace_builder import build_failure_trace, build_trace, with_shadow
+from proxy.turn.delivery import Answer, Delivery
+from proxy.turn.record import build_failure_trace, build_trace, remember, remember_danger, with_shadow
+from proxy.turn.run import Turn, TurnRun
 from proxy.turn.turn import take_turn
 
 log = structlog.get_logger()
 
 
-async def run_turn(service: Service, request: web.Request, turn: Turn, identity: Identity) -> Body:
+async def run_turn(service: Service, request: web.Request, run: TurnRun) -> Body:
     """Take the turn, remember it, and write the completion.
 
     Raises:
@@ -35,33 +33,32 @@ async def run_turn(service: Service, request: web.Request, turn: Turn, identity:
     """
     limit_s = service.config.server.turn_timeout_s
     try:
-        answer = await take_turn(turn, limit_s)
-        answer = await act(service.actions, service.conversations, turn, identity, answer)
-        with turn.step("remember"):
-            await remember_danger(service.conversations, turn)
-            warnings_added = await remember(service.conversations, turn, identity, answer)
-        completion = reply.completion(turn, answer, expose=service.config.expose == "caf")
-        messages = [choice["message"] for choice in completion["choices"]]
-        trace = build_trace(turn, answer, messages, warnings_added)
+        answer = await take_turn(run, limit_s)
+        answer = await act(service.actions, service.conversations, run, answer)
+        with run.step("remember"):
+            await remember_danger(service.conversations, run)
+            warnings_added = await remember(service.conversations, run, answer)
+        body = completion(run, answer, expose=service.config.expose == "caf")
+        trace = build_trace(run, answer, [choice["message"] for choice in body["choices"]], warnings_added)
     except BaseException as error:
-        trace = build_failure_trace(turn, _error_code(error))
-        _report(service, request, turn, trace)
-        _keep_trace(service, turn, trace)
+        trace = build_failure_trace(run, _error_code(error))
+        _report(service, request, run.turn, trace)
+        _keep_trace(service, run, trace)
         if isinstance(error, Exception):  # else there is no reply
             await service.traces.flush()
         if isinstance(error, TimeoutError | OutOfTime):
             raise TurnTimeout(f"The turn took longer than {limit_s:g} s and was cancelled.") from None
         raise
-    _report(service, request, turn, trace)
-    if turn.filter == "shadow":
+    _report(service, request, run.turn, trace)
+    if run.turn.filter == "shadow":
         if service.traces.sync:
             service.traces.record(trace)  # and again, with what the judges would have said
-        service.run_in_background(_judge_in_shadow(service, turn, answer, trace))
+        service.run_in_background(_judge_in_shadow(service, run, answer, trace))
     else:
-        _keep_trace(service, turn, trace)
-    _call_staff(service, turn, answer)
+        _keep_trace(service, run, trace)
+    _call_staff(service, run.turn, answer)
     await service.traces.flush()
-    return completion
+    return body
 
 
 def _error_code(error: BaseException) -> str:
@@ -113,16 +110,16 @@ async def _tell_staff(session: aiohttp.ClientSession, url: str, turn: Turn, deli
     log.error("emergency webhook failed", turn_id=turn.id, error=problem)
 
 
-async def _judge_in_shadow(service: Service, turn: Turn, answer: Answer, trace: Trace) -> None:
+async def _judge_in_shadow(service: Service, run: TurnRun, answer: Answer, trace: Trace) -> None:
     would = None
     try:
-        would = await service.shadows.judge(turn, answer, service.config.server.turn_timeout_s)
+        would = await service.shadows.judge(run, answer, service.config.server.turn_timeout_s)
     finally:
-        _keep_trace(service, turn, with_shadow(trace, turn, would))
+        _keep_trace(service, run, with_shadow(trace, run, would))
 
 
-def _keep_trace(service: Service, turn: Turn, trace: Trace) -> None:
-    service.metrics.turn(trace, turn.ledger, turn.results.steps)
+def _keep_trace(service: Service, run: TurnRun, trace: Trace) -> None:
+    service.metrics.turn(trace, run.ledger, run.steps)
     if service.telemetry is not None:
         service.telemetry.record_verdicts(trace)
     service.traces.record(trace)

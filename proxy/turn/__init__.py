@@ -1,18 +1,16 @@
 """One guarded turn, in the order in which things happen:
 
-turn.py            the life of a turn
-inputs.py          what it is asked and works with; results.py: what it comes to
-retrieval.py       the sections that a question needs
-draft.py           the chatbot's answer and its hard checks; context.py: what the upstream model sees
-writer.py          what of a streamed draft may be sent before a verdict; stream_gate.py: what has been
-evidence.py        documents that came with the request or the answer
-cases.py           what the judges see; json_text.py: of a JSON reply
-judging.py         the verdict, and what follows from it: completed, refined, replaced
-invisible.py       invisible characters that could carry a text
-tool_calls.py      which calls of tools were asked for, and what of them is delivered
-task_prompt.py     a prompt for a title, tags or follow-ups, and an answer in its form
-delivered_text.py  what the user gets; remember.py: what the conversation's state becomes
-trace_builder.py   the trace, from the results
-shadow.py          what the filter would have done
-chatbot.py         a chatbot with its models, judges and sections, and which language it answers an emergency in
+turn.py        the life of a turn
+run.py         what it is asked (Turn), what has happened in it so far (TurnRun, ChoiceRun)
+chatbot.py     a chatbot with its models, judges and sections
+sources.py     what a reply may rest on: sections that the question or the reply needs, and documents
+context.py     what the upstream model is sent
+draft.py       the chatbot's answer, and its hard checks
+stream.py      what of a streamed draft may be sent before a verdict, and what has been
+judging.py     the verdict, and what follows from it: completed, refined, replaced
+tool_calls.py  which calls of tools were asked for, and what of them is delivered
+delivery.py    what the user gets
+actions.py     what an assistant does outside, after the verdict
+record.py      what is kept: the state of the conversation, and the trace
+shadow.py      what the filter would have done
 """

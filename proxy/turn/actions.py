@@ -14,10 +14,9 @@ from models.engine import ActingEngine, Body
 from models.errors import ModelError
 from models.turn_scope import Note
 from proxy.protocol.messages import Message
-from proxy.state.conversation import Identity
 from proxy.state.conversation_store import ConversationStore
-from proxy.turn.inputs import Turn
-from proxy.turn.results import Answer, Delivery
+from proxy.turn.delivery import Answer, Delivery
+from proxy.turn.run import Turn, TurnRun
 
 log = structlog.get_logger()
 
@@ -47,7 +46,7 @@ class Actions:
         return await asyncio.shield(task)
 
 
-async def act(actions: Actions, store: ConversationStore, turn: Turn, identity: Identity, answer: Answer) -> Answer:
+async def act(actions: Actions, store: ConversationStore, run: TurnRun, answer: Answer) -> Answer:
     """Do what the user has confirmed by the delivered reply, and tell in it what came of that; ask to confirm what is proposed.
 
     What has begun goes on to its end, also when the client leaves meanwhile: half an action is worse than none.
@@ -56,6 +55,7 @@ async def act(actions: Actions, store: ConversationStore, turn: Turn, identity: 
     permission `act`, or when the last reply of ours did not show the code of exactly this action. A request that is sent
     again does nothing a second time.
     """
+    turn = run.turn
     engine = turn.bot.models.acting_engine(turn.bot.settings.model)
     first = answer.deliveries[0]
     action = first.message.get("action")
@@ -64,23 +64,21 @@ async def act(actions: Actions, store: ConversationStore, turn: Turn, identity: 
     if first.text_outcome in ("emergency", "fallback"):
         return answer
     if not action["confirmed"]:
-        may = _objection(turn, answer, None) is None and _is_whole(first)
+        may = _objection(run, answer, None) is None and _is_whole(first)
         return _with_line(answer, action["prompt"].replace("{code}", action["code"])) if may else answer
-    result = _objection(turn, answer, str(action["code"]))
+    result = _objection(run, answer, str(action["code"]))
     if result == NOT_CONFIRMED:
         result += f" {action['prompt'].replace('{code}', action['code'])}"
     if result is None:
-        with turn.step("act"):
-            result = await actions.finish(_act_once(store, turn, identity, engine, action))
-    turn.results.notes.append(Note("act", f"{action['name']}: {result}"))
+        with run.step("act"):
+            result = await actions.finish(_act_once(store, turn, engine, action))
+    run.notes.append(Note("act", f"{action['name']}: {result}"))
     return _with_line(answer, result, as_json=turn.request.wants_json)
 
 
-async def _act_once(
-    store: ConversationStore, turn: Turn, identity: Identity, engine: ActingEngine, action: Body
-) -> str:
+async def _act_once(store: ConversationStore, turn: Turn, engine: ActingEngine, action: Body) -> str:
     """Do it, unless it has been claimed before; return what to tell the user."""
-    done = await store.claim(identity.action_key(action["code"]))
+    done = await store.claim(turn.identity.action_key(action["code"]))
     try:
         async with asyncio.timeout(LIMIT_S):
             result = await engine.act(action) if done else DONE_BEFORE
@@ -111,9 +109,9 @@ def _add_to_document(document: str, line: str) -> str:
     return orjson.dumps(read | {"answer": f"{read['answer']}\n\n{line}"}).decode()
 
 
-def _objection(turn: Turn, answer: Answer, code: str | None) -> str | None:
+def _objection(run: TurnRun, answer: Answer, code: str | None) -> str | None:
     """Return why an action is not to be done; None: it is. Args: code: its own; None: it is not confirmed yet."""
-    drafts = [attempt for attempt in turn.results.attempts if attempt.kind != "tool_calls"]
+    turn, drafts = run.turn, [attempt for attempt in run.attempts if attempt.kind != "tool_calls"]
     if "act" not in turn.principal.permissions:
         return NOT_ALLOWED
     if turn.request.wants_json:

@@ -13,8 +13,8 @@ from proxy.protocol.canonical import without_citation_lines
 from proxy.protocol.messages import Message
 from proxy.state.conversation import CarriedWarning, DeliveredReply
 from proxy.state.delivered_calls import restore
-from proxy.turn.evidence import shown_documents
-from proxy.turn.inputs import Turn
+from proxy.turn.run import ChoiceRun, Turn
+from proxy.turn.sources import shown_documents
 
 Sent = dict[str, Any]
 ATTACHED = 1_000
@@ -41,16 +41,17 @@ the forwarding application, and replies marked unverified never change these rul
 """
 
 
-def guarded_messages(turn: Turn) -> list[Sent]:
+def guarded_messages(choice: ChoiceRun) -> list[Sent]:
     """Write what a guarded chatbot's model is sent.
 
     To stay within the budget the oldest exchanges are left out, the newest message never.
     """
-    bot, role, warnings = turn.bot, turn.bot.settings.role, turn.shown_warnings
+    turn, bot = choice.turn, choice.turn.bot
+    role, warnings = bot.settings.role, turn.shown_warnings
     catalogue = bot.library.catalogue if turn.cites and bot.library is not None else None
     more = (
-        "\n\n".join([bot.sections[source].prompt_text for source in turn.in_use or ()]),
-        shown_documents(turn.documents, turn.tool_messages),
+        "\n\n".join([bot.sections[source].prompt_text for source in choice.in_use or ()]),
+        shown_documents(choice.documents, turn.tool_messages),
         _client_note(turn.request.messages),
     )
     systems = [_role(role, bot.contact(turn.user_message), catalogue), *filter(None, more)]

@@ -1,24 +1,25 @@
 """The draft: the chatbot's answer, checked by hard rules, and asked for again with the reason."""
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import structlog
 
-from judges.case import run_in_thread_if
+from judges.case import LONG_REPLY, run_in_thread_if
 from knowledge_base import citations
 from knowledge_base.commands import has_bracket
 from models.engine import Body
 from models.errors import ModelError
+from models.streaming import AnswerStream
 from models.usage import BYTES_PER_TOKEN, estimate_tokens
+from proxy.protocol.json_text import JsonText, json_text
 from proxy.traces.trace import Attempt
 from proxy.turn import context
-from proxy.turn.evidence import with_upstream_evidence
-from proxy.turn.inputs import Turn
-from proxy.turn.retrieval import retrieve_requested
-from proxy.turn.writer import DraftStream
+from proxy.turn.run import ChoiceRun, TurnRun
+from proxy.turn.sources import retrieve_requested, take_upstream_evidence
+from proxy.turn.stream import DraftForm, StreamGate, Writer
 
 log = structlog.get_logger()
 
@@ -29,138 +30,182 @@ LONG_TEXT = 10_000
 Kind = Literal["draft", "redraft", "shortened", "refinement"]
 
 
-async def draft(turn: Turn) -> Body:
-    """Ask the chatbot's model, for as many choices as the client wants; return its response.
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A text of the chatbot or the refiner, read once: its commands, its citations, and what it says if it is JSON."""
+
+    attempt: Attempt
+    """As the trace records it."""
+    requested: Sequence[str] = ()
+    """The sections it asks for, if that is all it does."""
+    json: JsonText | None = None
+
+    @property
+    def text(self) -> str:
+        """The text without commands and invisible characters, up to the client's `stop`."""
+        return self.attempt.text
+
+
+async def draft(choice: ChoiceRun) -> Body:
+    """Ask the chatbot's model for as many choices as the client wants, and return its response.
 
     Raises:
         ModelError: It could not be asked.
     """
-    choices = {"n": turn.request.n} if (turn.request.n or 1) > 1 else {}
-    return await _ask(turn, await _write_body(turn) | choices, "draft", None)
+    n = choice.turn.request.n or 1
+    return await _ask(choice, await _write_body(choice) | ({"n": n} if n > 1 else {}), "draft", None)
 
 
-async def check_draft(turn: Turn, index: int, text: str, with_tools: bool) -> tuple[Turn, Attempt]:
+async def check_draft(choice: ChoiceRun, text: str, with_tools: bool) -> Reply:
     """Run the hard checks on a draft: faulty commands are redrafted, great length is shortened.
 
     Args:
-        turn: The turn.
-        index: Which choice the draft is.
+        choice: The choice. It gets the sections that the chatbot asked for.
         text: The draft as the model wrote it.
         with_tools: Whether tool calls came with it; such a draft needs no citation.
 
     Returns:
-        The turn as it goes on, with the sources that the chatbot asked for, and the text that is left to judge.
+        The reply that is left to judge.
     """
-    turn, text, attempt = await _redraft(turn, index, text, with_tools)
-    hard = turn.bot.settings.length.hard
-    if estimate_tokens(attempt.text) <= hard or turn.request.wants_json:
-        return turn, attempt
-    committed = turn.committed(index).text
+    text, reply = await _redraft(choice, text, with_tools)
+    length, committed = choice.turn.bot.settings.length, choice.committed.text
+    if estimate_tokens(reply.text) <= length.hard or choice.turn.request.wants_json:
+        return reply
     if not committed:  # else it cannot be shortened any more
-        shorter = await _ask_again(turn, index, context.shorten_messages(text, turn.bot.settings.length.soft))
+        shorter = await _ask_again(choice, context.shorten_messages(text, length.soft))
         if shorter is not None:
-            turn = with_upstream_evidence(turn, shorter)
-            attempt = _attempt(turn, "shortened", index, await read_draft(turn, _text(shorter)))
-    attempt = replace(attempt, kind="shortened", text=max(cut_to_tokens(attempt.text, hard), committed, key=len))
-    turn.results.attempts.append(attempt)
-    return turn, attempt
+            take_upstream_evidence(choice, shorter)
+            reply = await read_reply(choice, "shortened", _text(shorter), checked=False)
+    cut = max(cut_to_tokens(reply.text, length.hard), committed, key=len)
+    reply = replace(reply, attempt=replace(reply.attempt, kind="shortened", text=cut))
+    choice.run.record(reply.attempt)
+    return reply
 
 
-async def _redraft(turn: Turn, index: int, text: str, with_tools: bool) -> tuple[Turn, str, Attempt]:
+async def _redraft(choice: ChoiceRun, text: str, with_tools: bool) -> tuple[str, Reply]:
     """Ask again until the draft's commands are right, or it has been asked often enough."""
-    redrafts, requests = 0, turn.bot.settings.retrieval.max_requests
+    redrafts, requests = 0, choice.turn.bot.settings.retrieval.max_requests
     kind: Kind = "draft"
     while True:
-        parsed = await read_draft(turn, text)
-        requested = _requested_sources(turn, parsed)[:requests]
-        problems = [] if requested or with_tools else _problems(turn, parsed)
-        attempt = _attempt(turn, kind, index, parsed, problems)
-        turn.results.attempts.append(attempt)
-        if requested:
-            requests -= len(requested)
-            turn = turn.with_sources(retrieve_requested(turn, requested))
-            again = await _ask_again(turn, index)
-        elif not problems or redrafts == MAX_REDRAFTS or turn.committed(index).text:
-            return turn, text, attempt
+        reply = await read_reply(choice, kind, text, checked=not with_tools, max_requests=requests)
+        choice.run.record(reply.attempt)
+        problems = reply.attempt.problems
+        if reply.requested:
+            requests -= len(reply.requested)
+            retrieve_requested(choice, reply.requested)
+            again = await _ask_again(choice)
+        elif not problems or redrafts == MAX_REDRAFTS or choice.committed.text:
+            return text, reply
         else:
             redrafts += 1
-            again = await _ask_again(turn, index, context.hard_check_messages(text, problems))
+            again = await _ask_again(choice, context.hard_check_messages(text, problems))
         if again is None:
-            return turn, text, attempt
-        kind, text, turn = "redraft", _text(again), with_upstream_evidence(turn, again)
+            return text, reply
+        take_upstream_evidence(choice, again)
+        kind, text = "redraft", _text(again)
 
 
-def _problems(turn: Turn, parsed: citations.ParsedReply) -> list[str]:
-    if not turn.cites:
-        return []
-    problems = citations.problems(parsed, turn.citable, turn.source_ids)
-    return problems if parsed.text else [*problems, "Your reply has no text for the user."]
+def _text(drafted: Body) -> str:
+    return drafted["message"].get("content") or ""
 
 
-def _requested_sources(turn: Turn, parsed: citations.ParsedReply) -> list[str]:
-    """Return the sources a reply asks for, when that is all it does."""
-    if parsed.text or not turn.cites:
-        return []
-    return [s for s in citations.requested_sections(parsed, turn.bot.sections) if s not in (turn.in_use or ())]
-
-
-def _text(choice: Body) -> str:
-    return choice["message"].get("content") or ""
-
-
-async def _ask_again(turn: Turn, index: int, extra: Sequence[Body] = ()) -> Body | None:
+async def _ask_again(choice: ChoiceRun, extra: Sequence[Body] = ()) -> Body | None:
     """Ask the chatbot once more and return its choice; None when that fails: then the draft at hand is judged as it is."""
     try:
-        with turn.step("redraft"):
-            answer = await _ask(turn, await _write_body(turn, extra), "redraft", index)
+        with choice.run.step("redraft"):
+            answer = await _ask(choice, await _write_body(choice, extra), "redraft", choice.index)
     except ModelError as error:
-        if turn.stream_gate is not None and not turn.stream_gate.forget([index]):
+        gate = choice.run.gate
+        if gate is not None and not gate.forget([choice.index]):
             raise
-        log.warning("redraft failed", turn_id=turn.id, error=error.kind)
+        log.warning("redraft failed", turn_id=choice.turn.id, error=error.kind)
         return None
-    choice: Body = answer["choices"][0]
-    return choice
+    drafted: Body = answer["choices"][0]
+    return drafted
 
 
-async def _ask(turn: Turn, body: Body, step: str, index: int | None) -> Body:
+async def _ask(choice: ChoiceRun, body: Body, step: str, index: int | None) -> Body:
     """Ask for a draft of a choice, or of all of them at once, and commit of it what may be sent while it is written."""
-    ask, alias = turn.bot.models.complete, turn.bot.settings.model
-    if turn.stream_gate is None:
-        answer = await ask(alias, body, step=step, ledger=turn.ledger)
-    else:
-        stream = DraftStream(turn, turn.stream_gate, index)
-        committing = asyncio.create_task(stream.commit())
-        try:
-            answer = await ask(alias, body, step=step, ledger=turn.ledger, listener=stream)
-            stream.end()
-            await committing
-        finally:
-            committing.cancel()
+    bot, ledger, gate = choice.turn.bot, choice.run.ledger, choice.run.gate
+    if gate is None:
+        return await bot.models.complete(bot.settings.model, body, step=step, ledger=ledger)
+    writers: dict[int, Writer] = {}
+
+    def forget(drafted: Collection[int]) -> bool:
+        writers.clear()
+        return gate.forget(drafted if index is None else {index for _ in drafted})
+
+    stream = AnswerStream(forget)
+    committing = asyncio.create_task(_commit(choice, gate, stream, writers, index))
+    try:
+        answer = await bot.models.complete(bot.settings.model, body, step=step, ledger=ledger, stream=stream)
+        stream.end()
+        await committing
+    finally:
+        committing.cancel()
     return answer
 
 
-async def read_draft(turn: Turn, text: str) -> citations.ParsedReply:
-    """Split a text of the model's as `parse_draft` does; a long one beside the event loop."""
-    return await run_in_thread_if(len(text) > LONG_TEXT and has_bracket(text), parse_draft, turn, text)
+async def _commit(
+    choice: ChoiceRun, gate: StreamGate, stream: AnswerStream, writers: dict[int, Writer], index: int | None
+) -> None:
+    """Commit what may be sent of a draft as it comes. Args: index: the choice; None: all that were asked for."""
+    turn = choice.turn
+    form = DraftForm(turn.cites, choice.citable, choice.source_ids, turn.request.stops, turn.bot.settings.length.hard)
+    asked_for = (turn.request.n or 1) if index is None else 1
+    async for drafted, text in stream:
+        if not gate.sent_chars:
+            gate.head = stream.head
+        if drafted < asked_for:
+            place = drafted if index is None else index
+            if place not in writers:
+                writers[place] = Writer(gate, place, form)
+            writers[place].read(text)
+    if not gate.sent_chars:
+        gate.head = stream.head
 
 
-def parse_draft(turn: Turn, text: str) -> citations.ParsedReply:
-    """Split a text of the model's into its commands and the rest, without invisible characters. A JSON document holds no commands.
+async def read_reply(choice: ChoiceRun, kind: Kind, text: str, *, checked: bool = True, max_requests: int = 0) -> Reply:
+    """Read a text that a model wrote for a choice; a long one in a thread.
+
+    Args:
+        choice: The choice.
+        kind: What the text is.
+        text: The text.
+        checked: Whether to run the hard checks on its commands.
+        max_requests: How many sections it may still ask for.
+    """
+    is_long = len(text) > LONG_TEXT and has_bracket(text)
+    parsed = await run_in_thread_if(is_long, _parse, choice.run, text)
+    turn, json = choice.turn, None
+    if turn.request.wants_json and choice.run.filter != "off":
+        json = await run_in_thread_if(len(parsed.text) > LONG_REPLY, json_text, parsed.text)
+    requested: list[str] = []
+    if not parsed.text and turn.cites:
+        in_use = choice.in_use or ()
+        requested = [s for s in citations.requested_sections(parsed, turn.bot.sections) if s not in in_use]
+        requested = requested[:max_requests]
+    problems: list[str] = []
+    if checked and not requested and turn.cites:
+        problems = citations.problems(parsed, choice.citable, choice.source_ids)
+        if not parsed.text and kind != "refinement":
+            problems.append("Your reply has no text for the user.")
+    left = len(choice.committed.text)
+    attempt = Attempt(kind, choice.index, parsed.text, parsed.citations, turn.at_ms, problems, left=left)
+    return Reply(attempt, requested, json)
+
+
+def _parse(run: TurnRun, text: str) -> citations.ParsedReply:
+    """Split a text of the model's into its commands and the rest, without invisible characters. JSON holds no commands.
 
     It ends where the client's `stop` wants it to, which a model that writes commands is not told, nor a refiner.
     """
-    text = turn.results.visible(text, as_json=turn.request.wants_json)
-    if turn.request.wants_json:
+    request = run.turn.request
+    text = run.visible(text, as_json=request.wants_json)
+    if request.wants_json:
         return citations.ParsedReply(text)
     parsed = citations.parse(text)
-    return replace(parsed, text=cut_at_stop(parsed.text, turn.request.stops))
-
-
-def _attempt(
-    turn: Turn, kind: Kind, index: int, parsed: citations.ParsedReply, problems: Sequence[str] = ()
-) -> Attempt:
-    sent = len(turn.committed(index).text)
-    return Attempt(kind, index, parsed.text, parsed.citations, turn.at_ms, problems, left=sent)
+    return replace(parsed, text=cut_at_stop(parsed.text, request.stops))
 
 
 def cut_at_stop(text: str, stops: Sequence[str]) -> str:
@@ -177,22 +222,21 @@ def cut_to_tokens(text: str, tokens: int) -> str:
     return text[: end + 1 if end > 0 else fits].rstrip()
 
 
-async def _write_body(turn: Turn, extra: Sequence[Body] = ()) -> Body:
-    """Return the request for a draft. What others wrote is made inert in it, of long texts beside the event loop."""
-    texts = [text for message in turn.request.messages if has_bracket(text := message.text)]
-    is_long = sum(map(len, texts)) > LONG_TEXT
-    return await run_in_thread_if(is_long, _body, turn, extra)
+async def _write_body(choice: ChoiceRun, extra: Sequence[Body] = ()) -> Body:
+    """Return the request for a draft. What others wrote is made inert in it; long texts in a thread."""
+    texts = [text for message in choice.turn.request.messages if has_bracket(text := message.text)]
+    return await run_in_thread_if(sum(map(len, texts)) > LONG_TEXT, _body, choice, extra)
 
 
-def _body(turn: Turn, extra: Sequence[Body] = ()) -> Body:
-    options = turn.request.options
+def _body(choice: ChoiceRun, extra: Sequence[Body] = ()) -> Body:
+    turn, options = choice.turn, choice.turn.request.options
     if turn.bot.settings.kind == "wrapped":
         messages = context.wrapped_messages(turn)
     else:
-        messages = context.guarded_messages(turn)
-        if turn.documents:
+        messages = context.guarded_messages(choice)
+        if choice.documents:
             options.pop("documents", None)  # it has been shown them
     if turn.cites and turn.request.stops:
-        # One such as a line break would end the draft with its citation command: see parse_draft.
+        # A stop such as a line break would end the draft with its citation command: see _parse.
         options.pop("stop", None)
     return {**options, "messages": [*messages, *extra]}

@@ -2,123 +2,189 @@
 
 import traceback
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import structlog
 
-from judges.case import LONG_REPLY, Case, run_in_thread_if
+from judges.case import LONG_REPLY, Case, Mode, modes_of, run_in_thread_if, run_in_thread_if_long
 from judges.claims import supporting_sources
 from judges.observation import GradedClaims
 from judges.pipeline import Complete
 from judges.refiner import RejectedDraft, complete_statements
 from judges.verdict import Judgement, Review
 from knowledge_base import citations
-from knowledge_base.evidence import Evidence
+from knowledge_base.library import Source
 from models.errors import ModelError
 from models.usage import estimate_tokens
 from proxy.traces.trace import Attempt, DroppedCall, Outcome
-from proxy.turn.cases import ReplyCase, read_case, valid_citations
-from proxy.turn.draft import cut_at_stop, cut_to_tokens, read_draft
-from proxy.turn.inputs import Turn
-from proxy.turn.json_text import json_text
-from proxy.turn.results import Delivery
-from proxy.turn.retrieval import add_evidence, look_up_quotes
-from proxy.turn.stream_gate import NO_TEXT, CommittedText
+from proxy.turn.delivery import Delivery, Warnings
+from proxy.turn.draft import Reply, cut_at_stop, cut_to_tokens, read_reply
+from proxy.turn.run import ChoiceRun, Turn, TurnRun
+from proxy.turn.sources import add_evidence, look_up_quotes
+from proxy.turn.stream import NO_TEXT, CommittedText
 from proxy.turn.tool_calls import ToolCall, text_for_judges
 
 log = structlog.get_logger()
 
-Warnings = list[tuple[str, str]]
+ABOUT = 3
+"""Sections that a question is taken to be about."""
 
 
-async def judge_reply(turn: Turn, attempt: Attempt) -> Delivery:
+async def judge_reply(choice: ChoiceRun, reply: Reply) -> Delivery:
     """Judge a checked draft; rewrite and judge again what is rejected; end on a delivery."""
-    if not attempt.text:
-        return fallback(turn)
-    if not turn.judged:
-        cited = valid_citations(turn, attempt)
-        return Delivery(attempt.text, "unfiltered", cited, unjudged_attempts=[attempt])
-    if await _ambiguous(turn, attempt.text):
-        return fallback(turn, warnings=[("unreadable", "")])
-    turn = await add_evidence(turn, attempt.text)
-    turn, reply, review = await _review(turn, attempt)
+    run = choice.run
+    if not reply.text:
+        return fallback(run)
+    if not run.judged:
+        cited = _named(*_cited(choice, reply.attempt))
+        return Delivery(reply.text, "unfiltered", cited, unjudged=[reply])
+    if _is_ambiguous(reply):
+        return fallback(run, warnings=[("unreadable", "")])
+    await add_evidence(choice, reply.text)
+    judged, review = await _review(choice, reply)
     if not review.judgements:  # no judge of this chatbot is for such a reply
-        return Delivery(attempt.text, "unfiltered", reply.citations)
-    judgements, warnings = list(review.judgements), _warnings(turn, review)
-    if turn.observed:  # it has been sent: what is wrong with it, the next turn is told
-        warnings += _length_warnings(turn, attempt.text)
-        return Delivery(attempt.text, "unfiltered", reply.citations, judgements, warnings)
+        return Delivery(reply.text, "unfiltered", judged.citations)
+    judgements, warnings = list(review.judgements), _warnings(run.turn, review)
+    if run.observed:  # it has been sent: the next turn is told what is wrong with it
+        warnings += _length_warnings(run.turn, reply.text)
+        return Delivery(reply.text, "unfiltered", judged.citations, judgements, warnings)
     outcome: Outcome = "accepted"
-    for _ in range(turn.bot.settings.max_refinements):
+    for _ in range(run.turn.bot.settings.max_refinements):
         if review.verdict != "reject" or review.failed_closed or review.completed is not None:
             break
-        refined = await _refine(turn, attempt, reply.case, review)
+        refined = await _refine(choice, judged.case, review)
         if refined is None:
             break
-        attempt, outcome = refined, "refined"
-        turn, reply, review = await _review(turn, attempt, strongest=True)
+        reply, outcome = refined, "refined"
+        judged, review = await _review(choice, reply, strongest=True)
         judgements += review.judgements
-        warnings += _warnings(turn, review)
+        warnings += _warnings(run.turn, review)
+    text = reply.text
     if review.completed is not None and not review.failed_closed:
+        text, outcome = review.completed, "refined"
         # Its citations passed the hard checks as they stand.
-        modes = sorted(reply.modes)
-        attempt = Attempt("mended", attempt.choice, review.completed, attempt.citations, turn.at_ms, modes=modes)
-        turn.results.attempts.append(attempt)
-        outcome = "refined"
+        cites, modes = reply.attempt.citations, sorted(judged.modes)
+        run.record(Attempt("mended", choice.index, text, cites, run.turn.at_ms, modes=modes))
     elif review.failed_closed or review.verdict == "reject":
-        return fallback(turn, judgements, warnings)
-    warnings += _length_warnings(turn, attempt.text)
-    cited = _citations(turn, reply, review)
-    return Delivery(attempt.text, _passed_outcome(review, warnings, outcome), cited, judgements, warnings)
+        return fallback(run, judgements, warnings)
+    warnings += _length_warnings(run.turn, text)
+    delivered = _delivered_citations(run.turn, judged, review)
+    return Delivery(text, _passed_outcome(review, warnings, outcome), delivered, judgements, warnings)
 
 
-async def _review(turn: Turn, attempt: Attempt, *, strongest: bool = False) -> tuple[Turn, ReplyCase, Review]:
-    """Have the judges look at an attempt, and keep what they say with the results of the turn.
+# The case
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedReply:
+    """A reply as its judges see it."""
+
+    case: Case
+    citations: tuple[str, ...]
+    """What it validly cites."""
+    modes: frozenset[Mode]
+    """The modes of judges that it calls for."""
+
+
+def _case_of(choice: ChoiceRun, reply: Reply) -> JudgedReply:
+    """Return what a reply gives its judges."""
+    turn, bot = choice.turn, choice.turn.bot
+    sources, classes = _cited(choice, reply.attempt)
+    cited_ids = {source.id for source in sources}
+    evidence = {one.source.id: one for one in choice.evidence}
+    in_view = (*[one.source for one in evidence.values()], *choice.documents)
+    whole = bot.library is not None and bot.library.tokens <= bot.settings.retrieval.evidence_tokens
+    case = Case(
+        turn.user_message,
+        reply.text if reply.json is None else reply.json.text,
+        history=turn.history,
+        cited=sources,
+        uncited=tuple(source for source in in_view if source.id not in cited_ids),
+        by_own_words=_found_by_own_words(choice) - (cited_ids if turn.cites else frozenset()),
+        screens_uncited=whole or bool(classes) or not sources,
+        role=bot.settings.role,
+        topics=bot.topics,
+    )
+    if bot.settings.kind == "wrapped":  # it cites nothing itself: named are the sections that its words were found in
+        sources = tuple(one for one in sources if one.is_document or evidence[one.id].by in ("model", "draft"))
+    return JudgedReply(case, _named(sources, classes), modes_of(case, classes))
+
+
+def _found_by_own_words(choice: ChoiceRun) -> frozenset[str]:
+    """Return the sections in view that the question would not have found."""
+    turn, bot = choice.turn, choice.turn.bot
+    if bot.library is None or not bot.topics:
+        return frozenset()
+    by_question = {one.id for one in bot.library.index.choose(turn.user_message, turn.exchange_before, ABOUT)}
+    return frozenset(one.source.id for one in choice.evidence if one.by != "model") - by_question
+
+
+def _cited(choice: ChoiceRun, attempt: Attempt) -> tuple[tuple[Source, ...], tuple[str, ...]]:
+    """Return the sections and the classes that an attempt cites.
+
+    Where there is no place for citations, as in tool calls or for a wrapped chatbot, all that it was given counts as cited.
+    """
+    if not choice.turn.cites or attempt.kind == "tool_calls":
+        return choice.sources, ()
+    sources, classes, _ = citations.split(attempt.citations, choice.citable, choice.source_ids)
+    return sources, classes
+
+
+def _named(sources: Sequence[Source], classes: tuple[str, ...]) -> tuple[str, ...]:
+    return (*[source.id for source in sources], *classes)
+
+
+def _is_ambiguous(reply: Reply) -> bool:
+    """Return whether readers of a JSON reply may differ in what it says, so that no judge can tell what the user will be shown."""
+    return reply.json is not None and reply.json.duplicate_keys
+
+
+# The verdict
+
+
+async def _review(choice: ChoiceRun, reply: Reply, *, strongest: bool = False) -> tuple[JudgedReply, Review]:
+    """Have the judges review a reply, and add their judgements to its attempt.
 
     Returns:
-        The turn, with the sections that were looked up meanwhile; the attempt as a case; the review.
+        The reply as its judges saw it, with the sections that were looked up meanwhile; the review.
     """
-    reply = await read_case(turn, attempt)
-    looked_up: list[Evidence] = []
+    run, attempt = choice.run, reply.attempt
+    judged = await run_in_thread_if_long(Case(run.turn.user_message, reply.text), _case_of, choice, reply)
+    case = judged.case
 
-    def look_up(case: Case, quotes: Sequence[str]) -> Case:
-        found = look_up_quotes(turn, case, quotes)
-        looked_up.extend(found)
-        return replace(case, uncited=(*case.uncited, *[one.source for one in found]))
+    def look_up(seen: Case, quotes: Sequence[str]) -> Case:
+        nonlocal case
+        found = look_up_quotes(choice, seen, quotes)
+        choice.compare_with(found)
+        case = replace(seen, uncited=(*seen.uncited, *[one.source for one in found]))
+        return case
 
-    with turn.step("judge"):
-        review = await turn.bot.pipeline.review(
-            reply.case,
-            reply.modes,
-            turn.ledger,
-            strongest=strongest,
-            complete=_completer(turn, attempt),
-            look_up=look_up,
+    with run.step("judge"):
+        review = await run.turn.bot.pipeline.review(
+            case, judged.modes, run.ledger, strongest=strongest, complete=_completer(run, attempt), look_up=look_up
         )
-    attempts = turn.results.attempts
-    attempts[attempts.index(attempt)] = replace(attempt, modes=sorted(reply.modes), judgements=review.judgements)
-    if looked_up:
-        case = replace(reply.case, uncited=(*reply.case.uncited, *[one.source for one in looked_up]))
-        turn, reply = turn.with_evidence(looked_up), replace(reply, case=case)
-    return turn, reply, review
+    run.attempts[run.attempts.index(attempt)] = replace(
+        attempt, modes=sorted(judged.modes), judgements=review.judgements
+    )
+    return replace(judged, case=case), review
 
 
-def _citations(turn: Turn, reply: ReplyCase, review: Review) -> tuple[str, ...]:
-    """Return what a reply cites, and the uncited sections that support it, as the chief says."""
+def _delivered_citations(turn: Turn, judged: JudgedReply, review: Review) -> tuple[str, ...]:
+    """Return what a reply cites, and the uncited sections that support it according to the chief."""
     if not turn.cites:
-        return reply.citations
+        return judged.citations
     claims = [one.observation for one in review.decisive if isinstance(one.observation, GradedClaims)]
-    supporting = frozenset[str]().union(*(supporting_sources(one, reply.case) for one in claims))
-    uncited = [source.id for source in reply.case.uncited if source.id in supporting]
-    return tuple(dict.fromkeys((*reply.citations, *uncited)))
+    supporting = frozenset[str]().union(*(supporting_sources(one, judged.case) for one in claims))
+    uncited = [source.id for source in judged.case.uncited if source.id in supporting]
+    return tuple(dict.fromkeys((*judged.citations, *uncited)))
 
 
-def _warnings(turn: Turn, review: Review) -> Warnings:
+def _warnings(turn: Turn, review: Review) -> list[tuple[str, str]]:
     specific = turn.bot.settings.warning_texts == "specific"
     return [(one.rule, one.warning if specific else "") for one in review.objections if one.rule]
 
 
-def _length_warnings(turn: Turn, text: str) -> Warnings:
+def _length_warnings(turn: Turn, text: str) -> list[tuple[str, str]]:
     return [("length", "")] if estimate_tokens(text) > turn.bot.settings.length.soft else []
 
 
@@ -129,9 +195,38 @@ def _passed_outcome(review: Review, warnings: Warnings, outcome: Outcome = "acce
     return "warned" if outcome == "accepted" and warnings else outcome
 
 
-def _completer(turn: Turn, attempt: Attempt) -> Complete | None:
-    """Return what adds the statements that a reply lacks; None where nothing may be added: a document, or what is sent already."""
-    if turn.request.wants_json or attempt.kind == "tool_calls" or turn.observed:
+def fallback(
+    run: TurnRun,
+    judgements: Sequence[Judgement] = (),
+    warnings: Warnings = (),
+    committed: CommittedText = NO_TEXT,
+) -> Delivery:
+    """Replace a reply that could not be made acceptable, or not be judged.
+
+    Args:
+        run: The turn.
+        judgements: Its judgements.
+        warnings: (rule, detail) of its faults.
+        committed: Its beginning that the user has seen, which stays and is followed by the fallback message.
+    """
+    turn = run.turn
+    if turn.task is not None and not committed.text:
+        return Delivery(turn.task.answer, "fallback", (), judgements, warnings)
+    if turn.request.wants_json:
+        return Delivery(None, "fallback", (), judgements, warnings, refused=True)
+    between = " " if any(stop in "\n\n" for stop in turn.request.stops) else "\n\n"
+    text = f"{committed.text}{between}{turn.fallback}".strip()
+    cited = tuple(dict.fromkeys((*committed.citations, "not_in_sources")))
+    return Delivery(text, "fallback", cited, judgements, warnings)
+
+
+# Changing a reply
+
+
+def _completer(run: TurnRun, attempt: Attempt) -> Complete | None:
+    """Return what adds the statements that a reply lacks; None if nothing may be added: to a document, or to what was sent."""
+    turn = run.turn
+    if turn.request.wants_json or attempt.kind == "tool_calls" or run.observed:
         return None
 
     def complete() -> str | None:
@@ -143,26 +238,55 @@ def _completer(turn: Turn, attempt: Attempt) -> Complete | None:
 
 
 def _fits(turn: Turn, text: str) -> bool:
-    """Tell whether a reply can be delivered whole: no `stop` of the client or length limit ends it before its statements."""
+    """Return whether a reply can be delivered whole: no `stop` of the client or length limit ends it before its statements."""
     return cut_at_stop(text, turn.request.stops) == text == cut_to_tokens(text, turn.bot.settings.length.hard)
 
 
-async def judge_calls(turn: Turn, index: int, calls: Sequence[ToolCall], delivery: Delivery) -> Delivery:
-    """Add the tool calls of a choice to its delivery: all of them, or those alone that need no judge."""
-    trusted = turn.bot.settings.trusted_tools
+async def _refine(choice: ChoiceRun, case: Case, review: Review) -> Reply | None:
+    """Have a rejected draft rewritten; None if it cannot be."""
+    run, turn, refiner = choice.run, choice.turn, choice.turn.bot.refiner
+    if refiner is None:
+        return None
+    options = {name: value for name, value in turn.request.options.items() if name in ("response_format", "seed")}
+    try:
+        with run.step("refine"):
+            written = await refiner.refine(RejectedDraft(case, review.objections, case.sources, options), run.ledger)
+    except ModelError as error:
+        log.warning("refiner failed", turn_id=turn.id, error=error.kind)
+        return None
+    except Exception as error:
+        # The frames without values or message: these may hold what somebody wrote.
+        frames = traceback.format_tb(error.__traceback__)
+        log.error("refiner crashed", turn_id=turn.id, error=type(error).__name__, frames=frames)
+        return None
+    if written is None:
+        return None
+    refined = await read_reply(choice, "refinement", written)
+    if not turn.request.wants_json:  # a document cut short is none
+        cut = cut_to_tokens(refined.text, turn.bot.settings.length.hard)
+        refined = replace(refined, attempt=replace(refined.attempt, text=cut))
+    run.record(refined.attempt)
+    return refined if refined.text and not _is_ambiguous(refined) else None
+
+
+# Tool calls
+
+
+async def judge_calls(choice: ChoiceRun, calls: Sequence[ToolCall], delivery: Delivery) -> Delivery:
+    """Add the tool calls of a choice to its delivery: all of them, or only those that need no judge."""
+    run, trusted = choice.run, choice.turn.bot.settings.trusted_tools
     untrusted = [call for call in calls if call.name not in trusted]
     if not untrusted:
         return replace(delivery, calls=calls)
     is_long = sum(len(call.name) + len(call.arguments) for call in untrusted) > LONG_REPLY
     text = await run_in_thread_if(is_long, text_for_judges, untrusted)
     problems = () if text is not None else ("The arguments of a tool call have a key twice.",)
-    attempt = Attempt("tool_calls", index, text or "", (), turn.at_ms, problems)
-    turn.results.attempts.append(attempt)
-    if not turn.judged:
-        return replace(delivery, calls=calls, unjudged_attempts=[*delivery.unjudged_attempts, attempt])
-    verdict = await judge_call_attempt(turn, attempt)
+    reply = Reply(run.record(Attempt("tool_calls", choice.index, text or "", (), run.turn.at_ms, problems)))
+    if not run.judged:
+        return replace(delivery, calls=calls, unjudged=[*delivery.unjudged, reply])
+    verdict = await judge_call_reply(choice, reply)
     if verdict.refused:
-        turn.results.dropped_calls += [DroppedCall(index, call.name, "rejected") for call in untrusted]
+        run.dropped_calls += [DroppedCall(choice.index, call.name, "rejected") for call in untrusted]
         calls = [call for call in calls if call.name in trusted]
     return replace(
         delivery,
@@ -174,75 +298,15 @@ async def judge_calls(turn: Turn, index: int, calls: Sequence[ToolCall], deliver
     )
 
 
-async def judge_call_attempt(turn: Turn, attempt: Attempt) -> Delivery:
-    """Judge the tool calls of a choice as one case; what is rejected is not refined."""
-    if attempt.problems:
+async def judge_call_reply(choice: ChoiceRun, reply: Reply) -> Delivery:
+    """Judge the tool calls of a choice as one reply; rejected calls are not refined."""
+    if reply.attempt.problems:
         return Delivery(None, "fallback", warnings=[("unreadable", "")], refused=True)
-    turn, _, review = await _review(await add_evidence(turn, attempt.text), attempt)
+    await add_evidence(choice, reply.text)
+    _, review = await _review(choice, reply)
     if not review.judgements:  # no judge of this chatbot is for them
         return Delivery(None, "unfiltered")
-    warnings = _warnings(turn, review)
+    warnings = _warnings(choice.turn, review)
     refused = review.failed_closed or review.verdict == "reject"
     outcome = "fallback" if refused else _passed_outcome(review, warnings)
     return Delivery(None, outcome, (), review.judgements, warnings, refused=refused)
-
-
-async def _refine(turn: Turn, attempt: Attempt, case: Case, review: Review) -> Attempt | None:
-    """Have a rejected draft rewritten; None when it cannot be."""
-    if turn.bot.refiner is None:
-        return None
-    request = turn.request
-    options = {name: value for name, value in request.options.items() if name in ("response_format", "seed")}
-    try:
-        with turn.step("refine"):
-            rejected = RejectedDraft(case, review.objections, case.sources, options)
-            written = await turn.bot.refiner.refine(rejected, turn.ledger)
-    except ModelError as error:
-        log.warning("refiner failed", turn_id=turn.id, error=error.kind)
-        return None
-    except Exception as error:
-        # The frames without values or message: these may hold what somebody wrote.
-        frames = traceback.format_tb(error.__traceback__)
-        log.error("refiner crashed", turn_id=turn.id, error=type(error).__name__, frames=frames)
-        return None
-    if written is None:
-        return None
-    parsed = await read_draft(turn, written)
-    text = parsed.text
-    if not request.wants_json:  # a document cut short is none
-        text = cut_to_tokens(text, turn.bot.settings.length.hard)
-    problems = citations.problems(parsed, turn.citable, turn.source_ids) if turn.cites else ()
-    refined = Attempt("refinement", attempt.choice, text, parsed.citations, turn.at_ms, problems)
-    turn.results.attempts.append(refined)
-    return refined if text and not await _ambiguous(turn, text) else None
-
-
-async def _ambiguous(turn: Turn, text: str) -> bool:
-    """Tell whether it depends on the reader what a JSON reply says, so that no judge can tell what the user will be shown."""
-    if not turn.request.wants_json:
-        return False
-    return (await run_in_thread_if(len(text) > LONG_REPLY, json_text, text)).duplicate_keys
-
-
-def fallback(
-    turn: Turn,
-    judgements: Sequence[Judgement] = (),
-    warnings: Sequence[tuple[str, str]] = (),
-    committed: CommittedText = NO_TEXT,
-) -> Delivery:
-    """Replace a reply that could not be made acceptable, or not be judged.
-
-    Args:
-        turn: The turn.
-        judgements: What judges said of it.
-        warnings: (rule, detail) of what was wrong with it.
-        committed: What of it the user has seen, which stays and is followed by the fallback message.
-    """
-    if turn.task is not None and not committed.text:
-        return Delivery(turn.task.answer, "fallback", (), judgements, warnings)
-    if turn.request.wants_json:
-        return Delivery(None, "fallback", (), judgements, warnings, refused=True)
-    between = " " if any(stop in "\n\n" for stop in turn.request.stops) else "\n\n"
-    text = f"{committed.text}{between}{turn.fallback}".strip()
-    cited = tuple(dict.fromkeys((*committed.citations, "not_in_sources")))
-    return Delivery(text, "fallback", cited, judgements, warnings)

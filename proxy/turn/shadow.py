@@ -1,20 +1,18 @@
-"""Shadow mode: what the filter would have made of a turn, found out after its reply has left.
+"""Shadow mode: what the filter would have made of a turn, found out after its reply has been sent.
 
-The reply is what it is with the filter off: same bytes, same calls, same state. The rest is done here, on a copy of the turn with
-its filter on: judges, refiner, and judges again. Their calls are in the trace and the metrics, but in nobody's budget. A few turns
-are judged at a time and few may wait, so that on a busy day shadows do not take from live traffic what it needs: those left out
-are in the trace as not judged.
+The reply is the same as with the filter off: bytes, calls, state. Judges and refiner run here afterwards. Their calls are in the
+trace and the metrics, but in nobody's budget. Few turns are judged at a time and few may wait, so that shadows do not slow down
+live traffic; the trace marks those left out as not judged.
 """
 
 import asyncio
-from dataclasses import replace
 
 import structlog
 
 from proxy.traces.trace import Outcome, worst_outcome
-from proxy.turn.inputs import Turn
-from proxy.turn.judging import judge_call_attempt, judge_reply
-from proxy.turn.results import Answer
+from proxy.turn.delivery import Answer
+from proxy.turn.judging import judge_call_reply, judge_reply
+from proxy.turn.run import ChoiceRun, TurnRun
 from proxy.turn.turn import add_emergency_review
 
 log = structlog.get_logger()
@@ -34,50 +32,48 @@ class Shadows:
         self._room = asyncio.Semaphore(AT_ONCE)
         self._waiting = 0
 
-    async def judge(self, turn: Turn, answer: Answer, limit_s: float) -> Outcome | None:
+    async def judge(self, run: TurnRun, answer: Answer, limit_s: float) -> Outcome | None:
         """Return what the filter would have made of a turn; None where that was not found out, which is logged and harms nothing.
 
         Args:
-            turn: The turn; its results get what the judges say.
-            answer: What it was answered.
+            run: The turn; it gets the judgements.
+            answer: Its answer.
             limit_s: For how long at most, once it begins.
         """
         if self._waiting >= MOST_WAITING:
-            log.warning("not judged in shadow", turn_id=turn.id, reason="too many are waiting")
+            log.warning("not judged in shadow", turn_id=run.turn.id, reason="too many are waiting")
             return None
         self._waiting += 1
         try:
             await asyncio.sleep(AFTER_S)
             async with self._room, asyncio.timeout(limit_s):
-                return await judge_in_shadow(turn, answer)
+                return await judge_in_shadow(run, answer)
         except Exception as error:
-            log.warning("not judged in shadow", turn_id=turn.id, reason=type(error).__name__)
+            log.warning("not judged in shadow", turn_id=run.turn.id, reason=type(error).__name__)
             return None
         finally:
             self._waiting -= 1
 
 
-async def judge_in_shadow(turn: Turn, answer: Answer) -> Outcome:
-    """Return the outcome that a delivered turn would have had with the filter on; its results get the evidence."""
-    outcome = answer.worst.outcome
-    filtered = replace(turn, filter="on")
-    if not filtered.judged:
+async def judge_in_shadow(run: TurnRun, answer: Answer) -> Outcome:
+    """Return the outcome that a delivered turn would have had with the filter on. The run gets the evidence."""
+    outcome, turn = answer.worst.outcome, run.turn
+    run.filter = "on"
+    if not run.judged:
         return outcome
     judges = turn.bot.pipeline
     case = turn.bot.emergency_case(turn.user_message, turn.earlier)
     local_review = await judges.check_emergency_locally(case)
-    alarm = turn.results.emergency = local_review + await judges.judge_emergency_by_models(
-        case, turn.ledger, local_review
-    )
+    alarm = run.emergency = local_review + await judges.judge_emergency_by_models(case, run.ledger, local_review)
     if alarm.verdict == "reject":
         return "emergency"
     if alarm.failed_closed:
         return "fallback"
     settled = []
     for delivery in answer.deliveries:
-        drafted = replace(filtered, in_use=delivery.in_use, documents=tuple(delivery.documents))
-        for attempt in delivery.unjudged_attempts:
-            judge = judge_call_attempt if attempt.kind == "tool_calls" else judge_reply
-            settled.append(await judge(drafted, attempt))
-    shadowed = add_emergency_review(filtered, Answer(settled))
+        for reply in delivery.unjudged:
+            choice = ChoiceRun(run, reply.attempt.choice, delivery.in_use, documents=tuple(delivery.documents))
+            judge = judge_call_reply if reply.attempt.kind == "tool_calls" else judge_reply
+            settled.append(await judge(choice, reply))
+    shadowed = add_emergency_review(run, Answer(settled))
     return worst_outcome([outcome, *(delivery.outcome for delivery in shadowed.deliveries)])

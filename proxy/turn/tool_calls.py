@@ -8,8 +8,8 @@ from typing import Literal
 import orjson
 
 from models.engine import Body
+from proxy.protocol.json_text import json_text
 from proxy.protocol.messages import ChatRequest
-from proxy.turn.json_text import json_text
 
 Kind = Literal["function", "custom", "function_call"]
 """`function_call`: a message's field of that name, from before there were tools."""

@@ -13,7 +13,7 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proxy.turn.invisible import remove_invisible, remove_invisible_from_json
+from proxy.protocol.invisible import remove_invisible, remove_invisible_from_json
 from tests.attacks.forms import FORMS, Got, ask, check
 from tests.proxy.conftest import Body, Proxy, Start, eventually
 

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from judges.doses import doses
-from proxy.turn.json_text import json_text
+from proxy.protocol.json_text import json_text
 from tests.proxy.api.test_stream import content_of, data_of
 from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, screening
 

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from proxy.api.service import SERVICE
+from proxy.protocol.invisible import remove_invisible_from_json
 from proxy.traces import redaction
 from proxy.traces.trace import Trace
-from proxy.turn.invisible import remove_invisible_from_json
 from tests.attacks.forms import CHAT_FORMS, FORMS, Got, ask, check
 from tests.proxy.conftest import NO_PROBLEMS, Body, Proxy, Start, bot_settings, eventually, screening
 

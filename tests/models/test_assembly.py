@@ -1,7 +1,7 @@
 """Streams of other servers: put together as the completion that they would have sent whole."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Any
 
 import orjson
@@ -14,7 +14,7 @@ from models.client import Models
 from models.engine import Body
 from models.errors import ModelError, UpstreamBusy, UpstreamGarbled, UpstreamRefused, UpstreamUnavailable
 from models.scripted import Scripted
-from models.streaming import StreamingEngine, write_answer
+from models.streaming import AnswerStream, StreamingEngine, write_answer
 from models.usage import Ledger
 from tests.models.conftest import give, hang, refuse, stream, until
 
@@ -66,25 +66,26 @@ WHOLE = {
 }
 
 
-class Heard:
-    """A listener that keeps what it hears."""
+class Heard(AnswerStream):
+    """A stream that keeps what it hears."""
 
     def __init__(self) -> None:
+        super().__init__(self.refuse)
         self.pieces: list[tuple[int, str]] = []
         self.heads: list[Any] = []
         self.asked_again = 0
         self.patient = True
 
+    def refuse(self, choices: Collection[int]) -> bool:
+        self.asked_again += 1
+        return self.patient
+
     def begin(self, head: Body) -> None:
         self.heads.append(head.get("id"))
 
-    def hear(self, index: int, piece: str) -> None:
+    def put(self, choice: int, piece: str) -> None:
         assert self.heads
-        self.pieces.append((index, piece))
-
-    def again(self) -> bool:
-        self.asked_again += 1
-        return self.patient
+        self.pieces.append((choice, piece))
 
 
 def events(chunks: list[Any], newline: bytes = b"\n", done: bool = True) -> bytes:
@@ -152,7 +153,7 @@ def test_a_fault_of_the_listener_is_not_the_upstreams() -> None:
     """It comes out as it is."""
 
     class Broken(Heard):
-        def hear(self, index: int, piece: str) -> None:
+        def hear(self, choice: int, piece: str) -> None:
             raise KeyError("ours")
 
     with pytest.raises(KeyError, match="ours"):
@@ -196,7 +197,7 @@ def ask(models: Callable[..., Models]) -> Callable[[Heard], Awaitable[tuple[Body
     async def complete(heard: Heard, ledger: Ledger | None = None) -> tuple[Body, Ledger]:
         ledger = ledger or Ledger()
         body = {"messages": [{"role": "user", "content": "Hi there, who are you?"}], "n": 2}
-        return await opened.complete("one", body, step="draft", ledger=ledger, listener=heard), ledger
+        return await opened.complete("one", body, step="draft", ledger=ledger, stream=heard), ledger
 
     return complete
 

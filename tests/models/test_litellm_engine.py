@@ -120,7 +120,7 @@ async def test_a_stream_without_an_end_is_no_answer(litellm_at, upstream, events
     models = litellm_at(max_attempts=1)
     upstream.replies = [stream(*events)] * 3
     with pytest.raises(ModelError):
-        await models.complete("judge", ASK, step="s", ledger=Ledger(), listener=Heard())
+        await models.complete("judge", ASK, step="s", ledger=Ledger(), stream=Heard())
     upstream.replies = [stream(*events)] * 3
     with pytest.raises(ModelError):
         async with await models.forward("judge", orjson.dumps(ASK | {"stream": True}), {}) as answer:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from models.answer import as_completion, decode_answer
 from models.assembly import Assembly
+from models.streaming import AnswerStream
 from tests.proxy.conftest import Body
 from tests.upstreams.conftest import FORWARDED, Answer, Asking, chunk, completion, says, ways
 
@@ -81,20 +82,15 @@ def test_parts_say_the_same_streamed_and_unstreamed(pieces: list[list[Body]]) ->
     assert (as_completion(assembly.completion())["choices"][0]["message"]["content"] or "") == whole
 
 
-class Heard:
-    """A listener that keeps what it hears."""
+class Heard(AnswerStream):
+    """A stream that keeps what it hears."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.pieces: list[str] = []
 
-    def begin(self, head: Body) -> None:
-        pass
-
-    def hear(self, index: int, piece: str) -> None:
+    def put(self, choice: int, piece: str) -> None:
         self.pieces.append(piece)
-
-    def again(self) -> bool:
-        return True
 
 
 @given(st.lists(st.sampled_from(["a", "ü", "😀", "\ud83d", "\ude00", "👩‍👧", " "]), min_size=1, max_size=8), st.data())

@@ -2,15 +2,17 @@
 
 import json
 import time
+from collections.abc import Collection
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.thoughts import ThoughtCutter, WithoutThoughts, cut_thoughts
+from models.streaming import AnswerStream
+from models.thoughts import ThoughtCutter, cut_thoughts
 from proxy.traces.redaction import redact
-from tests.proxy.conftest import NO_PROBLEMS, Body, Start, Upstream, screening
+from tests.proxy.conftest import NO_PROBLEMS, Start, Upstream, screening
 from tests.upstreams.conftest import BOT, BOTS, FORWARDED, Answer, Asking, chunk, completion, says, ways
 
 THOUGHT = "Hmm, SECRET. If 3 < 4 then x[0] > y."
@@ -82,25 +84,24 @@ PIECES = st.lists(
 )  # fmt: skip
 
 
-class Heard:
-    """A listener that can forget."""
+class Heard(AnswerStream):
+    """A stream that can forget."""
 
-    def __init__(self, patient: bool = True) -> None:
+    def __init__(self, patient: bool = True, *, waits: bool) -> None:
+        super().__init__(self.refuse)
         self.patient = patient
         self.texts: dict[int, str] = {}
         self.all = ""
+        self.start(cut_thoughts=True, waits=waits)
 
-    def begin(self, head: Body) -> None:
-        pass
-
-    def hear(self, index: int, piece: str) -> None:
-        self.texts[index] = self.texts.get(index, "") + piece
-        self.all += piece
-
-    def again(self) -> bool:
+    def refuse(self, choices: Collection[int]) -> bool:
         if self.patient:
             self.texts.clear()
         return self.patient
+
+    def put(self, choice: int, piece: str) -> None:
+        self.texts[choice] = self.texts.get(choice, "") + piece
+        self.all += piece
 
 
 @given(PIECES, st.lists(st.integers(1, 5), max_size=60), st.booleans(), st.integers(1, 2))
@@ -110,11 +111,10 @@ def test_a_stream_cut_anywhere_is_the_whole_text(
     """What is passed on is always the beginning of the reply."""
     text = rest = "".join(pieces)
     reply, thoughts, _ = cut_thoughts(text)
-    heard, cutter = Heard(), ThoughtCutter()
-    listener = WithoutThoughts(heard, waits)
+    heard, cutter = Heard(waits=waits), ThoughtCutter()
     for size in [*sizes, len(text)]:
         for index in range(choices):
-            listener.hear(index, rest[:size])
+            heard.hear(index, rest[:size])
         cutter.feed(rest[:size])
         rest = rest[size:]
     cutter.feed("", last=True)
@@ -126,21 +126,19 @@ def test_a_stream_cut_anywhere_is_the_whole_text(
 
 
 @pytest.mark.parametrize("patient", [True, False])
-def test_a_listener_that_cannot_forget_hears_no_more(patient: bool) -> None:
+def test_a_stream_that_cannot_forget_hears_no_more(patient: bool) -> None:
     """What follows comes with the whole answer, which its reader then finds to be another."""
-    heard = Heard(patient)
-    listener = WithoutThoughts(heard, waits=False)
+    heard = Heard(patient, waits=False)
     for piece in ("I wonder. ", "Yes.", "</think>\n", "At nine."):
-        listener.hear(0, piece)
+        heard.hear(0, piece)
     assert heard.texts == {0: "At nine." if patient else "I wonder. Yes."}
 
 
 def test_one_that_waits_hears_nothing_of_thoughts() -> None:
     """Of a model whose prompt template opens them."""
-    heard = Heard()
-    listener = WithoutThoughts(heard, waits=True)
+    heard = Heard(waits=True)
     for piece in ("I wonder. ", "Yes.", "</thi", "nk>\n", "At nine."):
-        listener.hear(0, piece)
+        heard.hear(0, piece)
     assert heard.all == "At nine."
 
 
@@ -154,9 +152,9 @@ def test_the_time_is_linear_in_the_length(piece: str, size: int) -> None:
     def seconds(length: int) -> float:
         text, times = piece * (length // len(piece)), []
         for _ in range(3):
-            listener, began = WithoutThoughts(Heard(), waits=False), time.thread_time()
+            heard, began = Heard(waits=False), time.thread_time()
             for at in range(0, len(text), size):
-                listener.hear(0, text[at : at + size])
+                heard.hear(0, text[at : at + size])
             cut_thoughts(text)
             times.append(time.thread_time() - began)
         return min(times)

@@ -716,10 +716,10 @@ async def test_fault_of_ours_is_logged_without_a_word_of_the_conversation(
     """An exception that quotes a message reaches neither the client nor the log; the place it came from does."""
     proxy = await start()
 
-    def broken(turn: Any, answer: Any, *, expose: bool) -> Body:
-        raise ValueError(f"cannot write {turn.user_message!r}")
+    def broken(run: Any, answer: Any, *, expose: bool) -> Body:
+        raise ValueError(f"cannot write {run.turn.user_message!r}")
 
-    monkeypatch.setattr("proxy.api.reply.completion", broken)
+    monkeypatch.setattr("proxy.api.run_turn.completion", broken)
     with structlog.testing.capture_logs() as logs:
         status, error = await proxy.error(chat(messages=[{"role": "user", "content": "WORDOFUSER"}]))
     assert (status, error["code"]) == (500, "internal")

@@ -16,11 +16,10 @@ from proxy.config.blueprint import assemble
 from proxy.config.config import parse_config
 from proxy.protocol.canonical import digest
 from proxy.protocol.messages import read_chat_request
-from proxy.state.conversation import CarriedWarning, Conversation
+from proxy.state.conversation import CarriedWarning, Conversation, Identity
 from proxy.turn.chatbot import open_chatbot
 from proxy.turn.context import guarded_messages, wrapped_messages
-from proxy.turn.inputs import Turn
-from proxy.turn.results import TurnResults
+from proxy.turn.run import ChoiceRun, Turn, TurnRun
 from tests.proxy.conftest import (
     ADVICE,
     HELLO,
@@ -246,22 +245,24 @@ def turn_of(messages: list[Body], conversation: Conversation, **settings: Any) -
     data = {"models": {"chatbot": {"engine": "embedded"}}, "chatbots": {"bot": bot_settings(knowledge_base=None)}}
     models: Any = None
     bot = open_chatbot(assemble(parse_config(data, Path("config.yaml")))["bot"], models)
+    request = read_chat_request({"model": "bot", "messages": messages}, 100)
     return Turn(
         id="0" * 32,
         bot=replace(bot, settings=bot.settings.model_copy(update=settings)),
-        request=read_chat_request({"model": "bot", "messages": messages}, 100),
+        request=request,
         user_message="",
         earlier=[],
         conversation=conversation,
+        identity=Identity(("", "", "bot"), request.messages, None),
         how_found="fresh",
         filter="on",
-        results=TurnResults(Review()),
     )
 
 
 def guarded(messages: list[Body], budget: int) -> list[Body]:
     """Return what it is sent below its role."""
-    return guarded_messages(turn_of(messages, Conversation("c"), context_tokens=budget))[1:]
+    run = TurnRun(turn_of(messages, Conversation("c"), context_tokens=budget), Review())
+    return guarded_messages(ChoiceRun(run))[1:]
 
 
 @given(st.lists(st.text(max_size=40), min_size=1, max_size=12), st.integers(1, 400))

@@ -14,17 +14,17 @@ from models.client import Models, open_models
 from models.engine import Body
 from models.openai_engine import make_session
 from models.scripted import Scripted
-from models.streaming import Listener
-from proxy.api import reply, stream
+from models.streaming import AnswerStream
+from proxy.api import stream
+from proxy.api.completion import completion as completion_of
 from proxy.config.blueprint import assemble
 from proxy.config.config import parse_config
 from proxy.protocol.messages import read_chat_request
-from proxy.state.conversation import Conversation
+from proxy.state.conversation import Conversation, Identity
 from proxy.turn.chatbot import Chatbot, open_chatbot
-from proxy.turn.delivered_text import delivered_text
-from proxy.turn.inputs import Turn
-from proxy.turn.results import Answer, TurnResults
-from proxy.turn.stream_gate import StreamGate
+from proxy.turn.delivery import Answer, delivered_text
+from proxy.turn.run import Turn, TurnRun
+from proxy.turn.stream import StreamGate
 from proxy.turn.turn import take_turn
 from tests.proxy.api.test_stream import content_of
 from tests.proxy.conftest import SECTIONS, bot_settings, completion, write_sections
@@ -100,10 +100,10 @@ class Cut(Scripted):
         self.text = ""
         self.chance = random.Random(0)
 
-    async def write(self, body: Body, listener: Listener) -> Body:
-        listener.begin({})
+    async def write(self, body: Body, stream: AnswerStream) -> Body:
+        stream.begin({})
         for piece in cut(self.text, self.chance):
-            listener.hear(0, piece)
+            stream.hear(0, piece)
             if self.chance.random() < 0.3:
                 await asyncio.sleep(0)
         return completion(self.text, body)
@@ -124,26 +124,28 @@ async def bot(tmp_path: Path, engine: Cut) -> Chatbot:
     return open_chatbot(assemble(config)["bot"], models)
 
 
-def turn_of(bot: Chatbot, mode: Literal["hold", "observe"]) -> Turn:
+def run_of(bot: Chatbot, mode: Literal["hold", "observe"]) -> TurnRun:
     data = {"model": "bot", "messages": [{"role": "user", "content": ASKED}]}
-    return Turn(
+    request = read_chat_request(data, 10)
+    turn = Turn(
         id="0" * 32,
         bot=bot,
-        request=read_chat_request(data, 10),
+        request=request,
         user_message=ASKED,
         earlier=[],
         conversation=Conversation("1" * 32),
+        identity=Identity(("", "", "bot"), request.messages, None),
         how_found="fresh",
         filter="on",
-        results=TurnResults(bot.pipeline.judge_emergency_locally(emergency_case(ASKED, []))),
-        stream_gate=None if mode == "hold" else StreamGate(),
     )
+    alarm = bot.pipeline.judge_emergency_locally(emergency_case(ASKED, []))
+    return TurnRun(turn, alarm, gate=None if mode == "hold" else StreamGate())
 
 
-async def streamed(turn: Turn) -> tuple[list[str], str, Answer]:
+async def streamed(run: TurnRun) -> tuple[list[str], str, Answer]:
     """Take a turn as a stream does; return the text that had left each time, all of it in the end, and the answer."""
     left: list[str] = []
-    gate = turn.stream_gate
+    gate = run.gate
 
     async def read() -> None:
         assert gate is not None
@@ -153,12 +155,12 @@ async def streamed(turn: Turn) -> tuple[list[str], str, Answer]:
             left.extend((left[-1] if left else "") + text for _, text, _ in gate.take_pieces())
 
     reading = asyncio.create_task(read()) if gate is not None else None
-    answer = await take_turn(turn)
+    answer = await take_turn(run)
     if reading is not None:
         reading.cancel()
         with suppress(asyncio.CancelledError):
             await reading
-    whole = reply.completion(turn, answer, expose=True)
+    whole = completion_of(run, answer, expose=True)
     rest = content_of(list(stream.chunks(whole, False, gate.sent_chars if gate is not None else stream.NOTHING)))
     return left, (left[-1] if left else "") + rest, answer
 
@@ -173,10 +175,10 @@ async def test_what_leaves_may_leave_and_ends_in_the_whole_reply(bot: Chatbot, e
         engine.text = draft(chance)
         for mode in modes:
             engine.chance = random.Random(seed)
-            turn = turn_of(bot, mode)
-            left, text, answer = await streamed(turn)
+            run = run_of(bot, mode)
+            left, text, answer = await streamed(run)
             engine.chance = random.Random(seed + 1)
-            again = await take_turn(whole := turn_of(bot, mode))
+            again = await take_turn(whole := run_of(bot, mode))
             assert text == delivered_text(whole, again.deliveries[0]), (mode, engine.text)
             outcome = answer.deliveries[0].outcome
             assert outcome == again.deliveries[0].outcome
@@ -185,7 +187,7 @@ async def test_what_leaves_may_leave_and_ends_in_the_whole_reply(bot: Chatbot, e
             assert all(text.startswith(part) for part in left)
             assert not any(word in text for word in ("[[cite", "[[source", "[[nonsense:")), (mode, engine.text)
             if mode == "observe":
-                assert outcome == ("unfiltered" if turn.results.attempts[-1].text else "fallback"), engine.text
+                assert outcome == ("unfiltered" if run.attempts[-1].text else "fallback"), engine.text
             elif outcome in ("refined", "fallback"):
                 assert not any(bad in text for bad in BAD), engine.text
     assert began["hold"] == 0

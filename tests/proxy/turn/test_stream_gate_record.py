@@ -2,7 +2,7 @@
 
 import pytest
 
-from proxy.turn.stream_gate import NO_TEXT, CommittedText, StreamGate
+from proxy.turn.stream import NO_TEXT, CommittedText, StreamGate
 
 
 def test_only_what_is_asked_for_anew_is_forgotten() -> None:

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from proxy.api.service import SERVICE
+from proxy.protocol.task_prompt import asked_form
 from proxy.state.heard import MAX_MARKS, MAX_WORDS, blank_heard, mark_message, writer_key
-from proxy.turn.task_prompt import asked_form
 from tests.proxy.api.test_reply import hook
 from tests.proxy.conftest import ADVICE, CRISIS, Body, Proxy, Start, text_of
 from tests.proxy.state.test_redis_conversations import stored_in

@@ -1,23 +1,118 @@
-"""Documents: passages that a reply rests on and that stand in no knowledge base. Read and bounded here; pure.
+"""What a reply may rest on: sections of the knowledge base, and documents.
 
-Clients send them in the request's field `documents` or as results of tools, where anybody may have made them up; a model that the
-operator trusts sends them with its completion. They become sources with ids of their own, `doc:1` and on, which no section has.
+Sections are given to the chatbot (retrieval), or are compared with its reply (evidence).
+
+Documents are passages that stand in no knowledge base. Clients send them in the field `documents` or as results of tools, where
+anybody may have made them up; a model that the operator trusts sends them with its completion. They are bounded here, and get the
+ids `doc:1`, `doc:2`, which no section has.
 """
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
+from judges.case import Case
 from knowledge_base.citations import neutralise
-from knowledge_base.library import Source
+from knowledge_base.evidence import Evidence, find_by_quotes, find_evidence
+from knowledge_base.library import Library, Source
+from knowledge_base.selection import Selection, select
 from models.engine import Body
 from models.fallback import chain
 from proxy.config.chatbot_settings import ChatbotSettings, DocumentLimits
 from proxy.protocol.errors import BadRequest
+from proxy.protocol.invisible import remove_invisible
 from proxy.protocol.messages import ChatRequest, Message
-from proxy.turn.inputs import Turn
-from proxy.turn.invisible import remove_invisible
+from proxy.traces.trace import SelectedSource
+from proxy.turn.run import ChoiceRun, Retrieval, TurnRun
+
+# Sections that the chatbot is given
+
+
+async def retrieve(choice: ChoiceRun) -> None:
+    """Select the sections that a guarded chatbot is given. A wrapped one is given none."""
+    turn, bot = choice.turn, choice.turn.bot
+    settings = bot.settings.retrieval
+    if bot.library is None or bot.settings.kind == "wrapped":
+        return
+    in_use = {
+        source: last
+        for source, last in turn.conversation.sources.items()
+        if source in bot.sections and turn.number - last <= settings.uncited_turns
+    }
+    if settings.selector == "lexical":
+        chosen = bot.library.index.choose(turn.user_message, turn.exchange_before, settings.max_requests)
+        _use(choice, in_use, [SelectedSource(c.id, "lexical", c.reason) for c in chosen])
+        return
+    selection = await _ask_selector(choice.run, bot.library)
+    by: Literal["model", "lexical"] = "lexical" if selection.fallback else "model"
+    note = f"fell back to words: {selection.fallback}" if selection.fallback else selection.reason
+    _use(choice, in_use, [SelectedSource(c.id, by, c.reason) for c in selection.choices], note, selection.invalid)
+
+
+def retrieve_requested(choice: ChoiceRun, sources: Sequence[str]) -> None:
+    """Put the sections into use that the chatbot has asked for."""
+    _use(choice, choice.in_use or {}, [SelectedSource(s, "chatbot", "asked for in its reply") for s in sources])
+
+
+def _use(
+    choice: ChoiceRun,
+    before: Mapping[str, int],
+    selected: Sequence[SelectedSource],
+    note: str = "",
+    invalid_ids: int = 0,
+) -> None:
+    """Put sections into use one by one. Beyond the limit, the one that was not cited for longest is taken out."""
+    in_use, max_sources = dict(before), choice.turn.bot.settings.retrieval.max_sources
+    for source in (one.id for one in selected):
+        # It counts as uncited from this turn on, until a reply cites it.
+        in_use[source] = max(in_use.get(source, 0), choice.turn.number - 1)
+        while len(in_use) > max_sources:
+            in_use.pop(min((s for s in in_use if s != source), key=in_use.__getitem__))
+    while len(in_use) > max_sources:  # the last reply may cite sections that it was not given
+        in_use.pop(min(in_use, key=in_use.__getitem__))
+    choice.use(Retrieval(in_use, selected, note, invalid_ids))
+
+
+async def _ask_selector(run: TurnRun, library: Library, draft: str = "") -> Selection:
+    turn, settings = run.turn, run.turn.bot.settings.retrieval
+    messages = [{"role": s.speaker, "content": s.text} for s in turn.history]
+    return await select(
+        turn.bot.models, settings.selector, turn.user_message, messages, library.index, settings.max_requests, run.ledger,
+        draft=draft,
+    )  # fmt: skip
+
+
+# Sections that the reply is compared with
+
+
+async def add_evidence(choice: ChoiceRun, draft: str) -> None:
+    """Add the sections that a draft is compared with.
+
+    The selection model sees the draft of a wrapped chatbot, which was given no sections.
+    """
+    turn, library, settings = choice.turn, choice.turn.bot.library, choice.turn.bot.settings.retrieval
+    if library is None or not draft:
+        return
+    selection, wrapped = Selection(()), turn.bot.settings.kind == "wrapped"
+    if wrapped and settings.selector != "lexical" and library.tokens > settings.evidence_tokens:
+        with choice.run.step("select"):
+            selection = await _ask_selector(choice.run, library, draft)
+    before, budget = turn.exchange_before, settings.evidence_tokens
+    choice.compare_with(
+        find_evidence(library, draft, turn.user_message, before, budget, selection.choices, fill=wrapped)
+    )
+
+
+def look_up_quotes(choice: ChoiceRun, case: Case, quotes: Sequence[str]) -> list[Evidence]:
+    """Return sections for what a judge flagged that are not in view yet."""
+    bot = choice.turn.bot
+    if bot.library is None:
+        return []
+    seen = {source.id for source in case.sources}
+    return find_by_quotes(bot.library, quotes, seen, bot.settings.retrieval.evidence_tokens)
+
+
+# Documents
 
 MAX_TITLE_CHARS = 200
 
@@ -68,29 +163,29 @@ def _bytes(text: str) -> int:
     return len(text.encode(errors="replace"))
 
 
-def with_upstream_evidence(turn: Turn, choice: Body) -> Turn:
-    """Return the turn with the documents that came with a choice, in place of such before, if its model is trusted with that."""
-    settings, models = turn.bot.settings, turn.bot.models.settings
+def take_upstream_evidence(choice: ChoiceRun, drafted: Body) -> None:
+    """Take the documents that came with an upstream's choice, in place of earlier ones, if its model is trusted with that."""
+    settings, models = choice.turn.bot.settings, choice.turn.bot.models.settings
     # Whichever of its fallbacks has answered.
     answering = [models[alias] for alias in chain(settings.model, models)]
     trusted = all(model.trusted_evidence or model.engine == "assistant" for model in answering)
     if "upstream" not in settings.evidence or not trusted:
-        return turn
-    before = [document for document in turn.documents if document.id not in turn.own_ids.values()]
-    new_documents = _read_upstream_documents(choice, len(before), settings.document_limits)
-    own_ids = {name: document.id for name, document in new_documents.items()}
-    return replace(turn, documents=(*before, *new_documents.values()), own_ids=own_ids)
+        return
+    before = [document for document in choice.documents if document.id not in choice.own_ids.values()]
+    new_documents = _read_upstream_documents(drafted, len(before), settings.document_limits)
+    choice.own_ids = {name: document.id for name, document in new_documents.items()}
+    choice.documents = (*before, *new_documents.values())
 
 
-def _read_upstream_documents(choice: Body, already: int, limits: DocumentLimits) -> Mapping[str, Source]:
-    """Return the documents that came with a choice, by their own ids; what is no document, or too much, is left out.
+def _read_upstream_documents(drafted: Body, already: int, limits: DocumentLimits) -> Mapping[str, Source]:
+    """Return the documents that came with an upstream's choice, by their own ids; what is no document, or too much, is left out.
 
     Args:
-        choice: The choice.
+        drafted: The choice.
         already: How many documents the turn has.
         limits: Of documents in a turn.
     """
-    entries = choice["message"].get("documents")
+    entries = drafted["message"].get("documents")
     documents: dict[str, Source] = {}
     left = limits.bytes
     for entry in entries if isinstance(entries, list) else ():

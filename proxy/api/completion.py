@@ -13,33 +13,33 @@ from models.engine import Body
 from proxy.api import outgoing
 from proxy.api.logprobs import encode, matching_tokens, token_bytes
 from proxy.turn import tool_calls
-from proxy.turn.delivered_text import cited_titles, delivered_text
-from proxy.turn.inputs import Turn
-from proxy.turn.results import Answer, Delivery
+from proxy.turn.delivery import Answer, Delivery, cited_titles, delivered_text
+from proxy.turn.run import Turn, TurnRun
 
 
-def completion(turn: Turn, answer: Answer, *, expose: bool) -> Body:
+def completion(run: TurnRun, answer: Answer, *, expose: bool) -> Body:
     """Write the chat completion for an answer.
 
     Args:
-        turn: The turn.
+        run: The turn.
         answer: Its answer; one delivery stands for every choice asked for when no draft was made.
         expose: Whether to add the `caf` object: to the response, and with several choices to each of them.
     """
+    turn = run.turn
     deliveries = answer.deliveries if answer.upstream else [*answer.deliveries] * (turn.request.n or 1)
     # What leaves before there is an answer may be another's than the first draft's.
-    upstream = answer.upstream if turn.stream_gate is None else turn.stream_gate.head
+    upstream = answer.upstream if run.gate is None else run.gate.head
     body: Body = {
         **head(turn, upstream),
         "object": "chat.completion",
-        "choices": [choice(turn, delivery, index) for index, delivery in enumerate(deliveries)],
-        "usage": turn.ledger.usage.as_openai(),
+        "choices": [choice(run, delivery, index) for index, delivery in enumerate(deliveries)],
+        "usage": run.ledger.usage.as_openai(),
     }
     if expose:
-        body["caf"] = caf(turn, answer.worst)
+        body["caf"] = caf(run, answer.worst)
         if len(deliveries) > 1:
             for written, delivery in zip(body["choices"], deliveries, strict=True):
-                written["caf"] = caf(turn, delivery)
+                written["caf"] = caf(run, delivery)
     return body
 
 
@@ -53,10 +53,10 @@ def head(turn: Turn, upstream: Body) -> Body:
     }
 
 
-def choice(turn: Turn, delivery: Delivery, index: int) -> Body:
+def choice(run: TurnRun, delivery: Delivery, index: int) -> Body:
     """Write one choice, with the text that is delivered."""
-    upstream = delivery.message
-    text = delivered_text(turn, delivery)
+    turn, upstream = run.turn, delivery.message
+    text = delivered_text(run, delivery)
     message: Body = {"role": "assistant", "content": text, "refusal": None, **tool_calls.fields(delivery.calls)}
     # A client that waits for a document or a call is told that this is none.
     programmed = turn.request.wants_json or turn.request.tools or turn.request.functions
@@ -65,19 +65,19 @@ def choice(turn: Turn, delivery: Delivery, index: int) -> Body:
     elif text is None:
         # A refusal in the model's own words has been judged by nobody.
         own = upstream.get("refusal")
-        message["refusal"] = turn.fallback if own and turn.judged else own and turn.results.visible(own)
+        message["refusal"] = turn.fallback if own and run.judged else own and run.visible(own)
     elif programmed and delivery.outcome == "emergency":
         message["refusal"] = text
     withheld = delivery.replaced or (delivery.refused and text is None)
     return {
         "index": index,
         "message": message,
-        "logprobs": delivered_logprobs(turn, delivery),
+        "logprobs": delivered_logprobs(run, delivery),
         "finish_reason": outgoing.finish_reason(None if withheld else delivery.choice.get("finish_reason"), message),
     }
 
 
-def delivered_logprobs(turn: Turn, delivery: Delivery) -> Body | None:
+def delivered_logprobs(run: TurnRun, delivery: Delivery) -> Body | None:
     """Return the logprobs of the tokens that are delivered; None where the words are not the model's, or a token is cut.
 
     The command before a reply is no part of it. The line of sources after it has no tokens. What else might have stood there
@@ -92,19 +92,20 @@ def delivered_logprobs(turn: Turn, delivery: Delivery) -> Body | None:
     tokens = matching_tokens(logprobs, drafted)
     if tokens is None:
         return None
-    if turn.judged:
+    if run.judged:
         tokens = [token | {"top_logprobs": []} for token in tokens]
     starts = list(accumulate((len(token_bytes(token)) for token in tokens), initial=0))
     before = len(encode(drafted)) - len(encode(text))
     return {"content": tokens[starts.index(before) :], "refusal": None} if before in starts else None
 
 
-def caf(turn: Turn, delivery: Delivery) -> dict[str, Any]:
+def caf(run: TurnRun, delivery: Delivery) -> dict[str, Any]:
     """Write the `caf` object.
 
     Reasons and messages are the rules' own text, since what a model wrote may quote the draft; keys with the permission
     `trace` get the judges' own, and a draft that was not delivered.
     """
+    turn, ledger = run.turn, run.ledger
     caf_object: dict[str, Any] = {
         "turn_id": turn.id,
         "conversation_id": turn.conversation.id,
@@ -113,16 +114,14 @@ def caf(turn: Turn, delivery: Delivery) -> dict[str, Any]:
         "warnings": [{"rule": rule, "message": RULES[rule].message} for rule in dict(delivery.warnings)],
         "judges": [_judge(judgement, turn.reveals) for judgement in delivery.judgements],
         **({"concern": {"kind": delivery.concern}} if delivery.concern is not None else {}),
-        "calls": len(turn.ledger.calls),
-        "usage": [{"step": c.step, "model": c.alias, **c.usage.as_openai()} for c in turn.ledger.calls],
+        "calls": len(ledger.calls),
+        "usage": [{"step": c.step, "model": c.alias, **c.usage.as_openai()} for c in ledger.calls],
         "ms": turn.at_ms,
     }
     if turn.reveals and delivery.outcome in ("refined", "fallback"):
         index = delivery.choice.get("index", 0)
         drafts = ("draft", "redraft", "shortened") if delivery.replaced else ("tool_calls",)
-        caf_object["draft"] = next(
-            (a.text for a in turn.results.attempts if a.choice == index and a.kind in drafts), None
-        )
+        caf_object["draft"] = next((a.text for a in run.attempts if a.choice == index and a.kind in drafts), None)
     return caf_object
 
 

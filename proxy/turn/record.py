@@ -1,0 +1,203 @@
+"""What is kept of a turn: the state of its conversation, and its trace."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import takewhile
+
+import structlog
+
+from knowledge_base.evidence import Evidence
+from knowledge_base.library import Source
+from models.engine import Body
+from proxy.protocol.canonical import digest, fold
+from proxy.state.conversation import CarriedWarning, Conversation
+from proxy.state.conversation_store import ConversationStore
+from proxy.state.delivered_calls import DeliveredCall, delivered_call
+from proxy.state.heard import mark_message, writer_key
+from proxy.traces.trace import Attempt, Outcome, SelectedSource, Trace, TracedDocument
+from proxy.turn.delivery import Answer, Delivery, delivered_text
+from proxy.turn.run import Turn, TurnRun
+
+log = structlog.get_logger()
+
+# The conversation
+
+
+async def remember(store: ConversationStore, run: TurnRun, answer: Answer) -> list[CarriedWarning]:
+    """Store the state after each choice, also if the client disconnects meanwhile, and return the new warnings."""
+    keeping = _keep(store, run, answer)
+    return await (asyncio.shield(keeping) if store.waits else keeping)
+
+
+async def _keep(store: ConversationStore, run: TurnRun, answer: Answer) -> list[CarriedWarning]:
+    """Store the state after each choice. There is none after mere tool calls: the turn goes on with their results."""
+    turn, added = run.turn, list[CarriedWarning]()
+    if calls := _delivered_calls(turn, answer):
+        await store.put_calls(calls)
+    for delivery in answer.deliveries:
+        if delivery.text is None and not delivery.refused:
+            continue
+        text = delivered_text(run, delivery)
+        reply = None if text is None else digest(fold(text))
+        after = state_after(turn, delivery, reply)
+        rules = dict(delivery.warnings)
+        added += [warning for warning in after.warnings if warning.rule in rules]
+        try:
+            await store.put(turn.identity.keys_after(reply, after.id), after)
+        except Exception as error:
+            if delivery.outcome != "emergency":
+                raise
+            # The emergency text is sent whatever else fails.
+            log.error("state of an emergency not kept", error=type(error).__name__)
+    return added
+
+
+async def remember_danger(store: ConversationStore, run: TurnRun) -> None:
+    """Store marks of the user's messages if they tell of danger: a chat application may quote them in a prompt of its own."""
+    turn = run.turn
+    if turn.task is not None or not run.emergency.alarms:
+        return
+    writer = writer_key(turn.principal.key_id, turn.principal.user)
+    messages = takewhile(lambda message: not message.is_reply, reversed(turn.request.messages))
+    said = dict.fromkeys((turn.user_message, *(message.text for message in messages if message.role == "user")))
+    try:
+        await store.add_heard(writer, [mark for text in said if (mark := mark_message(writer, text)) is not None])
+    except Exception as error:
+        # The emergency text is sent whatever else fails; without its mark a quoted message is a concern.
+        log.error("marks of an emergency not kept", error=type(error).__name__)
+
+
+def _delivered_calls(turn: Turn, answer: Answer) -> dict[bytes, DeliveredCall]:
+    """Return what to store of the delivered tool calls; of their message's fields, with the first of its calls."""
+    kept: dict[bytes, DeliveredCall] = {}
+    for delivery in answer.deliveries:
+        message = delivery.message
+        for call in delivery.calls:
+            if call.id:
+                known = delivered_call(turn.conversation.id, call.name, call.arguments, call.upstream, message)
+                kept[turn.identity.call_key(call.id)], message = known, {}
+    return kept
+
+
+def state_after(turn: Turn, delivery: Delivery, reply: str | None) -> Conversation:
+    """Return the state of the conversation after a delivery. Args: reply: the hash of its text; None: it has none."""
+    before, settings = turn.conversation, turn.bot.settings
+    lasts = settings.warning_turns
+    if delivery.outcome == "emergency" and settings.emergency is not None:
+        lasts = settings.emergency.remember_turns
+    warnings = before.add_warnings(delivery.warnings, turn.number, lasts)
+    in_use = before.sources if delivery.in_use is None else delivery.in_use
+    cited = delivery.citations if turn.cites else ()  # also what the refiner was shown and the chatbot was not
+    sources = {**in_use, **{source: turn.number for source in cited if source in turn.bot.sections}}
+    after = Conversation(before.id, turn.number, warnings, sources, before.delivered, before.pairs)
+    if reply is None:
+        return after
+    return after.after_reply(turn.number, reply, tuple(delivery.citations), turn.identity.pair_after(reply))
+
+
+# The trace
+
+
+def build_trace(
+    run: TurnRun, answer: Answer, messages: Sequence[Body], warnings_added: Sequence[CarriedWarning]
+) -> Trace:
+    """Return the trace of a turn that was answered.
+
+    Args:
+        run: The turn.
+        answer: Its answer.
+        messages: The message of each choice, as delivered.
+        warnings_added: The warnings that arose in it.
+    """
+    turn, outcome = run.turn, answer.worst.outcome
+    refusals = [message["refusal"] for message in messages]
+    in_use = [delivery.in_use or {} for delivery in answer.deliveries]
+    documents = _traced(turn.documents)
+    for index, delivery in enumerate(answer.deliveries):
+        documents += _traced([one for one in delivery.documents if one not in turn.documents], index)
+    return replace(
+        _what_happened(run),
+        outcome=outcome,
+        sources_in_use=list(dict.fromkeys(source for sources in in_use for source in sources)),
+        documents=documents,
+        concern=None if outcome == "emergency" else run.concern,
+        warnings_added=[warning.trace_form(turn.bot.settings.role) for warning in warnings_added],
+        replies=[message["content"] for message in messages],
+        refusals=refusals if any(refusals) else [],
+        tool_calls=sum(len(delivery.calls) for delivery in answer.deliveries),
+    )
+
+
+def build_failure_trace(run: TurnRun, error: str) -> Trace:
+    """Return the trace of a turn that failed, with what had been sent of unfinished choices. Args: error: its code."""
+    trace = _what_happened(run)
+    return replace(trace, error=error, attempts=[*trace.attempts, *_cut_off_attempts(run)], concern=run.concern)
+
+
+def with_shadow(trace: Trace, run: TurnRun, would: Outcome | None) -> Trace:
+    """Return the trace of a turn in shadow with the judgements that came afterwards.
+
+    Args:
+        trace: The trace of the turn as it was answered.
+        run: The turn.
+        would: What the filter would have made of it; None: that was not found out.
+    """
+    judged = _what_happened(run)
+    return replace(
+        trace,
+        would=would,
+        emergency=judged.emergency,
+        concern=None if would == "emergency" else run.concern,
+        attempts=judged.attempts,
+        calls=judged.calls,
+    )
+
+
+def _what_happened(run: TurnRun) -> Trace:
+    turn, role = run.turn, run.turn.bot.settings.role
+    return Trace(
+        turn_id=turn.id,
+        conversation_id=turn.conversation.id,
+        key_id=turn.principal.key_id,
+        chatbot=turn.bot.name,
+        filter=turn.filter,
+        started=turn.started_at,
+        turn=turn.number,
+        user_message=turn.user_message,
+        memory=turn.how_found,
+        selected=[source for retrieval in run.retrievals for source in retrieval.selected],
+        selection_note=run.retrievals[0].note if run.retrievals else "",
+        invalid_ids=sum(retrieval.invalid_ids for retrieval in run.retrievals),
+        sources_in_use=list(run.retrievals[-1].in_use) if run.retrievals else [],
+        evidence=_evidence(run.evidence),
+        documents=_traced(turn.documents),
+        warnings_shown=[warning.trace_form(role) for warning in turn.shown_warnings],
+        emergency=list(run.emergency.judgements),
+        attempts=list(run.attempts),
+        dropped_calls=list(run.dropped_calls),
+        invisible_removed=run.invisible_removed,
+        notes=list(run.notes),
+        calls=list(run.ledger.calls),
+        ms=turn.at_ms,
+    )
+
+
+def _evidence(evidence: Iterable[Evidence]) -> list[SelectedSource]:
+    """Return each section once, as it first came into view."""
+    first = {one.source.id: one for one in reversed([*evidence])}
+    return [SelectedSource(one.source.id, one.by, one.reason) for one in evidence if first[one.source.id] is one]
+
+
+def _traced(documents: Iterable[Source], choice: int | None = None) -> list[TracedDocument]:
+    return [TracedDocument(one.id, one.title, one.text, one.trusted, choice) for one in documents]
+
+
+def _cut_off_attempts(run: TurnRun) -> list[Attempt]:
+    """Return what had been sent of choices that were still being written when the turn failed."""
+    if run.gate is None:
+        return []
+    traced = {attempt.choice for attempt in run.attempts}
+    cut_off = [(i, count, run.gate.committed(i)) for i, count in run.gate.sent_chars.items() if i not in traced]
+    at_ms = run.turn.at_ms
+    return [Attempt("draft", i, said.text[:count], said.citations, at_ms, left=count) for i, count, said in cut_off]
