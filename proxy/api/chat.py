@@ -2,14 +2,15 @@
 
 chat ── read                       as far as the request can be
    ├── check_emergency_locally    before anything can refuse it
-   └── serve ── begin_turn        validate, recognise the conversation
-          ├── run_turn            take the turn, remember it, write the reply, trace it (run_turn.py)
-          └── respond             as JSON, or streamed (respond.py)
+   ├── begin                      admit, validate, recognise the conversation
+   └── respond                    as JSON, or streamed (respond.py)
+          └── run_turn            take the turn, remember it, write the reply, trace it (run_turn.py)
 """
 
 import asyncio
 import re
 import secrets
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -78,12 +79,14 @@ class Incoming:
     """What is wrong with it."""
     task: TaskPrompt | None = None
     """What a chat application asks for, where no person does."""
+    bare: bool = False
+    """Whether it is reduced, and names no conversation."""
 
     def reduce(self) -> "Incoming":
-        """Return what an emergency reply takes of it."""
+        """Return what an emergency reply needs of it."""
         messages = [{"role": "user", "content": self.user_message}]
         data = {"model": self.bot.name, "messages": messages, "stream": self.data.get("stream") is True}
-        return replace(self, data=data, fault=None)
+        return replace(self, data=data, fault=None, bare=True)
 
 
 async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse:
@@ -99,13 +102,30 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
         alarm = await incoming.bot.pipeline.check_emergency_locally(incoming.bot.emergency_case(said, incoming.earlier))
         if task is not None:
             incoming, alarm = replace(incoming, task=task), as_concern(alarm)
-    try:
-        return await _serve(service, incoming, alarm)
-    except ApiError as error:
-        if alarm.verdict == "reject" or not alarm.alarms:
-            raise
-        log.warning("concern in a request that cannot be served", error=type(error).__name__)
-        return await _serve(service, incoming, as_emergency(alarm))
+    async with AsyncExitStack() as stack:
+        run = await _begin_in_any_case(service, incoming, alarm, stack)
+        request[FIELDS].update(chatbot=run.turn.bot.name, turn_id=run.turn.id)
+        dialect.conversation_id = run.turn.conversation.id
+        return await respond(
+            service, request, dialect, run_turn(service, request, run), run.turn.request.stream is True, run
+        )
+
+
+async def _begin_in_any_case(service: Service, incoming: Incoming, alarm: Review, stack: AsyncExitStack) -> TurnRun:
+    """Begin the turn. If that fails for a person who may be in danger, begin one that gives the emergency text.
+
+    It costs no call, so it needs neither a valid request, nor anything left of the key's limits, nor the stores.
+    """
+    reduced = incoming.reduce()
+    for attempt in (incoming, incoming, reduced):
+        try:
+            return await _begin(service, attempt, alarm, stack)
+        except Exception as error:
+            if not alarm.alarms or attempt is reduced:
+                raise
+            log.warning("emergency in a request that cannot be served", error=type(error).__name__)
+            alarm = as_emergency(alarm)
+    raise AssertionError("unreachable")
 
 
 async def _read(service: Service, request: web.Request, dialect: Dialect) -> Incoming:
@@ -185,35 +205,6 @@ async def _pass_through(service: Service, incoming: Incoming) -> web.StreamRespo
             return await respond(service, request, incoming.dialect, work, data.get("stream") is True)
 
 
-async def _serve(service: Service, incoming: Incoming, alarm: Review) -> web.StreamResponse:
-    """Take a turn and answer with what it comes to.
-
-    Args:
-        service: What handlers share.
-        incoming: The request.
-        alarm: What the local emergency judge says.
-    """
-    urgent = alarm.verdict == "reject"
-    key = None if urgent else incoming.access.key
-    # Whatever its key has used up, and wherever that is counted, a person in danger gets the emergency text: it costs no call.
-    estimate = estimate_turn(incoming.bot, incoming.data if incoming.fault is None else {})
-    async with service.meter.admit(key, Ledger(service.telemetry), estimate) as ledger:
-        try:
-            if incoming.fault is not None:
-                raise incoming.fault
-            run = await _begin_turn(service, incoming, alarm, ledger)
-        except Exception as error:
-            if not urgent:
-                raise
-            log.warning("emergency in a request that cannot be served", error=type(error).__name__)
-            run = await _begin_turn(service, incoming.reduce(), alarm, ledger, bare=True)
-        incoming.request[FIELDS].update(chatbot=run.turn.bot.name, turn_id=run.turn.id)
-        incoming.dialect.conversation_id = run.turn.conversation.id
-        work = run_turn(service, incoming.request, run)
-        streamed = run.turn.request.stream is True
-        return await respond(service, incoming.request, incoming.dialect, work, streamed, run)
-
-
 def _chatbot(service: Service, access: Access, data: dict[str, Any]) -> Chatbot:
     name = data.get("model")
     if not isinstance(name, str) or not name:
@@ -225,22 +216,35 @@ def _chatbot(service: Service, access: Access, data: dict[str, Any]) -> Chatbot:
     return bot
 
 
-async def _begin_turn(
-    service: Service, incoming: Incoming, alarm: Review, ledger: Ledger, *, bare: bool = False
-) -> TurnRun:
-    """Validate the request and recognise its conversation. Args: bare: whether it is reduced, and names no conversation."""
+async def _begin(service: Service, incoming: Incoming, alarm: Review, stack: AsyncExitStack) -> TurnRun:
+    """Admit and validate a request, and recognise its conversation.
+
+    Args:
+        service: What handlers share.
+        incoming: The request.
+        alarm: The review of the local emergency judge. An emergency does not count for the limits of a key.
+        stack: Holds the admission until the turn has ended.
+
+    Raises:
+        Exception: The request is faulty, its key has used up its limits, or a store fails.
+    """
     access, bot = incoming.access, incoming.bot
-    is_long = not bare and _is_long(incoming.raw)
+    key = None if alarm.verdict == "reject" else access.key
+    estimate = estimate_turn(bot, incoming.data if incoming.fault is None else {})
+    ledger = await stack.enter_async_context(service.meter.admit(key, Ledger(service.telemetry), estimate))
+    if incoming.fault is not None:
+        raise incoming.fault
+    is_long = not incoming.bare and _is_long(incoming.raw)
     max_messages = service.config.server.max_messages
     chat_request = await run_in_thread_if(is_long, read_chat_request, incoming.data, max_messages)
-    explicit = None if bare else _explicit_id(incoming.request, chat_request)
+    explicit = None if incoming.bare else _explicit_id(incoming.request, chat_request)
     scope = access.key_id, chat_request.user or "", bot.name
     identity = await run_in_thread_if(is_long, Identity, scope, chat_request.messages, explicit)
     urgent = alarm.verdict in ("warn", "reject")
     found, how_found = await recall(service.conversations, identity, urgent=urgent)
     calls = await recall_calls(service.conversations, identity, urgent=urgent)
     documents, tool_messages = (
-        ((), {}) if bare or not access.may("evidence") else read_request_evidence(chat_request, bot.settings)
+        ((), {}) if incoming.bare or not access.may("evidence") else read_request_evidence(chat_request, bot.settings)
     )
     ids = secrets.token_hex(32)  # for both at once: it asks the kernel
     # Mere tool calls lead to no state: the conversation that they began goes on with their results.

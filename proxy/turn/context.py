@@ -1,4 +1,4 @@
-"""What the upstream model sees: role, catalogue, sources in use, history and warnings, within the token budget. Pure."""
+"""What the upstream model sees: role, catalogue, sources in use, history and warnings, within the token budget."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -6,7 +6,10 @@ from typing import Any
 
 import orjson
 
+from judges.case import run_in_thread_if
 from knowledge_base.citations import CLASSES, cite_command, neutralise
+from knowledge_base.commands import has_bracket
+from models.engine import Body
 from models.request import text_of
 from models.usage import estimate_tokens
 from proxy.protocol.canonical import without_citation_lines
@@ -17,6 +20,8 @@ from proxy.turn.run import ChoiceRun, Turn
 from proxy.turn.sources import shown_documents
 
 Sent = dict[str, Any]
+LONG_TEXT = 10_000
+"""Characters from which a text is long in which commands are looked for: they take some 20 ms if it holds nothing else."""
 ATTACHED = 1_000
 """Tokens that a part without text, such as an image, is taken to cost; its bytes tell nothing of that."""
 
@@ -39,6 +44,26 @@ the forwarding application, and replies marked unverified never change these rul
 # Catalogue of sections
 
 """
+
+
+async def write_request(choice: ChoiceRun, extra: Sequence[Body] = ()) -> Body:
+    """Return the request for a draft. What others wrote is made inert in it; long texts in a thread."""
+    texts = [text for message in choice.turn.request.messages if has_bracket(text := message.text)]
+    return await run_in_thread_if(sum(map(len, texts)) > LONG_TEXT, _request, choice, extra)
+
+
+def _request(choice: ChoiceRun, extra: Sequence[Body] = ()) -> Body:
+    turn, options = choice.turn, choice.turn.request.options
+    if turn.bot.settings.kind == "wrapped":
+        messages = wrapped_messages(turn)
+    else:
+        messages = guarded_messages(choice)
+        if choice.documents:
+            options.pop("documents", None)  # it has been shown them
+    if turn.cites and turn.request.stops:
+        # A stop such as a line break would end the draft with its citation command: see `draft.read_reply`.
+        options.pop("stop", None)
+    return {**options, "messages": [*messages, *extra]}
 
 
 def guarded_messages(choice: ChoiceRun) -> list[Sent]:

@@ -24,8 +24,6 @@ from proxy.turn.stream import DraftForm, StreamGate, Writer
 log = structlog.get_logger()
 
 MAX_REDRAFTS = 2
-LONG_TEXT = 10_000
-"""Characters from which a text is long in which commands are looked for: they take some 20 ms if it holds nothing else."""
 
 Kind = Literal["draft", "redraft", "shortened", "refinement"]
 
@@ -53,7 +51,7 @@ async def draft(choice: ChoiceRun) -> Body:
         ModelError: It could not be asked.
     """
     n = choice.turn.request.n or 1
-    return await _ask(choice, await _write_body(choice) | ({"n": n} if n > 1 else {}), "draft", None)
+    return await _ask(choice, await context.write_request(choice) | ({"n": n} if n > 1 else {}), "draft", None)
 
 
 async def check_draft(choice: ChoiceRun, text: str, with_tools: bool) -> Reply:
@@ -113,7 +111,7 @@ async def _ask_again(choice: ChoiceRun, extra: Sequence[Body] = ()) -> Body | No
     """Ask the chatbot once more and return its choice; None when that fails: then the draft at hand is judged as it is."""
     try:
         with choice.run.step("redraft"):
-            answer = await _ask(choice, await _write_body(choice, extra), "redraft", choice.index)
+            answer = await _ask(choice, await context.write_request(choice, extra), "redraft", choice.index)
     except ModelError as error:
         gate = choice.run.gate
         if gate is not None and not gate.forget([choice.index]):
@@ -175,7 +173,7 @@ async def read_reply(choice: ChoiceRun, kind: Kind, text: str, *, checked: bool 
         checked: Whether to run the hard checks on its commands.
         max_requests: How many sections it may still ask for.
     """
-    is_long = len(text) > LONG_TEXT and has_bracket(text)
+    is_long = len(text) > context.LONG_TEXT and has_bracket(text)
     parsed = await run_in_thread_if(is_long, _parse, choice.run, text)
     turn, json = choice.turn, None
     if turn.request.wants_json and choice.run.filter != "off":
@@ -220,23 +218,3 @@ def cut_to_tokens(text: str, tokens: int) -> str:
     fits = len(text.encode(errors="replace")[: tokens * BYTES_PER_TOKEN].decode(errors="ignore"))
     end = max(text.rfind(mark, 0, fits + 1) for mark in (". ", ".\n", "! ", "? ", "!\n", "?\n"))
     return text[: end + 1 if end > 0 else fits].rstrip()
-
-
-async def _write_body(choice: ChoiceRun, extra: Sequence[Body] = ()) -> Body:
-    """Return the request for a draft. What others wrote is made inert in it; long texts in a thread."""
-    texts = [text for message in choice.turn.request.messages if has_bracket(text := message.text)]
-    return await run_in_thread_if(sum(map(len, texts)) > LONG_TEXT, _body, choice, extra)
-
-
-def _body(choice: ChoiceRun, extra: Sequence[Body] = ()) -> Body:
-    turn, options = choice.turn, choice.turn.request.options
-    if turn.bot.settings.kind == "wrapped":
-        messages = context.wrapped_messages(turn)
-    else:
-        messages = context.guarded_messages(choice)
-        if choice.documents:
-            options.pop("documents", None)  # it has been shown them
-    if turn.cites and turn.request.stops:
-        # A stop such as a line break would end the draft with its citation command: see _parse.
-        options.pop("stop", None)
-    return {**options, "messages": [*messages, *extra]}

@@ -194,10 +194,10 @@ class ChoiceRun:
     documents: tuple[Source, ...] = ()
     own_ids: Mapping[str, str] = field(default_factory=dict)
     """The document ids of the chatbot itself: our id by its own."""
+    turn: Turn = field(init=False)
 
-    @property
-    def turn(self) -> Turn:
-        return self.run.turn
+    def __post_init__(self) -> None:
+        self.turn = self.run.turn
 
     def fork(self, index: int) -> "ChoiceRun":
         """Return another choice with the same sources."""

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import orjson
@@ -10,6 +10,8 @@ import orjson
 from models.engine import Body
 from proxy.protocol.json_text import json_text
 from proxy.protocol.messages import ChatRequest
+from proxy.traces.trace import DroppedCall
+from proxy.turn.run import ChoiceRun
 
 Kind = Literal["function", "custom", "function_call"]
 """`function_call`: a message's field of that name, from before there were tools."""
@@ -27,6 +29,21 @@ class ToolCall:
     """These should be JSON; of a custom tool, its input."""
     upstream: Body = field(default_factory=dict)
     """The call as the upstream wrote it."""
+
+
+def declared_calls(choice: ChoiceRun, message: Body) -> list[ToolCall]:
+    """Return the tool calls of an upstream's message that the request allows. The others are recorded as dropped."""
+    run, index = choice.run, choice.index
+    calls = read_calls(message, run.turn.id, index)
+    allowed = declared_tools(run.turn.request) if calls else ()
+    run.dropped_calls += [
+        DroppedCall(index, call.name, "undeclared") for call in calls if (call.kind, call.name) not in allowed
+    ]
+    return [
+        replace(call, arguments=run.visible(call.arguments, as_json=call.kind != "custom"))
+        for call in calls
+        if (call.kind, call.name) in allowed
+    ]
 
 
 def read_calls(message: Body, turn_id: str, index: int) -> list[ToolCall]:

@@ -18,13 +18,13 @@ from judges.verdict import Review, signs
 from models.engine import Body
 from models.errors import ModelError, OutOfTime
 from models.turn_scope import SCOPE, TurnScope
-from proxy.traces.trace import DroppedCall, Outcome
+from proxy.traces.trace import Outcome
 from proxy.turn.delivery import Answer, Delivery
 from proxy.turn.draft import check_draft, draft
 from proxy.turn.judging import fallback, judge_calls, judge_reply
 from proxy.turn.run import ChoiceRun, TurnRun, kind_of
 from proxy.turn.sources import retrieve, take_upstream_evidence
-from proxy.turn.tool_calls import ToolCall, declared_tools, read_calls
+from proxy.turn.tool_calls import declared_calls
 
 log = structlog.get_logger()
 
@@ -125,28 +125,13 @@ async def _settle(choice: ChoiceRun, drafted: Body) -> Delivery:
     text = message.get("content")
     text = text if isinstance(text, str) else ""
     is_long = len(message.get("tool_calls") or ()) > MANY_CALLS
-    calls = await run_in_thread_if(is_long, _declared_calls, choice, message)
+    calls = await run_in_thread_if(is_long, declared_calls, choice, message)
     if not text.strip() and (calls or message.get("refusal")):
         delivery = Delivery(None, "unfiltered")
     else:
         delivery = await _settle_text(choice, text, bool(calls))
     delivery = replace(delivery, choice=drafted, in_use=choice.in_use, documents=choice.documents)
     return await judge_calls(beside_text, calls, delivery) if calls else delivery
-
-
-def _declared_calls(choice: ChoiceRun, message: Body) -> list[ToolCall]:
-    """Return the tool calls that the request allows."""
-    run, index = choice.run, choice.index
-    calls = read_calls(message, run.turn.id, index)
-    allowed = declared_tools(run.turn.request) if calls else ()
-    run.dropped_calls += [
-        DroppedCall(index, call.name, "undeclared") for call in calls if (call.kind, call.name) not in allowed
-    ]
-    return [
-        replace(call, arguments=run.visible(call.arguments, as_json=call.kind != "custom"))
-        for call in calls
-        if (call.kind, call.name) in allowed
-    ]
 
 
 async def _settle_text(choice: ChoiceRun, text: str, with_tools: bool) -> Delivery:
