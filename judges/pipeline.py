@@ -271,17 +271,21 @@ class _Round:
             shared: All judges that share their calls, required or not.
             own: The required judges with calls of their own.
         """
+        if not own:
+            return await self._ask_shared(shared)
         async with asyncio.TaskGroup() as group:
             self.own = group.create_task(self._ask_own(own))
-            together = group.create_task(self._ask_shared(shared))
-        return together.result() + self.own.result()
+            together = await self._ask_shared(shared)
+        return together + self.own.result()
 
     async def _ask_own(self, cascades: Sequence[Cascade]) -> Review:
         local = [c for c in cascades if c.local_only]
         review = await run_in_thread_if_long(self.case, _judge_locally, local, self.case)
+        asking = [c.run(self.case, self.ledger, self.strongest) for c in cascades if not c.local_only]
+        if len(asking) == 1:
+            return review + await asking[0]
         async with asyncio.TaskGroup() as group:
-            asking = [c for c in cascades if not c.local_only]
-            tasks = [group.create_task(c.run(self.case, self.ledger, self.strongest)) for c in asking]
+            tasks = [group.create_task(one) for one in asking]
         return sum((task.result() for task in tasks), review)
 
     async def _ask_shared(self, cascades: Sequence[Cascade]) -> Review:

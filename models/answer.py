@@ -136,7 +136,7 @@ def decode_answer(raw: bytes) -> Any:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
         try:
-            return mend_characters(decode_leniently(raw))
+            return repair_characters(decode_leniently(raw))
         except (ValueError, RecursionError):  # nested too deeply
             return None
 
@@ -153,12 +153,12 @@ def decode_leniently(raw: bytes) -> Any:
         raise ValueError("nested too deeply") from None
 
 
-def mend_characters(value: Any) -> Any:
+def repair_characters(value: Any) -> Any:
     """Join the halves of characters (surrogates) in all texts of a JSON value, and replace a half without its other one."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
-        return [mend_characters(one) for one in value]
+        return [repair_characters(one) for one in value]
     if isinstance(value, dict):
-        return {mend_characters(name): mend_characters(one) for name, one in value.items()}
+        return {repair_characters(name): repair_characters(one) for name, one in value.items()}
     return value

@@ -1,14 +1,14 @@
 """Assembly: builds a chat completion from the chunks of its stream. Pure."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import orjson
 
-from models.answer import content_text, decode_leniently, find_error, mend_characters, read_index
+from models.answer import content_text, decode_leniently, find_error, read_index, repair_characters
 from models.engine import Body
 from models.errors import UpstreamGarbled, UpstreamUnavailable
 from models.streamed_calls import StreamedCalls, add_function
-from models.streaming import AnswerStream
 
 _HEAD = ("id", "created", "model", "system_fingerprint", "service_tier", "usage")
 
@@ -16,22 +16,22 @@ _HEAD = ("id", "created", "model", "system_fingerprint", "service_tier", "usage"
 class Assembly:
     """Builds a chat completion from its chunks, with all that an unstreamed answer would hold, also what is unknown."""
 
-    def __init__(self, stream: AnswerStream | None = None, choice_count: int = 1) -> None:
+    def __init__(self, choice_count: int = 1) -> None:
         """Args: choice_count: `n` of the request."""
-        self._stream = stream
         self._choice_count = choice_count
         self._rest: list[bytes] = []
         """Bytes since the last line break."""
         self._data: list[bytes] = []
-        self._answer: Body = {}
+        self.head: Body = {}
+        """The fields of the completion besides its choices, as far as they have come."""
         self._choices: dict[int, _StreamedChoice] = {}
         self._lenient = False
         """Whether an event was no strict JSON."""
         self.done = False
         """Whether the server has sent `[DONE]`."""
 
-    def feed(self, part: bytes) -> None:
-        """Take the next bytes of the event stream, cut anywhere.
+    def feed(self, part: bytes) -> Iterator[tuple[int, str]]:
+        """Take the next bytes of the event stream, cut anywhere, and yield the text in them by choice.
 
         Raises:
             ModelError: An event is an error, or no chunk of a chat completion.
@@ -44,7 +44,7 @@ class Assembly:
                 self._data.append(line[5:].removeprefix(b" "))
             elif not line and self._data:
                 data, self._data = b"\n".join(self._data), []
-                self._feed_event(data)
+                yield from self._read_event(data)
 
     def completion(self) -> Body:
         """Return the answer, once the stream has ended.
@@ -53,34 +53,28 @@ class Assembly:
             UpstreamUnavailable: It ended in the middle.
         """
         if any(self._rest) or self._data:  # some servers leave the last line break out
-            self.feed(b"\n\n")
+            for _ in self.feed(b"\n\n"):
+                pass
         ended = [choice for choice in self._choices.values() if choice.finish_reason]
         if not (self.done or len(ended) == self._choice_count):
             raise UpstreamUnavailable("the stream ended within the answer")
         if sorted(self._choices) != list(range(len(self._choices))):
             raise UpstreamGarbled("streamed a choice and not those before it")
-        answer = {**self._answer, "choices": [self._choices[index].written(index) for index in sorted(self._choices)]}
-        return mend_characters(answer) if self._lenient else answer
+        answer = {**self.head, "choices": [self._choices[index].written(index) for index in sorted(self._choices)]}
+        return repair_characters(answer) if self._lenient else answer
 
-    def _feed_event(self, data: bytes) -> None:
+    def _read_event(self, data: bytes) -> list[tuple[int, str]]:
+        """Read an event, and return the text in it by choice."""
         if data.strip() == b"[DONE]":
             self.done = True
-            return
+            return []
         try:
             chunk = self._decode(data)
             if (error := find_error(chunk)) is None:
-                was_empty, pieces = bool(self._choices), self._add_chunk(chunk)
+                return self._add_chunk(chunk)
         except (ValueError, TypeError, KeyError, AttributeError):
             raise UpstreamGarbled("streamed something that is no chunk of a chat completion") from None
-        if error is not None:
-            raise error
-        if self._stream is None:
-            return
-        # Here, where a fault of the reader is not taken for the upstream's.
-        if not was_empty and self._choices:
-            self._stream.begin(self._answer)
-        for index, piece in pieces:
-            self._stream.hear(index, piece)
+        raise error
 
     def _decode(self, data: bytes) -> Any:
         try:
@@ -90,11 +84,11 @@ class Assembly:
             return decode_leniently(data)
 
     def _add_chunk(self, chunk: Body) -> list[tuple[int, str]]:
-        """Add a chunk, and return what it says, by choice."""
+        """Add a chunk, and return the text in it by choice."""
         pieces = []
         for name in _HEAD:
             if chunk.get(name) is not None:
-                self._answer[name] = chunk[name]
+                self.head[name] = chunk[name]
         if "choices" not in chunk and not chunk.get("usage"):  # such as FastChat's {"text": ..., "error_code": ...}
             raise ValueError
         for part in chunk.get("choices") or ():
@@ -166,4 +160,4 @@ class _StreamedChoice:
         piece, self._half = self._half + piece, ""
         if "\ud800" <= piece[-1] <= "\udbff":
             piece, self._half = piece[:-1], piece[-1]
-        return str(mend_characters(piece))
+        return str(repair_characters(piece))

@@ -73,6 +73,11 @@ class Models:
         """By alias, where there is one; metrics read their numbers."""
         self._chains = {alias: chain(alias, settings) for alias, one in settings.items() if one.fallback}
         """By alias, where others stand in for it: itself, then these."""
+        self._acting = {
+            alias: engine
+            for alias, engine in engines.items()
+            if isinstance(engine, ActingEngine) and alias not in self._chains
+        }
 
     async def structured(
         self,
@@ -235,8 +240,7 @@ class Models:
 
         Where others stand in for it there is none: an action in an answer may then be one that another server made up.
         """
-        engine = self._alias(alias).engine
-        return engine if isinstance(engine, ActingEngine) and alias not in self._chains else None
+        return self._acting.get(alias)
 
     async def close(self) -> None:
         """Close all engines; the session stays its owner's."""

@@ -61,11 +61,13 @@ class LiteLLMEngine:
         return _as_body(await self._ask(body))
 
     async def write(self, body: Body, stream: AnswerStream) -> Body:
-        assembly = Assembly(stream, body.get("n") or 1)
+        assembly = Assembly(body.get("n") or 1)
+        stream.begin(assembly.head)
         async for event in _events(
             await self._ask({**body, "stream": True, "stream_options": {"include_usage": True}})
         ):
-            assembly.feed(event)
+            for choice, piece in assembly.feed(event):
+                stream.receive(choice, piece)
         return assembly.completion()
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:

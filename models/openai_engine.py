@@ -101,7 +101,7 @@ class OpenAIEngine:
 
     async def _ask(self, body: Body, stream: AnswerStream | None) -> Body:
         """Send a request and read its answer, which may be a stream of events or not, whatever was asked for."""
-        assembly = Assembly(stream, body.get("n") or 1)
+        assembly = Assembly(body.get("n") or 1)
         try:
             async with await self._post(orjson.dumps(body)) as response:
                 if not 200 <= response.status < 300:
@@ -112,8 +112,12 @@ class OpenAIEngine:
                     if stream is not None:
                         replay_answer(answer, stream)
                     return answer
+                if stream is not None:
+                    stream.begin(assembly.head)
                 async for part in self._parts(response, head.lstrip(_BLANKS)):
-                    assembly.feed(part)
+                    for choice, piece in assembly.feed(part):
+                        if stream is not None:
+                            stream.receive(choice, piece)
                     if assembly.done:
                         # The end of the response lets the connection be used again; but that is all it is good for.
                         async with asyncio.timeout(LINGER_S):

@@ -61,16 +61,16 @@ class AnswerStream:
         self._thoughts = _Thoughts(waits) if cut_thoughts else None
 
     def begin(self, head: Body) -> None:
-        """Take the head of the completion, before any text."""
+        """Take the head of the completion, which may be filled in later."""
         self.head = head
 
-    def hear(self, choice: int, piece: str) -> None:
+    def receive(self, choice: int, piece: str) -> None:
         """Take the next piece of a choice's text."""
         self._received.append(piece)
         if self._thoughts is None:
             self.put(choice, piece)
         else:
-            self._thoughts.hear(self, choice, piece)
+            self._thoughts.receive(self, choice, piece)
 
     def put(self, choice: int, piece: str) -> None:
         """Pass a piece of a reply on to the reader."""
@@ -107,7 +107,7 @@ class _Thoughts:
         self._too_late = False
         """Whether thoughts were sent. Then the rest comes with the whole answer."""
 
-    def hear(self, stream: AnswerStream, choice: int, piece: str) -> None:
+    def receive(self, stream: AnswerStream, choice: int, piece: str) -> None:
         cutter = self._cutters.setdefault(choice, ThoughtCutter())
         cutter.feed(piece)
         if cutter.took_back:
@@ -149,4 +149,4 @@ def replay_answer(answer: Body, stream: AnswerStream) -> None:
     stream.begin(answer)
     for index, choice in enumerate(answer["choices"]):
         for word in WORDS.findall(choice["message"].get("content") or ""):
-            stream.hear(index, word)
+            stream.receive(index, word)

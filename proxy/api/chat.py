@@ -38,7 +38,7 @@ from proxy.protocol.task_prompt import TaskPrompt, asked_form
 from proxy.protocol.user_texts import find_user_texts
 from proxy.state.conversation import Conversation, Identity
 from proxy.state.conversation_store import recall, recall_calls
-from proxy.state.heard import blank_heard, writer_key
+from proxy.state.danger_marks import blank_marked, writer_key
 from proxy.telemetry.logs import FIELDS
 from proxy.turn.chatbot import Chatbot
 from proxy.turn.run import Turn, TurnRun
@@ -98,7 +98,7 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
     alarm = Review()
     if incoming.filter == "on":
         task = await _read_task(service, incoming)
-        said = incoming.user_message if task is None else task.unheard
+        said = incoming.user_message if task is None else task.unmarked
         alarm = await incoming.bot.pipeline.check_emergency_locally(incoming.bot.emergency_case(said, incoming.earlier))
         if task is not None:
             incoming, alarm = replace(incoming, task=task), as_concern(alarm)
@@ -181,12 +181,12 @@ async def _read_task(service: Service, incoming: Incoming) -> TaskPrompt | None:
         return None
     writer = writer_key(incoming.access.key_id, user if isinstance(user, str) else "")
     try:
-        marks = await service.conversations.heard(writer)
+        marks = await service.conversations.danger_marks(writer)
     except Exception as error:  # nobody can tell now: what is quoted counts as not heard
         log.warning("marks of emergencies not read", error=type(error).__name__)
         marks = ()
-    unheard = await run_in_thread_if(bool(marks), blank_heard, writer, text, marks)
-    return TaskPrompt(answer, unheard, quotes_heard=unheard != text)
+    unmarked = await run_in_thread_if(bool(marks), blank_marked, writer, text, marks)
+    return TaskPrompt(answer, unmarked, quotes_danger=unmarked != text)
 
 
 async def _pass_through(service: Service, incoming: Incoming) -> web.StreamResponse:

@@ -6,7 +6,7 @@ admission.py        lets a request in: addresses, origin, session, CSRF token, p
 session_store.py    who is signed in: in this process, or in Redis
 form.py             reads forms, within limits
 sign_in.py          signing in with a key, and out
-visit.py            one request that was let in: who looks, and what they may see
+console.py            one request that was let in: who looks, and what they may see
 render.py           templates, and the headers of every answer
 words.py            what traces name by identifiers, in words
 journal.py          who looked at whose texts, labelled, deleted: to the audit log, or to the log

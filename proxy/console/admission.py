@@ -17,10 +17,10 @@ from proxy.api.middleware import to_api_error
 from proxy.api.service import SERVICE, Service
 from proxy.auth.access import ASK_DIRECTLY, Access, asks_directly, key_access, keyless_access
 from proxy.auth.keys import Permission
+from proxy.console.console_request import ConsoleRequest
 from proxy.console.form import KIND, read_form
 from proxy.console.render import HEADERS, render
 from proxy.console.session_store import SESSION_S, SessionStore, csrf_token
-from proxy.console.visit import Visit
 from proxy.protocol.errors import ApiError, Forbidden
 
 SESSIONS = web.AppKey("console_sessions", SessionStore)
@@ -30,7 +30,7 @@ KEYLESS = "keyless"
 """Stands for the key in a session of a proxy without keys."""
 SAFE = (hdrs.METH_GET, hdrs.METH_HEAD)
 
-Screen = Callable[[Visit], Awaitable[web.StreamResponse]]
+Screen = Callable[[ConsoleRequest], Awaitable[web.StreamResponse]]
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
@@ -45,13 +45,13 @@ def admit(screen: Screen, *needed: Permission) -> Handler:
     async def handle(request: web.Request) -> web.StreamResponse:
         try:
             check_origin(request)
-            visit, new_token = await _begin_visit(request)
-            if visit is None:
+            console, new_token = await _begin(request)
+            if console is None:
                 return _to_sign_in(request)
-            visit.require("console", *needed)
+            console.require("console", *needed)
             if request.method not in SAFE:
-                await _check_csrf(visit)
-            response = await screen(visit)
+                await _check_csrf(console)
+            response = await screen(console)
         except ClientConnectionResetError:  # the client has gone while it was written to: nobody reads a page
             raise
         except Exception as error:
@@ -87,8 +87,8 @@ def _host_of(origin: str) -> str | None:
         return None
 
 
-async def _begin_visit(request: web.Request) -> tuple[Visit | None, str | None]:
-    """Return the visit, None without a session; and the token of a session that was just begun for it.
+async def _begin(request: web.Request) -> tuple[ConsoleRequest | None, str | None]:
+    """Return the console, None without a session; and the token of a session that was just begun for it.
 
     Raises:
         Forbidden: The proxy has no keys, and the client does not ask it directly.
@@ -100,13 +100,13 @@ async def _begin_visit(request: web.Request) -> tuple[Visit | None, str | None]:
     if access is None:
         return None, None
     if key_id is not None:
-        return Visit(request, service, access, csrf_token(token)), None
+        return ConsoleRequest(request, service, access, csrf_token(token)), None
     token = await sessions.begin(KEYLESS)
-    return Visit(request, service, access, csrf_token(token)), token
+    return ConsoleRequest(request, service, access, csrf_token(token)), token
 
 
 def _access(request: web.Request, service: Service, key_id: str | None) -> Access | None:
-    """Return what the visitor may do; None: they have to sign in."""
+    """Return what the client may do; None: they have to sign in."""
     if service.keys is not None:
         record = service.keys.find_id(key_id) if key_id else None
         return None if record is None else key_access(record)
@@ -115,12 +115,12 @@ def _access(request: web.Request, service: Service, key_id: str | None) -> Acces
     return Access(keyless_access(request.headers).key_id, frozenset(get_args(Permission)))
 
 
-async def _check_csrf(visit: Visit) -> None:
+async def _check_csrf(console: ConsoleRequest) -> None:
     """Raises: Forbidden: the request does not bring the session's CSRF token."""
-    token = visit.request.headers.get(CSRF_HEADER)
-    if token is None and visit.request.content_type == KIND:
-        token = (await read_form(visit.request)).get("csrf", "")
-    if not hmac.compare_digest((token or "").encode(), visit.csrf.encode()):
+    token = console.request.headers.get(CSRF_HEADER)
+    if token is None and console.request.content_type == KIND:
+        token = (await read_form(console.request)).get("csrf", "")
+    if not hmac.compare_digest((token or "").encode(), console.csrf.encode()):
         raise Forbidden("The session has ended, or this form is not of it. Reload the page and try again.")
 
 
@@ -154,7 +154,7 @@ def show_error(request: web.Request, error: ApiError) -> web.Response:
         response = error.response()
     else:
         response = render(
-            "error.html", {"visit": None, "message": error.message, "code": error.code}, status=error.status
+            "error.html", {"console": None, "message": error.message, "code": error.code}, status=error.status
         )
     response.headers.update({**HEADERS, **error.headers})
     if error.closes:

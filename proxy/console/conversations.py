@@ -9,11 +9,11 @@ from aiohttp import web
 from judges.rules import RULES
 from proxy.console import words
 from proxy.console.admission import admit
+from proxy.console.console_request import ConsoleRequest
 from proxy.console.journal import record_action
 from proxy.console.list_query import ListQuery
 from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.turn_list_query import AGES, read_turn_query, to_filter
-from proxy.console.visit import Visit
 from proxy.protocol.errors import BadRequest
 from proxy.traces.search import ListedTurn, Page, search_turns
 
@@ -31,23 +31,25 @@ class Conversation:
     """The newest first."""
 
 
-async def show_conversations(visit: Visit) -> web.Response:
+async def show_conversations(console: ConsoleRequest) -> web.Response:
     """Show the list."""
-    texts = visit.may("trace")
+    texts = console.may("trace")
     trouble: NoTraces | None = None
     page, problem = EMPTY, ""
     query = ListQuery()
     try:
-        query = read_turn_query(visit.request.query)
-        turn_filter = to_filter(query, visit.chatbots, time.time(), words=texts)
-        page = await read_traces(visit.service, search_turns, turn_filter, before=query.before, limit=PAGE, texts=texts)
+        query = read_turn_query(console.request.query)
+        turn_filter = to_filter(query, console.chatbots, time.time(), words=texts)
+        page = await read_traces(
+            console.service, search_turns, turn_filter, before=query.before, limit=PAGE, texts=texts
+        )
     except NoTraces as error:
         trouble = error
     except BadRequest as error:
         problem = error.message
     if texts and page.turns:
-        record_action(visit.service, "console_read", visit.access.key, turns=len(page.turns))
-    return visit.render(
+        record_action(console.service, "console_read", console.access.key, turns=len(page.turns))
+    return console.render(
         "conversations/index.html",
         status=503 if trouble and trouble.failed else 400 if problem else 200,
         query=query,
@@ -56,7 +58,7 @@ async def show_conversations(visit: Visit) -> web.Response:
         trouble=trouble,
         problem=problem,
         texts=texts,
-        judges=judge_names(visit),
+        judges=judge_names(console),
         rules=RULES,
         ages={name: period.label for name, period in AGES.items()},
         outcomes=words.OUTCOMES,
@@ -73,9 +75,9 @@ def group_by_conversation(turns: Sequence[ListedTurn]) -> list[Conversation]:
     return list(conversations.values())
 
 
-def judge_names(visit: Visit) -> list[str]:
-    """Return the judges of the chatbots that the visitor may see."""
-    return list(dict.fromkeys(name for bot in visit.bots for name in bot.judges))
+def judge_names(console: ConsoleRequest) -> list[str]:
+    """Return the judges of the chatbots that the client may see."""
+    return list(dict.fromkeys(name for bot in console.bots for name in bot.judges))
 
 
 ROUTES = [web.get("/console/conversations", admit(show_conversations))]

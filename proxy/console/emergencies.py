@@ -11,12 +11,12 @@ from cachetools import TTLCache
 
 from proxy.console.admission import admit
 from proxy.console.alarm_cards import LAYERS, UNKNOWN_LAYER, AlarmCard, make_card
+from proxy.console.console_request import ConsoleRequest
 from proxy.console.form import read_form
 from proxy.console.journal import record_action
 from proxy.console.list_query import ListQuery, read_query
 from proxy.console.period import PERIOD_LABELS, PERIODS
 from proxy.console.trace_reading import NoTraces, read_traces
-from proxy.console.visit import Visit
 from proxy.console.words import DANGERS
 from proxy.protocol.errors import BadRequest, StoreUnavailable
 from proxy.traces.emergencies import EMERGENCY_JUDGE, AlarmCount, Inbox, count_alarms, count_open, search_emergencies
@@ -67,20 +67,20 @@ class Part:
     cards: list[AlarmCard]
 
 
-async def show_emergencies(visit: Visit) -> web.Response:
+async def show_emergencies(console: ConsoleRequest) -> web.Response:
     """Show the inbox: open ones first, each part the newest first."""
-    query = read_inbox_query(visit.request.query, visit.chatbots)
-    turn_filter = to_filter(query, visit.chatbots, time.time())
+    query = read_inbox_query(console.request.query, console.chatbots)
+    turn_filter = to_filter(query, console.chatbots, time.time())
     parts: list[Part] = []
     counts: list[AlarmCount] = []
     trouble: NoTraces | None = None
     try:
-        parts = await _read_parts(visit, query, turn_filter)
-        counts = await read_traces(visit.service, count_alarms, turn_filter)
+        parts = await _read_parts(console, query, turn_filter)
+        counts = await read_traces(console.service, count_alarms, turn_filter)
     except NoTraces as error:
         trouble = error
-    _record_reading(visit, [card for part in parts for card in part.cards])
-    return visit.render(
+    _record_reading(console, [card for part in parts for card in part.cards])
+    return console.render(
         "emergencies/index.html",
         status=503 if trouble and trouble.failed else 200,
         query=query, parts=parts, counts=counts, trouble=trouble, has_cards=any(part.cards for part in parts),
@@ -89,56 +89,57 @@ async def show_emergencies(visit: Visit) -> web.Response:
     )  # fmt: skip
 
 
-async def _read_parts(visit: Visit, query: ListQuery, turn_filter: TurnFilter) -> list[Part]:
+async def _read_parts(console: ConsoleRequest, query: ListQuery, turn_filter: TurnFilter) -> list[Part]:
     parts, state = [], query.get("state")
     if state in ("all", "open"):
-        parts.append(await _read_part(visit, "Open", turn_filter, only_open=True, before=query.before))
+        parts.append(await _read_part(console, "Open", turn_filter, only_open=True, before=query.before))
     if state in ("done", "false") or (state == "all" and parts[0].inbox.next is None):
         labelling: Labelling = "false_alarm" if state == "false" else "labelled"
         of_judge = replace(turn_filter, labelling=labelling, labelled_judge=EMERGENCY_JUDGE)
         name = "False alarms" if state == "false" else "Done"
-        parts.append(await _read_part(visit, name, of_judge, before=None if state == "all" else query.before))
+        parts.append(await _read_part(console, name, of_judge, before=None if state == "all" else query.before))
     return parts
 
 
 async def _read_part(
-    visit: Visit, name: str, turn_filter: TurnFilter, *, only_open: bool = False, before: int | None = None
+    console: ConsoleRequest, name: str, turn_filter: TurnFilter, *, only_open: bool = False, before: int | None = None
 ) -> Part:
-    texts = visit.may("trace")
+    texts = console.may("trace")
     inbox = await read_traces(
-        visit.service, search_emergencies, turn_filter, only_open=only_open, before=before, limit=PAGE, texts=texts
+        console.service, search_emergencies, turn_filter, only_open=only_open, before=before, limit=PAGE, texts=texts
     )
     contacts = {
-        bot.name: list(bot.settings.emergency.contact.values()) if bot.settings.emergency else [] for bot in visit.bots
+        bot.name: list(bot.settings.emergency.contact.values()) if bot.settings.emergency else []
+        for bot in console.bots
     }
     cards = [make_card(one, contacts.get(one.turn.line.chatbot, [])) for one in inbox.emergencies]
     return Part(name, inbox, cards)
 
 
-async def show_item(visit: Visit) -> web.Response:
+async def show_item(console: ConsoleRequest) -> web.Response:
     """Show one item of the inbox."""
-    turn_id = visit.request.query.get("turn", "")
-    turn_filter = TurnFilter(chatbots=frozenset(visit.chatbots), id_begins=turn_id)
+    turn_id = console.request.query.get("turn", "")
+    turn_filter = TurnFilter(chatbots=frozenset(console.chatbots), id_begins=turn_id)
     try:
-        cards = (await _read_part(visit, "", turn_filter)).cards if turn_id else []
+        cards = (await _read_part(console, "", turn_filter)).cards if turn_id else []
     except NoTraces:
         cards = []
     card = next((one for one in cards if one.turn_id == turn_id), None)
     if card is None:
         raise web.HTTPNotFound
-    _record_reading(visit, [card])
-    return visit.render("emergencies/_item.html", card=card, query=ListQuery())
+    _record_reading(console, [card])
+    return console.render("emergencies/_item.html", card=card, query=ListQuery())
 
 
-async def count_open_ones(visit: Visit) -> web.Response:
+async def count_open_ones(console: ConsoleRequest) -> web.Response:
     """Answer with the number of open ones, which every page shows."""
-    return web.json_response({"count": await _count_open(visit)}, headers={"Cache-Control": "no-store"})
+    return web.json_response({"count": await _count_open(console)}, headers={"Cache-Control": "no-store"})
 
 
-async def label_item(visit: Visit) -> web.Response:
+async def label_item(console: ConsoleRequest) -> web.Response:
     """Write down what a person says of an alarm, as a label of the judge."""
-    form = await read_form(visit.request)
-    trace = await _find_turn(visit, form)
+    form = await read_form(console.request)
+    trace = await _find_turn(console, form)
     choice = str(form.get("said", ""))
     alarm = "emergency" if "emergency" in (trace["outcome"], trace.get("would")) else "concern"
     verdict = VERDICTS[alarm].get(choice)
@@ -146,24 +147,24 @@ async def label_item(visit: Visit) -> web.Response:
         raise BadRequest(f"An answer is one of {', '.join(VERDICTS[alarm])}.", param="said")
     label = Label(EMERGENCY_JUDGE, verdict, labelled=time.time())
     try:
-        await read_traces(visit.service, add, trace["turn_id"], label)
+        await read_traces(console.service, add, trace["turn_id"], label)
     except NoTraces as error:
         raise StoreUnavailable from error
-    return _changed(visit, form, trace["turn_id"], verdict)
+    return _changed(console, form, trace["turn_id"], verdict)
 
 
-async def undo_item(visit: Visit) -> web.Response:
+async def undo_item(console: ConsoleRequest) -> web.Response:
     """Take a label back."""
-    form = await read_form(visit.request)
-    trace = await _find_turn(visit, form)
+    form = await read_form(console.request)
+    trace = await _find_turn(console, form)
     try:
-        await read_traces(visit.service, withdraw, trace["turn_id"], EMERGENCY_JUDGE)
+        await read_traces(console.service, withdraw, trace["turn_id"], EMERGENCY_JUDGE)
     except NoTraces as error:
         raise StoreUnavailable from error
-    return _changed(visit, form, trace["turn_id"], "none")
+    return _changed(console, form, trace["turn_id"], "none")
 
 
-async def _find_turn(visit: Visit, form: Mapping[str, Any]) -> dict[str, Any]:
+async def _find_turn(console: ConsoleRequest, form: Mapping[str, Any]) -> dict[str, Any]:
     """Return the turn that a form is about.
 
     Raises:
@@ -171,7 +172,7 @@ async def _find_turn(visit: Visit, form: Mapping[str, Any]) -> dict[str, Any]:
         StoreUnavailable: The traces cannot be read.
     """
     try:
-        trace = await read_traces(visit.service, read_turn, str(form.get("turn", "")), visit.chatbots)
+        trace = await read_traces(console.service, read_turn, str(form.get("turn", "")), console.chatbots)
     except NoTraces as error:
         raise StoreUnavailable from error
     if trace is None or not trace["emergency"]:
@@ -179,28 +180,28 @@ async def _find_turn(visit: Visit, form: Mapping[str, Any]) -> dict[str, Any]:
     return trace
 
 
-def _changed(visit: Visit, form: Mapping[str, Any], turn_id: str, verdict: str) -> web.Response:
+def _changed(console: ConsoleRequest, form: Mapping[str, Any], turn_id: str, verdict: str) -> web.Response:
     record_action(
-        visit.service, "console_label", visit.access.key, turn=turn_id, judge=EMERGENCY_JUDGE, verdict=verdict
+        console.service, "console_label", console.access.key, turn=turn_id, judge=EMERGENCY_JUDGE, verdict=verdict
     )
-    visit.request.app[OPEN_COUNTS].clear()
-    if "text/html" not in visit.request.headers.get(hdrs.ACCEPT, "text/html"):
+    console.request.app[OPEN_COUNTS].clear()
+    if "text/html" not in console.request.headers.get(hdrs.ACCEPT, "text/html"):
         return web.Response(status=204)
-    query = read_inbox_query(dict(parse_qsl(str(form.get("list", "")).removeprefix("?"))), visit.chatbots)
-    return visit.see_other(f"/console/emergencies{query.address()}")
+    query = read_inbox_query(dict(parse_qsl(str(form.get("list", "")).removeprefix("?"))), console.chatbots)
+    return console.see_other(f"/console/emergencies{query.address()}")
 
 
-def _record_reading(visit: Visit, cards: list[AlarmCard]) -> None:
+def _record_reading(console: ConsoleRequest, cards: list[AlarmCard]) -> None:
     read = [card.turn_id for card in cards if card.message or card.delivery.reply or card.delivery.key_text]
-    if visit.may("trace") and read:
-        record_action(visit.service, "console_read", visit.access.key, screen="emergencies", turns=read)
+    if console.may("trace") and read:
+        record_action(console.service, "console_read", console.access.key, screen="emergencies", turns=read)
 
 
-async def _count_open(visit: Visit) -> int:
-    counts, chatbots = visit.request.app[OPEN_COUNTS], frozenset(visit.chatbots)
+async def _count_open(console: ConsoleRequest) -> int:
+    counts, chatbots = console.request.app[OPEN_COUNTS], frozenset(console.chatbots)
     if chatbots not in counts:
         try:
-            counts[chatbots] = await read_traces(visit.service, count_open, chatbots)
+            counts[chatbots] = await read_traces(console.service, count_open, chatbots)
         except NoTraces:
             counts[chatbots] = 0
     return counts[chatbots]

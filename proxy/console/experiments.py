@@ -10,12 +10,12 @@ from aiohttp import hdrs, web
 from markupsafe import Markup
 
 from proxy.console.admission import admit
+from proxy.console.console_request import ConsoleRequest
 from proxy.console.journal import record_action
 from proxy.console.plot import SHARES, Axis, Point, Series, draw_lines
 from proxy.console.render import HEADERS
 from proxy.console.runs import REPORT, Run, list_runs, read_exchanges, read_run
 from proxy.console.saved_files import Damaged, Json, read_bytes
-from proxy.console.visit import Visit
 
 HOME = "/console/experiments"
 ON_A_PAGE = 12
@@ -35,43 +35,43 @@ class Pair:
     sides: list[Json]
 
 
-async def show_experiments(visit: Visit) -> web.Response:
+async def show_experiments(console: ConsoleRequest) -> web.Response:
     """List the runs."""
     runs: list[Run] = []
     fault = ""
     try:
-        runs = await asyncio.to_thread(list_runs, _folder(visit))
+        runs = await asyncio.to_thread(list_runs, _folder(console))
     except Damaged as error:
         fault = str(error)
-    visible_runs = [run for run in runs if _may_see(visit, run)]
-    return visit.render("experiments/index.html", runs=visible_runs, folder=_folder(visit), fault=fault)
+    visible_runs = [run for run in runs if _may_see(console, run)]
+    return console.render("experiments/index.html", runs=visible_runs, folder=_folder(console), fault=fault)
 
 
-async def show_experiment(visit: Visit) -> web.Response:
+async def show_experiment(console: ConsoleRequest) -> web.Response:
     """Show a run: its arms, how they drift over the turns, ordinary questions."""
-    run = await _find(visit)
+    run = await _find(console)
     summary = run.summary or {}
     arms = [arm for arm in run.arms if arm in summary.get("arms", {})]
-    return visit.render(
+    return console.render(
         "experiments/run.html", run=run, summary=summary, arms=arms, change=(summary.get("effect") or {}).get("acceptable"),
         drift=draw_drift(summary, arms, "acceptable"), scores=draw_drift(summary, arms, "mean"),
     )  # fmt: skip
 
 
-async def show_progress(visit: Visit) -> web.Response:
+async def show_progress(console: ConsoleRequest) -> web.Response:
     """Show how far a run is."""
-    return visit.render("experiments/_progress.html", run=await _find(visit))
+    return console.render("experiments/_progress.html", run=await _find(console))
 
 
-async def show_exchanges(visit: Visit) -> web.Response:
+async def show_exchanges(console: ConsoleRequest) -> web.Response:
     """Show what was said, the arms side by side."""
-    run = await _find(visit)
+    run = await _find(console)
     exchanges: list[Json] = []
     try:
         exchanges = await asyncio.to_thread(read_exchanges, run)
     except Damaged as error:
         run = replace(run, fault=str(error))
-    query = {name: visit.request.query.get(name, "") for name in ("facilitator", "turn", "differ")}
+    query = {name: console.request.query.get(name, "") for name in ("facilitator", "turn", "differ")}
     facilitators = sorted({one["place"]["facilitator"] for one in exchanges})
     turns = sorted({one["place"]["turn"] for one in exchanges})
     pairs = [
@@ -81,29 +81,31 @@ async def show_exchanges(visit: Visit) -> web.Response:
         and query["turn"] in ("", str(pair.turn))
         and (not query["differ"] or differ(pair))
     ]
-    page = _page_number(visit.request.query.get("page", "1"), len(pairs))
+    page = _page_number(console.request.query.get("page", "1"), len(pairs))
     page_pairs = pairs[(page - 1) * ON_A_PAGE : page * ON_A_PAGE]
     if page_pairs:
-        record_action(visit.service, "console_read", visit.access.key, experiment=run.name, exchanges=len(page_pairs))
-    return visit.render(
+        record_action(
+            console.service, "console_read", console.access.key, experiment=run.name, exchanges=len(page_pairs)
+        )
+    return console.render(
         "experiments/exchanges.html", run=run, pairs=page_pairs, found=len(pairs), page=page, pages=_pages(len(pairs)),
         query=query, facilitators=facilitators, turns=turns, mean_score=mean_score,
     )  # fmt: skip
 
 
-async def show_report(visit: Visit) -> web.Response:
+async def show_report(console: ConsoleRequest) -> web.Response:
     """Show the report that the run wrote."""
-    run = await _find(visit)
-    return await _send_file(visit, run, run.path / REPORT, {"Content-Security-Policy": REPORT_POLICY})
+    run = await _find(console)
+    return await _send_file(console, run, run.path / REPORT, {"Content-Security-Policy": REPORT_POLICY})
 
 
-async def download_rating_page(visit: Visit) -> web.Response:
+async def download_rating_page(console: ConsoleRequest) -> web.Response:
     """Send a page on which somebody rates replies: a file to open from disk, since it keeps the ratings in the browser."""
-    run, name = await _find(visit), visit.request.match_info["page"]
+    run, name = await _find(console), console.request.match_info["page"]
     if name not in await asyncio.to_thread(lambda: run.rating_pages):
         raise web.HTTPNotFound
     return await _send_file(
-        visit, run, run.path / "rating" / name, {hdrs.CONTENT_DISPOSITION: f'attachment; filename="{name}"'}
+        console, run, run.path / "rating" / name, {hdrs.CONTENT_DISPOSITION: f'attachment; filename="{name}"'}
     )
 
 
@@ -159,31 +161,31 @@ def mean_score(exchange: Json) -> float | None:
     return sum(scores) / len(scores) if scores else None
 
 
-async def _find(visit: Visit) -> Run:
-    """Raises: web.HTTPNotFound: there is no such run that can be shown, or it is of a chatbot that the visitor may not see."""
-    run = await asyncio.to_thread(read_run, _folder(visit), visit.request.match_info["name"])
-    if run is None or not run.manifest or not _may_see(visit, run):
+async def _find(console: ConsoleRequest) -> Run:
+    """Raises: web.HTTPNotFound: there is no such run that can be shown, or it is of a chatbot that the client may not see."""
+    run = await asyncio.to_thread(read_run, _folder(console), console.request.match_info["name"])
+    if run is None or not run.manifest or not _may_see(console, run):
         raise web.HTTPNotFound
     return run
 
 
-def _may_see(visit: Visit, run: Run) -> bool:
-    return visit.access.may_ask(str(run.manifest.get("chatbot", "")))
+def _may_see(console: ConsoleRequest, run: Run) -> bool:
+    return console.access.may_ask(str(run.manifest.get("chatbot", "")))
 
 
-async def _send_file(visit: Visit, run: Run, path: Path, headers: Mapping[str, str]) -> web.Response:
+async def _send_file(console: ConsoleRequest, run: Run, path: Path, headers: Mapping[str, str]) -> web.Response:
     try:
         body = await asyncio.to_thread(read_bytes, path)
     except Damaged:
         body = None
     if body is None:
         raise web.HTTPNotFound
-    record_action(visit.service, "console_read", visit.access.key, experiment=run.name, file=path.name)
+    record_action(console.service, "console_read", console.access.key, experiment=run.name, file=path.name)
     return web.Response(body=body, content_type="text/html", charset="utf-8", headers={**HEADERS, **headers})
 
 
-def _folder(visit: Visit) -> Path:
-    return visit.service.config.console.runs
+def _folder(console: ConsoleRequest) -> Path:
+    return console.service.config.console.runs
 
 
 def _pages(number: int) -> int:

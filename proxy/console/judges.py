@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from proxy.config.local_judges import WORTH, decides_locally
 from proxy.console.admission import admit
+from proxy.console.console_request import ConsoleRequest
 from proxy.console.evaluations import (
     Evaluation,
     list_evaluations,
@@ -23,7 +24,6 @@ from proxy.console.form import read_form
 from proxy.console.journal import record_action
 from proxy.console.plot import SHARES, Axis, Point, Series, draw_lines
 from proxy.console.saved_files import Damaged, Json
-from proxy.console.visit import Visit
 from proxy.protocol.errors import BadRequest
 
 HOME = "/console/judges"
@@ -49,32 +49,32 @@ class Column:
     style: str
 
 
-async def show_judges(visit: Visit) -> web.Response:
+async def show_judges(console: ConsoleRequest) -> web.Response:
     """Show the last evaluations side by side."""
     all_evaluations: list[Evaluation] = []
     fault = ""
     try:
-        all_evaluations = await asyncio.to_thread(list_evaluations, _folder(visit))
+        all_evaluations = await asyncio.to_thread(list_evaluations, _folder(console))
     except Damaged as error:
         fault = str(error)
-    evaluations = [one for one in all_evaluations if _may_see(visit, one)]
-    chosen = visit.request.query.getall("with", [])
+    evaluations = [one for one in all_evaluations if _may_see(console, one)]
+    chosen = console.request.query.getall("with", [])
     done = [one for one in evaluations if one.state == "done"]
     compared = ([one for one in done if one.name in chosen] or done)[:MOST_COMPARED]
     names = list(dict.fromkeys(name for one in compared for name in one.judges))
     rows = {name: [Column(one, one.judges.get(name), f"a{n}") for n, one in enumerate(compared)] for name in names}
-    return visit.render(
+    return console.render(
         "judges/index.html", evaluations=evaluations, compared=compared, rows=rows,
         curves={name: draw_roc(name, columns) for name, columns in rows.items()},
-        fault=fault, stages=STAGES, splits=SPLITS, bots={bot.name: bot.judges for bot in visit.bots},
-        local=[bot.name for bot in visit.bots if decides_locally(bot.settings)], worth=WORTH,
+        fault=fault, stages=STAGES, splits=SPLITS, bots={bot.name: bot.judges for bot in console.bots},
+        local=[bot.name for bot in console.bots if decides_locally(bot.settings)], worth=WORTH,
     )  # fmt: skip
 
 
-async def show_evaluation(visit: Visit) -> web.Response:
+async def show_evaluation(console: ConsoleRequest) -> web.Response:
     """Show one evaluation: its figures, and the cases that were misjudged, filtered."""
-    evaluation = await _find(visit)
-    query = {name: visit.request.query.get(name, "") for name in ("judge", "kind", "family")}
+    evaluation = await _find(console)
+    query = {name: console.request.query.get(name, "") for name in ("judge", "kind", "family")}
     cases = [
         case
         for case in evaluation.misjudged
@@ -82,9 +82,9 @@ async def show_evaluation(visit: Visit) -> web.Response:
         and query["kind"] in ("", kind_of(case))
         and query["family"] in ("", case["family"])
     ]
-    if cases and visit.may("trace"):
-        record_action(visit.service, "console_read", visit.access.key, evaluation=evaluation.name, cases=len(cases))
-    return visit.render(
+    if cases and console.may("trace"):
+        record_action(console.service, "console_read", console.access.key, evaluation=evaluation.name, cases=len(cases))
+    return console.render(
         "judges/evaluation.html", one=evaluation, kept=cases[:MISJUDGED_SHOWN], found=len(cases), kind_of=kind_of, query=query,
         families=Counter(case["family"] for case in evaluation.misjudged).most_common(),
         curve=draw_roc(
@@ -94,27 +94,27 @@ async def show_evaluation(visit: Visit) -> web.Response:
     )  # fmt: skip
 
 
-async def show_progress(visit: Visit) -> web.Response:
+async def show_progress(console: ConsoleRequest) -> web.Response:
     """Show how far a running evaluation is."""
-    return visit.render("judges/_progress.html", one=await _find(visit))
+    return console.render("judges/_progress.html", one=await _find(console))
 
 
-async def start(visit: Visit) -> web.Response:
+async def start(console: ConsoleRequest) -> web.Response:
     """Start an evaluation with what the form says.
 
     Raises:
         BadRequest: The form says something else than it offers, another one runs, or the configuration is in no file.
     """
-    form = await read_form(visit.request)
-    config = visit.service.config.file
+    form = await read_form(console.request)
+    config = console.service.config.file
     if config is None:
         raise BadRequest("This proxy was started without a configuration file, so another process cannot read it.")
     stage, split, chatbot = (form.get(name, "") for name in ("stage", "split", "chatbot"))
-    if stage not in STAGES or split not in SPLITS or chatbot not in visit.chatbots:
+    if stage not in STAGES or split not in SPLITS or chatbot not in console.chatbots:
         raise BadRequest("Choose a chatbot, a stage and cases from the lists.")
     options = ["--stage", stage, "--split", split, "--chatbot", chatbot]
     judges = form.getall("judge", [])
-    if not {*judges}.issubset(chain.from_iterable(bot.judges for bot in visit.bots)):
+    if not {*judges}.issubset(chain.from_iterable(bot.judges for bot in console.bots)):
         raise BadRequest("Choose judges from the list.", param="judge")
     for judge in judges:
         options += ["--judge", judge]
@@ -123,26 +123,26 @@ async def start(visit: Visit) -> web.Response:
         *_number(form.get("budget", ""), "budget"),
     ]
     try:
-        evaluations = await asyncio.to_thread(list_evaluations, _folder(visit))
+        evaluations = await asyncio.to_thread(list_evaluations, _folder(console))
     except Damaged as error:
         raise BadRequest(f"The folder of evaluations cannot be used: {error}.") from None
     running = [one for one in evaluations if one.state == "running"]
     if running:
         raise BadRequest("An evaluation is running; wait for it, or stop it.")
     try:
-        name = await asyncio.to_thread(start_evaluation, _folder(visit), config, options, chatbot)
+        name = await asyncio.to_thread(start_evaluation, _folder(console), config, options, chatbot)
     except FileExistsError:  # somebody else was a moment faster
         raise BadRequest("An evaluation is running; wait for it, or stop it.") from None
-    record_action(visit.service, "console_evaluate", visit.access.key, evaluation=name)
-    return visit.see_other(f"{HOME}/{name}")
+    record_action(console.service, "console_evaluate", console.access.key, evaluation=name)
+    return console.see_other(f"{HOME}/{name}")
 
 
-async def stop(visit: Visit) -> web.Response:
+async def stop(console: ConsoleRequest) -> web.Response:
     """Stop a running evaluation."""
-    evaluation = await _find(visit)
+    evaluation = await _find(console)
     if stop_evaluation(evaluation):
-        record_action(visit.service, "console_stop_evaluation", visit.access.key, evaluation=evaluation.name)
-    return visit.see_other(f"{HOME}/{evaluation.name}")
+        record_action(console.service, "console_stop_evaluation", console.access.key, evaluation=evaluation.name)
+    return console.see_other(f"{HOME}/{evaluation.name}")
 
 
 def kind_of(case: Json) -> str:
@@ -167,21 +167,21 @@ def draw_roc(title: str, columns: Sequence[Column]) -> Markup | None:
     return draw_lines([chance, *curves], x, Axis(0, 1, SHARES.ticks, "violating cases flagged"), f"ROC curves: {title}")
 
 
-async def _find(visit: Visit) -> Evaluation:
-    """Raises: web.HTTPNotFound: there is no such evaluation, or it is of a chatbot that the visitor may not see."""
-    evaluation = await asyncio.to_thread(read_evaluation, _folder(visit), visit.request.match_info["name"])
-    if evaluation is None or not _may_see(visit, evaluation):
+async def _find(console: ConsoleRequest) -> Evaluation:
+    """Raises: web.HTTPNotFound: there is no such evaluation, or it is of a chatbot that the client may not see."""
+    evaluation = await asyncio.to_thread(read_evaluation, _folder(console), console.request.match_info["name"])
+    if evaluation is None or not _may_see(console, evaluation):
         raise web.HTTPNotFound
     return evaluation
 
 
-def _may_see(visit: Visit, evaluation: Evaluation) -> bool:
+def _may_see(console: ConsoleRequest, evaluation: Evaluation) -> bool:
     """One that does not say whose judges it measured may be of any chatbot."""
-    return visit.access.may_ask("") if evaluation.chatbot is None else evaluation.chatbot in visit.chatbots
+    return console.access.may_ask("") if evaluation.chatbot is None else evaluation.chatbot in console.chatbots
 
 
-def _folder(visit: Visit) -> Path:
-    return visit.service.config.console.evaluations
+def _folder(console: ConsoleRequest) -> Path:
+    return console.service.config.console.evaluations
 
 
 def _number(text: str, name: str, *, whole: bool = False) -> list[str]:

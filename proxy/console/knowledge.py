@@ -7,12 +7,12 @@ from aiohttp import web
 
 from knowledge_base.library import Library
 from proxy.console.admission import admit
+from proxy.console.console_request import ConsoleRequest
 from proxy.console.journal import record_action
 from proxy.console.list_query import ListQuery, read_query
 from proxy.console.period import PERIOD_LABELS, PERIODS
 from proxy.console.section_table import ORDERS, SHOWN, describe_review, make_rows, missing_sections, select_rows
 from proxy.console.trace_reading import NoTraces, read_traces
-from proxy.console.visit import Visit
 from proxy.traces.counts import SectionUse, count_sections
 from proxy.traces.fact_query import TurnFilter
 from proxy.traces.search import Page, search_turns
@@ -24,24 +24,24 @@ ALL = "all"
 NO_USE = SectionUse(0, {}, {})
 
 
-async def show_knowledge(visit: Visit) -> web.Response:
+async def show_knowledge(console: ConsoleRequest) -> web.Response:
     """Show the sections of a chatbot, and the questions that found none."""
-    libraries = _libraries(visit)
+    libraries = _libraries(console)
     if not libraries:
-        return visit.render("knowledge/none.html")
-    query = _read_query(visit, libraries)
+        return console.render("knowledge/none.html")
+    query = _read_query(console, libraries)
     chatbot, since = query.get("chatbot"), _since(query)
     library = libraries[chatbot]
     use, trouble = NO_USE, None
     questions: Page | None = None
     try:
-        use = await read_traces(visit.service, count_sections, chatbot, since=since)
+        use = await read_traces(console.service, count_sections, chatbot, since=since)
         no_source = TurnFilter(chatbots=frozenset({chatbot}), no_source=True, since=since)
-        questions = await _read_turns(visit, no_source, query.before)
+        questions = await _read_turns(console, no_source, query.before)
     except NoTraces as error:
         trouble = error
     rows = make_rows(library, use)
-    return visit.render(
+    return console.render(
         "knowledge/index.html",
         query=query, libraries=libraries, library=library, use=use, rows=rows, questions=questions, trouble=trouble,
         selected=select_rows(rows, words=query.get("words"), shown=query.get("shown"), order=query.get("order")),
@@ -50,46 +50,46 @@ async def show_knowledge(visit: Visit) -> web.Response:
     )  # fmt: skip
 
 
-async def show_section(visit: Visit) -> web.Response:
+async def show_section(console: ConsoleRequest) -> web.Response:
     """Show one section, and the turns whose replies cite it."""
-    libraries = _libraries(visit)
-    query = _read_query(visit, libraries)
-    chatbot = visit.request.query.get("chatbot", query.get("chatbot"))  # another one's is not there
+    libraries = _libraries(console)
+    query = _read_query(console, libraries)
+    chatbot = console.request.query.get("chatbot", query.get("chatbot"))  # another one's is not there
     library = libraries.get(chatbot)
-    section = library.get(visit.request.query.get("id", "")) if library else None
+    section = library.get(console.request.query.get("id", "")) if library else None
     if library is None or section is None:
         raise web.HTTPNotFound
     turns: Page | None = None
     use, trouble = NO_USE, None
     try:
-        use = await read_traces(visit.service, count_sections, chatbot, since=_since(query))
+        use = await read_traces(console.service, count_sections, chatbot, since=_since(query))
         citing = TurnFilter(chatbots=frozenset({chatbot}), cited=section.id, since=_since(query))
-        turns = await _read_turns(visit, citing, query.before)
+        turns = await _read_turns(console, citing, query.before)
     except NoTraces as error:
         trouble = error
     ids = [source.id for source in library.sources]
     at = ids.index(section.id)
-    return visit.render(
+    return console.render(
         "knowledge/section.html",
         query=query, section=section, review=describe_review(section), use=use, turns=turns, trouble=trouble,
         periods=PERIOD_LABELS, previous=ids[at - 1] if at else None, next=ids[at + 1] if at + 1 < len(ids) else None,
     )  # fmt: skip
 
 
-async def _read_turns(visit: Visit, turn_filter: TurnFilter, before: int | None) -> Page:
-    texts = visit.may("trace")
-    page = await read_traces(visit.service, search_turns, turn_filter, before=before, limit=TURNS, texts=texts)
+async def _read_turns(console: ConsoleRequest, turn_filter: TurnFilter, before: int | None) -> Page:
+    texts = console.may("trace")
+    page = await read_traces(console.service, search_turns, turn_filter, before=before, limit=TURNS, texts=texts)
     if texts and page.turns:
         turns = [one.line.turn_id for one in page.turns]
-        record_action(visit.service, "console_read", visit.access.key, screen="knowledge", turns=turns)
+        record_action(console.service, "console_read", console.access.key, screen="knowledge", turns=turns)
     return page
 
 
-def _read_query(visit: Visit, libraries: Mapping[str, Library]) -> ListQuery:
+def _read_query(console: ConsoleRequest, libraries: Mapping[str, Library]) -> ListQuery:
     """Raises: BadRequest: the address asks for a page that is none."""
     answers = {"chatbot": libraries, "period": (*PERIODS, ALL), "words": None, "shown": SHOWN, "order": ORDERS}
     defaults = {"chatbot": next(iter(libraries), ""), "period": "month", "shown": "all", "order": "cited"}
-    return read_query(visit.request.query, answers, defaults)
+    return read_query(console.request.query, answers, defaults)
 
 
 def _since(query: ListQuery) -> float:
@@ -97,8 +97,8 @@ def _since(query: ListQuery) -> float:
     return 0.0 if period == ALL else time.time() - PERIODS[period].seconds
 
 
-def _libraries(visit: Visit) -> dict[str, Library]:
-    return {bot.name: bot.library for bot in visit.bots if bot.library is not None}
+def _libraries(console: ConsoleRequest) -> dict[str, Library]:
+    return {bot.name: bot.library for bot in console.bots if bot.library is not None}
 
 
 ROUTES = [

@@ -7,11 +7,11 @@ from aiohttp import web
 
 from proxy.console.activity import bucket_times, draw_activity, list_steps
 from proxy.console.admission import admit
+from proxy.console.console_request import ConsoleRequest
 from proxy.console.list_query import read_query
 from proxy.console.period import PERIOD_LABELS, PERIODS
 from proxy.console.process_figures import ProcessFigures, read_figures
 from proxy.console.trace_reading import NoTraces, read_traces
-from proxy.console.visit import Visit
 from proxy.traces.counts import Counts, count_turns
 from proxy.traces.fact_query import TurnFilter
 
@@ -19,50 +19,50 @@ HOME = "/console/operation"
 REFRESH_S = 15
 
 
-async def show_operation(visit: Visit) -> web.Response:
+async def show_operation(console: ConsoleRequest) -> web.Response:
     """Show the screen, with its figures."""
-    return await _render(visit, "operation/index.html")
+    return await _render(console, "operation/index.html")
 
 
-async def show_figures(visit: Visit) -> web.Response:
+async def show_figures(console: ConsoleRequest) -> web.Response:
     """Show the figures alone, which the screen asks for again and again."""
-    return await _render(visit, "operation/_figures.html")
+    return await _render(console, "operation/_figures.html")
 
 
-async def _render(visit: Visit, template: str) -> web.Response:
-    query = read_query(visit.request.query, {"period": PERIODS, "chatbot": visit.chatbots}, {"period": "day"})
+async def _render(console: ConsoleRequest, template: str) -> web.Response:
+    query = read_query(console.request.query, {"period": PERIODS, "chatbot": console.chatbots}, {"period": "day"})
     period, chatbot = PERIODS[query.get("period")], query.get("chatbot")
-    chatbots = [chatbot] if chatbot else visit.chatbots
+    chatbots = [chatbot] if chatbot else console.chatbots
     now = time.time()
     since, until = bucket_times(period, now)
     counts, trouble = Counts([], None, 0), None  # type: ignore[arg-type]
     try:
         counts = await read_traces(
-            visit.service, count_turns, TurnFilter(chatbots=frozenset(chatbots)),
+            console.service, count_turns, TurnFilter(chatbots=frozenset(chatbots)),
             since=since, until=until, width=period.bucket_s,
         )  # fmt: skip
     except NoTraces as error:
         trouble = error
-    return visit.render(
+    return console.render(
         template,
         period=period, periods=PERIOD_LABELS, chatbot=chatbot, trouble=trouble, now=now,
         total=None if trouble else counts.all, to_index=counts.to_index,
         plots=draw_activity(counts, period) if not trouble and counts.all.turns else [],
         steps=[] if trouble else list_steps(counts.all.steps),
-        figures=await _read_figures(visit), refresh_s=REFRESH_S,
+        figures=await _read_figures(console), refresh_s=REFRESH_S,
         here=f"{HOME}/figures{query.address()}",
     )  # fmt: skip
 
 
-async def _read_figures(visit: Visit) -> ProcessFigures | None:
-    """Return the figures of the proxy; None: the visitor's key is for some chatbots, and they tell of all.
+async def _read_figures(console: ConsoleRequest) -> ProcessFigures | None:
+    """Return the figures of the proxy; None: the client's key is for some chatbots, and they tell of all.
 
     With `admin` the same is at /metrics.
     """
-    key = visit.access.key
-    if key is not None and key.chatbots is not None and not visit.may("admin"):
+    key = console.access.key
+    if key is not None and key.chatbots is not None and not console.may("admin"):
         return None
-    return read_figures(await asyncio.to_thread(visit.service.metrics.values))
+    return read_figures(await asyncio.to_thread(console.service.metrics.values))
 
 
 ROUTES = [

@@ -18,12 +18,12 @@ from proxy.api.request_body import read_body
 from proxy.auth.access import GRANTED
 from proxy.console.admission import admit
 from proxy.console.checkpoint_file import Conversation, write_checkpoint
+from proxy.console.console_request import ConsoleRequest
 from proxy.console.journal import record_action
 from proxy.console.quote_marks import mark_quotes
 from proxy.console.render import HEADERS
 from proxy.console.reply_facts import DeliveredReply, Json, ReplyFacts, facts_of_caf, facts_of_trace, proving_quotes
 from proxy.console.trace_reading import run_query
-from proxy.console.visit import Visit
 from proxy.console.words import REPLIES, STAGES
 from proxy.protocol.errors import BadRequest, Forbidden
 from proxy.traces.backend import TraceError, trace_backend, trace_detail
@@ -37,69 +37,69 @@ TURN_ID = re.compile(r"[0-9a-f]{32}")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
-async def show_playground(visit: Visit) -> web.Response:
+async def show_playground(console: ConsoleRequest) -> web.Response:
     """Show the screen."""
-    return visit.render(
+    return console.render(
         "playground/index.html",
-        bots=visit.bots,
+        bots=console.bots,
         wordings=REPLIES,
-        shadow=any(bot.settings.filter == "shadow" for bot in visit.bots),
+        shadow=any(bot.settings.filter == "shadow" for bot in console.bots),
     )
 
 
-async def ask(visit: Visit) -> web.StreamResponse:
+async def ask(console: ConsoleRequest) -> web.StreamResponse:
     """Answer a message, as `/v1/chat/completions` does."""
-    visit.request[GRANTED] = visit.access
-    return await converse(visit.request, ChatDialect())
+    console.request[GRANTED] = console.access
+    return await converse(console.request, ChatDialect())
 
 
-async def show_turn(visit: Visit) -> web.Response:
-    """Show what became of a reply, which the page sends along: from its trace where there is one that the visitor may read."""
-    turn_id = visit.request.match_info["turn"]
+async def show_turn(console: ConsoleRequest) -> web.Response:
+    """Show what became of a reply, which the page sends along: from its trace where there is one that the client may read."""
+    turn_id = console.request.match_info["turn"]
     if not TURN_ID.fullmatch(turn_id):
         raise web.HTTPNotFound
-    reply = await _read_json(visit, DeliveredReply)
-    bot = _find_bot(visit, reply.chatbot)
-    trace = await _find_trace(visit, turn_id, patient=True) if visit.may("trace") else None
+    reply = await _read_json(console, DeliveredReply)
+    bot = _find_bot(console, reply.chatbot)
+    trace = await _find_trace(console, turn_id, patient=True) if console.may("trace") else None
     facts: ReplyFacts | None = None
     if trace is not None:
         if not is_redacted(trace):
-            record_action(visit.service, "console_read", visit.access.key, turn=turn_id)
+            record_action(console.service, "console_read", console.access.key, turn=turn_id)
         titles = {id: section.title for id, section in bot.sections.items()}
         facts = await asyncio.to_thread(facts_of_trace, trace, reply.caf, reply.text, titles)
     elif reply.caf is not None:
         facts = await asyncio.to_thread(facts_of_caf, reply.caf, reply.text)
-    return visit.render(
+    return console.render(
         "playground/_turn.html", facts=facts, turn_id=turn_id, bot=bot, traced=trace is not None, stages=STAGES
     )
 
 
-async def show_source(visit: Visit) -> web.Response:
+async def show_source(console: ConsoleRequest) -> web.Response:
     """Show a section, or a document of a turn, with what judges have quoted from it marked."""
-    bot = _find_bot(visit, visit.request.match_info["chatbot"])
-    source_id, turn_id = visit.request.match_info["source"], visit.request.query.get("turn", "")
+    bot = _find_bot(console, console.request.match_info["chatbot"])
+    source_id, turn_id = console.request.match_info["source"], console.request.query.get("turn", "")
     trace = None
-    if visit.may("trace") and TURN_ID.fullmatch(turn_id):
-        trace = await _find_trace(visit, turn_id)
+    if console.may("trace") and TURN_ID.fullmatch(turn_id):
+        trace = await _find_trace(console, turn_id)
     section = bot.sections.get(source_id)
     if section is not None:
         quotes = proving_quotes(trace, source_id) if trace is not None else []
         passages = await asyncio.to_thread(mark_quotes, section.text, quotes)
-        return visit.render("playground/_source.html", title=section.title, section=section, passages=passages)
-    if not visit.may("trace"):
+        return console.render("playground/_source.html", title=section.title, section=section, passages=passages)
+    if not console.may("trace"):
         raise Forbidden("The documents of a turn are texts of it, which the permission `trace` shows.")
     document = next((one for one in (trace or {}).get("documents", ()) if one["id"] == source_id), None)
     if trace is None or document is None:
         raise web.HTTPNotFound
-    record_action(visit.service, "console_read", visit.access.key, turn=turn_id)
+    record_action(console.service, "console_read", console.access.key, turn=turn_id)
     passages = await asyncio.to_thread(mark_quotes, document["text"], proving_quotes(trace, source_id))
-    return visit.render("playground/_source.html", title=document["title"], section=None, passages=passages)
+    return console.render("playground/_source.html", title=document["title"], section=None, passages=passages)
 
 
-async def save_checkpoint(visit: Visit) -> web.Response:
+async def save_checkpoint(console: ConsoleRequest) -> web.Response:
     """Answer with the conversation shown as a checkpoint file."""
-    conversation = await _read_json(visit, Conversation)
-    _find_bot(visit, conversation.chatbot)
+    conversation = await _read_json(console, Conversation)
+    _find_bot(console, conversation.chatbot)
     text = await asyncio.to_thread(write_checkpoint, conversation, datetime.now(UTC).replace(microsecond=0))
     disposition = f'attachment; filename="{conversation.name}.yaml"'
     return web.Response(
@@ -107,28 +107,28 @@ async def save_checkpoint(visit: Visit) -> web.Response:
     )
 
 
-def _find_bot(visit: Visit, name: str) -> Chatbot:
-    """Raises: web.HTTPNotFound: it is not there, or the visitor may not ask it, which is the same."""
-    if name not in visit.chatbots:
+def _find_bot(console: ConsoleRequest, name: str) -> Chatbot:
+    """Raises: web.HTTPNotFound: it is not there, or the client may not ask it, which is the same."""
+    if name not in console.chatbots:
         raise web.HTTPNotFound
-    return visit.service.chatbots[name]
+    return console.service.chatbots[name]
 
 
-async def _find_trace(visit: Visit, turn_id: str, *, patient: bool = False) -> Json | None:
-    """Return the trace of a turn; None where none is kept, or it is of a chatbot that the visitor may not ask.
+async def _find_trace(console: ConsoleRequest, turn_id: str, *, patient: bool = False) -> Json | None:
+    """Return the trace of a turn; None where none is kept, or it is of a chatbot that the client may not ask.
 
     Args:
-        visit: Who looks.
+        console: Who looks.
         turn_id: The turn.
         patient: Whether it was just taken, and its trace may still be on its way.
     """
-    config = visit.service.config
+    config = console.service.config
     if trace_detail(config) == "none":
         return None
     for wait_s in WAITS_S if patient else WAITS_S[:1]:
         await asyncio.sleep(wait_s)
         try:
-            trace = await run_query(read_turn, trace_backend(config.privacy), turn_id, visit.chatbots)
+            trace = await run_query(read_turn, trace_backend(config.privacy), turn_id, console.chatbots)
         except TraceError:  # there may be no file yet
             continue
         if trace is not None:
@@ -136,10 +136,10 @@ async def _find_trace(visit: Visit, turn_id: str, *, patient: bool = False) -> J
     return None
 
 
-async def _read_json(visit: Visit, model: type[ModelT]) -> ModelT:
+async def _read_json(console: ConsoleRequest, model: type[ModelT]) -> ModelT:
     """Raises: BadRequest: the request's body is not what the page sends."""
     try:
-        return model.model_validate_json(await read_body(visit.request))
+        return model.model_validate_json(await read_body(console.request))
     except ValidationError as error:
         faults: Sequence[Any] = error.errors(include_url=False, include_input=False)
         where = ".".join(map(str, faults[0]["loc"])) or "body"

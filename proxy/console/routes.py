@@ -16,9 +16,9 @@ from proxy.console import (
     turn_page,
 )
 from proxy.console.admission import SIGN_IN, admit
+from proxy.console.console_request import ConsoleRequest
 from proxy.console.render import HEADERS
 from proxy.console.sign_in import HOME, show_form, sign_in, sign_out
-from proxy.console.visit import Visit
 
 SCREENS = (playground, conversations, turn_page, turn_actions, emergencies, judges, experiments, knowledge, operation)
 
@@ -46,7 +46,7 @@ async def to_console(request: web.Request) -> web.Response:
     return web.Response(status=302, headers={"Location": HOME})
 
 
-async def refuse_unknown(visit: Visit) -> web.Response:
+async def refuse_unknown(console: ConsoleRequest) -> web.Response:
     """Raises: web.HTTPNotFound."""
     raise web.HTTPNotFound
 

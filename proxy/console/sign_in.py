@@ -8,10 +8,10 @@ from yarl import URL
 from proxy.api.middleware import to_api_error
 from proxy.api.service import SERVICE
 from proxy.console.admission import SESSIONS, SIGN_IN, check_origin, cookie_name, set_session, show_error
+from proxy.console.console_request import ConsoleRequest
 from proxy.console.form import read_form
 from proxy.console.journal import record_action
 from proxy.console.render import HEADERS, render
-from proxy.console.visit import Visit
 from proxy.protocol.errors import TooManyFailures
 
 HOME = "/console/playground"
@@ -63,17 +63,17 @@ async def _sign_in(request: web.Request) -> web.Response:
     return response
 
 
-async def sign_out(visit: Visit) -> web.Response:
+async def sign_out(console: ConsoleRequest) -> web.Response:
     """End the session."""
-    name = cookie_name(visit.request)
-    await visit.request.app[SESSIONS].end(visit.request.cookies.get(name, ""))
-    response = visit.see_other(HOME)
+    name = cookie_name(console.request)
+    await console.request.app[SESSIONS].end(console.request.cookies.get(name, ""))
+    response = console.see_other(HOME)
     response.del_cookie(name, path="/console")
     return response
 
 
 async def _form(request: web.Request, *, to: str, problem: str = "", status: int | None = None) -> web.Response:
-    context = {"visit": None, "to": await _page(request, to), "problem": problem}
+    context = {"console": None, "to": await _page(request, to), "problem": problem}
     return render("sign_in.html", context, status=status or (401 if problem else 200))
 
 

@@ -12,12 +12,12 @@ from aiohttp import web
 
 from proxy.api.erasure import erase_conversation
 from proxy.console.admission import admit
+from proxy.console.console_request import ConsoleRequest
 from proxy.console.form import read_form
 from proxy.console.journal import record_action
 from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.turn_list_query import read_turn_query
 from proxy.console.turn_page import LIST, find_turn
-from proxy.console.visit import Visit
 from proxy.protocol.errors import BadRequest, Forbidden, StoreUnavailable
 from proxy.traces.backend import TraceBackend, trace_backend
 from proxy.traces.labels import RightVerdict
@@ -34,9 +34,9 @@ _writing: set[str] = set()
 """The turns of which scenarios are being written."""
 
 
-async def label(visit: Visit) -> web.Response:
+async def label(console: ConsoleRequest) -> web.Response:
     """Write down what a judge should have made of a turn, and show the turn again."""
-    trace, form = await _turn(visit), await read_form(visit.request)
+    trace, form = await _turn(console), await read_form(console.request)
     verdict, note = form.get("verdict"), form.get("note", "").strip()
     judge, choice = form.get("judge", ""), form.get("choice", "0")
     if verdict not in get_args(RightVerdict):
@@ -45,19 +45,19 @@ async def label(visit: Visit) -> web.Response:
         raise BadRequest("There is no such choice of the reply.", param="choice")
     if len(note) > LONGEST_NOTE:
         raise BadRequest(f"A note has at most {LONGEST_NOTE} characters.", param="note")
-    bot = visit.service.chatbots.get(trace["chatbot"])
+    bot = console.service.chatbots.get(trace["chatbot"])
     write = partial(
         _label, trace=trace, judge=judge, verdict=verdict, choice=int(choice), note=note,
         others=bot.judges if bot else (), library=bot.library if bot else None,
     )  # fmt: skip
     try:
-        await read_traces(visit.service, write)
+        await read_traces(console.service, write)
     except NoTraces:
         raise StoreUnavailable from None
     record_action(
-        visit.service, "console_label", visit.access.key, turn=trace["turn_id"], judge=judge, verdict=str(verdict)
+        console.service, "console_label", console.access.key, turn=trace["turn_id"], judge=judge, verdict=str(verdict)
     )
-    return visit.see_other(f"{_address(trace)}{_list_query(visit, str(form.get('list', '')))}#labels")
+    return console.see_other(f"{_address(trace)}{_list_query(console, str(form.get('list', '')))}#labels")
 
 
 def _label(place: TraceBackend, *, trace: dict[str, Any], **fields: Any) -> None:
@@ -67,31 +67,31 @@ def _label(place: TraceBackend, *, trace: dict[str, Any], **fields: Any) -> None
         raise BadRequest(f"{error.problems[0][:1].upper()}{error.problems[0][1:]}.") from None
 
 
-async def show_scenario(visit: Visit) -> web.Response:
+async def show_scenario(console: ConsoleRequest) -> web.Response:
     """Show a turn as a scenario, to copy or download."""
-    visit.require("trace")
-    trace = await _turn(visit)
-    choice = visit.request.query.get("choice", "0")
+    console.require("trace")
+    trace = await _turn(console)
+    choice = console.request.query.get("choice", "0")
     choice = choice if choice.isascii() and choice.isdigit() and len(choice) < 4 else "0"
-    yaml, lines = await _write_scenario(visit, trace["turn_id"], choice)
-    record_action(visit.service, "console_read", visit.access.key, turn=trace["turn_id"], scenario=True)
-    if yaml and "download" in visit.request.query:
+    yaml, lines = await _write_scenario(console, trace["turn_id"], choice)
+    record_action(console.service, "console_read", console.access.key, turn=trace["turn_id"], scenario=True)
+    if yaml and "download" in console.request.query:
         name = f"trace-{trace['turn_id'][:12]}.yaml"
         response = web.Response(text=yaml, content_type="application/yaml", charset="utf-8")
         response.headers.update({"Content-Disposition": f'attachment; filename="{name}"', "Cache-Control": "no-store"})
         response.headers["X-Content-Type-Options"] = "nosniff"
         return response
-    query = _list_query(visit, visit.request.query_string)
+    query = _list_query(console, console.request.query_string)
     back = f"{_address(trace)}{query}"
-    return visit.render("conversations/scenario.html", trace=trace, yaml=yaml, said=lines, choice=choice, back=back)
+    return console.render("conversations/scenario.html", trace=trace, yaml=yaml, said=lines, choice=choice, back=back)
 
 
-async def _write_scenario(visit: Visit, turn_id: str, choice: str) -> tuple[str, list[str]]:
+async def _write_scenario(console: ConsoleRequest, turn_id: str, choice: str) -> tuple[str, list[str]]:
     """Return a scenario, and what its reader should know; or none, and why.
 
     A process of its own writes it: what serves imports nothing of what measures.
     """
-    config = visit.service.config
+    config = console.service.config
     command = [sys.executable, "-m", "cli", "scenario", "from-trace", turn_id, "--choice", choice]
     if config.file is not None:
         command += ["--config", str(config.file)]
@@ -117,31 +117,31 @@ async def _write_scenario(visit: Visit, turn_id: str, choice: str) -> tuple[str,
     return (printed.decode(), lines) if process.returncode == 0 else ("", lines or ["It failed, and did not say why."])
 
 
-async def ask_to_delete(visit: Visit) -> web.Response:
+async def ask_to_delete(console: ConsoleRequest) -> web.Response:
     """Ask whether a conversation is really to go."""
-    trace = await _turn_to_delete(visit)
-    query = _list_query(visit, visit.request.query_string)
-    return visit.render("conversations/delete.html", trace=trace, back=f"{_address(trace)}{query}", list_query=query)
+    trace = await _turn_to_delete(console)
+    query = _list_query(console, console.request.query_string)
+    return console.render("conversations/delete.html", trace=trace, back=f"{_address(trace)}{query}", list_query=query)
 
 
-async def delete(visit: Visit) -> web.Response:
+async def delete(console: ConsoleRequest) -> web.Response:
     """Delete a turn's conversation, as `DELETE /admin/conversations/{id}` does, and lead back to the list."""
-    trace, form = await _turn_to_delete(visit), await read_form(visit.request)
-    erased = await erase_conversation(visit.service, trace["conversation_id"], visit.access.key)
-    record_action(visit.service, "console_delete", visit.access.key, turn=trace["turn_id"], turns=erased["turns"])
-    query = _list_query(visit, form.get("list", ""))
-    return visit.see_other(f"{LIST}{query}")
+    trace, form = await _turn_to_delete(console), await read_form(console.request)
+    erased = await erase_conversation(console.service, trace["conversation_id"], console.access.key)
+    record_action(console.service, "console_delete", console.access.key, turn=trace["turn_id"], turns=erased["turns"])
+    query = _list_query(console, form.get("list", ""))
+    return console.see_other(f"{LIST}{query}")
 
 
-async def _turn(visit: Visit) -> dict[str, Any]:
+async def _turn(console: ConsoleRequest) -> dict[str, Any]:
     """Return the trace of the turn that the address names.
 
     Raises:
-        web.HTTPNotFound: There is none of a chatbot that the visitor may see.
+        web.HTTPNotFound: There is none of a chatbot that the client may see.
         StoreUnavailable: None can be read.
     """
     try:
-        trace = await find_turn(visit)
+        trace = await find_turn(console)
     except NoTraces:
         raise StoreUnavailable from None
     if trace is None:
@@ -149,19 +149,19 @@ async def _turn(visit: Visit) -> dict[str, Any]:
     return trace
 
 
-async def _turn_to_delete(visit: Visit) -> dict[str, Any]:
-    """Return the trace of the turn that the address names, if nothing goes with it that the visitor may not see.
+async def _turn_to_delete(console: ConsoleRequest) -> dict[str, Any]:
+    """Return the trace of the turn that the address names, if nothing goes with it that the client may not see.
 
     Raises:
         Forbidden: Its conversation has the same id as one with another chatbot.
         web.HTTPNotFound, StoreUnavailable: As `_turn`.
     """
-    trace = await _turn(visit)
+    trace = await _turn(console)
     try:
-        chatbots = await read_traces(visit.service, chatbots_of, trace["conversation_id"])
+        chatbots = await read_traces(console.service, chatbots_of, trace["conversation_id"])
     except NoTraces:
         raise StoreUnavailable from None
-    if not all(map(visit.access.may_ask, chatbots)):
+    if not all(map(console.access.may_ask, chatbots)):
         raise Forbidden(
             "Clients have given a conversation with another chatbot the same id, and both would go: ask somebody whose key may "
             "see all chatbots."
@@ -173,7 +173,7 @@ def _address(trace: dict[str, Any]) -> str:
     return f"{LIST}/{quote(trace['turn_id'], safe='')}"
 
 
-def _list_query(visit: Visit, query: str) -> str:
+def _list_query(console: ConsoleRequest, query: str) -> str:
     """Return the query of the list that a page came from: only fields that a list has."""
     return read_turn_query(dict(parse_qsl(query.removeprefix("?"), max_num_fields=100))).here
 

@@ -38,9 +38,9 @@ def to_filter(query: ListQuery, chatbots: Collection[str], now: float, *, words:
 
     Args:
         query: What is asked for.
-        chatbots: Those that the visitor may see.
+        chatbots: Those that the client may see.
         now: Unix time, seconds.
-        words: Whether the visitor may see texts, and so search in them.
+        words: Whether the client may see texts, and so search in them.
 
     Raises:
         BadRequest: A time is none.

@@ -10,12 +10,12 @@ from aiohttp import web
 
 from proxy.console import words
 from proxy.console.admission import admit
+from proxy.console.console_request import ConsoleRequest
 from proxy.console.journal import record_action
 from proxy.console.list_query import ListQuery
 from proxy.console.trace_reading import NoTraces, read_traces
 from proxy.console.turn_list_query import read_turn_query, to_filter
 from proxy.console.turn_story import tell_story
-from proxy.console.visit import Visit
 from proxy.console.waterfall import draw_waterfall
 from proxy.protocol.errors import BadRequest
 from proxy.traces.fact_query import TurnFilter
@@ -28,35 +28,35 @@ BESIDE = 60
 LIST = "/console/conversations"
 
 
-async def show_turn(visit: Visit) -> web.Response:
+async def show_turn(console: ConsoleRequest) -> web.Response:
     """Show one turn."""
-    query, texts = read_turn_query(visit.request.query), visit.may("trace")
+    query, texts = read_turn_query(console.request.query), console.may("trace")
     try:
-        trace = await find_turn(visit)
+        trace = await find_turn(console)
         if trace is None:
-            return await _find_by_beginning(visit, query)
-        turn_id, own = trace["turn_id"], frozenset(visit.chatbots)
+            return await _find_by_beginning(console, query)
+        turn_id, own = trace["turn_id"], frozenset(console.chatbots)
         turn_filter = _filter(query, own, texts)
         beside = (
-            await read_traces(visit.service, find_neighbours, turn_filter, turn_id)
+            await read_traces(console.service, find_neighbours, turn_filter, turn_id)
             if turn_filter
             else Neighbours(None, None)
         )
         same = TurnFilter(chatbots=own, conversation=trace["conversation_id"])
-        talk = await read_traces(visit.service, search_turns, same, limit=BESIDE, texts=texts)
+        talk = await read_traces(console.service, search_turns, same, limit=BESIDE, texts=texts)
     except NoTraces as trouble:
-        return visit.render("conversations/none.html", status=503 if trouble.failed else 404, trouble=trouble)
+        return console.render("conversations/none.html", status=503 if trouble.failed else 404, trouble=trouble)
     if texts:
-        record_action(visit.service, "console_read", visit.access.key, turn=turn_id)
+        record_action(console.service, "console_read", console.access.key, turn=turn_id)
     labels = next((one.labels for one in talk.turns if one.line.turn_id == turn_id), ())
-    return visit.render(
+    return console.render(
         "conversations/turn.html",
         story=await asyncio.to_thread(tell_story, trace if texts else hide_texts(trace)),
         waterfall=draw_waterfall(trace),
         redacted=texts and is_redacted(trace),
         texts=texts,
         labels=labels,
-        judges=judges_of(visit, trace),
+        judges=judges_of(console, trace),
         beside=beside,
         talk=talk.turns[::-1],
         query=query,
@@ -65,29 +65,29 @@ async def show_turn(visit: Visit) -> web.Response:
     )
 
 
-async def find_turn(visit: Visit) -> dict[str, Any] | None:
-    """Return the trace of the turn that the address names, if it is of a chatbot that the visitor may see."""
-    return await read_traces(visit.service, read_turn, visit.request.match_info["turn_id"], visit.chatbots)
+async def find_turn(console: ConsoleRequest) -> dict[str, Any] | None:
+    """Return the trace of the turn that the address names, if it is of a chatbot that the client may see."""
+    return await read_traces(console.service, read_turn, console.request.match_info["turn_id"], console.chatbots)
 
 
-def judges_of(visit: Visit, trace: dict[str, Any]) -> list[str]:
+def judges_of(console: ConsoleRequest, trace: dict[str, Any]) -> list[str]:
     """Return the judges that could have judged a turn: those that did, and those that its chatbot has now."""
-    bot = visit.service.chatbots.get(trace["chatbot"])
+    bot = console.service.chatbots.get(trace["chatbot"])
     return list(dict.fromkeys([*(one["judge"] for one in judgements_of(trace)), *(bot.judges if bot else ())]))
 
 
-async def _find_by_beginning(visit: Visit, query: ListQuery) -> web.Response:
+async def _find_by_beginning(console: ConsoleRequest, query: ListQuery) -> web.Response:
     """Lead to the turn whose id begins so, or to the list of those turns or conversations."""
-    begins = visit.request.match_info["turn_id"]
-    turn_filter = TurnFilter(chatbots=frozenset(visit.chatbots), id_begins=begins)
-    page = await read_traces(visit.service, search_turns, turn_filter, limit=2)
+    begins = console.request.match_info["turn_id"]
+    turn_filter = TurnFilter(chatbots=frozenset(console.chatbots), id_begins=begins)
+    page = await read_traces(console.service, search_turns, turn_filter, limit=2)
     if not page.turns:
         raise NoTraces(
             "No such turn", "It may have been deleted, or be older than `privacy.days`; or it is of another chatbot."
         )
     if len(page.turns) == 1:
-        return visit.see_other(f"{LIST}/{quote(page.turns[0].line.turn_id, safe='')}{query.here}")
-    return visit.see_other(f"{LIST}{ListQuery({'id': begins}).here}")
+        return console.see_other(f"{LIST}/{quote(page.turns[0].line.turn_id, safe='')}{query.here}")
+    return console.see_other(f"{LIST}{ListQuery({'id': begins}).here}")
 
 
 def _filter(query: ListQuery, chatbots: Collection[str], texts: bool) -> TurnFilter | None:

@@ -64,9 +64,9 @@ class TaskPrompt:
 
     answer: str
     """An answer in its form that says nothing."""
-    unheard: str
+    unmarked: str
     """Its text without the messages in which this proxy has heard danger already."""
-    quotes_heard: bool
+    quotes_danger: bool
     """Whether there are any."""
 
     @property

@@ -11,8 +11,8 @@ import structlog
 from cachetools import TTLCache
 
 from proxy.state.conversation import Conversation, Identity
+from proxy.state.danger_marks import MAX_MARKS
 from proxy.state.delivered_calls import DeliveredCall
-from proxy.state.heard import MAX_MARKS
 from proxy.traces.trace import Recognition
 
 log = structlog.get_logger()
@@ -53,10 +53,10 @@ class ConversationStore(Protocol):
             Exception: Nobody can tell now; it is not to be done.
         """
 
-    async def add_heard(self, writer: bytes, marks: Sequence[str]) -> None:
+    async def add_danger_marks(self, writer: bytes, marks: Sequence[str]) -> None:
         """Keep the marks of messages in which danger was heard (heard.py), the newest of a writer."""
 
-    async def heard(self, writer: bytes) -> Sequence[str]:
+    async def danger_marks(self, writer: bytes) -> Sequence[str]:
         """Return the marks of a writer's messages in which danger was heard."""
 
     async def forget(self, conversation_id: str) -> int:
@@ -128,20 +128,20 @@ class LocalConversations:
     def __init__(self, max_turns: int, max_age_s: float) -> None:
         self._states: TTLCache[bytes, Conversation] = _cache(max_turns, max_age_s)
         self._claims: TTLCache[bytes, bool] = _cache(max_turns, max_age_s)
-        self._heard: TTLCache[bytes, list[str]] = _cache(max_turns, max_age_s)
+        self._danger_marks: TTLCache[bytes, list[str]] = _cache(max_turns, max_age_s)
         self._calls = _call_cache(max_age_s)
         self.failures = 0
 
     def limit(self, max_turns: int, max_age_s: float) -> None:
         """Set the bounds: what is over them goes. If they differ from those before, the ages of states begin anew."""
-        states, claims, heard = (_cache(max_turns, max_age_s) for _ in range(3))
+        states, claims, marks = (_cache(max_turns, max_age_s) for _ in range(3))
         if (states.maxsize, states.ttl) != (self._states.maxsize, self._states.ttl):
             states.update(self._states)  # the longest unused first
             claims.update(self._claims)
-            heard.update(self._heard)
+            marks.update(self._danger_marks)
             calls = _call_cache(max_age_s)
             calls.update(self._calls)
-            self._states, self._claims, self._heard, self._calls = states, claims, heard, calls
+            self._states, self._claims, self._danger_marks, self._calls = states, claims, marks, calls
 
     def __len__(self) -> int:
         return len(self._states)
@@ -168,11 +168,11 @@ class LocalConversations:
         self._claims[key] = True
         return first
 
-    async def add_heard(self, writer: bytes, marks: Sequence[str]) -> None:
-        self._heard[writer] = [*dict.fromkeys((*self._heard.get(writer, ()), *marks))][-MAX_MARKS:]
+    async def add_danger_marks(self, writer: bytes, marks: Sequence[str]) -> None:
+        self._danger_marks[writer] = [*dict.fromkeys((*self._danger_marks.get(writer, ()), *marks))][-MAX_MARKS:]
 
-    async def heard(self, writer: bytes) -> Sequence[str]:
-        return self._heard.get(writer, ())
+    async def danger_marks(self, writer: bytes) -> Sequence[str]:
+        return self._danger_marks.get(writer, ())
 
     async def forget(self, conversation_id: str) -> int:
         entries = 0

@@ -23,15 +23,15 @@ from proxy.config.settings import MemorySettings
 from proxy.protocol.errors import StoreUnavailable
 from proxy.state.conversation import Conversation
 from proxy.state.conversation_store import StateUnknown
+from proxy.state.danger_marks import MAX_MARKS
 from proxy.state.delivered_calls import DeliveredCall
-from proxy.state.heard import MAX_MARKS
 
 log = structlog.get_logger()
 
 T = TypeVar("T")
 PREFIX = "caf:state:"
 CLAIMS = "caf:claim:"
-HEARD = "caf:heard:"
+DANGER_MARKS = "caf:heard:"
 _STATE = TypeAdapter(Conversation)
 _CALL = TypeAdapter(DeliveredCall)
 MOST_CONNECTIONS = 10_000
@@ -105,9 +105,9 @@ class RedisConversations:
         except (RedisError, OSError, TimeoutError):
             raise StoreUnavailable from None
 
-    async def add_heard(self, writer: bytes, marks: Sequence[str]) -> None:
+    async def add_danger_marks(self, writer: bytes, marks: Sequence[str]) -> None:
         """Raises: StoreUnavailable: Redis does not answer, and the policy is `closed`."""
-        key, age_ms = HEARD + writer.hex(), max(1, round(self._max_age_s * 1000))
+        key, age_ms = DANGER_MARKS + writer.hex(), max(1, round(self._max_age_s * 1000))
         try:
             async with self._client.pipeline(transaction=True) as together:
                 together.rpush(key, *marks)
@@ -117,10 +117,10 @@ class RedisConversations:
         except (RedisError, OSError, TimeoutError) as error:
             self._handle_failure(error)
 
-    async def heard(self, writer: bytes) -> Sequence[str]:
+    async def danger_marks(self, writer: bytes) -> Sequence[str]:
         """Raises: StoreUnavailable: Redis does not answer, and the policy is `closed`."""
         try:
-            marks = await self._client.lrange(HEARD + writer.hex(), 0, -1)
+            marks = await self._client.lrange(DANGER_MARKS + writer.hex(), 0, -1)
         except (RedisError, OSError, TimeoutError) as error:
             self._handle_failure(error)
             return ()

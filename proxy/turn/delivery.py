@@ -17,7 +17,7 @@ Warnings = Sequence[tuple[str, str]]
 """(rule, detail) of each warning that a choice gave rise to."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Delivery:
     """One choice, settled."""
 

@@ -277,25 +277,25 @@ async def judge_calls(choice: ChoiceRun, calls: Sequence[ToolCall], delivery: De
     run, trusted = choice.run, choice.turn.bot.settings.trusted_tools
     untrusted = [call for call in calls if call.name not in trusted]
     if not untrusted:
-        return replace(delivery, calls=calls)
+        delivery.calls = calls
+        return delivery
     is_long = sum(len(call.name) + len(call.arguments) for call in untrusted) > LONG_REPLY
     text = await run_in_thread_if(is_long, text_for_judges, untrusted)
     problems = () if text is not None else ("The arguments of a tool call have a key twice.",)
     reply = Reply(run.record(Attempt("tool_calls", choice.index, text or "", (), run.turn.at_ms, problems)))
     if not run.judged:
-        return replace(delivery, calls=calls, unjudged=[*delivery.unjudged, reply])
+        delivery.calls, delivery.unjudged = calls, [*delivery.unjudged, reply]
+        return delivery
     verdict = await judge_call_reply(choice, reply)
     if verdict.refused:
         run.dropped_calls += [DroppedCall(choice.index, call.name, "rejected") for call in untrusted]
         calls = [call for call in calls if call.name in trusted]
-    return replace(
-        delivery,
-        calls=calls,
-        refused=delivery.refused or verdict.refused,
-        judgements=[*delivery.judgements, *verdict.judgements],
-        warnings=[*delivery.warnings, *verdict.warnings],
-        other_outcomes=[*delivery.other_outcomes, verdict.outcome],
-    )
+    delivery.calls = calls
+    delivery.refused |= verdict.refused
+    delivery.judgements = [*delivery.judgements, *verdict.judgements]
+    delivery.warnings = [*delivery.warnings, *verdict.warnings]
+    delivery.other_outcomes = [*delivery.other_outcomes, verdict.outcome]
+    return delivery
 
 
 async def judge_call_reply(choice: ChoiceRun, reply: Reply) -> Delivery:

@@ -13,8 +13,8 @@ from models.engine import Body
 from proxy.protocol.canonical import digest, fold
 from proxy.state.conversation import CarriedWarning, Conversation
 from proxy.state.conversation_store import ConversationStore
+from proxy.state.danger_marks import mark_message, writer_key
 from proxy.state.delivered_calls import DeliveredCall, delivered_call
-from proxy.state.heard import mark_message, writer_key
 from proxy.traces.trace import Attempt, Outcome, SelectedSource, Trace, TracedDocument
 from proxy.turn.delivery import Answer, Delivery, delivered_text
 from proxy.turn.run import Turn, TurnRun
@@ -62,7 +62,9 @@ async def remember_danger(store: ConversationStore, run: TurnRun) -> None:
     messages = takewhile(lambda message: not message.is_reply, reversed(turn.request.messages))
     said = dict.fromkeys((turn.user_message, *(message.text for message in messages if message.role == "user")))
     try:
-        await store.add_heard(writer, [mark for text in said if (mark := mark_message(writer, text)) is not None])
+        await store.add_danger_marks(
+            writer, [mark for text in said if (mark := mark_message(writer, text)) is not None]
+        )
     except Exception as error:
         # The emergency text is sent whatever else fails; without its mark a quoted message is a concern.
         log.error("marks of an emergency not kept", error=type(error).__name__)

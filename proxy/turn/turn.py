@@ -70,7 +70,7 @@ async def _answer_unless_emergency(run: TurnRun) -> Answer:
             return Answer([fallback(run, alarm.judgements)])
         _open_gate(run)
         return add_emergency_review(run, await _answer(run))
-    case = turn.bot.emergency_case(turn.user_message if turn.task is None else turn.task.unheard, turn.earlier)
+    case = turn.bot.emergency_case(turn.user_message if turn.task is None else turn.task.unmarked, turn.earlier)
     asking = asyncio.create_task(turn.bot.pipeline.judge_emergency_by_models(case, run.ledger, alarm))
     answering = asyncio.create_task(_answer(run))
     try:
@@ -99,7 +99,7 @@ def _open_gate(run: TurnRun) -> None:
 
 async def _answer(run: TurnRun) -> Answer:
     task = run.turn.task
-    if task is not None and (task.quotes_heard or run.emergency.alarms):
+    if task is not None and (task.quotes_danger or run.emergency.alarms):
         return Answer([fallback(run)])
     choice = ChoiceRun(run, documents=run.turn.documents)
     with run.step("select"):
@@ -130,7 +130,7 @@ async def _settle(choice: ChoiceRun, drafted: Body) -> Delivery:
         delivery = Delivery(None, "unfiltered")
     else:
         delivery = await _settle_text(choice, text, bool(calls))
-    delivery = replace(delivery, choice=drafted, in_use=choice.in_use, documents=choice.documents)
+    delivery.choice, delivery.in_use, delivery.documents = drafted, choice.in_use, choice.documents
     return await judge_calls(beside_text, calls, delivery) if calls else delivery
 
 
@@ -149,22 +149,15 @@ async def _settle_text(choice: ChoiceRun, text: str, with_tools: bool) -> Delive
 
 
 def add_emergency_review(run: TurnRun, answer: Answer) -> Answer:
-    """Return an answer with the emergency judge's review in each of its deliveries."""
+    """Add the emergency judge's review to each delivery of an answer, and return the answer."""
     alarm, concern = run.emergency, run.concern
     unjudged: tuple[Outcome, ...] = ("unjudged",) if alarm.verdict == "unjudged" else ()
-    return replace(
-        answer,
-        deliveries=[
-            replace(
-                delivery,
-                judgements=[*alarm.judgements, *delivery.judgements],
-                warnings=[*delivery.warnings, *([("concern", "")] if concern else [])],
-                other_outcomes=[*delivery.other_outcomes, *unjudged],
-                concern=concern,
-            )
-            for delivery in answer.deliveries
-        ],
-    )
+    for delivery in answer.deliveries:
+        delivery.judgements = [*alarm.judgements, *delivery.judgements]
+        delivery.warnings = [*delivery.warnings, *([("concern", "")] if concern else [])]
+        delivery.other_outcomes = [*delivery.other_outcomes, *unjudged]
+        delivery.concern = concern
+    return answer
 
 
 def as_emergency(alarm: Review) -> Review:

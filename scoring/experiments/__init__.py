@@ -4,7 +4,7 @@ In reading order:
 
     material.py     facilitators, checkpoints and questions, read and checked against each other
     arm_config.py   what an arm changes
-    cast.py         everything that takes part, opened: arms, facilitators' voice, raters, money
+    resources.py    what a run needs, opened: arms, facilitators' voice, raters, money
     proxy_turns.py  what a proxy's traces tell of its turns
     replay.py       a run with the answers of another one
     manifest.py     what a run was made of

@@ -12,8 +12,8 @@ from scenarios import files
 from scenarios.files import ScenarioError
 from scoring.experiment import load
 from scoring.experiments.arm_config import arm_config
-from scoring.experiments.cast import aliases, chatbot_of
 from scoring.experiments.material import check_sections, load_material
+from scoring.experiments.resources import aliases, chatbot_of
 
 
 def check_experiment(path: Path) -> tuple[list[str], list[str]]:

@@ -14,8 +14,8 @@ from scenarios.checkpoint import Checkpoint, Message
 from scenarios.files import ScenarioError
 from scoring.arm import NoReply
 from scoring.experiment import ArmSettings, Experiment
-from scoring.experiments.cast import open_cast
 from scoring.experiments.material import CaseBuilder, unknown_name
+from scoring.experiments.resources import open_resources
 from scoring.folder import RunError
 from scoring.plan import Sample
 
@@ -76,19 +76,21 @@ async def find_checkpoint(
     )  # fmt: skip
     conversation: list[Message] = []
     with TemporaryDirectory() as scratch:
-        async with open_cast(experiment, Path(scratch) / "answers.jsonl", budget=budget) as cast:
-            build_case = CaseBuilder(cast.library, cast.role)
+        async with open_resources(experiment, Path(scratch) / "answers.jsonl", budget=budget) as resources:
+            build_case = CaseBuilder(resources.library, resources.role)
             sample = Sample("off", facilitator.name, "find", 0, turns, (), facilitator=facilitator)
             for turn in range(1, turns + 1):
                 stage = min((turn - 1) // 2, STAGES - 1)
                 turn_seed = seed_of(seed, facilitator.name, turn)
                 try:
-                    line = await cast.voice.say(facilitator, stage, conversation, seed=turn_seed, ledger=Ledger())
+                    line = await resources.voice.say(facilitator, stage, conversation, seed=turn_seed, ledger=Ledger())
                     messages = [*conversation, Message(role="user", content=line)]
-                    exchange = await cast.arms["off"].ask(messages, place=sample.place(turn), seed=turn_seed)
-                    rating = await cast.raters[rater].rate(build_case(exchange, tuple(conversation), sample), Ledger())
+                    exchange = await resources.arms["off"].ask(messages, place=sample.place(turn), seed=turn_seed)
+                    rating = await resources.raters[rater].rate(
+                        build_case(exchange, tuple(conversation), sample), Ledger()
+                    )
                 except (ModelError, NoReply) as error:
-                    spent = cast.shared_budget is not None and cast.shared_budget.refused
+                    spent = resources.shared_budget is not None and resources.shared_budget.refused
                     reason = f"the budget of {budget:g} is spent; give a higher --budget" if spent else str(error)
                     raise RunError(f"exchange {turn}: {reason}") from None
                 if rating.score is None:

@@ -15,22 +15,22 @@ from models.settings import ModelSettings
 from proxy.config.blueprint import assemble
 from proxy.config.config import Config
 from scoring.experiment import ADAPTIVE, LOCAL, Experiment
-from scoring.experiments.cast import Cast
 from scoring.experiments.material import Material
+from scoring.experiments.resources import RunResources
 from scoring.raters import rater
 
 LIBRARIES = ("pydantic", "aiohttp", "numpy", "scipy", "rapidfuzz")
 
 
 def manifest(
-    experiment: Experiment, cast: Cast, material: Material, budget: float | None, command: str
+    experiment: Experiment, resources: RunResources, material: Material, budget: float | None, command: str
 ) -> dict[str, Any]:
     """Return a run's manifest. Only `scoring.folder.ABOUT` may differ when a run is resumed."""
     return {
         "experiment": experiment.name,
         "note": experiment.note,
         "chatbot": experiment.chatbot,
-        "arms": {name: _arm(name, experiment, cast) for name in experiment.arms},
+        "arms": {name: _arm(name, experiment, resources) for name in experiment.arms},
         "baseline": experiment.baseline,
         "treated": experiment.treated,
         "samples": experiment.samples,
@@ -38,15 +38,15 @@ def manifest(
         "stages": experiment.stages if experiment.stages == ADAPTIVE else list(experiment.stages),
         "question_samples": experiment.question_samples,
         "seed": experiment.seed,
-        "voice": _model(experiment.voice, cast.config.models),
-        "raters": {name: _model(name, cast.config.models) for name in experiment.raters},
-        "fidelity": experiment.fidelity and _model(experiment.fidelity, cast.config.models),
+        "voice": _model(experiment.voice, resources.config.models),
+        "raters": {name: _model(name, resources.config.models) for name in experiment.raters},
+        "fidelity": experiment.fidelity and _model(experiment.fidelity, resources.config.models),
         "prompts": {"rater": _file(rater.PROMPT), "fidelity": _file(fidelity.PROMPT)}
         | ({ADAPTIVE: _file(voice.ADAPTIVE_PROMPT)} if experiment.stages == ADAPTIVE else {}),
         "facilitators": {name: material.facilitators[name].sha256 for name in experiment.facilitators},
         "checkpoints": {name: one.sha256() for name, one in material.checkpoints.items()},
         "questions": _hash([one.model_dump(mode="json") for one in material.questions]) if material.questions else None,
-        "knowledge_base": _hash([[source.id, source.title, source.text] for source in cast.library.sources]),
+        "knowledge_base": _hash([[source.id, source.title, source.text] for source in resources.library.sources]),
         "created": datetime.now(UTC).replace(microsecond=0).isoformat(),
         "command": command,
         "budget": budget,
@@ -55,12 +55,12 @@ def manifest(
     }
 
 
-def _arm(name: str, experiment: Experiment, cast: Cast) -> dict[str, Any]:
+def _arm(name: str, experiment: Experiment, resources: RunResources) -> dict[str, Any]:
     arm = experiment.arms[name]
     settings = {"settings": arm.model_dump(mode="json")}
-    if name not in cast.configs:
+    if name not in resources.configs:
         return settings
-    return settings | {"config": _config(cast.configs[name], arm.chatbot or experiment.chatbot)}
+    return settings | {"config": _config(resources.configs[name], arm.chatbot or experiment.chatbot)}
 
 
 def _config(config: Config, chatbot: str) -> dict[str, Any]:

@@ -6,10 +6,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from scoring.experiment import ADAPTIVE, Experiment
-from scoring.experiments.cast import open_cast
 from scoring.experiments.manifest import manifest
 from scoring.experiments.material import CaseBuilder, Material, check_sections, load_material
 from scoring.experiments.replay import answers_of
+from scoring.experiments.resources import open_resources
 from scoring.folder import RunFolder
 from scoring.plan import before, samples
 from scoring.runner import Progress, Run
@@ -48,20 +48,20 @@ async def run_experiment(
     folder.open()
     with folder.lock():
         answers = answers_of(folder, replay)
-        async with open_cast(experiment, answers, budget=budget, replay=replay is not None) as cast:
-            check_sections(material, cast.library)
+        async with open_resources(experiment, answers, budget=budget, replay=replay is not None) as resources:
+            check_sections(material, resources.library)
             planned = samples(experiment, material.facilitators, material.checkpoints, material.questions)
             turns = sum(sample.turns for sample in planned)
             folder.begin(
-                manifest(experiment, cast, material, budget, command)
+                manifest(experiment, resources, material, budget, command)
                 | {"replayed": replay is not None, "planned": turns}
             )
             folder.write("checkpoints.json", json.dumps(_histories(material), ensure_ascii=False) + "\n")
             with show_progress(turns, len(experiment.raters) * turns) as progress:
                 stages = None if experiment.stages == ADAPTIVE else experiment.stage
                 await Run(
-                    folder, planned, stages, experiment.seed, cast.arms, cast.voice, cast.raters, cast.check,
-                    CaseBuilder(cast.library, cast.role), cast.stop_reason, concurrency, progress,
+                    folder, planned, stages, experiment.seed, resources.arms, resources.voice, resources.raters, resources.check,
+                    CaseBuilder(resources.library, resources.role), resources.stop_reason, concurrency, progress,
                 ).run()  # fmt: skip
 
 

@@ -114,7 +114,7 @@ def test_a_stream_cut_anywhere_is_the_whole_text(
     heard, cutter = Heard(waits=waits), ThoughtCutter()
     for size in [*sizes, len(text)]:
         for index in range(choices):
-            heard.hear(index, rest[:size])
+            heard.receive(index, rest[:size])
         cutter.feed(rest[:size])
         rest = rest[size:]
     cutter.feed("", last=True)
@@ -130,7 +130,7 @@ def test_a_stream_that_cannot_forget_hears_no_more(patient: bool) -> None:
     """What follows comes with the whole answer, which its reader then finds to be another."""
     heard = Heard(patient, waits=False)
     for piece in ("I wonder. ", "Yes.", "</think>\n", "At nine."):
-        heard.hear(0, piece)
+        heard.receive(0, piece)
     assert heard.texts == {0: "At nine." if patient else "I wonder. Yes."}
 
 
@@ -138,7 +138,7 @@ def test_one_that_waits_hears_nothing_of_thoughts() -> None:
     """Of a model whose prompt template opens them."""
     heard = Heard(waits=True)
     for piece in ("I wonder. ", "Yes.", "</thi", "nk>\n", "At nine."):
-        heard.hear(0, piece)
+        heard.receive(0, piece)
     assert heard.all == "At nine."
 
 
@@ -154,7 +154,7 @@ def test_the_time_is_linear_in_the_length(piece: str, size: int) -> None:
         for _ in range(3):
             heard, began = Heard(waits=False), time.thread_time()
             for at in range(0, len(text), size):
-                heard.hear(0, text[at : at + size])
+                heard.receive(0, text[at : at + size])
             cut_thoughts(text)
             times.append(time.thread_time() - began)
         return min(times)

@@ -88,7 +88,7 @@ def joined(chunks: list[list[Body]]) -> list[Body]:
     """Return the calls in a stream."""
     assembly = Assembly()
     for event in [*(chunk({"tool_calls": pieces}) for pieces in chunks), chunk({}, "tool_calls")]:
-        assembly.feed(b"data: " + json.dumps(event).encode() + b"\n\n")
+        list(assembly.feed(b"data: " + json.dumps(event).encode() + b"\n\n"))
     return plain(assembly.completion())
 
 
@@ -150,7 +150,7 @@ def test_unknown_fields_of_calls_and_messages_are_kept() -> None:
         {"tool_calls": [{**call, "index": 0}]},
     ]
     for event in [*map(chunk, deltas), chunk({}, "tool_calls")]:
-        assembly.feed(b"data: " + json.dumps(event).encode() + b"\n\n")
+        list(assembly.feed(b"data: " + json.dumps(event).encode() + b"\n\n"))
     message = {
         "role": "assistant",
         "content": None,

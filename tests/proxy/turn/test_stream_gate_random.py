@@ -103,7 +103,7 @@ class Cut(Scripted):
     async def write(self, body: Body, stream: AnswerStream) -> Body:
         stream.begin({})
         for piece in cut(self.text, self.chance):
-            stream.hear(0, piece)
+            stream.receive(0, piece)
             if self.chance.random() < 0.3:
                 await asyncio.sleep(0)
         return completion(self.text, body)

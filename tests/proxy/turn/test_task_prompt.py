@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from proxy.api.service import SERVICE
 from proxy.protocol.task_prompt import asked_form
-from proxy.state.heard import MAX_MARKS, MAX_WORDS, blank_heard, mark_message, writer_key
+from proxy.state.danger_marks import MAX_MARKS, MAX_WORDS, blank_marked, mark_message, writer_key
 from tests.proxy.api.test_reply import hook
 from tests.proxy.conftest import ADVICE, CRISIS, Body, Proxy, Start, text_of
 from tests.proxy.state.test_redis_conversations import stored_in
@@ -311,11 +311,11 @@ def test_a_message_is_known_again_between_any_others(before: str, behind: str, s
     if mark is None:
         return
     text = f"{before}\n{said}\n{behind}"
-    blanked = blank_heard(WRITER, text, [mark])
+    blanked = blank_marked(WRITER, text, [mark])
     assert len(blanked) == len(text)
     assert blanked != text
-    assert blank_heard(writer_key("key", "lee"), text, [mark]) == text
-    assert blank_heard(WRITER, text, []) == text
+    assert blank_marked(writer_key("key", "lee"), text, [mark]) == text
+    assert blank_marked(WRITER, text, []) == text
 
 
 def test_marks_are_bounded() -> None:
@@ -330,5 +330,5 @@ async def test_the_newest_messages_are_known_again(start: Start, redis: RedisSer
     for config in ({}, stored_in(redis)):
         store = (await start(config=config)).app[SERVICE].conversations
         for number in range(MAX_MARKS + 5):
-            await store.add_heard(WRITER, [f"{number}:a:b"])
-        assert [*await store.heard(WRITER)] == [f"{number}:a:b" for number in range(5, MAX_MARKS + 5)]
+            await store.add_danger_marks(WRITER, [f"{number}:a:b"])
+        assert [*await store.danger_marks(WRITER)] == [f"{number}:a:b" for number in range(5, MAX_MARKS + 5)]

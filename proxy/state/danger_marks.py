@@ -1,4 +1,4 @@
-"""Pure: marks of messages in which this proxy has heard danger, by which they are known again where a program quotes them.
+"""Marks of messages that told of danger, to recognise them where a program quotes them. Pure.
 
 A mark is the number of a message's words, a hash of the first ones, and a hash of all. It belongs to one key and user.
 """
@@ -34,7 +34,7 @@ def mark_message(writer: bytes, text: str) -> str | None:
     return f"{len(words)}:{_hash(writer, words[:HEAD_WORDS])}:{_hash(writer, words)}"
 
 
-def blank_heard(writer: bytes, text: str, marks: Iterable[str]) -> str:
+def blank_marked(writer: bytes, text: str, marks: Iterable[str]) -> str:
     """Return a text with spaces in place of the messages that it quotes word for word."""
     places = [word.span() for word in _WORD.finditer(text)]
     words = [text[start:end].casefold() for start, end in places]

@@ -32,7 +32,7 @@ from scoring.raters.rater import LocalRater, ModelRater, Rater
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class RunResources:
     """The parts of a run."""
 
     config: Config
@@ -66,9 +66,9 @@ class Cast:
 
 
 @asynccontextmanager
-async def open_cast(
+async def open_resources(
     experiment: Experiment, answers: Path, *, budget: float | None = None, replay: bool = False
-) -> AsyncIterator[Cast]:
+) -> AsyncIterator[RunResources]:
     """Open everything that an experiment needs.
 
     Args:
@@ -111,7 +111,7 @@ async def open_cast(
             app.middlewares.append(tag_recording)
             url = await stack.enter_async_context(listening(app, "127.0.0.1", 0))
             arms[name] = ProxyArm(session, url, arm.chatbot or experiment.chatbot, arm.filter, turns.complete)
-        yield Cast(
+        yield RunResources(
             base, arms, configs, _voice(experiment, models), _raters(experiment, models), _check(experiment, models),
             blueprint.library or Library([]), blueprint.settings.role, shared_budget, missing,
         )  # fmt: skip

@@ -14,7 +14,7 @@ from proxy.turn.chatbot import Chatbot
 
 
 @dataclass(frozen=True, slots=True)
-class Visit:
+class ConsoleRequest:
     """A request that was let in."""
 
     request: web.Request
@@ -25,27 +25,27 @@ class Visit:
 
     @property
     def bots(self) -> list[Chatbot]:
-        """The chatbots that the visitor may see."""
+        """The chatbots that the client may see."""
         return [self.service.chatbots[name] for name in self.chatbots]
 
     @property
     def chatbots(self) -> list[str]:
-        """The names of the chatbots that the visitor may see."""
+        """The names of the chatbots that the client may see."""
         return self.access.visible_chatbots(self.service.chatbots)
 
     def may(self, permission: Permission) -> bool:
-        """Return whether the visitor has a permission. `trace` shows texts, `unfiltered` chooses the filter, `admin` labels."""
+        """Return whether the client has a permission. `trace` shows texts, `unfiltered` chooses the filter, `admin` labels."""
         return self.access.may(permission)
 
     def require(self, *permissions: Permission) -> None:
-        """Raises: Forbidden: the visitor lacks one of these permissions."""
+        """Raises: Forbidden: the client lacks one of these permissions."""
         for permission in permissions:
             if not self.may(permission):
                 raise Forbidden(f"This needs the permission `{permission}`, which the key does not have.")
 
     def render(self, template: str, /, *, status: int = 200, **context: Any) -> web.Response:
         """Answer with a page or, where the name begins with `_`, a fragment of one."""
-        return render(template, {"visit": self, **context}, status=status)
+        return render(template, {"console": self, **context}, status=status)
 
     def see_other(self, location: str) -> web.Response:
         """Answer a form that has done its work: the browser goes there."""
