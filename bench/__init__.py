@@ -20,5 +20,8 @@ modes.py       what a reader of a stream waits for in each streaming mode
 attacks/       what attacks cost, and whom they keep waiting
 crowd.py       many guests at once, with nobody mixed up; guests.py: what each says and hears
 proportion.py  how the calls that judges share rule on labelled replies, beside the scores that these were given
+evidence.py    which sections come into the judges' view
+local_claims.py  the local judge of claims beside a plain rule
+console.py     what an open console costs the turns; console_lists.py: how fast its lists are with 100,000 turns
 rater.py       how well the rater without a model agrees with labelled replies
 """

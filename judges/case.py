@@ -189,7 +189,7 @@ def shorten(text: str, max_chars: int, *, keep_end: bool = False) -> str:
 
 
 def _normalised_length(text: str) -> int:
-    """Return how many characters a text has when it is normalised; beyond LONG it need not be exact."""
+    """Return how many characters a text has when it is normalised; beyond LONG_REPLY it need not be exact."""
     if text.isascii() or len(text) > LONG_REPLY:
         return len(text)
     return len(unicodedata.normalize("NFKD", text)) if len(text) * MAX_NFKD_EXPANSION > LONG_REPLY else len(text)

@@ -35,7 +35,7 @@ from judges.verdict import Judgement, Review, Stage
 from knowledge_base.library import Source
 from models.usage import Ledger
 
-Complete = Callable[[], str | None]
+AddStatements = Callable[[], str | None]
 """Returns the reply with the statements that it lacks; None: they cannot be added."""
 LookUp = Callable[[Case, Sequence[str]], Case]
 """Returns the case with sources that hold what was flagged, if they were not in view."""
@@ -97,8 +97,8 @@ class Cascade:
         """Return whether a judgement ends the judging of a case although stronger stages follow.
 
         A local judge accepts nothing for a stronger one. Only the last stage accepts advice or a number that no source gives: a
-        reply may have talked a swift judge round. Nor does a judge accept alone where its shared call flags anything: then the
-        next stage reads the whole reply.
+        reply may have talked a swift judge round. If the shared call flags anything, no judge accepts: the next stage reads the
+        whole reply.
         """
         if judgement.verdict == "accept":
             seen = judgement.observation
@@ -147,7 +147,7 @@ class Pipeline:
         ledger: Ledger,
         *,
         strongest: bool = False,
-        complete: Complete | None = None,
+        add_statements: AddStatements | None = None,
         look_up: LookUp | None = None,
     ) -> Review:
         """Have every judge of these modes judge a reply, concurrently; judges that share their calls in one call.
@@ -160,7 +160,7 @@ class Pipeline:
             modes: Its modes.
             ledger: Counts the calls.
             strongest: Ask the last stages alone, as for a refined reply.
-            complete: Adds the statements that the reply lacks; None if nothing may be added to it.
+            add_statements: Adds the statements that the reply lacks; None if nothing may be added to it.
             look_up: Finds sources for what the screen flagged, for the judge that decides.
 
         Returns:
@@ -171,14 +171,14 @@ class Pipeline:
         own = [c for c in self._own if c.modes & modes]
         # A reply is not completed before the judges of `default` have seen it.
         unasked = any("default" in c.modes for c in self._own if c not in own)
-        first = _Round(case, ledger, modes, strongest, None if unasked else complete, look_up)
+        first = _Round(case, ledger, modes, strongest, None if unasked else add_statements, look_up)
         review = await first.judge(self._shared, own)
         if review.completed is None and "default" not in modes and await self._needs_default(review, first.case):
             rest = [
                 c for c in self.on_reply if "default" in c.modes and not c.modes & modes and c.name not in first.called
             ]
-            complete = None if review.objections or review.failed_closed else complete
-            second = _Round(first.case, ledger, _DEFAULT_MODE, strongest, complete, look_up)
+            add_statements = None if review.objections or review.failed_closed else add_statements
+            second = _Round(first.case, ledger, _DEFAULT_MODE, strongest, add_statements, look_up)
             review += await second.judge([c for c in rest if c.is_shared], [c for c in rest if not c.is_shared])
         # In the order of the configuration: a refiner reads the same criticism whichever judge was asked first.
         order = [cascade.name for cascade in self.on_reply]
@@ -240,7 +240,7 @@ class Pipeline:
             return Review()
         review = await self.emergency.run(case, ledger, earlier=local_review.judgements)
         if review.verdict == "accept" and review.alarms:
-            review.decisive = [replace(review.alarms[-1], verdict="warn")]
+            review = replace(review, decisive=[replace(review.alarms[-1], verdict="warn")])
         return replace(review, judgements=review.judgements[len(local_review.judgements) :])
 
 
@@ -255,9 +255,9 @@ class _Round:
     """Judges of these modes are required; those of `default` answer in the same calls, and count if the reply goes beyond its
     sources."""
     strongest: bool
-    complete: Complete | None
+    add_statements: AddStatements | None
     look_up: LookUp | None
-    own: asyncio.Task[Review] | None = None
+    own_review: asyncio.Task[Review] | None = None
     """The judges with calls of their own. The reply is not completed if they object."""
     judgements: dict[str, list[Judgement]] = field(default_factory=dict)
     """By judge, stage by stage."""
@@ -274,9 +274,9 @@ class _Round:
         if not own:
             return await self._ask_shared(shared)
         async with asyncio.TaskGroup() as group:
-            self.own = group.create_task(self._ask_own(own))
+            self.own_review = group.create_task(self._ask_own(own))
             together = await self._ask_shared(shared)
-        return together + self.own.result()
+        return together + self.own_review.result()
 
     async def _ask_own(self, cascades: Sequence[Cascade]) -> Review:
         local = [c for c in cascades if c.local_only]
@@ -377,13 +377,13 @@ class _Round:
         On a sensitive topic no statement settles anything.
         """
         flagged = [of[-1] for of in self.judgements.values() if of[-1].verdict != "accept"]
-        if self.complete is None or not flagged:
+        if self.add_statements is None or not flagged:
             return None
         if not await run_in_thread_if_long(self.case, _settled_by_statements, flagged, self.case):
             return None
-        if self.own is not None and ((own := await self.own).objections or own.failed_closed):
+        if self.own_review is not None and ((own := await self.own_review).objections or own.failed_closed):
             return None
-        return self.complete()
+        return self.add_statements()
 
 
 def _is_due(cascade: Cascade, stage: Stage, strongest: bool) -> bool:

@@ -82,7 +82,7 @@ RULES: dict[str, Rule] = {
     ),
 }
 """By id. Another rule of a built-in judge is an entry here, in each of its forms, and a kind of problem for the screening call: in
-`observation.ProblemKind`, in `problems.KINDS`, and in the prompts that ask for it, prompts/reply.swift.md and reply.chief.md. A
+`observation.ProblemKind`, in `claims.KINDS`, and in the prompts that ask for it, prompts/reply.swift.md and reply.chief.md. A
 prompt that changes means that its answers are recorded anew (CONTRIBUTING.md)."""
 
 
@@ -105,7 +105,7 @@ def rule_on(observation: Observation, case: Case) -> Finding:
 
 
 def rule_on_screening(screening: Screening, case: Case, judges: Collection[str]) -> dict[str, Finding]:
-    """Rule on the problems of a reply, for each judge that is asked; `problems.KINDS` tells whose business each is.
+    """Rule on the problems of a reply, for each judge that is asked; `claims.KINDS` tells whose business each is.
 
     The score counts all problems with claims together. A judge whose problem quotes what is not in the reply is unjudged.
     """
@@ -141,7 +141,7 @@ def _rule_on_problems(problems: Sequence[Problem], total: int, case: Case) -> Fi
 def rule_on_assessment(assessment: Observation, case: Case, judges: Collection[str]) -> dict[str, Finding]:
     """Rule on what the chief says of a whole reply, for each judge that is asked.
 
-    A fault of its claims is one judge's, by `problems.KINDS`; the other then has none. What cannot be ruled on is so for both.
+    A fault of its claims is one judge's, by `claims.KINDS`; the other then has none. What cannot be ruled on is so for both.
     """
     findings = {name: Finding("accept") for name in judges}
     if isinstance(assessment, RolePlay) and "role" in judges:

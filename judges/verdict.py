@@ -1,6 +1,6 @@
 """What comes out of judging: verdicts, and the judgement that keeps the evidence behind one.
 
-Nothing changes any of them. They are not frozen, here as elsewhere where turns make many: that would take three times as long.
+They are not changed once made. They are not frozen, because to create a frozen one takes three times as long.
 """
 
 from collections.abc import Sequence

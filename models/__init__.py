@@ -16,7 +16,8 @@ In reading order:
     relay.py          forwarding where an alias has a bulkhead or a fallback
     engine.py         Engine, a way to reach a model; Forwarded, a relayed answer
     turn_scope.py     what engines know of the turn that a call belongs to
-    streaming.py      Listener, which gets an answer while it is written; assembly.py, streamed_calls.py: pure, its chunks joined
+    streaming.py      AnswerStream, which carries the text of an answer from the engine to its reader
+    assembly.py       reads a stream of chunks and joins them; streamed_calls.py: its tool calls. Pure.
     openai_engine.py  any OpenAI-compatible server
     litellm_engine.py every other provider; the only module that imports litellm, when it is used
     script.py         what a scripted model says: rules for demos and tests, in YAML

@@ -19,7 +19,7 @@ from models.engine import Body, Engine
 from models.errors import ModelError, OutOfTime, UpstreamTimeout
 from models.request import choice_count, fill
 from models.settings import ModelSettings
-from models.streaming import AnswerStream, write_answer
+from models.streaming import AnswerStream, stream_answer
 from models.thoughts import cut_thoughts
 from models.usage import Call, Ledger, Usage
 
@@ -91,7 +91,7 @@ class Alias:
         watch = ledger.watch
         finish = None if watch is None else watch.call(call, request, settings)
         if stream is not None:
-            stream.start(cut_thoughts=settings.thoughts == "cut", waits=self._opens_thoughts)
+            stream.start(cut_thoughts=settings.thoughts == "cut", holds_until_thoughts_end=self._opens_thoughts)
         started = time.perf_counter()
         if ledger.began is not None:
             call.at_ms = round((started - ledger.began) * 1000, 2)
@@ -148,13 +148,16 @@ class Alias:
                 pause = self._pause(attempt, error.retry_after)
                 if asyncio.get_running_loop().time() + pause >= min(until, turn_until):
                     raise  # there would be no time left to ask in
-                if stream is not None and not stream.again():
+                if stream is not None and not stream.reset_for_retry():
                     raise
             await asyncio.sleep(pause)
         raise AssertionError("unreachable")
 
     def _pause(self, attempt: int, retry_after: float | None) -> float:
-        """Return the seconds to wait after a failed try. Without orders, chance spreads those who failed together."""
+        """Return the seconds to wait after a failed try.
+
+        If the upstream names no pause, a random factor keeps callers from retrying at the same moment.
+        """
         if retry_after is not None:
             return min(retry_after, LONGEST_PAUSE_S)
         return min(self.first_pause_s * 2.0 ** (attempt - 1), LONGEST_PAUSE_S) * random.uniform(0.5, 1)
@@ -175,7 +178,7 @@ class Alias:
                 # One more than was asked for: a judge's answer is none where there are several.
                 max_choices = choice_count(request) + 1
                 if stream is not None:
-                    return as_completion(await write_answer(self.engine, request, stream), max_choices)
+                    return as_completion(await stream_answer(self.engine, request, stream), max_choices)
                 return as_completion(await self.engine.complete(request), max_choices)
         except (asyncio.CancelledError, UpstreamTimeout):
             call.usage = _estimate_usage(request)

@@ -200,7 +200,7 @@ class Models:
                 return await ask(name)
             except ModelError as error:
                 # What one model refuses is not offered to the next until one says yes.
-                if not error.elsewhere or (stream is not None and not stream.again()):
+                if not error.elsewhere or (stream is not None and not stream.reset_for_retry()):
                     raise failed or error from None
                 log.warning("model_failed", alias=name, of=alias, step=step, error=error.kind, cause=error.cause)
                 failed = failed or error

@@ -18,7 +18,7 @@ class AnswerStream:
 
         async for choice, text in stream:
 
-    The engine's side never waits: what was not read yet is joined.
+    The engine never waits for the reader: what was not read yet is joined.
     """
 
     def __init__(self, forget: Callable[[Collection[int]], bool] = never) -> None:
@@ -50,17 +50,17 @@ class AnswerStream:
         """All text since `start`, of every try, with thoughts. It has to be paid even if the answer breaks off."""
         return "".join(self._received)
 
-    def start(self, *, cut_thoughts: bool, waits: bool) -> None:
+    def start(self, *, cut_thoughts: bool, holds_until_thoughts_end: bool) -> None:
         """Prepare for the answer of one alias.
 
         Args:
             cut_thoughts: Leave out the model's thoughts.
-            waits: Pass nothing on before a closing tag, because text may turn out to be thoughts.
+            holds_until_thoughts_end: Pass nothing on before a closing tag, because text may turn out to be thoughts.
         """
         self._received.clear()
-        self._thoughts = _Thoughts(waits) if cut_thoughts else None
+        self._thoughts = _Thoughts(holds_until_thoughts_end) if cut_thoughts else None
 
-    def begin(self, head: Body) -> None:
+    def set_head(self, head: Body) -> None:
         """Take the head of the completion, which may be filled in later."""
         self.head = head
 
@@ -78,10 +78,10 @@ class AnswerStream:
         self._unread.setdefault(choice, []).append(piece)
         self._news.set()
 
-    def again(self) -> bool:
+    def reset_for_retry(self) -> bool:
         """Forget what came so far, because the request will be retried. Returns False if it is too late for a retry."""
         if self._thoughts is not None:
-            self._thoughts = _Thoughts(self._thoughts.waits)
+            self._thoughts = _Thoughts(self._thoughts.holds_until_thoughts_end)
         return self.forget()
 
     def forget(self) -> bool:
@@ -99,8 +99,8 @@ class AnswerStream:
 class _Thoughts:
     """Leaves a model's thoughts out of a stream."""
 
-    def __init__(self, waits: bool) -> None:
-        self.waits = waits
+    def __init__(self, holds_until_thoughts_end: bool) -> None:
+        self.holds_until_thoughts_end = holds_until_thoughts_end
         self._cutters: dict[int, ThoughtCutter] = {}
         self._passed: dict[int, int] = {}
         """By choice, how many pieces of its text were passed on."""
@@ -117,7 +117,7 @@ class _Thoughts:
         if self._too_late:
             return
         for index, one in self._cutters.items():
-            if one.is_closed or not self.waits:
+            if one.is_closed or not self.holds_until_thoughts_end:
                 for text in one.text[self._passed.get(index, 0) :]:
                     stream.put(index, text)
                 self._passed[index] = len(one.text)
@@ -131,7 +131,7 @@ class StreamingEngine(Engine, Protocol):
         """Answer as `complete` does, and pass each piece of text to the stream as it comes."""
 
 
-async def write_answer(engine: Engine, body: Body, stream: AnswerStream) -> Body:
+async def stream_answer(engine: Engine, body: Body, stream: AnswerStream) -> Body:
     """Have an engine stream its answer. An engine that cannot stream passes on the finished answer.
 
     Raises:
@@ -146,7 +146,7 @@ async def write_answer(engine: Engine, body: Body, stream: AnswerStream) -> Body
 
 def replay_answer(answer: Body, stream: AnswerStream) -> None:
     """Pass on a finished answer, word by word."""
-    stream.begin(answer)
+    stream.set_head(answer)
     for index, choice in enumerate(answer["choices"]):
         for word in WORDS.findall(choice["message"].get("content") or ""):
             stream.receive(index, word)

@@ -21,7 +21,7 @@ FILES: dict[type[Line], str] = {
     FidelityLine: "fidelity.jsonl",
 }
 ANSWERS = "answers.jsonl"
-"""What models answered; see `models.answer_cache.Memory`."""
+"""What models answered; see `models.answer_cache.AnswerCache`."""
 MANIFEST = "manifest.json"
 LOCK = ".lock"
 ABOUT = ("created", "command", "versions", "budget", "replayed", "planned")

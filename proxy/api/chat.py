@@ -41,10 +41,10 @@ from proxy.state.conversation_store import recall, recall_calls
 from proxy.state.danger_marks import blank_marked, writer_key
 from proxy.telemetry.logs import FIELDS
 from proxy.turn.chatbot import Chatbot
-from proxy.turn.run import Turn, TurnRun
 from proxy.turn.sources import read_request_evidence
 from proxy.turn.stream import StreamGate
-from proxy.turn.turn import as_concern, as_emergency
+from proxy.turn.take_turn import as_concern, as_emergency
+from proxy.turn.turn import Turn, TurnRun
 
 log = structlog.get_logger()
 
@@ -95,15 +95,17 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
     incoming = await _read(service, request, dialect)
     if incoming.bot.settings.kind == "passthrough" and incoming.fault is None:
         return await _pass_through(service, incoming)
-    alarm = Review()
+    emergency_review = Review()
     if incoming.filter == "on":
         task = await _read_task(service, incoming)
         said = incoming.user_message if task is None else task.unmarked
-        alarm = await incoming.bot.pipeline.check_emergency_locally(incoming.bot.emergency_case(said, incoming.earlier))
+        emergency_review = await incoming.bot.pipeline.check_emergency_locally(
+            incoming.bot.emergency_case(said, incoming.earlier)
+        )
         if task is not None:
-            incoming, alarm = replace(incoming, task=task), as_concern(alarm)
+            incoming, emergency_review = replace(incoming, task=task), as_concern(emergency_review)
     async with AsyncExitStack() as stack:
-        run = await _begin_in_any_case(service, incoming, alarm, stack)
+        run = await _begin_in_any_case(service, incoming, emergency_review, stack)
         request[FIELDS].update(chatbot=run.turn.bot.name, turn_id=run.turn.id)
         dialect.conversation_id = run.turn.conversation.id
         return await respond(
@@ -111,20 +113,23 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
         )
 
 
-async def _begin_in_any_case(service: Service, incoming: Incoming, alarm: Review, stack: AsyncExitStack) -> TurnRun:
+async def _begin_in_any_case(
+    service: Service, incoming: Incoming, emergency_review: Review, stack: AsyncExitStack
+) -> TurnRun:
     """Begin the turn. If that fails for a person who may be in danger, begin one that gives the emergency text.
 
-    It costs no call, so it needs neither a valid request, nor anything left of the key's limits, nor the stores.
+    It costs no call, so it needs neither a valid request, nor anything left of the key's limits, nor the stores. After the first
+    failure an unsure judge counts as sure, which admits the request; after the second the request is reduced.
     """
     reduced = incoming.reduce()
     for attempt in (incoming, incoming, reduced):
         try:
-            return await _begin(service, attempt, alarm, stack)
+            return await _begin(service, attempt, emergency_review, stack)
         except Exception as error:
-            if not alarm.alarms or attempt is reduced:
+            if not emergency_review.alarms or attempt is reduced:
                 raise
             log.warning("emergency in a request that cannot be served", error=type(error).__name__)
-            alarm = as_emergency(alarm)
+            emergency_review = as_emergency(emergency_review)
     raise AssertionError("unreachable")
 
 
@@ -216,20 +221,20 @@ def _chatbot(service: Service, access: Access, data: dict[str, Any]) -> Chatbot:
     return bot
 
 
-async def _begin(service: Service, incoming: Incoming, alarm: Review, stack: AsyncExitStack) -> TurnRun:
+async def _begin(service: Service, incoming: Incoming, emergency_review: Review, stack: AsyncExitStack) -> TurnRun:
     """Admit and validate a request, and recognise its conversation.
 
     Args:
         service: What handlers share.
         incoming: The request.
-        alarm: The review of the local emergency judge. An emergency does not count for the limits of a key.
+        emergency_review: The review of the local emergency judge. An emergency does not count for the limits of a key.
         stack: Holds the admission until the turn has ended.
 
     Raises:
         Exception: The request is faulty, its key has used up its limits, or a store fails.
     """
     access, bot = incoming.access, incoming.bot
-    key = None if alarm.verdict == "reject" else access.key
+    key = None if emergency_review.verdict == "reject" else access.key
     estimate = estimate_turn(bot, incoming.data if incoming.fault is None else {})
     ledger = await stack.enter_async_context(service.meter.admit(key, Ledger(service.telemetry), estimate))
     if incoming.fault is not None:
@@ -240,7 +245,7 @@ async def _begin(service: Service, incoming: Incoming, alarm: Review, stack: Asy
     explicit = None if incoming.bare else _explicit_id(incoming.request, chat_request)
     scope = access.key_id, chat_request.user or "", bot.name
     identity = await run_in_thread_if(is_long, Identity, scope, chat_request.messages, explicit)
-    urgent = alarm.verdict in ("warn", "reject")
+    urgent = emergency_review.verdict in ("warn", "reject")
     found, how_found = await recall(service.conversations, identity, urgent=urgent)
     calls = await recall_calls(service.conversations, identity, urgent=urgent)
     documents, tool_messages = (
@@ -268,7 +273,7 @@ async def _begin(service: Service, incoming: Incoming, alarm: Review, stack: Asy
         tool_messages=tool_messages,
         calls=calls,
     )
-    return TurnRun(turn, alarm, ledger, _open_stream_gate(bot, chat_request))
+    return TurnRun(turn, emergency_review, ledger, _open_stream_gate(bot, chat_request))
 
 
 def _open_stream_gate(bot: Chatbot, request: ChatRequest) -> StreamGate | None:

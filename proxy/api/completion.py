@@ -14,7 +14,7 @@ from proxy.api import outgoing
 from proxy.api.logprobs import encode, matching_tokens, token_bytes
 from proxy.turn import tool_calls
 from proxy.turn.delivery import Answer, Delivery, cited_titles, delivered_text
-from proxy.turn.run import Turn, TurnRun
+from proxy.turn.turn import Turn, TurnRun
 
 
 def completion(run: TurnRun, answer: Answer, *, expose: bool) -> Body:
@@ -65,7 +65,7 @@ def choice(run: TurnRun, delivery: Delivery, index: int) -> Body:
     elif text is None:
         # A refusal in the model's own words has been judged by nobody.
         own = upstream.get("refusal")
-        message["refusal"] = turn.fallback if own and run.judged else own and run.visible(own)
+        message["refusal"] = turn.fallback if own and run.needs_judging else own and run.visible(own)
     elif programmed and delivery.outcome == "emergency":
         message["refusal"] = text
     withheld = delivery.replaced or (delivery.refused and text is None)
@@ -92,7 +92,7 @@ def delivered_logprobs(run: TurnRun, delivery: Delivery) -> Body | None:
     tokens = matching_tokens(logprobs, drafted)
     if tokens is None:
         return None
-    if run.judged:
+    if run.needs_judging:
         tokens = [token | {"top_logprobs": []} for token in tokens]
     starts = list(accumulate((len(token_bytes(token)) for token in tokens), initial=0))
     before = len(encode(drafted)) - len(encode(text))

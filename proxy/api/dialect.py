@@ -23,9 +23,9 @@ class Dialect(Protocol):
         """Return a chat request with as much of an invalid request as the emergency judge can read."""
 
     async def parse(self, data: Body, key_id: str) -> tuple[Body, Body, Exception | None]:
-        """Return the chat request that a request means, what the emergency judge can hear of it, and what is wrong with it.
+        """Return the request as a chat request, the same as the emergency judge reads it, and the fault of the request.
 
-        Both are the latter, if something is. They differ in what no chat request has a place for, which a person may have said.
+        The emergency judge may also read texts that a chat request has no field for. If there is a fault, both are what it reads.
         """
 
     async def render(self, completion: Body) -> Body:

@@ -15,7 +15,7 @@ from proxy.api.completion import head
 from proxy.api.dialect import Dialect
 from proxy.api.middleware import to_api_error
 from proxy.api.service import Service
-from proxy.turn.run import TurnRun
+from proxy.turn.turn import TurnRun
 
 
 async def respond(

@@ -18,8 +18,8 @@ from proxy.traces.trace import Trace
 from proxy.turn.actions import act
 from proxy.turn.delivery import Answer, Delivery
 from proxy.turn.record import build_failure_trace, build_trace, remember, remember_danger, with_shadow
-from proxy.turn.run import Turn, TurnRun
-from proxy.turn.turn import take_turn
+from proxy.turn.take_turn import take_turn
+from proxy.turn.turn import Turn, TurnRun
 
 log = structlog.get_logger()
 

@@ -6,9 +6,10 @@ admission.py        lets a request in: addresses, origin, session, CSRF token, p
 session_store.py    who is signed in: in this process, or in Redis
 form.py             reads forms, within limits
 sign_in.py          signing in with a key, and out
-console.py            one request that was let in: who looks, and what they may see
+console_request.py  an admitted request: who asks, and what they may see
 render.py           templates, and the headers of every answer
 words.py            what traces name by identifiers, in words
+saved_files.py      reads the JSON files of experiments and evaluations, which may be damaged
 journal.py          who looked at whose texts, labelled, deleted: to the audit log, or to the log
 
 The screens, a module and a folder of templates each, with what they are made of, which is free of handlers:

@@ -33,7 +33,7 @@ class CarriedWarning:
 
     rule: str
     detail: str
-    """Words to the chatbot in place of the rule's own. They repeat nothing of a rejected reply (`judges/feedback.py`)."""
+    """Words to the chatbot in place of the rule's own. They repeat nothing of a rejected reply (`judges/rules.py`)."""
     turn: int
     """The turn it last arose in."""
     expires: int

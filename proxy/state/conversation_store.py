@@ -54,7 +54,7 @@ class ConversationStore(Protocol):
         """
 
     async def add_danger_marks(self, writer: bytes, marks: Sequence[str]) -> None:
-        """Keep the marks of messages in which danger was heard (heard.py), the newest of a writer."""
+        """Keep the marks of messages in which danger was heard (danger_marks.py), the newest of a writer."""
 
     async def danger_marks(self, writer: bytes) -> Sequence[str]:
         """Return the marks of a writer's messages in which danger was heard."""

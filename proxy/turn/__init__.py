@@ -1,7 +1,7 @@
 """One guarded turn, in the order in which things happen:
 
-turn.py        the life of a turn
-run.py         what it is asked (Turn), what has happened in it so far (TurnRun, ChoiceRun)
+take_turn.py   the life of a turn
+turn.py        what it is asked (Turn), what has happened in it so far (TurnRun, ChoiceRun)
 chatbot.py     a chatbot with its models, judges and sections
 sources.py     what a reply may rest on: sections that the question or the reply needs, and documents
 context.py     what the upstream model is sent

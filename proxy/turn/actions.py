@@ -16,7 +16,7 @@ from models.turn_scope import Note
 from proxy.protocol.messages import Message
 from proxy.state.conversation_store import ConversationStore
 from proxy.turn.delivery import Answer, Delivery
-from proxy.turn.run import Turn, TurnRun
+from proxy.turn.turn import Turn, TurnRun
 
 log = structlog.get_logger()
 

@@ -16,8 +16,8 @@ from proxy.protocol.canonical import without_citation_lines
 from proxy.protocol.messages import Message
 from proxy.state.conversation import CarriedWarning, DeliveredReply
 from proxy.state.delivered_calls import restore
-from proxy.turn.run import ChoiceRun, Turn
 from proxy.turn.sources import shown_documents
+from proxy.turn.turn import ChoiceRun, Turn
 
 Sent = dict[str, Any]
 LONG_TEXT = 10_000

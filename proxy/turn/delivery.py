@@ -10,8 +10,8 @@ from models.engine import Body
 from proxy.traces.trace import ConcernKind, Outcome, worst_outcome
 from proxy.turn.chatbot import Chatbot
 from proxy.turn.draft import Reply
-from proxy.turn.run import TurnRun
 from proxy.turn.tool_calls import ToolCall
+from proxy.turn.turn import TurnRun
 
 Warnings = Sequence[tuple[str, str]]
 """(rule, detail) of each warning that a choice gave rise to."""
@@ -35,7 +35,7 @@ class Delivery:
     """Of its tool calls, and `unjudged` if the emergency judge could not tell."""
     concern: ConcernKind | None = None
     """The kind of danger that the emergency judge was not sure of: the text is followed by the emergency contact."""
-    unjudged: Sequence[Reply] = ()
+    left_to_judge: Sequence[Reply] = ()
     """What is delivered without a verdict, because the filter is off or in shadow."""
     in_use: Mapping[str, int] | None = None
     """Sections in use when it was settled; None: none were selected, as in an emergency."""

@@ -17,9 +17,9 @@ from models.usage import BYTES_PER_TOKEN, estimate_tokens
 from proxy.protocol.json_text import JsonText, json_text
 from proxy.traces.trace import Attempt
 from proxy.turn import context
-from proxy.turn.run import ChoiceRun, TurnRun
 from proxy.turn.sources import retrieve_requested, take_upstream_evidence
 from proxy.turn.stream import DraftForm, StreamGate, Writer
+from proxy.turn.turn import ChoiceRun, TurnRun
 
 log = structlog.get_logger()
 

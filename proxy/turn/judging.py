@@ -9,7 +9,7 @@ import structlog
 from judges.case import LONG_REPLY, Case, Mode, modes_of, run_in_thread_if, run_in_thread_if_long
 from judges.claims import supporting_sources
 from judges.observation import GradedClaims
-from judges.pipeline import Complete
+from judges.pipeline import AddStatements
 from judges.refiner import RejectedDraft, complete_statements
 from judges.verdict import Judgement, Review
 from knowledge_base import citations
@@ -19,10 +19,10 @@ from models.usage import estimate_tokens
 from proxy.traces.trace import Attempt, DroppedCall, Outcome
 from proxy.turn.delivery import Delivery, Warnings
 from proxy.turn.draft import Reply, cut_at_stop, cut_to_tokens, read_reply
-from proxy.turn.run import ChoiceRun, Turn, TurnRun
 from proxy.turn.sources import add_evidence, look_up_quotes
 from proxy.turn.stream import NO_TEXT, CommittedText
 from proxy.turn.tool_calls import ToolCall, text_for_judges
+from proxy.turn.turn import ChoiceRun, Turn, TurnRun
 
 log = structlog.get_logger()
 
@@ -35,9 +35,9 @@ async def judge_reply(choice: ChoiceRun, reply: Reply) -> Delivery:
     run = choice.run
     if not reply.text:
         return fallback(run)
-    if not run.judged:
+    if not run.needs_judging:
         cited = _named(*_cited(choice, reply.attempt))
-        return Delivery(reply.text, "unfiltered", cited, unjudged=[reply])
+        return Delivery(reply.text, "unfiltered", cited, left_to_judge=[reply])
     if _is_ambiguous(reply):
         return fallback(run, warnings=[("unreadable", "")])
     await add_evidence(choice, reply.text)
@@ -45,7 +45,7 @@ async def judge_reply(choice: ChoiceRun, reply: Reply) -> Delivery:
     if not review.judgements:  # no judge of this chatbot is for such a reply
         return Delivery(reply.text, "unfiltered", judged.citations)
     judgements, warnings = list(review.judgements), _warnings(run.turn, review)
-    if run.observed:  # it has been sent: the next turn is told what is wrong with it
+    if run.sent_before_verdict:  # it has been sent: the next turn is told what is wrong with it
         warnings += _length_warnings(run.turn, reply.text)
         return Delivery(reply.text, "unfiltered", judged.citations, judgements, warnings)
     outcome: Outcome = "accepted"
@@ -161,7 +161,12 @@ async def _review(choice: ChoiceRun, reply: Reply, *, strongest: bool = False) -
 
     with run.step("judge"):
         review = await run.turn.bot.pipeline.review(
-            case, judged.modes, run.ledger, strongest=strongest, complete=_completer(run, attempt), look_up=look_up
+            case,
+            judged.modes,
+            run.ledger,
+            strongest=strongest,
+            add_statements=_completer(run, attempt),
+            look_up=look_up,
         )
     run.attempts[run.attempts.index(attempt)] = replace(
         attempt, modes=sorted(judged.modes), judgements=review.judgements
@@ -223,10 +228,10 @@ def fallback(
 # Changing a reply
 
 
-def _completer(run: TurnRun, attempt: Attempt) -> Complete | None:
+def _completer(run: TurnRun, attempt: Attempt) -> AddStatements | None:
     """Return what adds the statements that a reply lacks; None if nothing may be added: to a document, or to what was sent."""
     turn = run.turn
-    if turn.request.wants_json or attempt.kind == "tool_calls" or run.observed:
+    if turn.request.wants_json or attempt.kind == "tool_calls" or run.sent_before_verdict:
         return None
 
     def complete() -> str | None:
@@ -283,8 +288,8 @@ async def judge_calls(choice: ChoiceRun, calls: Sequence[ToolCall], delivery: De
     text = await run_in_thread_if(is_long, text_for_judges, untrusted)
     problems = () if text is not None else ("The arguments of a tool call have a key twice.",)
     reply = Reply(run.record(Attempt("tool_calls", choice.index, text or "", (), run.turn.at_ms, problems)))
-    if not run.judged:
-        delivery.calls, delivery.unjudged = calls, [*delivery.unjudged, reply]
+    if not run.needs_judging:
+        delivery.calls, delivery.left_to_judge = calls, [*delivery.left_to_judge, reply]
         return delivery
     verdict = await judge_call_reply(choice, reply)
     if verdict.refused:

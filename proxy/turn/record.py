@@ -17,7 +17,7 @@ from proxy.state.danger_marks import mark_message, writer_key
 from proxy.state.delivered_calls import DeliveredCall, delivered_call
 from proxy.traces.trace import Attempt, Outcome, SelectedSource, Trace, TracedDocument
 from proxy.turn.delivery import Answer, Delivery, delivered_text
-from proxy.turn.run import Turn, TurnRun
+from proxy.turn.turn import Turn, TurnRun
 
 log = structlog.get_logger()
 

@@ -12,8 +12,8 @@ import structlog
 from proxy.traces.trace import Outcome, worst_outcome
 from proxy.turn.delivery import Answer
 from proxy.turn.judging import judge_call_reply, judge_reply
-from proxy.turn.run import ChoiceRun, TurnRun
-from proxy.turn.turn import add_emergency_review
+from proxy.turn.take_turn import add_emergency_review
+from proxy.turn.turn import ChoiceRun, TurnRun
 
 log = structlog.get_logger()
 
@@ -59,19 +59,19 @@ async def judge_in_shadow(run: TurnRun, answer: Answer) -> Outcome:
     """Return the outcome that a delivered turn would have had with the filter on. The run gets the evidence."""
     outcome, turn = answer.worst.outcome, run.turn
     run.filter = "on"
-    if not run.judged:
+    if not run.needs_judging:
         return outcome
     judges = turn.bot.pipeline
     case = turn.bot.emergency_case(turn.user_message, turn.earlier)
     local_review = await judges.check_emergency_locally(case)
-    alarm = run.emergency = local_review + await judges.judge_emergency_by_models(case, run.ledger, local_review)
-    if alarm.verdict == "reject":
+    review = run.emergency = local_review + await judges.judge_emergency_by_models(case, run.ledger, local_review)
+    if review.verdict == "reject":
         return "emergency"
-    if alarm.failed_closed:
+    if review.failed_closed:
         return "fallback"
     settled = []
     for delivery in answer.deliveries:
-        for reply in delivery.unjudged:
+        for reply in delivery.left_to_judge:
             choice = ChoiceRun(run, reply.attempt.choice, delivery.in_use, documents=tuple(delivery.documents))
             judge = judge_call_reply if reply.attempt.kind == "tool_calls" else judge_reply
             settled.append(await judge(choice, reply))

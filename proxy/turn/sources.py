@@ -23,7 +23,7 @@ from proxy.protocol.errors import BadRequest
 from proxy.protocol.invisible import remove_invisible
 from proxy.protocol.messages import ChatRequest, Message
 from proxy.traces.trace import SelectedSource
-from proxy.turn.run import ChoiceRun, Retrieval, TurnRun
+from proxy.turn.turn import ChoiceRun, Retrieval, TurnRun
 
 # Sections that the chatbot is given
 

@@ -1,7 +1,7 @@
 """Streams with `streaming: observe`: which part of a draft may be sent before its verdict (Writer), and what has been (StreamGate).
 
-Nothing is sent before a sound citation line, nor from where a command or a stop sequence may begin, or where the reply has its full
-length. Before that, every word may be sent. It follows from the text alone, not from how it was cut on its way here.
+Nothing is sent before a valid citation line. Sending stops where a command or a stop sequence may begin, and where the reply
+reaches its length limit. This follows from the text alone, not from how it was cut on its way here.
 
 A turn without a stream keeps the same record, so a chatbot answers alike whether it is streamed or not.
 """
@@ -134,7 +134,7 @@ class Writer:
             return
         for end in self._ends():
             self._read = end
-            text = remove_invisible(self._raw[self._begins : end])[0].strip()  # as `parse_draft` will do
+            text = remove_invisible(self._raw[self._begins : end])[0].strip()  # as `draft.read_reply` will do
             if not text or not text.rpartition("\n")[2].strip(MARKS_BEFORE):
                 continue  # marks alone on their line may belong to a command
             if self._ends_here(text):

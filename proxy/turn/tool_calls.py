@@ -11,7 +11,7 @@ from models.engine import Body
 from proxy.protocol.json_text import json_text
 from proxy.protocol.messages import ChatRequest
 from proxy.traces.trace import DroppedCall
-from proxy.turn.run import ChoiceRun
+from proxy.turn.turn import ChoiceRun
 
 Kind = Literal["function", "custom", "function_call"]
 """`function_call`: a message's field of that name, from before there were tools."""

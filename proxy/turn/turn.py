@@ -1,181 +1,271 @@
-"""The life of one guarded turn: from what the user said to what they are told.
+"""One turn: what it is asked, which never changes, and what has happened in it so far."""
 
-take_turn ── emergency judge (models) ┐ concurrent: if it fires, the draft is cancelled
-   └── _answer ───────────────────────┘
-         ├── retrieve     sections for the question (sources.py)
-         ├── draft        (draft.py)
-         └── _settle      for each choice: hard checks (draft.py); judging, completing, refining (judging.py); its tool calls
-"""
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from types import TracebackType
 
-import asyncio
-import math
-from dataclasses import replace
-
-import structlog
-
-from judges.case import run_in_thread_if
+from judges.case import HistoryMessage
 from judges.verdict import Review, signs
-from models.engine import Body
-from models.errors import ModelError, OutOfTime
-from models.turn_scope import SCOPE, TurnScope
-from proxy.traces.trace import Outcome
-from proxy.turn.delivery import Answer, Delivery
-from proxy.turn.draft import check_draft, draft
-from proxy.turn.judging import fallback, judge_calls, judge_reply
-from proxy.turn.run import ChoiceRun, TurnRun, kind_of
-from proxy.turn.sources import retrieve, take_upstream_evidence
-from proxy.turn.tool_calls import declared_calls
+from knowledge_base.evidence import Evidence
+from knowledge_base.library import Source
+from models.turn_scope import Note, Principal
+from models.usage import Ledger
+from proxy.config.chatbot_settings import FilterMode
+from proxy.protocol.canonical import without_citation_lines
+from proxy.protocol.invisible import remove_invisible, remove_invisible_from_json
+from proxy.protocol.messages import ChatRequest
+from proxy.protocol.task_prompt import TaskPrompt
+from proxy.state.conversation import CarriedWarning, Conversation, Identity
+from proxy.state.delivered_calls import DeliveredCall
+from proxy.traces.trace import Attempt, ConcernKind, DroppedCall, Recognition, SelectedSource
+from proxy.turn.chatbot import Chatbot
+from proxy.turn.stream import NO_TEXT, CommittedText, StreamGate
 
-log = structlog.get_logger()
-
-MANY_CALLS = 1_000
-"""Tool calls of a choice from which reading them takes some 10 ms."""
-RESERVE, RESERVE_S = 0.05, 1.0
-"""What no model call gets of a turn's time: this share of it, and at most so many seconds."""
-
-
-async def take_turn(run: TurnRun, limit_s: float = math.inf) -> Answer:
-    """Answer the user within so many seconds.
-
-    A person who may be in danger always gets an answer: if the turn fails, the emergency text.
-
-    Raises:
-        ModelError: The chatbot's model could not be asked.
-        TimeoutError: The turn took too long.
-    """
-    turn, ledger = run.turn, run.ledger
-    # No model call runs until the very end: the rest is for the fallback message, if judges or a refiner hang.
-    until = asyncio.get_running_loop().time() + limit_s
-    SCOPE.set(TurnScope(ledger, turn.principal, run.notes))
-    ledger.began = turn.started
-    ledger.until = until if limit_s == math.inf else until - min(RESERVE_S, limit_s * RESERVE)
-    try:
-        async with asyncio.timeout(None if limit_s == math.inf else limit_s):
-            return await _answer_unless_emergency(run)
-    except (TimeoutError, OutOfTime, ModelError) as error:
-        if not run.emergency.alarms or (run.gate is not None and run.gate.sent_chars):
-            raise
-        log.warning("concern in a turn that cannot be served", turn_id=turn.id, error=type(error).__name__)
-        return Answer([emergency(run, as_emergency(run.emergency))])
-    finally:
-        ledger.until = math.inf  # what is judged in shadow has its own time
+HISTORY_FOR_JUDGES = 6
+"""Earlier messages that a judge sees."""
 
 
-async def _answer_unless_emergency(run: TurnRun) -> Answer:
-    turn, alarm, judge = run.turn, run.emergency, run.turn.bot.pipeline.emergency
-    if alarm.verdict == "reject":
-        return Answer([emergency(run, alarm)])
-    if not run.judged or judge is None or judge.local_only:
-        if alarm.failed_closed:
-            return Answer([fallback(run, alarm.judgements)])
-        _open_gate(run)
-        return add_emergency_review(run, await _answer(run))
-    case = turn.bot.emergency_case(turn.user_message if turn.task is None else turn.task.unmarked, turn.earlier)
-    asking = asyncio.create_task(turn.bot.pipeline.judge_emergency_by_models(case, run.ledger, alarm))
-    answering = asyncio.create_task(_answer(run))
-    try:
-        review = await asking
-        review = replace(review, judgements=alarm.judgements + review.judgements)
-        run.emergency = review = review if turn.task is None else as_concern(review)
-        if review.verdict == "reject":
-            return Answer([emergency(run, review)])
-        if review.failed_closed:
-            return Answer([fallback(run, review.judgements)])
-        if turn.task is not None and review.alarms:
-            return add_emergency_review(run, Answer([fallback(run)]))
-        _open_gate(run)
-        return add_emergency_review(run, await answering)
-    finally:
-        for task in (asking, answering):
-            task.cancel()
-        await asyncio.gather(asking, answering, return_exceptions=True)
+@dataclass(frozen=True)
+class Turn:
+    """What one turn is asked."""
+
+    id: str
+    bot: Chatbot
+    request: ChatRequest
+    user_message: str
+    earlier: Sequence[str]
+    """The user's earlier messages, oldest first."""
+    conversation: Conversation
+    """The state of the conversation before this turn."""
+    identity: Identity
+    """By which the conversation is recognised."""
+    how_found: Recognition
+    filter: FilterMode
+    generated_id: bool = True
+    """Whether this proxy made up the conversation's id."""
+    principal: Principal = field(default_factory=Principal)
+    """Who asks."""
+    documents: tuple[Source, ...] = ()
+    """Documents that came with the request."""
+    tool_messages: Mapping[int, str] = field(default_factory=dict)
+    """Messages of the request that are such a document: its id by the message's index."""
+    calls: Mapping[str, DeliveredCall] = field(default_factory=dict)
+    """Tool calls of the request that this proxy delivered, by the ids that the client knows."""
+    task: TaskPrompt | None = None
+    """What a chat application asks for, when no person waits for an answer."""
+    started_at: float = field(default_factory=time.time)
+    """Unix time, seconds."""
+    started: float = field(default_factory=time.perf_counter)
+
+    @property
+    def number(self) -> int:
+        """The number of the turn in its conversation, from 1."""
+        return self.conversation.turn + 1
+
+    @property
+    def cites(self) -> bool:
+        """Whether the chatbot writes citation commands: not in JSON, and a wrapped one knows none."""
+        return self.bot.settings.kind == "guarded" and self.bot.library is not None and not self.request.wants_json
+
+    @cached_property
+    def history(self) -> tuple[HistoryMessage, ...]:
+        """The messages before the user's newest, as judges see them."""
+        newest: list[HistoryMessage] = []
+        for message in reversed(self.request.messages):
+            if message.is_reply:
+                verified = self.conversation.find_delivered(message) is not None
+                text = without_citation_lines(message.text) if verified else message.text
+                newest.append(HistoryMessage("assistant", text, verified=verified))
+            elif message.role == "user" and newest:
+                newest.append(HistoryMessage("user", message.text))
+            if len(newest) == HISTORY_FOR_JUDGES:
+                break
+        return tuple(reversed(newest))
+
+    @property
+    def exchange_before(self) -> str:
+        """The last user message and the reply to it; empty in the first turn."""
+        return "\n".join(message.text for message in self.history[-2:])
+
+    @property
+    def reveals(self) -> bool:
+        """Whether the client may see judges' own reasons and the rejected draft."""
+        return "trace" in self.principal.permissions
+
+    @property
+    def shown_warnings(self) -> tuple[CarriedWarning, ...]:
+        """The warnings that the chatbot is shown: none unless the filter is on."""
+        return self.conversation.live_warnings(self.number) if self.filter == "on" else ()
+
+    @property
+    def fallback(self) -> str:
+        """The fallback message, in the user's language if there is one."""
+        return self.bot.fallback(self.user_message)
+
+    @property
+    def at_ms(self) -> float:
+        """Milliseconds since the turn began."""
+        return round((time.perf_counter() - self.started) * 1000, 2)
 
 
-def _open_gate(run: TurnRun) -> None:
-    """Let the reply be sent: the emergency judge has not fired."""
-    if run.gate is not None:
-        run.gate.open()
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """The sections that one step put into use."""
+
+    in_use: Mapping[str, int]
+    """All that are in use now, each with the turn in which it was last cited or put in."""
+    selected: Sequence[SelectedSource]
+    note: str = ""
+    """Why the selection went as it did."""
+    invalid_ids: int = 0
+    """Ids that the selection model made up, which were dropped."""
 
 
-async def _answer(run: TurnRun) -> Answer:
-    task = run.turn.task
-    if task is not None and (task.quotes_danger or run.emergency.alarms):
-        return Answer([fallback(run)])
-    choice = ChoiceRun(run, documents=run.turn.documents)
-    with run.step("select"):
-        await retrieve(choice)
-    with run.step("draft"):
-        upstream = await draft(choice)
-    drafted = upstream["choices"]
-    if len(drafted) == 1:
-        return Answer([await _settle(choice, drafted[0])], upstream)
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(_settle(choice.fork(i), one)) for i, one in enumerate(drafted)]
-    except ExceptionGroup as errors:
-        raise errors.exceptions[0] from errors
-    return Answer([task.result() for task in tasks], upstream)
+@dataclass(slots=True)
+class TurnRun:
+    """A turn while it is taken. The trace is built from it, also if the turn fails."""
+
+    turn: Turn
+    emergency: Review
+    """What the emergency judge has said so far."""
+    ledger: Ledger = field(default_factory=Ledger)
+    gate: StreamGate | None = None
+    """What may be sent of the reply before its verdict; None: nothing."""
+    filter: FilterMode = field(init=False)
+    """The filter as it is applied: `on` while a turn in shadow is judged."""
+    retrievals: list[Retrieval] = field(default_factory=list)
+    evidence: list[Evidence] = field(default_factory=list)
+    """The sections that drafts were compared with, as they came into view."""
+    attempts: list[Attempt] = field(default_factory=list)
+    """All texts that were tried; the judged ones with their judgements."""
+    dropped_calls: list[DroppedCall] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    """What an assistant did."""
+    steps: list[tuple[str, float]] = field(default_factory=list)
+    """Steps that have ended, with their seconds."""
+    invisible_removed: int = 0
+    """Invisible characters that were removed from what models wrote."""
+
+    def __post_init__(self) -> None:
+        self.filter = self.turn.filter
+
+    @property
+    def needs_judging(self) -> bool:
+        return self.filter == "on" and not self.turn.bot.pipeline.empty
+
+    @property
+    def sent_before_verdict(self) -> bool:
+        """Whether the reply is sent as it is written, and judged afterwards."""
+        return self.gate is not None
+
+    @property
+    def concern(self) -> ConcernKind | None:
+        """The kind of danger that the emergency judge is not sure of."""
+        return kind_of(self.emergency) if self.emergency.verdict == "warn" else None
+
+    def visible(self, text: str, *, as_json: bool = False) -> str:
+        """Return a model's text without the invisible characters that could carry another text, and count these."""
+        text, removed = remove_invisible_from_json(text) if as_json else remove_invisible(text)
+        self.invisible_removed += removed
+        return text
+
+    def record(self, attempt: Attempt) -> Attempt:
+        """Add an attempt and return it."""
+        self.attempts.append(attempt)
+        return attempt
+
+    def step(self, name: str) -> "Step":
+        """Time what is done within the block; with telemetry it is a span too."""
+        return Step(self, name)
 
 
-async def _settle(choice: ChoiceRun, drafted: Body) -> Delivery:
-    """Bring one choice from draft to delivery."""
-    message = drafted["message"]
-    take_upstream_evidence(choice, drafted)
-    beside_text = choice.fork(choice.index)  # tool calls are judged by what was given before the text
-    text = message.get("content")
-    text = text if isinstance(text, str) else ""
-    is_long = len(message.get("tool_calls") or ()) > MANY_CALLS
-    calls = await run_in_thread_if(is_long, declared_calls, choice, message)
-    if not text.strip() and (calls or message.get("refusal")):
-        delivery = Delivery(None, "unfiltered")
-    else:
-        delivery = await _settle_text(choice, text, bool(calls))
-    delivery.choice, delivery.in_use, delivery.documents = drafted, choice.in_use, choice.documents
-    return await judge_calls(beside_text, calls, delivery) if calls else delivery
+@dataclass(slots=True)
+class ChoiceRun:
+    """One choice of a turn while it is drafted and judged. Choices are settled concurrently, so each has its own sources."""
+
+    run: TurnRun
+    index: int = 0
+    in_use: Mapping[str, int] | None = None
+    """Sections that the chatbot is given, each with the turn in which it was last cited or put in; None before retrieval."""
+    evidence: tuple[Evidence, ...] = ()
+    """Sections that the draft is compared with."""
+    documents: tuple[Source, ...] = ()
+    own_ids: Mapping[str, str] = field(default_factory=dict)
+    """The document ids of the chatbot itself: our id by its own."""
+    turn: Turn = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.turn = self.run.turn
+
+    def fork(self, index: int) -> "ChoiceRun":
+        """Return another choice with the same sources."""
+        return replace(self, index=index)
+
+    @property
+    def committed(self) -> CommittedText:
+        """The beginning of the choice that may have been sent already."""
+        return NO_TEXT if self.run.gate is None else self.run.gate.committed(self.index)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """What the reply may rest on: the sections that the chatbot was given, for a wrapped one those found; then documents."""
+        bot = self.turn.bot
+        if bot.settings.kind == "wrapped":
+            return (*[one.source for one in self.evidence], *self.documents)
+        return (*[bot.sections[s] for s in self.in_use or ()], *self.documents)
+
+    @property
+    def citable(self) -> Mapping[str, Source]:
+        """All that has an id: the sections of the knowledge base, whether in use or not, and the documents."""
+        sections = self.turn.bot.sections
+        if not self.documents:
+            return sections
+        documents = {document.id: document for document in self.documents}
+        own = {name: documents[ident] for name, ident in self.own_ids.items()}
+        return {**own, **documents, **sections}
+
+    @property
+    def source_ids(self) -> frozenset[str]:
+        """Ids that a reply may cite: what the chatbot was given, and what its reply is compared with."""
+        own = self.own_ids.keys() - self.turn.bot.sections.keys()
+        evidence = (one.source.id for one in self.evidence)
+        return frozenset((*(self.in_use or ()), *evidence, *(document.id for document in self.documents), *own))
+
+    def use(self, retrieval: Retrieval) -> None:
+        """Put the sections of a retrieval into use."""
+        self.run.retrievals.append(retrieval)
+        self.in_use = retrieval.in_use
+
+    def compare_with(self, evidence: Sequence[Evidence]) -> None:
+        """Add sections that the reply is compared with."""
+        self.run.evidence += evidence
+        self.evidence = (*self.evidence, *evidence)
 
 
-async def _settle_text(choice: ChoiceRun, text: str, with_tools: bool) -> Delivery:
-    reply = await check_draft(choice, text, with_tools)
-    committed = choice.committed
-    if not reply.text and with_tools:  # only a citation came with the calls
-        return Delivery(None, "unfiltered")
-    if not reply.text.startswith(committed.text):  # what was sent was another text's beginning
-        log.error("draft does not go on from what was sent", turn_id=choice.turn.id)
-        return fallback(choice.run, committed=committed)
-    return await judge_reply(choice, reply)
+def kind_of(review: Review) -> ConcernKind:
+    """Return the kind of danger that the strongest judge saw who saw one."""
+    present = signs(review.judgements)
+    return present[0].kind if present else "unknown"
 
 
-# The emergency judge
+class Step:
+    """A step of a turn, while it is done. A class, because a generator would cost twice the time of what it times."""
 
+    __slots__ = ("_ended", "_name", "_run", "_started")
 
-def add_emergency_review(run: TurnRun, answer: Answer) -> Answer:
-    """Add the emergency judge's review to each delivery of an answer, and return the answer."""
-    alarm, concern = run.emergency, run.concern
-    unjudged: tuple[Outcome, ...] = ("unjudged",) if alarm.verdict == "unjudged" else ()
-    for delivery in answer.deliveries:
-        delivery.judgements = [*alarm.judgements, *delivery.judgements]
-        delivery.warnings = [*delivery.warnings, *([("concern", "")] if concern else [])]
-        delivery.other_outcomes = [*delivery.other_outcomes, *unjudged]
-        delivery.concern = concern
-    return answer
+    def __init__(self, run: TurnRun, name: str) -> None:
+        self._run, self._name = run, name
 
+    def __enter__(self) -> None:
+        watch = self._run.ledger.watch
+        self._ended = None if watch is None else watch.step(self._name)
+        self._started = time.perf_counter()
 
-def as_emergency(alarm: Review) -> Review:
-    """Return a review of the emergency judge as if it had been sure: for somebody who would get no answer at all."""
-    return replace(alarm, decisive=[replace(alarm.alarms[-1], verdict="reject")])
-
-
-def as_concern(alarm: Review) -> Review:
-    """Return a review of the emergency judge as if it had not been sure: of words that a program quotes."""
-    return replace(alarm, decisive=[replace(j, verdict="warn") if j.verdict == "reject" else j for j in alarm.decisive])
-
-
-def emergency(run: TurnRun, review: Review) -> Delivery:
-    """Answer an emergency: the configured text for its kind, and nothing else."""
-    turn, kind = run.turn, kind_of(review) if signs(review.judgements) else ""
-    text = turn.bot.emergency_text(kind, turn.user_message)
-    detail = (
-        f"In turn {turn.number} the user's message told of an emergency{f' ({kind})' if kind else ''}, and they were given "
-        "the emergency contact. Be calm and brief, and name the contact again if they are still in danger."
-    )
-    return Delivery(text, "emergency", ("emergency_contact",), review.judgements, [("emergency", detail)])
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._run.steps.append((self._name, time.perf_counter() - self._started))
+        if self._ended is not None:
+            self._ended(None if kind is None else kind.__name__)

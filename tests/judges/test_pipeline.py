@@ -323,14 +323,14 @@ async def test_what_is_brought_in_later_completes_only_what_nobody_else_objects_
     """Here the judge of sections, which rejects or accepts what it saw added."""
     own = judges_of_their_own(source_fidelity=always(as_answer(form)))
     one = Pipeline([*own, *sharing(("transparency",), always(flagged("undisclosed", 2)))])
-    assert (await review(one, complete=lambda: "Completed.")).completed == completed
+    assert (await review(one, add_statements=lambda: "Completed.")).completed == completed
 
 
 async def test_reply_is_not_completed_before_judges_that_are_brought_in_later():
     """Here the judge of improvised replies, which has a prompt of its own."""
     own = judges_of_their_own(transparency=always(as_answer(INVENTED)))
     one = Pipeline([*sharing(("source_fidelity",), always(flagged("undisclosed", 2))), *own])
-    found = await review(one, complete=lambda: "Completed.")
+    found = await review(one, add_statements=lambda: "Completed.")
     assert (found.completed, names(found)) == (None, ["source_fidelity", "transparency"])
 
 

@@ -316,7 +316,7 @@ UNDISCLOSED = flagged("undisclosed", 2)
 @pytest.mark.parametrize("answer", [UNDISCLOSED, flagged_all(flagged("undisclosed", 1), flagged("undisclosed", 1))])
 async def test_reply_that_lacks_statements_alone_is_completed_without_the_chief(answer):
     """Code adds them: nobody has to read it claim by claim."""
-    found, steps = await review(sharing(ALL, always(answer), always(CLEARED)), complete=completer([]))
+    found, steps = await review(sharing(ALL, always(answer), always(CLEARED)), add_statements=completer([]))
     assert (found.completed, steps) == ("Completed.", ["reply.swift"])
 
 
@@ -339,20 +339,20 @@ async def test_reply_that_lacks_statements_alone_is_completed_without_the_chief(
 async def test_reply_with_other_faults_is_not_completed(answer):
     """What goes beyond the sources, could harm, alters a source, plays a part or is not there goes to the chief."""
     log = []
-    found, steps = await review(sharing(ALL, always(answer), always(CLEARED)), complete=completer(log))
+    found, steps = await review(sharing(ALL, always(answer), always(CLEARED)), add_statements=completer(log))
     assert (found.completed, steps, log) == (None, ["reply.swift", "reply.chief"], [])
 
 
 async def test_reply_that_lacks_statements_by_the_chief_is_completed():
     """They are missing, whoever finds it; here after a screening call that saw something else."""
     chief = assessed(graded_claims(SUPPORTED, SUPPORTED, SUPPORTED, SUPPORTED, SMALL, SMALL))
-    found, steps = await review(sharing(ALL, always(flagged("changed")), always(chief)), complete=completer([]))
+    found, steps = await review(sharing(ALL, always(flagged("changed")), always(chief)), add_statements=completer([]))
     assert (found.completed, steps) == ("Completed.", ["reply.swift", "reply.chief"])
 
 
 async def test_reply_that_cannot_be_completed_goes_to_the_chief():
     """Where nothing may be added, the chief decides."""
-    found, steps = await review(sharing(ALL, always(UNDISCLOSED), always(CLEARED)), complete=lambda: None)
+    found, steps = await review(sharing(ALL, always(UNDISCLOSED), always(CLEARED)), add_statements=lambda: None)
     assert (found.completed, found.verdict, steps) == (None, "accept", ["reply.swift", "reply.chief"])
 
 
@@ -370,11 +370,11 @@ async def test_reply_on_a_sensitive_topic_is_not_completed(draft):
     """No statement makes up for it. The words of topics are known in English: other languages are left to the chief."""
     case, log = replace(CASE, draft=draft, topics=TOPICS), []
     answer = always(flagged("undisclosed", 2, draft))
-    found, steps = await review(sharing(ALL, answer, always(CLEARED)), case=case, complete=completer(log))
+    found, steps = await review(sharing(ALL, answer, always(CLEARED)), case=case, add_statements=completer(log))
     assert (found.completed, steps, log) == (None, ["reply.swift", "reply.chief"], [])
     if "Stop" not in draft:  # without sensitive topics, any language will do
         case = replace(case, topics=())
-        found, _ = await review(sharing(ALL, answer, always(CLEARED)), case=case, complete=completer(log))
+        found, _ = await review(sharing(ALL, answer, always(CLEARED)), case=case, add_statements=completer(log))
         assert found.completed == "Completed."
 
 
@@ -382,7 +382,7 @@ async def test_reply_with_a_dose_that_no_source_gives_is_not_completed():
     """It goes to the chief whatever the screening call says, on any topic."""
     answer, log = always(flagged("undisclosed", 2, "Take 40 mg of zinc")), []
     case = replace(CASE, draft="You need regular blood tests. Take 40 mg of zinc.")
-    found, steps = await review(sharing(ALL, answer, always(CLEARED)), case=case, complete=completer(log))
+    found, steps = await review(sharing(ALL, answer, always(CLEARED)), case=case, add_statements=completer(log))
     assert (found.completed, steps, log) == (None, ["reply.swift", "reply.chief"], [])
 
 
@@ -390,7 +390,7 @@ async def test_reply_is_completed_where_no_sensitive_topic_is_touched():
     """A chatbot that has sensitive topics has other replies, too."""
     case = replace(CASE, draft="A calm evening helps. Warm socks are nice.", topics=TOPICS)
     answer = always(flagged("undisclosed", 2, "Warm socks are nice"))
-    found, _ = await review(sharing(ALL, answer, always(CLEARED)), case=case, complete=completer([]))
+    found, _ = await review(sharing(ALL, answer, always(CLEARED)), case=case, add_statements=completer([]))
     assert found.completed == "Completed."
 
 
@@ -398,7 +398,7 @@ async def test_reply_is_not_completed_before_all_that_share_the_calls_have_judge
     """A judge that has the chief alone is heard first."""
     fidelity, transparency, role = sharing(ALL, always(UNDISCLOSED), always(CLEARED))
     judges = [fidelity, transparency, replace(role, stages=role.stages[1:])]
-    found, steps = await review(judges, complete=completer([]))
+    found, steps = await review(judges, add_statements=completer([]))
     assert (found.completed, steps) == (None, ["reply.swift", "reply.chief"])
 
 
@@ -406,7 +406,7 @@ async def test_reply_is_not_completed_before_all_that_share_the_calls_have_judge
 async def test_reply_is_not_completed_when_a_judge_with_calls_of_its_own_objects(other):
     """No statement settles what that judge has against it."""
     judges = [*sharing(ALL[:2], always(UNDISCLOSED), always(as_answer(FINE)))]
-    found, _ = await review([*judges, cascade("role", always(other), always(other))], complete=completer([]))
+    found, _ = await review([*judges, cascade("role", always(other), always(other))], add_statements=completer([]))
     assert found.completed is None
     assert found.failed_closed == (other is DOWN)
 
@@ -414,7 +414,9 @@ async def test_reply_is_not_completed_when_a_judge_with_calls_of_its_own_objects
 async def test_reply_is_completed_when_a_judge_with_calls_of_its_own_accepts():
     """The statements are then all that is missing."""
     judges = sharing(ALL[:2], always(UNDISCLOSED), always(as_answer(FINE)))
-    found, _ = await review([*judges, cascade("role", always(UNPLAYED), always(UNPLAYED))], complete=completer([]))
+    found, _ = await review(
+        [*judges, cascade("role", always(UNPLAYED), always(UNPLAYED))], add_statements=completer([])
+    )
     assert found.completed == "Completed."
 
 
@@ -470,5 +472,5 @@ async def test_reply_is_not_completed_where_a_judge_that_has_settled_objects(rol
     both = flagged_all(UNDISCLOSED, screened)
     judges = sharing(("source_fidelity", "role"), always(both), always(chief))
     judges = [replace(c, stages=c.stages[:1]) if c.name == "role" else c for c in judges]
-    found, _ = await review(judges, complete=completer(log))
+    found, _ = await review(judges, add_statements=completer(log))
     assert (found.completed, log) == (None, [])

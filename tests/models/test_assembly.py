@@ -14,7 +14,7 @@ from models.client import Models
 from models.engine import Body
 from models.errors import ModelError, UpstreamBusy, UpstreamGarbled, UpstreamRefused, UpstreamUnavailable
 from models.scripted import Scripted
-from models.streaming import AnswerStream, StreamingEngine, write_answer
+from models.streaming import AnswerStream, StreamingEngine, stream_answer
 from models.usage import Ledger
 from tests.models.conftest import give, hang, refuse, stream, until
 
@@ -254,5 +254,5 @@ async def test_an_engine_that_cannot_stream_is_heard_when_it_is_done() -> None:
     """Word by word."""
     engine, heard = Scripted(["Two words."]), Heard()
     assert not isinstance(engine, StreamingEngine)
-    await write_answer(engine, {"messages": []}, heard)
+    await stream_answer(engine, {"messages": []}, heard)
     assert heard.pieces == [(0, "Two"), (0, " words.")]

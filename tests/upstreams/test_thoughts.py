@@ -87,12 +87,12 @@ PIECES = st.lists(
 class Heard(AnswerStream):
     """A stream that can forget."""
 
-    def __init__(self, patient: bool = True, *, waits: bool) -> None:
+    def __init__(self, patient: bool = True, *, holds_until_thoughts_end: bool) -> None:
         super().__init__(self.refuse)
         self.patient = patient
         self.texts: dict[int, str] = {}
         self.all = ""
-        self.start(cut_thoughts=True, waits=waits)
+        self.start(cut_thoughts=True, holds_until_thoughts_end=holds_until_thoughts_end)
 
     def refuse(self, choices: Collection[int]) -> bool:
         if self.patient:
@@ -106,12 +106,12 @@ class Heard(AnswerStream):
 
 @given(PIECES, st.lists(st.integers(1, 5), max_size=60), st.booleans(), st.integers(1, 2))
 def test_a_stream_cut_anywhere_is_the_whole_text(
-    pieces: list[str], sizes: list[int], waits: bool, choices: int
+    pieces: list[str], sizes: list[int], holds_until_thoughts_end: bool, choices: int
 ) -> None:
     """What is passed on is always the beginning of the reply."""
     text = rest = "".join(pieces)
     reply, thoughts, _ = cut_thoughts(text)
-    heard, cutter = Heard(waits=waits), ThoughtCutter()
+    heard, cutter = Heard(holds_until_thoughts_end=holds_until_thoughts_end), ThoughtCutter()
     for size in [*sizes, len(text)]:
         for index in range(choices):
             heard.receive(index, rest[:size])
@@ -128,7 +128,7 @@ def test_a_stream_cut_anywhere_is_the_whole_text(
 @pytest.mark.parametrize("patient", [True, False])
 def test_a_stream_that_cannot_forget_hears_no_more(patient: bool) -> None:
     """What follows comes with the whole answer, which its reader then finds to be another."""
-    heard = Heard(patient, waits=False)
+    heard = Heard(patient, holds_until_thoughts_end=False)
     for piece in ("I wonder. ", "Yes.", "</think>\n", "At nine."):
         heard.receive(0, piece)
     assert heard.texts == {0: "At nine." if patient else "I wonder. Yes."}
@@ -136,7 +136,7 @@ def test_a_stream_that_cannot_forget_hears_no_more(patient: bool) -> None:
 
 def test_one_that_waits_hears_nothing_of_thoughts() -> None:
     """Of a model whose prompt template opens them."""
-    heard = Heard(waits=True)
+    heard = Heard(holds_until_thoughts_end=True)
     for piece in ("I wonder. ", "Yes.", "</thi", "nk>\n", "At nine."):
         heard.receive(0, piece)
     assert heard.all == "At nine."
@@ -152,7 +152,7 @@ def test_the_time_is_linear_in_the_length(piece: str, size: int) -> None:
     def seconds(length: int) -> float:
         text, times = piece * (length // len(piece)), []
         for _ in range(3):
-            heard, began = Heard(waits=False), time.thread_time()
+            heard, began = Heard(holds_until_thoughts_end=False), time.thread_time()
             for at in range(0, len(text), size):
                 heard.receive(0, text[at : at + size])
             cut_thoughts(text)

@@ -19,7 +19,7 @@ from proxy.protocol.messages import read_chat_request
 from proxy.state.conversation import CarriedWarning, Conversation, Identity
 from proxy.turn.chatbot import open_chatbot
 from proxy.turn.context import guarded_messages, wrapped_messages
-from proxy.turn.run import ChoiceRun, Turn, TurnRun
+from proxy.turn.turn import ChoiceRun, Turn, TurnRun
 from tests.proxy.conftest import (
     ADVICE,
     HELLO,

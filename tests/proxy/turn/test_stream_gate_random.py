@@ -23,9 +23,9 @@ from proxy.protocol.messages import read_chat_request
 from proxy.state.conversation import Conversation, Identity
 from proxy.turn.chatbot import Chatbot, open_chatbot
 from proxy.turn.delivery import Answer, delivered_text
-from proxy.turn.run import Turn, TurnRun
 from proxy.turn.stream import StreamGate
-from proxy.turn.turn import take_turn
+from proxy.turn.take_turn import take_turn
+from proxy.turn.turn import Turn, TurnRun
 from tests.proxy.api.test_stream import content_of
 from tests.proxy.conftest import SECTIONS, bot_settings, completion, write_sections
 
@@ -101,7 +101,7 @@ class Cut(Scripted):
         self.chance = random.Random(0)
 
     async def write(self, body: Body, stream: AnswerStream) -> Body:
-        stream.begin({})
+        stream.set_head({})
         for piece in cut(self.text, self.chance):
             stream.receive(0, piece)
             if self.chance.random() < 0.3:
