@@ -25,5 +25,5 @@ What code checks beside the models, and the local judges:
     local/          judges and refiner without a model
 
     prompts/        a markdown file for each stage: of the shared calls, of the emergency judge, of the refiner
-    evaluation/     measuring and tuning judges; training/: the weights of the local ones. Not needed to serve.
+    evaluation/     measuring and tuning judges, and training the local ones (training/). Not needed to serve.
 """

@@ -62,7 +62,7 @@ class LiteLLMEngine:
 
     async def write(self, body: Body, stream: AnswerStream) -> Body:
         assembly = Assembly(body.get("n") or 1)
-        stream.set_head(assembly.head)
+        stream.head = assembly.head
         async for event in _events(
             await self._ask({**body, "stream": True, "stream_options": {"include_usage": True}})
         ):

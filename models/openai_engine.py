@@ -113,7 +113,7 @@ class OpenAIEngine:
                         replay_answer(answer, stream)
                     return answer
                 if stream is not None:
-                    stream.set_head(assembly.head)
+                    stream.head = assembly.head
                 async for part in self._parts(response, head.lstrip(_BLANKS)):
                     for choice, piece in assembly.feed(part):
                         if stream is not None:

@@ -9,10 +9,6 @@ from models.engine import WORDS, Body, Engine
 from models.thoughts import ThoughtCutter
 
 
-def never(choices: Collection[int]) -> bool:
-    return False
-
-
 class AnswerStream:
     """The text of an answer, from the engine that receives it to the task that iterates over it.
 
@@ -21,12 +17,12 @@ class AnswerStream:
     The engine never waits for the reader: what was not read yet is joined.
     """
 
-    def __init__(self, forget: Callable[[Collection[int]], bool] = never) -> None:
-        """Args: forget: called before a request is retried, with the choices of which text was received. Returns False if it is
-        too late to forget them: then there is no retry.
+    def __init__(self, forget: Callable[[Collection[int]], bool]) -> None:
+        """Args: forget: called with the choices of which text was received, when that text is void: the request will be retried, or
+        the text was thoughts. Returns False if some of it was sent.
         """
         self.head: Body = {}
-        """The fields of the completion besides its choices (id, model ...)."""
+        """The fields of the completion besides its choices (id, model ...). Engines set it; they may fill it in later."""
         self._forget = forget
         self._received: list[str] = []
         self._unread: dict[int, list[str]] = {}
@@ -41,9 +37,9 @@ class AnswerStream:
             await self._news.wait()
             self._news.clear()
             ended = self._ended
-            unread, self._unread = self._unread, {}
-            for choice, pieces in unread.items():
-                yield choice, "".join(pieces)
+            while self._unread:  # one by one: what is forgotten meanwhile is not read
+                choice = next(iter(self._unread))
+                yield choice, "".join(self._unread.pop(choice))
 
     @property
     def received(self) -> str:
@@ -59,10 +55,6 @@ class AnswerStream:
         """
         self._received.clear()
         self._thoughts = _Thoughts(holds_until_thoughts_end) if cut_thoughts else None
-
-    def set_head(self, head: Body) -> None:
-        """Take the head of the completion, which may be filled in later."""
-        self.head = head
 
     def receive(self, choice: int, piece: str) -> None:
         """Take the next piece of a choice's text."""
@@ -146,7 +138,7 @@ async def stream_answer(engine: Engine, body: Body, stream: AnswerStream) -> Bod
 
 def replay_answer(answer: Body, stream: AnswerStream) -> None:
     """Pass on a finished answer, word by word."""
-    stream.set_head(answer)
+    stream.head = answer
     for index, choice in enumerate(answer["choices"]):
         for word in WORDS.findall(choice["message"].get("content") or ""):
             stream.receive(index, word)

@@ -21,35 +21,14 @@ from numpy.typing import NDArray
 from judges.local.spelling import QUESTION, STOP
 from judges.text import cache_texts
 
-# Word vectors: the meaning of a word, and how rare it is. `judges/evaluation/training/vectors.py` makes them.
-
-_COMMON, _RARE = 50, 30_000
-"""Ranks by frequency: below the first a word is as common as can be, from the second on as rare."""
-_MIN_RARITY = 0.15
-
-
-class Vocabulary:
-    """The most frequent English words."""
-
-    def __init__(self, words: Sequence[str]) -> None:
-        self._rows = {word: place for place, word in enumerate(words)}
-
-    def row_of(self, word: str) -> int | None:
-        """Return the row of a word, which is its rank by frequency; None: it is not among them."""
-        return self._rows.get(word)
-
-    def rarity(self, word: str) -> float:
-        """Return how rare a lower-case word is, 0.15 to 1."""
-        row = self.row_of(word)
-        rank = _RARE if row is None else row
-        return min(1.0, max(_MIN_RARITY, (log(rank + _COMMON) - log(_COMMON)) / (log(_RARE) - log(_COMMON))))
+# Word vectors: the meanings of the most frequent English words. `judges/evaluation/training/vectors.py` makes them.
 
 
 @cache
-def load_words() -> Vocabulary:
-    """Load the words; they are read once, when they are first needed."""
+def load_words() -> dict[str, int]:
+    """Return the row of each word, which is its rank by frequency. The file is read once, when it is first needed."""
     words = _folder().joinpath("weights/words.txt").read_text(encoding="utf-8").split()
-    return Vocabulary(words)
+    return {word: row for row, word in enumerate(words)}
 
 
 def load_matrix() -> NDArray[np.float32]:
@@ -229,7 +208,7 @@ class TextClassifier:
         """Return the weight of a word's meaning; None: none is known."""
         if self._meaning_weights is None:
             return None
-        row = load_words().row_of(word)
+        row = load_words().get(word)
         return None if row is None else self._meaning_weights[row]
 
     def _has_enough_words(self, sums: Sums, length: int) -> bool:

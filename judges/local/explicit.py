@@ -270,7 +270,7 @@ def _correct(word: str, literals: Mapping[tuple[str, int], Sequence[str]]) -> st
     """Return what a misspelt English word is meant to be."""
     if word in load_spelling():
         return word if word.isdigit() else load_spelling()[word]
-    if len(word) < 4 or not word.isalpha() or load_words().row_of(word) is not None:
+    if len(word) < 4 or not word.isalpha() or load_words().get(word) is not None:
         return word
     # A word of the patterns that is one slip away and begins alike, as nearly all misspelt words do.
     alike = [one for size in (0, -1, 1) for one in literals.get((word[0], len(word) + size), ())]

@@ -10,7 +10,7 @@ chat ── read                       as far as the request can be
 import asyncio
 import re
 import secrets
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -118,19 +118,20 @@ async def _begin_in_any_case(
 ) -> TurnRun:
     """Begin the turn. If that fails for a person who may be in danger, begin one that gives the emergency text.
 
-    It costs no call, so it needs neither a valid request, nor anything left of the key's limits, nor the stores. After the first
-    failure an unsure judge counts as sure, which admits the request; after the second the request is reduced.
+    It costs no call, so it needs neither a valid request, nor anything left of the key's limits, nor the stores.
     """
-    reduced = incoming.reduce()
-    for attempt in (incoming, incoming, reduced):
-        try:
-            return await _begin(service, attempt, emergency_review, stack)
-        except Exception as error:
-            if not emergency_review.alarms or attempt is reduced:
-                raise
-            log.warning("emergency in a request that cannot be served", error=type(error).__name__)
-            emergency_review = as_emergency(emergency_review)
-    raise AssertionError("unreachable")
+    try:
+        return await _begin(service, incoming, emergency_review, stack)
+    except Exception as error:
+        if not emergency_review.alarms:
+            raise
+        danger = "emergency" if emergency_review.verdict == "reject" else "concern"
+        log.warning(f"{danger} in a request that cannot be served", error=type(error).__name__)
+    sure = as_emergency(emergency_review)
+    if emergency_review.verdict != "reject" and incoming.fault is None:
+        with suppress(Exception):  # perhaps only the limits of its key were used up
+            return await _begin(service, incoming, sure, stack)
+    return await _begin(service, incoming.reduce(), sure, stack)
 
 
 async def _read(service: Service, request: web.Request, dialect: Dialect) -> Incoming:
@@ -236,16 +237,24 @@ async def _begin(service: Service, incoming: Incoming, emergency_review: Review,
     access, bot = incoming.access, incoming.bot
     key = None if emergency_review.verdict == "reject" else access.key
     estimate = estimate_turn(bot, incoming.data if incoming.fault is None else {})
-    ledger = await stack.enter_async_context(service.meter.admit(key, Ledger(service.telemetry), estimate))
-    if incoming.fault is not None:
-        raise incoming.fault
+    async with AsyncExitStack() as admission:
+        ledger = await admission.enter_async_context(service.meter.admit(key, Ledger(service.telemetry), estimate))
+        if incoming.fault is not None:
+            raise incoming.fault
+        turn = await _read_turn(service, incoming, urgent=emergency_review.verdict in ("warn", "reject"))
+        stack.push_async_exit(admission.pop_all())
+    return TurnRun(turn, emergency_review, ledger, _open_stream_gate(bot, turn.request))
+
+
+async def _read_turn(service: Service, incoming: Incoming, *, urgent: bool) -> Turn:
+    """Validate a request and recognise its conversation. Args: urgent: as in `recall`."""
+    access, bot = incoming.access, incoming.bot
     is_long = not incoming.bare and _is_long(incoming.raw)
     max_messages = service.config.server.max_messages
     chat_request = await run_in_thread_if(is_long, read_chat_request, incoming.data, max_messages)
     explicit = None if incoming.bare else _explicit_id(incoming.request, chat_request)
     scope = access.key_id, chat_request.user or "", bot.name
     identity = await run_in_thread_if(is_long, Identity, scope, chat_request.messages, explicit)
-    urgent = emergency_review.verdict in ("warn", "reject")
     found, how_found = await recall(service.conversations, identity, urgent=urgent)
     calls = await recall_calls(service.conversations, identity, urgent=urgent)
     documents, tool_messages = (
@@ -255,7 +264,7 @@ async def _begin(service: Service, incoming: Incoming, emergency_review: Review,
     # Mere tool calls lead to no state: the conversation that they began goes on with their results.
     begun = next((call.id for call in calls.values()), ids[32:])
     conversation = found or Conversation(explicit or begun)
-    turn = Turn(
+    return Turn(
         id=ids[:32],
         bot=bot,
         request=chat_request,
@@ -273,7 +282,6 @@ async def _begin(service: Service, incoming: Incoming, emergency_review: Review,
         tool_messages=tool_messages,
         calls=calls,
     )
-    return TurnRun(turn, emergency_review, ledger, _open_stream_gate(bot, chat_request))
 
 
 def _open_stream_gate(bot: Chatbot, request: ChatRequest) -> StreamGate | None:

@@ -12,13 +12,14 @@ from models.errors import ModelError, OutOfTime
 from proxy.api.completion import completion
 from proxy.api.service import Service
 from proxy.audit.records import record_turn
-from proxy.protocol.errors import TurnTimeout
+from proxy.protocol.errors import ApiError, TurnTimeout
+from proxy.state.conversation import CarriedWarning
 from proxy.telemetry.logs import FIELDS
 from proxy.traces.trace import Trace
 from proxy.turn.actions import act
 from proxy.turn.delivery import Answer, Delivery
 from proxy.turn.record import build_failure_trace, build_trace, remember, remember_danger, with_shadow
-from proxy.turn.take_turn import take_turn
+from proxy.turn.take_turn import as_emergency, emergency, take_turn
 from proxy.turn.turn import Turn, TurnRun
 
 log = structlog.get_logger()
@@ -33,11 +34,7 @@ async def run_turn(service: Service, request: web.Request, run: TurnRun) -> Body
     """
     limit_s = service.config.server.turn_timeout_s
     try:
-        answer = await take_turn(run, limit_s)
-        answer = await act(service.actions, service.conversations, run, answer)
-        with run.step("remember"):
-            await remember_danger(service.conversations, run)
-            warnings_added = await remember(service.conversations, run, answer)
+        answer, warnings_added = await _answer_in_any_case(service, run, limit_s)
         body = completion(run, answer, expose=service.config.expose == "caf")
         trace = build_trace(run, answer, [choice["message"] for choice in body["choices"]], warnings_added)
     except BaseException as error:
@@ -59,6 +56,25 @@ async def run_turn(service: Service, request: web.Request, run: TurnRun) -> Body
     _call_staff(service, run.turn, answer)
     await service.traces.flush()
     return body
+
+
+async def _answer_in_any_case(service: Service, run: TurnRun, limit_s: float) -> tuple[Answer, list[CarriedWarning]]:
+    """Take the turn and store its state. If that fails for a person who may be in danger, the answer is the emergency text."""
+    try:
+        answer = await take_turn(run, limit_s)
+        return await _store(service, run, await act(service.actions, service.conversations, run, answer))
+    except (ApiError, ModelError, OutOfTime, TimeoutError) as error:
+        if not run.emergency.alarms or run.has_sent:
+            raise
+        log.warning("concern in a turn that cannot be served", turn_id=run.turn.id, error=type(error).__name__)
+        return await _store(service, run, Answer([emergency(run, as_emergency(run.emergency))]))
+
+
+async def _store(service: Service, run: TurnRun, answer: Answer) -> tuple[Answer, list[CarriedWarning]]:
+    """Store the state after an answer; return the answer and the warnings that arose."""
+    with run.step("remember"):
+        await remember_danger(service.conversations, run)
+        return answer, await remember(service.conversations, run, answer)
 
 
 def _error_code(error: BaseException) -> str:

@@ -35,7 +35,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def admit(screen: Screen, *needed: Permission) -> Handler:
-    """Return a handler that lets visitors in who may have a screen, and answers what fails with a page.
+    """Return a handler that admits clients that may see a screen, and answers what fails with a page.
 
     Args:
         screen: What answers them.

@@ -10,12 +10,12 @@ log = structlog.get_logger()
 
 
 def record_action(service: Service, action: str, by: KeyRecord | None, *, outcome: str = "done", **ids: object) -> None:
-    """Record what a visitor of the console did.
+    """Record what a client of the console did.
 
     Args:
         service: What handlers share.
         action: What was done, such as `console_read` or `console_label`.
-        by: The visitor's key; None: a proxy without keys.
+        by: The client's key; None: a proxy without keys.
         outcome: Its result.
         ids: What it was done to: ids and numbers, never texts.
     """

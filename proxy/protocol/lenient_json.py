@@ -62,7 +62,8 @@ def _parse(text: str) -> Fields:
     """Return the values of a document under their keys, all of it as the fields of one object."""
     root: Fields = {}
     open_values: list[tuple[Fields | list[Any], str]] = [(root, "")]
-    too_deep, awaits_value = 0, False
+    too_deep, key_end = 0, -1
+    """Where the last token ended, if it was a key."""
     for token in _TOKEN.finditer(text):
         value, key = open_values[-1]
         if token.lastgroup == "opening":
@@ -76,14 +77,14 @@ def _parse(text: str) -> Fields:
             elif len(open_values) > 1:
                 _close(open_values)
         elif token["colon"] and isinstance(value, dict):
-            if awaits_value:  # a stray colon has made a key of the value
+            if key_end >= 0 and "," not in text[key_end : token.start()]:  # a stray colon has made a key of the value
                 _put(value, key, _string(token))
             open_values[-1] = value, _string(token)
-            awaits_value = True
+            key_end = token.end()
             continue
         elif (said := _value(token)) is not None:
             _put(value, key, said)
-        awaits_value = False
+        key_end = -1
     while len(open_values) > 1:
         _close(open_values)
     return root

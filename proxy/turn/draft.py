@@ -7,14 +7,13 @@ from typing import Literal
 
 import structlog
 
-from judges.case import LONG_REPLY, run_in_thread_if
+from judges.case import run_in_thread_if
 from knowledge_base import citations
 from knowledge_base.commands import has_bracket
 from models.engine import Body
 from models.errors import ModelError
 from models.streaming import AnswerStream
 from models.usage import BYTES_PER_TOKEN, estimate_tokens
-from proxy.protocol.json_text import JsonText, json_text
 from proxy.traces.trace import Attempt
 from proxy.turn import context
 from proxy.turn.sources import retrieve_requested, take_upstream_evidence
@@ -30,13 +29,12 @@ Kind = Literal["draft", "redraft", "shortened", "refinement"]
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A text of the chatbot or the refiner, read once: its commands, its citations, and what it says if it is JSON."""
+    """A text of the chatbot or the refiner, read once."""
 
     attempt: Attempt
     """As the trace records it."""
     requested: Sequence[str] = ()
     """The sections it asks for, if that is all it does."""
-    json: JsonText | None = None
 
     @property
     def text(self) -> str:
@@ -175,9 +173,7 @@ async def read_reply(choice: ChoiceRun, kind: Kind, text: str, *, checked: bool 
     """
     is_long = len(text) > context.LONG_TEXT and has_bracket(text)
     parsed = await run_in_thread_if(is_long, _parse, choice.run, text)
-    turn, json = choice.turn, None
-    if turn.request.wants_json and choice.run.filter != "off":
-        json = await run_in_thread_if(len(parsed.text) > LONG_REPLY, json_text, parsed.text)
+    turn = choice.turn
     requested: list[str] = []
     if not parsed.text and turn.cites:
         in_use = choice.in_use or ()
@@ -190,7 +186,7 @@ async def read_reply(choice: ChoiceRun, kind: Kind, text: str, *, checked: bool 
             problems.append("Your reply has no text for the user.")
     left = len(choice.committed.text)
     attempt = Attempt(kind, choice.index, parsed.text, parsed.citations, turn.at_ms, problems, left=left)
-    return Reply(attempt, requested, json)
+    return Reply(attempt, requested)
 
 
 def _parse(run: TurnRun, text: str) -> citations.ParsedReply:

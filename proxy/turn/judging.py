@@ -16,6 +16,7 @@ from knowledge_base import citations
 from knowledge_base.library import Source
 from models.errors import ModelError
 from models.usage import estimate_tokens
+from proxy.protocol.json_text import JsonText, json_text
 from proxy.traces.trace import Attempt, DroppedCall, Outcome
 from proxy.turn.delivery import Delivery, Warnings
 from proxy.turn.draft import Reply, cut_at_stop, cut_to_tokens, read_reply
@@ -38,10 +39,11 @@ async def judge_reply(choice: ChoiceRun, reply: Reply) -> Delivery:
     if not run.needs_judging:
         cited = _named(*_cited(choice, reply.attempt))
         return Delivery(reply.text, "unfiltered", cited, left_to_judge=[reply])
-    if _is_ambiguous(reply):
+    json = await _read_json(run.turn, reply.text)
+    if json is not None and json.duplicate_keys:
         return fallback(run, warnings=[("unreadable", "")])
     await add_evidence(choice, reply.text)
-    judged, review = await _review(choice, reply)
+    judged, review = await _review(choice, reply, json)
     if not review.judgements:  # no judge of this chatbot is for such a reply
         return Delivery(reply.text, "unfiltered", judged.citations)
     judgements, warnings = list(review.judgements), _warnings(run.turn, review)
@@ -55,8 +57,11 @@ async def judge_reply(choice: ChoiceRun, reply: Reply) -> Delivery:
         refined = await _refine(choice, judged.case, review)
         if refined is None:
             break
+        json = await _read_json(run.turn, refined.text)
+        if json is not None and json.duplicate_keys:
+            break
         reply, outcome = refined, "refined"
-        judged, review = await _review(choice, reply, strongest=True)
+        judged, review = await _review(choice, reply, json, strongest=True)
         judgements += review.judgements
         warnings += _warnings(run.turn, review)
     text = reply.text
@@ -86,7 +91,7 @@ class JudgedReply:
     """The modes of judges that it calls for."""
 
 
-def _case_of(choice: ChoiceRun, reply: Reply) -> JudgedReply:
+def _case_of(choice: ChoiceRun, reply: Reply, json: JsonText | None) -> JudgedReply:
     """Return what a reply gives its judges."""
     turn, bot = choice.turn, choice.turn.bot
     sources, classes = _cited(choice, reply.attempt)
@@ -96,7 +101,7 @@ def _case_of(choice: ChoiceRun, reply: Reply) -> JudgedReply:
     whole = bot.library is not None and bot.library.tokens <= bot.settings.retrieval.evidence_tokens
     case = Case(
         turn.user_message,
-        reply.text if reply.json is None else reply.json.text,
+        reply.text if json is None else json.text,
         history=turn.history,
         cited=sources,
         uncited=tuple(source for source in in_view if source.id not in cited_ids),
@@ -134,22 +139,24 @@ def _named(sources: Sequence[Source], classes: tuple[str, ...]) -> tuple[str, ..
     return (*[source.id for source in sources], *classes)
 
 
-def _is_ambiguous(reply: Reply) -> bool:
-    """Return whether readers of a JSON reply may differ in what it says, so that no judge can tell what the user will be shown."""
-    return reply.json is not None and reply.json.duplicate_keys
+async def _read_json(turn: Turn, text: str) -> JsonText | None:
+    """Return what a reply says that is a JSON document. With a key twice, no judge can tell what the user will be shown."""
+    return await run_in_thread_if(len(text) > LONG_REPLY, json_text, text) if turn.request.wants_json else None
 
 
 # The verdict
 
 
-async def _review(choice: ChoiceRun, reply: Reply, *, strongest: bool = False) -> tuple[JudgedReply, Review]:
+async def _review(
+    choice: ChoiceRun, reply: Reply, json: JsonText | None = None, *, strongest: bool = False
+) -> tuple[JudgedReply, Review]:
     """Have the judges review a reply, and add their judgements to its attempt.
 
     Returns:
         The reply as its judges saw it, with the sections that were looked up meanwhile; the review.
     """
     run, attempt = choice.run, reply.attempt
-    judged = await run_in_thread_if_long(Case(run.turn.user_message, reply.text), _case_of, choice, reply)
+    judged = await run_in_thread_if_long(Case(run.turn.user_message, reply.text), _case_of, choice, reply, json)
     case = judged.case
 
     def look_up(seen: Case, quotes: Sequence[str]) -> Case:
@@ -271,7 +278,7 @@ async def _refine(choice: ChoiceRun, case: Case, review: Review) -> Reply | None
         cut = cut_to_tokens(refined.text, turn.bot.settings.length.hard)
         refined = replace(refined, attempt=replace(refined.attempt, text=cut))
     run.record(refined.attempt)
-    return refined if refined.text and not _is_ambiguous(refined) else None
+    return refined if refined.text else None
 
 
 # Tool calls

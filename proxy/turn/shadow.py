@@ -58,7 +58,7 @@ class Shadows:
 async def judge_in_shadow(run: TurnRun, answer: Answer) -> Outcome:
     """Return the outcome that a delivered turn would have had with the filter on. The run gets the evidence."""
     outcome, turn = answer.worst.outcome, run.turn
-    run.filter = "on"
+    run.in_shadow = True
     if not run.needs_judging:
         return outcome
     judges = turn.bot.pipeline

@@ -16,7 +16,6 @@ import structlog
 from judges.case import run_in_thread_if
 from judges.verdict import Review, signs
 from models.engine import Body
-from models.errors import ModelError, OutOfTime
 from models.turn_scope import SCOPE, TurnScope
 from proxy.traces.trace import Outcome
 from proxy.turn.delivery import Answer, Delivery
@@ -31,17 +30,15 @@ log = structlog.get_logger()
 MANY_CALLS = 1_000
 """Tool calls of a choice from which reading them takes some 10 ms."""
 RESERVE, RESERVE_S = 0.05, 1.0
-"""What no model call gets of a turn's time: this share of it, and at most so many seconds."""
+"""The part of a turn's time limit that is kept for the fallback message: this share, at most so many seconds."""
 
 
 async def take_turn(run: TurnRun, limit_s: float = math.inf) -> Answer:
-    """Answer the user within so many seconds.
-
-    A person who may be in danger always gets an answer: if the turn fails, the emergency text.
+    """Answer the user within a time limit.
 
     Raises:
         ModelError: The chatbot's model could not be asked.
-        TimeoutError: The turn took too long.
+        OutOfTime, TimeoutError: The turn took too long.
     """
     turn, ledger = run.turn, run.ledger
     # No model call runs until the very end: the rest is for the fallback message, if judges or a refiner hang.
@@ -52,11 +49,6 @@ async def take_turn(run: TurnRun, limit_s: float = math.inf) -> Answer:
     try:
         async with asyncio.timeout(None if limit_s == math.inf else limit_s):
             return await _answer_unless_emergency(run)
-    except (TimeoutError, OutOfTime, ModelError) as error:
-        if not run.emergency.alarms or (run.gate is not None and run.gate.sent_chars):
-            raise
-        log.warning("concern in a turn that cannot be served", turn_id=turn.id, error=type(error).__name__)
-        return Answer([emergency(run, as_emergency(run.emergency))])
     finally:
         ledger.until = math.inf  # what is judged in shadow has its own time
 

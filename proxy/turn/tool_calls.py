@@ -1,4 +1,4 @@
-"""Tool calls: which of a message's calls were asked for, the text that judges read of them, what leaves of them. Pure."""
+"""Tool calls: which of a message's calls were asked for, the text that judges read of them, what leaves of them."""
 
 import hashlib
 from collections.abc import Iterable

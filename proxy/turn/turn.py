@@ -133,8 +133,8 @@ class TurnRun:
     ledger: Ledger = field(default_factory=Ledger)
     gate: StreamGate | None = None
     """What may be sent of the reply before its verdict; None: nothing."""
-    filter: FilterMode = field(init=False)
-    """The filter as it is applied: `on` while a turn in shadow is judged."""
+    in_shadow: bool = False
+    """Whether a turn in shadow is judged now, after its reply was sent."""
     retrievals: list[Retrieval] = field(default_factory=list)
     evidence: list[Evidence] = field(default_factory=list)
     """The sections that drafts were compared with, as they came into view."""
@@ -148,17 +148,19 @@ class TurnRun:
     invisible_removed: int = 0
     """Invisible characters that were removed from what models wrote."""
 
-    def __post_init__(self) -> None:
-        self.filter = self.turn.filter
-
     @property
     def needs_judging(self) -> bool:
-        return self.filter == "on" and not self.turn.bot.pipeline.empty
+        return (self.turn.filter == "on" or self.in_shadow) and not self.turn.bot.pipeline.empty
 
     @property
     def sent_before_verdict(self) -> bool:
         """Whether the reply is sent as it is written, and judged afterwards."""
         return self.gate is not None
+
+    @property
+    def has_sent(self) -> bool:
+        """Whether some of the reply has been sent."""
+        return self.gate is not None and bool(self.gate.sent_chars)
 
     @property
     def concern(self) -> ConcernKind | None:

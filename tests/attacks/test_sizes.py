@@ -21,8 +21,7 @@ from judges.case import Case, Topic
 from judges.judge import MAX_COMPARED, OBSERVERS, LocalJudge
 from judges.observation import RolePlay
 from knowledge_base.library import Source
-from proxy.turn import draft as draft_module
-from proxy.turn import tool_calls
+from proxy.turn import judging, tool_calls
 from tests.proxy.conftest import ASKED, SLEEP, Body, Proxy, Start, Upstream, claims, judge_with, screening
 
 GROWTH, MOST = 16, 48
@@ -285,7 +284,7 @@ async def test_the_event_loop_does_none_of_the_judging_of_a_long_case(
 
     for name in ("goes_beyond", "find_unsupported", "is_delicate"):
         watch(pipeline, name)
-    for module in (draft_module, tool_calls):
+    for module in (judging, tool_calls):
         watch(module, "json_text")
     proxy = await start_one(start, "models")
     part = Part("", 1_000, lambda _: JSON_REPLY | LONG_DOCUMENT, listed, quotations)

@@ -184,6 +184,13 @@ def test_any_damage_behind_the_words_leaves_them_heard(cut: int, damage: str) ->
     assert CRY.rstrip(".") in now
 
 
+def test_a_missing_value_is_not_the_next_key() -> None:
+    """The comma says that none came."""
+    body = b'{"model": , "model": "bot", "messages": [{"role": "assistant", "content": , "tool_calls": []}]}'
+    read = read_leniently(body)
+    assert (read["model"], read["messages"][0].get("content")) == ("bot", None)
+
+
 @given(st.binary(max_size=200) | st.text("\"\\'{}[]:,1 ntu\n", max_size=200).map(str.encode))
 def test_no_bytes_break_the_reading(raw: bytes) -> None:
     """An object in any case, that texts are found in."""

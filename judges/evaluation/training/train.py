@@ -121,7 +121,7 @@ class Space:
 
 def _word_vectors(texts: list[list[str]]) -> Any:
     """Return the word vectors of each text, summed."""
-    row_of, rows = load_words().row_of, load_matrix()
+    row_of, rows = load_words().get, load_matrix()
     sums = np.zeros((len(texts), rows.shape[1]))
     for row, tokens in enumerate(texts):
         if places := [at for token in tokens if (at := row_of(token)) is not None]:

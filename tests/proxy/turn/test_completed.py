@@ -18,7 +18,7 @@ from tests.proxy.conftest import (
     text_of,
     warnings_in,
 )
-from tests.proxy.turn.test_stream_gate import writing
+from tests.proxy.turn.test_stream import writing
 
 LEAD = "[[cite: sleep]]\n"
 FIRST = "Going to bed at the same time each night helps."

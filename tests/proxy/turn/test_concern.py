@@ -11,6 +11,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 
 from proxy.api.service import SERVICE
+from proxy.protocol.errors import StoreUnavailable
 from tests.proxy.auth.test_access import keyed
 from tests.proxy.conftest import SLEEP, Body, Start, dialogue, text_of, warnings_in
 
@@ -171,3 +172,25 @@ async def test_a_retry_without_an_emergency_is_no_fallback(start: Start) -> None
     error = '{"loc":["x9f8a7","b64:aGVsbG8gd29ybGQgaGVsbG8gd29ybGQ="],"type":"missing"}' * 3
     body = await proxy.say("Can I work?", "No JSON", f"2 validation errors for Reply\n{error}\nFix the errors.")
     assert body["caf"]["outcome"] == "accepted"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_a_failing_store_does_not_stand_before_the_emergency_text(
+    start: Start, stream: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows the conversation, and its state cannot be stored: then a concern is answered as an emergency."""
+    proxy = await start()
+    proxy.upstream.answer = says()
+
+    async def fail(*args: object) -> None:
+        raise StoreUnavailable
+
+    for name in ("get", "put", "add_danger_marks"):
+        monkeypatch.setattr(proxy.app[SERVICE].conversations, name, fail)
+    traces = proxy.traces()
+    if stream:
+        assert "You matter. Call 112." in (await proxy.stream(WORRYING)).decode()
+    else:
+        assert text_of(await proxy.say(WORRYING)) == "You matter. Call 112."
+    assert [trace.outcome for trace in traces] == ["emergency"]
+    assert (await proxy.post({"model": "bot", "messages": dialogue("How are you?")}))[0] == 503

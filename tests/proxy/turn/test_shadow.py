@@ -10,7 +10,8 @@ import pytest
 from aiohttp import web
 
 from proxy.api.service import SERVICE
-from proxy.turn import shadow
+from proxy.protocol.json_text import json_text
+from proxy.turn import judging, shadow
 from tests.proxy.conftest import (
     ADVICE,
     CRISIS,
@@ -182,3 +183,17 @@ async def test_an_error_of_the_chatbot_has_no_shadow(start: Start) -> None:
     proxy.upstream.answer = lambda body: next(answers)({}, status=500)
     await proxy.error({"model": "bot", "messages": dialogue("Hi")})
     assert [(trace.error, trace.would) for trace in traces] == [("UpstreamUnavailable", None)]
+
+
+async def test_shadow_reads_nothing_of_a_document_before_its_reply_is_sent(
+    start: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a JSON reply says is for the judges."""
+    read: list[str] = []
+    monkeypatch.setattr(judging, "json_text", lambda text: read.append(text) or json_text(text))
+    monkeypatch.setattr(shadow, "AFTER_S", 0.2)
+    proxy = await start(filter="shadow")
+    proxy.upstream.answer = lambda body: '{"answer": "Most adults need seven to nine hours of sleep."}'
+    await proxy.say("How much sleep?", response_format={"type": "json_object"})
+    assert read == []
+    await eventually(lambda: read)

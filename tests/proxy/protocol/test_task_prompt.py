@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from proxy.api.service import SERVICE
 from proxy.protocol.task_prompt import asked_form
 from proxy.state.danger_marks import MAX_MARKS, MAX_WORDS, blank_marked, mark_message, writer_key
-from tests.proxy.api.test_reply import hook
+from tests.proxy.api.test_completion import hook
 from tests.proxy.conftest import ADVICE, CRISIS, Body, Proxy, Start, text_of
 from tests.proxy.state.test_redis_conversations import stored_in
 from tests.redis_server import RedisServer

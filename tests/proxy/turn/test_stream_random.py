@@ -101,7 +101,7 @@ class Cut(Scripted):
         self.chance = random.Random(0)
 
     async def write(self, body: Body, stream: AnswerStream) -> Body:
-        stream.set_head({})
+        stream.head = {}
         for piece in cut(self.text, self.chance):
             stream.receive(0, piece)
             if self.chance.random() < 0.3:
