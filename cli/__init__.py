@@ -5,6 +5,7 @@
 * `serve.py`, `chat.py`, `check.py`, `key.py`, `trace.py`, `audit.py` and `schema.py` hold them.
 * `judging/` holds the verbs of `caf judges`, `drifting/` those of `caf drift`, `rate.py` those of `caf rate`.
 * `knowledge_base.py` holds the verbs of `caf kb`, `kb_import.py` what an import does, `kb_eval.py` what an evaluation prints.
+* `kb_pairs.py` holds the verbs of `caf kb` on question-answer pairs, `kb_build.py` what of them asks a model.
 * `check_files.py` checks the files of `caf check FILE`; `file_kind.py` recognises what a file is.
 * `scenario.py` makes scenarios of traced turns, `exchange.py` of tables, and tables of scenarios.
 * `conversation.py` is the client side of a chat: what is sent, what comes back.

@@ -3,17 +3,21 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from cli.drawing import figure_table, table_console
 from cli.terminal import leave, printable
 from knowledge_base.library import Library
+from knowledge_base.pairs.measure import Question
+from knowledge_base.pairs.pair import Pair
 from knowledge_base.retrieval_eval import RetrievalCase, RetrievalFigures
 from models.unique_keys import load_json
 from scenarios import questions
 from scenarios.files import ScenarioError
+
+Form = TypeVar("Form", bound=BaseModel)
 
 
 class _Line(BaseModel):
@@ -27,13 +31,35 @@ class _Line(BaseModel):
     before: str = ""
 
 
+class _PairLine(BaseModel):
+    """A line of a JSONL file of questions that pairs answer."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: Annotated[str, Field(min_length=1)]
+    pair: str | None
+    """None: no pair answers it."""
+
+
+def read_pair_questions(path: Path, pairs: Sequence[Pair]) -> list[Question]:
+    """Read questions with the pair that answers each."""
+    lines, by_id = _read_lines(path, _PairLine), {pair.id: pair for pair in pairs}
+    if unknown := [one.pair for one in lines if one.pair is not None and one.pair not in by_id]:
+        leave(f"{path}: the knowledge base serves no pair {unknown[0]!r}")
+    return [(one.question, by_id[one.pair] if one.pair else None) for one in lines]
+
+
 def read_cases(path: Path, library: Library) -> tuple[list[RetrievalCase], int]:
     """Read questions: JSONL, or a question set (YAML, or a folder of them).
 
     Returns:
         The questions whose answer is in sections, and the number of the others.
     """
-    cases = _read_lines(path) if path.suffix == ".jsonl" else _read_sets(path)
+    if path.suffix == ".jsonl":
+        lines = _read_lines(path, _Line)
+        cases = [RetrievalCase(one.question, one.sections, one.reply, one.before) for one in lines]
+    else:
+        cases = _read_sets(path)
     answered = [case for case in cases if case.sections]
     unknown = sorted({one for case in answered for one in case.sections if one not in library})
     if unknown:
@@ -43,8 +69,8 @@ def read_cases(path: Path, library: Library) -> tuple[list[RetrievalCase], int]:
     return answered, len(cases) - len(answered)
 
 
-def _read_lines(path: Path) -> list[RetrievalCase]:
-    cases, problems = [], []
+def _read_lines(path: Path, form: type[Form]) -> list[Form]:
+    read, problems = [], []
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -53,18 +79,15 @@ def _read_lines(path: Path) -> list[RetrievalCase]:
         if not text.strip():
             continue
         try:
-            line = _Line.model_validate(load_json(text))
+            read.append(form.model_validate(load_json(text)))
         except json.JSONDecodeError as error:
             problems.append(f"{path}:{number}: {error.msg}")
-            continue
         except ValidationError as error:
             wrong = error.errors(include_url=False)[0]
             problems.append(f"{path}:{number}: {'.'.join(map(str, wrong['loc'])) or 'line'}: {wrong['msg']}")
-            continue
-        cases.append(RetrievalCase(line.question, line.sections, line.reply, line.before))
     if problems:
         leave(*problems)
-    return cases
+    return read
 
 
 def _read_sets(path: Path) -> list[RetrievalCase]:

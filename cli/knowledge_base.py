@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from cli import kb_pairs
 from cli.extras import ImportCommand
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors, printable
 from knowledge_base.library import KnowledgeBaseError, Library, load
@@ -23,6 +24,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+app.add_typer(kb_pairs.app)
 
 
 @app.command("import", cls=ImportCommand)
@@ -110,8 +112,8 @@ def import_(
 @app.command("eval")
 def eval_(
     file: Annotated[
-        Path, typer.Argument(metavar="QUESTIONS", help="JSONL, or a question set (YAML, or a folder of them).")
-    ],
+        Path | None, typer.Argument(metavar="QUESTIONS", help="JSONL, or a question set (YAML, or a folder of them).")
+    ] = None,
     knowledge: Annotated[
         Path | None,
         typer.Option("--knowledge", "-k", metavar="FOLDER", help="The knowledge base; default: that of the chatbot."),
@@ -121,6 +123,13 @@ def eval_(
         typer.Option(metavar="NAME", help="A chatbot of the configuration; default: its first with sections."),
     ] = None,
     misses: Annotated[bool, typer.Option("--misses", help="List the questions with a missed section.")] = False,
+    pairs: Annotated[
+        Path | None, typer.Option("--pairs", metavar="KB", help="Measure how pairs of this knowledge base are found.")
+    ] = None,
+    rephrase: Annotated[
+        str | None, typer.Option(metavar="ALIAS", help="With --pairs: have this model rephrase stored questions.")
+    ] = None,
+    number: Annotated[int, typer.Option("-n", min=1, help="How many stored questions are rephrased.")] = 200,
     config: ConfigOption = None,
 ) -> None:
     """Measure how often what holds an answer is in the judges' view.
@@ -129,17 +138,31 @@ def eval_(
     one, and `before`, the exchange before it. Sections are searched for with the question alone, as for a guarded chatbot
     without a selector, and with the draft, as for the judges. No model is asked.
 
+    With --pairs, each line has a `question` and a `pair`: the id of the pair that answers it, or null.
+
     \b
     Examples:
       caf kb eval questions.jsonl --knowledge sections --misses
+      caf kb eval --pairs kb --rephrase mini --config clinic.yaml
       caf kb eval scenarios/benign --chatbot schizophrenia
 
     \b
     Exit codes: 0 measured; 2 wrong usage, or questions that cannot be read.
     """
-    from cli.kb_eval import print_figures, print_misses, read_cases
+    from cli.kb_eval import print_figures, print_misses, read_cases, read_pair_questions
     from knowledge_base.retrieval_eval import evaluate
 
+    if file is None and (pairs is None or rephrase is None):
+        leave("name QUESTIONS, or give --pairs KB and --rephrase ALIAS")
+    if pairs is not None:
+        from cli.kb_build import print_outcomes
+
+        taxonomy, stored = kb_pairs.open_pairs(pairs)
+        served = [pair for pair in stored if pair.served]
+        questions = read_pair_questions(file, served) if file else []
+        print_outcomes(served, taxonomy, questions, rephrase, number, config_path(config))
+        return
+    assert file is not None
     library, budget = _open_library(knowledge, chatbot, config_path(config))
     cases, unanswered = read_cases(file, library)
     figures = evaluate(library, cases, budget)

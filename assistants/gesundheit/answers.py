@@ -1,0 +1,170 @@
+"""What there is to say to a question: a pair, an offer, a passage of a document, or the reason why there is none."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+from assistants.gesundheit.dialogue import State
+from assistants.gesundheit.language import Language
+from assistants.gesundheit.matcher import Match, Matcher
+from assistants.gesundheit.settings import Sources
+from assistants.gesundheit.similarity import TermIndex
+from knowledge_base.bm25 import stems
+from knowledge_base.pairs.pair import Pair
+
+Band = Literal[
+    "direct", "offer", "fallback", "what_of_focus", "which_diseases", "which_focus", "no_diagnosis", "rephrase",
+    "uncovered_health", "other",
+]  # fmt: skip
+MOST_SENTENCES = 3
+_SENTENCE = re.compile(r"(?<=[.!?])\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was found for a question."""
+
+    band: Band
+    pairs: tuple[Pair, ...] = ()
+    """To answer with (`direct`), or to offer (`offer`)."""
+    also_offered: Pair | None = None
+    """For the second of two questions in one message."""
+    sentences: tuple[str, ...] = ()
+    """Verbatim, of `document`."""
+    document: str = ""
+    subject: str = ""
+    """The focus or topic that was named."""
+    asks_diagnosis: bool = False
+
+
+class _Sentence(NamedTuple):
+    document: str
+    paragraph: int
+    text: str
+
+
+class Answers:
+    """Finds answers in a knowledge base."""
+
+    def __init__(self, sources: Sources, language: Language) -> None:
+        self._sources, self._language = sources, language
+        self._matcher = Matcher(sources.pairs, sources.taxonomy, sources.weights, language, sources.encode)
+        self.pairs = self._matcher.pairs
+        self._foci = {focus.id: focus for focus in sources.taxonomy.foci}
+        self._sentences = [*_sentences(sources)]
+        self._passages = TermIndex([one.text for one in self._sentences], self._stems)
+        self._vocabulary = {stem for one in self._sentences for stem in self._stems(one.text)}
+        self._vocabulary |= {stem for pair in self.pairs for stem in self._stems(pair.question)}
+        self.areas = self.list_names(topic.name for topic in sources.taxonomy.topics)
+
+    def list_names(self, names: Iterator[str]) -> str:
+        """Return names as a phrase: "a, b und c"."""
+        *first, last = names
+        return f"{', '.join(first)} {self._language.texts['and']} {last}" if first else last
+
+    def find(self, state: State, question: str, *, offers_only: bool = False) -> Found:
+        """Return what there is to say to a question.
+
+        Args:
+            offers_only: whether a direct answer was denied, so that all that is found is offered.
+        """
+        parts = self._divide(question)
+        if len(parts) == 2 and not offers_only and (both := self._find_both(state, parts)):
+            return both
+        matches = self._match(state, question)
+        named = self._matcher.foci_in(question)
+        weights = self._sources.weights
+        asks_diagnosis = bool(self._language.diagnosis.search(question)) and bool(named)
+        best = matches[0] if matches else None
+        if best is not None and best.probability >= weights.direct and named and not best.is_opposite:
+            if not offers_only and not asks_diagnosis:
+                return Found("direct", (best.pair,))
+        if asks_diagnosis:
+            return Found("no_diagnosis")
+        if subject := self._overview(question, named):
+            return subject
+        offered = [one for one in matches if one.pair.cluster not in state.denied]
+        if offered and offered[0].probability >= weights.offer:
+            return Found("offer", (offered[0].pair,))
+        if passage := self._passage(question, named):
+            return passage
+        if named:
+            return Found("rephrase")
+        if offered and state.focus and offered[0].probability >= weights.follow_up:
+            return Found("offer", (offered[0].pair,))
+        stems_asked = self._stems(question)
+        known = sum(stem in self._vocabulary for stem in stems_asked) / max(len(stems_asked), 1)
+        return Found("uncovered_health" if known >= weights.health else "other")
+
+    def _match(self, state: State, question: str) -> list[Match]:
+        return self._matcher.match(question, state.focus)
+
+    def _find_both(self, state: State, parts: list[str]) -> Found | None:
+        """Answer two questions: both if both are direct, else the first, with the second as an offer."""
+        first, second = parts
+        one = self._match(state, first)[:1]
+        focus = next(iter(self._matcher.foci_in(first)), state.focus)
+        foci = self._matcher.foci_in(second)
+        if not self._matcher.foci_in(first) and foci:  # "causes and symptoms of depression"
+            focus = next(iter(foci))
+            one = self._match(replace(state, focus=focus), first)[:1]
+        two = self._match(replace(state, focus=focus), second)[:1]
+        if not one or not two or one[0].pair.cluster == two[0].pair.cluster:
+            return None
+        direct = self._sources.weights.direct
+        if one[0].probability < direct or one[0].is_opposite or two[0].probability < self._sources.weights.offer:
+            return None
+        if two[0].probability >= direct and not two[0].is_opposite:
+            return Found("direct", (one[0].pair, two[0].pair))
+        return Found("direct", (one[0].pair,), also_offered=two[0].pair)
+
+    def _divide(self, question: str) -> list[str]:
+        parts = [part.strip() for part in self._language.conjunctions.split(question) if part and part.strip()]
+        return [part for part in parts if self._stems(part)]
+
+    def _overview(self, question: str, named: set[str]) -> Found | None:
+        """Answer a question about a focus without an aspect, or about what there is, from the taxonomy."""
+        lower = question.lower()
+        if self._language.topics.search(question):
+            topics = [topic for topic in self._sources.taxonomy.topics if _shares_word(topic.name, lower)]
+            foci = [focus.name for topic in topics for one in topic.subtopics for focus in one.foci]
+            if len(foci) > 1:
+                return Found("which_diseases", subject=topics[0].name)
+            return Found("which_diseases")
+        if len(named) == 1:
+            (focus,) = named
+            rest = self._stems(self._matcher.without_names(question, focus))
+            if not rest or self._language.overview.search(lower):
+                return Found("what_of_focus", subject=focus)
+        return None
+
+    def _passage(self, question: str, named: set[str]) -> Found | None:
+        """Return up to three sentences of a paragraph that hold most of the question."""
+        rest = question
+        for focus in named:
+            rest = self._matcher.without_names(rest, focus)
+        cosines, _ = self._passages.compare(rest)
+        scored = [(float(score), n) for n, score in enumerate(cosines) if not named or self._sentences[n].document in named]
+        score, best = max(scored, default=(0.0, 0))
+        if score < self._sources.weights.passage or not named:
+            return None
+        at = self._sentences[best]
+        beside = [n for n, one in enumerate(self._sentences) if (one.document, one.paragraph) == at[:2]]
+        chosen = sorted(sorted(beside, key=lambda n: (n != best, -cosines[n]))[:MOST_SENTENCES])
+        return Found("fallback", sentences=tuple(self._sentences[n].text for n in chosen), document=at.document)
+
+    def _stems(self, text: str) -> list[str]:
+        return stems(text, self._sources.taxonomy.language)
+
+
+def _sentences(sources: Sources) -> Iterator[_Sentence]:
+    for document, text in sources.texts.items():
+        paragraphs = [one for one in text.split("\n\n") if not one.startswith("#")]
+        for n, paragraph in enumerate(paragraphs):
+            for sentence in _SENTENCE.split(" ".join(paragraph.split())):
+                yield _Sentence(document, n, sentence)
+
+
+def _shares_word(name: str, lower: str) -> bool:
+    return any(word[:6].lower() in lower for word in re.findall(r"\w{5,}", name))

@@ -1,0 +1,99 @@
+"""What has happened in a conversation, read from its messages: our own questions and answers are known by their stored texts. Pure.
+
+Nothing else is remembered, so an edited message changes all that follows it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from assistants.gesundheit.language import Language
+from knowledge_base.pairs.pair import Pair
+
+Asked = Literal["offer", "confirm", "recommend", "detail", "focus", ""]
+"""What our last reply asked: "did you mean", "was that it", "would you like to know", "the long answer", "which disease"."""
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A conversation up to a reply of ours."""
+
+    question: str = ""
+    """The user's last own question."""
+    asked: Asked = ""
+    pair: Pair | None = None
+    """What our last question was about."""
+    answered: tuple[Pair, ...] = ()
+    """In the order of the answers."""
+    document: str = ""
+    """The document that the last answer is from."""
+    recommended: frozenset[str] = frozenset()
+    """Ids of pairs that were recommended."""
+    denied: frozenset[str] = frozenset()
+    """Clusters that were offered or confirmed in vain; until a question on another focus is answered."""
+    focus: str = ""
+    """What the conversation is about."""
+    refused: bool = False
+    """Whether recommendations were refused since the user's last own question."""
+
+    def deny(self) -> "State":
+        """Return the state after a no, spoken or implied, to an offer or a confirmation."""
+        if self.pair is None or self.asked not in ("offer", "confirm"):
+            return self
+        return replace(self, denied=self.denied | {self.pair.cluster})
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Finds our own sentences in replies that were delivered; judges may have added some."""
+
+    language: Language
+    pairs: Sequence[Pair]
+    _by_answer: Mapping[str, Pair] = field(init=False)
+    _by_question: Mapping[str, Pair] = field(init=False)
+    _by_recommendation: Mapping[str, Pair] = field(init=False)
+
+    def __post_init__(self) -> None:
+        speakable = self.language.speakable
+        object.__setattr__(self, "_by_answer", {speakable(pair.answer): pair for pair in self.pairs})
+        object.__setattr__(self, "_by_question", {speakable(pair.question): pair for pair in self.pairs})
+        object.__setattr__(
+            self, "_by_recommendation", {speakable(pair.recommendation): pair for pair in self.pairs if pair.recommendation}
+        )
+
+    def read(self, state: State, reply: str) -> State:
+        """Return the state after a reply of ours."""
+        answered = [pair for answer, pair in self._by_answer.items() if answer in reply]
+        if answered:
+            moved = {pair.focus for pair in answered} != {state.focus}
+            denied = frozenset() if moved else state.denied
+            state = replace(
+                state,
+                answered=(*state.answered, *answered),
+                focus=answered[-1].focus,
+                document=answered[-1].document,
+                denied=denied,
+            )
+        asked, pair = self._asked(reply)
+        if asked in ("confirm", "detail") and pair is None:
+            pair = answered[-1] if answered else state.pair
+        recommended = state.recommended | ({pair.id} if asked == "recommend" and pair else set())
+        focus = pair.focus if pair and not answered and asked == "offer" else state.focus
+        return replace(state, asked=asked, pair=pair, recommended=recommended, focus=focus)
+
+    def _asked(self, reply: str) -> tuple[Asked, Pair | None]:
+        texts = self.language.texts
+        for name in ("offer", "next_offer"):
+            start = texts[name].split("{", 1)[0]
+            if start in reply:
+                question = reply.split(start, 1)[1].strip()
+                found = next((pair for text, pair in self._by_question.items() if question.startswith(text)), None)
+                if found is not None:
+                    return "offer", found
+        if texts["confirm"] in reply:
+            return "confirm", None
+        if texts["detail"] in reply:
+            return "detail", None
+        if texts["which_focus"] in reply:
+            return "focus", None
+        return next((("recommend", pair) for text, pair in self._by_recommendation.items() if text in reply), ("", None))

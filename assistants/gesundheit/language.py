@@ -1,0 +1,79 @@
+"""The language file: what the assistant says, the messages that it knows by their wording, and what turns a question round."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from models.unique_keys import load_yaml
+
+Intent = Literal["yes", "no", "not_mine", "source", "help", "bye", "recommend"]
+Sides = frozenset[tuple[int, int]]
+_PUNCTUATION = re.compile(r"[^\w\s]+")
+
+
+@dataclass(frozen=True)
+class Language:
+    """A language file, read."""
+
+    texts: Mapping[str, str]
+    intents: Mapping[Intent, re.Pattern[str]]
+    no_but: re.Pattern[str]
+    """"No, I mean ...": the group `rest` is what is meant."""
+    diagnosis: re.Pattern[str]
+    """A person asks whether they have a disease."""
+    topics: re.Pattern[str]
+    """A question about what there is."""
+    overview: re.Pattern[str]
+    """A question about a focus that names no aspect."""
+    question_words: re.Pattern[str]
+    """What a question begins with."""
+    conjunctions: re.Pattern[str]
+    """Where a message with two questions is divided."""
+    opposites: tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...]
+    spoken: Mapping[str, str]
+    """Abbreviations and signs, and how they are spoken."""
+
+    def intent(self, message: str) -> Intent | None:
+        """Return what a whole message is known to be by its wording."""
+        plain = " ".join(_PUNCTUATION.sub(" ", message.lower()).split())
+        return next((name for name, pattern in self.intents.items() if pattern.fullmatch(plain)), None)
+
+    def sides(self, text: str) -> Sides:
+        """Return which sides of which opposites a text has."""
+        sides = set()
+        for n, (one, other) in enumerate(self.opposites):
+            has_one = bool(one.search(text))
+            sides |= {(n, 0)} if has_one else set()
+            sides |= {(n, 1)} if (other.search(text) if other else not has_one) else set()
+        return frozenset(sides)
+
+    def speakable(self, text: str) -> str:
+        """Return a text with abbreviations and signs written out."""
+        for short, spoken in self.spoken.items():
+            text = re.sub(
+                rf"(?<!\w){re.escape(short)}(?!\w)" if short[0].isalpha() else rf" ?{re.escape(short)}", spoken, text
+            )
+        return text
+
+
+def are_opposite(one: Sides, other: Sides) -> bool:
+    """Tell whether two texts are on different sides of an opposite."""
+    return any((n, 1 - side) in other and (n, side) not in other and (n, 1 - side) not in one for n, side in one)
+
+
+def load_language(name: str) -> Language:
+    """Read the language file of a language, as Snowball calls it."""
+    data = load_yaml((Path(__file__).parent / f"{name}.yaml").read_text(encoding="utf-8"))
+    patterns = ("no_but", "diagnosis", "topics", "overview", "question_words", "conjunctions")
+    return Language(
+        texts=data["texts"],
+        intents={intent: re.compile(pattern) for intent, pattern in data["intents"].items()},
+        **{key: re.compile(data[key], re.IGNORECASE) for key in patterns},
+        opposites=tuple(
+            (re.compile(one, re.IGNORECASE), re.compile(other, re.IGNORECASE) if other else None)
+            for one, other in data["opposites"]
+        ),
+        spoken=data["spoken"],
+    )

@@ -1,0 +1,148 @@
+"""Pure: what a pair must pass to be kept, and a knowledge base to be whole.
+
+A gate is a function that returns what is wrong; reports call it by its name.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+from knowledge_base.pairs.pair import LONGEST_ANSWER, Pair, Taxonomy
+from knowledge_base.pairs.similarity import PairIndex
+from knowledge_base.pairs.words import Words, quoted_sentences, split_sentences
+
+_REPLY = re.compile(r"^\w+[,.] ")
+"""The yes or no with which an answer begins: it is no negation of what follows."""
+FIRST = 10
+"""Clusters among which one of the variants must find its own, by the other wordings."""
+FEWEST_STEMS = 2
+"""Stems of such a question besides its focus' names; of "Was ist PoTS?" a search by words has nothing to go by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Why a pair is not kept."""
+
+    pair: Pair
+    gate: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.pair.id}: {self.gate}: {self.detail}: {self.pair.question} {self.pair.answer}"
+
+
+def quote(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
+    context = " ".join(pair.context.split())
+    wrong = [one for one in pair.quotes if " ".join(one.split()) not in context]
+    return f"{wrong[0]!r} is not in the paragraph" if wrong else "" if pair.quotes else "there is none"
+
+
+def number(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
+    own = words.numbers(f"{pair.question} {pair.answer}") - words.numbers(pair.context)
+    return f"{', '.join(sorted(own))} is not in the paragraph" if own else ""
+
+
+def negation(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
+    is_quoted = words.is_negated(quoted_sentences(pair.context, pair.quotes))
+    statement = _REPLY.sub("", pair.answer)
+    if is_quoted == words.is_negated(f"{pair.question} {statement}"):
+        return ""
+    return "the quoted sentences have one, the answer has none" if is_quoted else "the quoted sentences have none"
+
+
+def focus(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
+    own = taxonomy.focus(pair.focus)
+    return "" if words.names_focus(pair.question, own) else f"the question does not name {own.name!r}"
+
+
+def length(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
+    is_long = len(pair.answer.split()) > LONGEST_ANSWER and pair.complexity != "complex"
+    return f"more than {LONGEST_ANSWER} words, and not complex" if is_long else ""
+
+
+def warning(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
+    lost = words.warnings(quoted_sentences(pair.context, pair.quotes)) - words.warnings(pair.answer)
+    return f"the quoted sentences have {', '.join(sorted(lost))!r}, the answer has not" if lost else ""
+
+
+def check(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
+    applying = [one for one in taxonomy.checks if one.when.search(f"{pair.question}\n{pair.answer}")]
+    return next((one.reason for one in applying if not one.allows(pair.answer)), "")
+
+
+GATES: tuple[Callable[[Pair, Words, Taxonomy], str], ...] = (quote, number, negation, focus, length, warning, check)
+
+
+def find_fault(pair: Pair, taxonomy: Taxonomy) -> Finding | None:
+    """Return the first gate that a pair by itself does not pass."""
+    words = Words(taxonomy.language)
+    return next((Finding(pair, gate.__name__, said) for gate in GATES if (said := gate(pair, words, taxonomy))), None)
+
+
+def find_conflicts(pairs: Sequence[Pair], taxonomy: Taxonomy) -> list[Finding]:
+    """Return the pairs that contradict the first of their cluster, and those that none of their variants finds."""
+    words, firsts = Words(taxonomy.language), dict[str, Pair]()
+    found = []
+    for pair in pairs:
+        first = firsts.setdefault(pair.cluster, pair)
+        numbers, others = words.numbers(first.answer), words.numbers(pair.answer)
+        is_otherwise = words.is_negated(first.answer) != words.is_negated(pair.answer)
+        if is_otherwise or not (numbers <= others or others <= numbers):
+            what = "negation" if is_otherwise else "numbers"
+            found.append(Finding(pair, "contradiction", f"{what} unlike {first.id}, which asks the same"))
+    asked = {one.id: words.split_stems(one.question, taxonomy.focus(one.focus))[0] for one in pairs}
+    unseen = {one.id: one for one in pairs if one.variants and len(asked[one.id]) >= FEWEST_STEMS}
+    for n in range(max((len(pair.variants) for pair in pairs), default=0)):
+        # The n-th variants are searched for in all other wordings.
+        others_only = [one.model_copy(update={"variants": one.variants[:n] + one.variants[n + 1 :]}) for one in pairs]
+        index = PairIndex(others_only, taxonomy)
+        for pair in [one for one in unseen.values() if n < len(one.variants)]:
+            if pair.cluster in [one.cluster for one in index.rank(pair.variants[n], FIRST)]:
+                del unseen[pair.id]
+    return [*found, *(Finding(one, "retrieval", "none of its variants finds it") for one in unseen.values())]
+
+
+def find_problems(pairs: Sequence[Pair], taxonomy: Taxonomy, sections: Mapping[str, str]) -> list[str]:
+    """Return what is wrong with the pairs that are served: where they stand, what gates say, topics and foci that lack pairs.
+
+    What an expert has accepted need not pass the gates.
+
+    Args:
+        sections: the knowledge base's texts by id.
+    """
+    problems = [f"{pair.id}: {problem}" for pair in pairs if (problem := _misplacement(pair, taxonomy, sections))]
+    if not problems:
+        findings = [*(find_fault(pair, taxonomy) for pair in pairs), *find_conflicts(pairs, taxonomy)]
+        problems = [str(one) for one in findings if one and one.pair.review is None]
+    counts = count_aspects(pairs)
+    for topic in taxonomy.topics:
+        foci = [focus.id for subtopic in topic.subtopics for focus in subtopic.foci]
+        if not any(pair.focus in foci for pair in pairs):
+            problems.append(f"topic {topic.name!r}: has no pair")
+        lacking = [(one, aspect) for one in foci for aspect in taxonomy.required_aspects if not counts[one, aspect]]
+        problems += [f"focus {one!r}: has no pair on {aspect}" for one, aspect in lacking]
+    return problems
+
+
+def count_aspects(pairs: Sequence[Pair]) -> Counter[tuple[str, str]]:
+    """Return the number of pairs by focus and aspect."""
+    return Counter((pair.focus, pair.aspect) for pair in pairs)
+
+
+def plainness(pairs: Sequence[Pair]) -> tuple[float, float]:
+    """Return the mean letters of the answers' words, and the mean words of their sentences."""
+    sentences = [sentence.split() for pair in pairs for sentence in split_sentences(pair.answer)]
+    return fmean(sum(map(str.isalnum, word)) for one in sentences for word in one), fmean(map(len, sentences))
+
+
+def _misplacement(pair: Pair, taxonomy: Taxonomy, sections: Mapping[str, str]) -> str:
+    place = (pair.topic, pair.subtopic, pair.focus)
+    is_known = place in [(topic.name, subtopic.name, focus.id) for topic, subtopic, focus in taxonomy.places()]
+    if not is_known or pair.aspect not in [aspect.name for aspect in taxonomy.aspects]:
+        return f"{' / '.join((*place, pair.aspect))}: has no such place in taxonomy.yaml; build again"
+    text = " ".join(sections.get(pair.document, "").split())
+    if " ".join(pair.context.split()) not in text:
+        return f"{pair.document}.md: does not have its paragraph; build again, or delete the pair"
+    return ""

@@ -1,0 +1,234 @@
+"""A question-answer pair, the file that holds them, and the taxonomy that they belong to.
+
+A knowledge base with pairs is a folder: sections (`*.md`), `taxonomy.yaml`, and `pairs.jsonl`, whose first line is a header.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import date
+from pathlib import Path
+from typing import Literal, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from knowledge_base.bm25 import Language
+from models.unique_keys import load_json, load_yaml
+
+PAIRS_FILE, TAXONOMY_FILE = "pairs.jsonl", "taxonomy.yaml"
+HEADER = {"format": "caf-pairs", "version": 1}
+"""The first line of a pair file."""
+LONGEST_ANSWER, BEGINNER_WORDS = 25, 8
+Complexity = Literal["beginner", "standard", "complex"]
+"""`beginner`: a question of fewer than 8 words; it may be recommended. `complex`: an answer of more than 25 words."""
+ErrorKind = Literal["wrong", "omits", "useless", "complex"]
+"""What is wrong with an answer: false; without a condition or warning; of no use; too hard to understand."""
+
+
+def complexity_of(question: str, answer: str) -> Complexity:
+    if len(answer.split()) > LONGEST_ANSWER:
+        return "complex"
+    return "beginner" if len(question.split()) < BEGINNER_WORDS else "standard"
+
+
+class PairsError(Exception):
+    """Pairs or a taxonomy cannot be used. The message names the file, the place and the remedy."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Review(_Record):
+    """What a named expert said of a pair."""
+
+    reviewer: str = Field(min_length=1)
+    date: date
+    answer_ok: bool
+    topic_ok: bool
+    wording_ok: bool
+    error: ErrorKind | None = None
+
+    @property
+    def accepted(self) -> bool:
+        return self.answer_ok and self.topic_ok and self.wording_ok
+
+
+class Place(_Record):
+    """Where a pair is from, and what it is about."""
+
+    document: str
+    """Id of the section that is cited."""
+    source: str
+    """The works behind it, as the section's references name them."""
+    source_reference: str
+    """The place in the document: `bluthochdruck.md#Ursachen`."""
+    topic: str
+    subtopic: str
+    """"" for a topic without subtopics."""
+    subsubtopic: str
+    """The document's title."""
+    focus: str
+    """Id of what the question is about, in the taxonomy."""
+    aspect: str
+    """What of the focus is asked, in the taxonomy's words."""
+
+
+class Pair(Place):
+    """A question and its answer."""
+
+    id: str = Field(min_length=1)
+    question: str = Field(min_length=1)
+    variants: tuple[str, ...] = ()
+    """Other wordings of the question; matched like it, never shown."""
+    answer: str = Field(min_length=1)
+    quotes: tuple[str, ...] = ()
+    """Passages of `context` that the answer rests on, verbatim."""
+    complexity: Complexity = "standard"
+    recommendation: str = ""
+    """The question as an offer ("Möchten Sie wissen, ...?"); beginner pairs have one."""
+    context: str
+    """The paragraph that the pair was made of."""
+    cluster: str
+    """Pairs with one meaning share it; of a cluster one pair is offered at a time."""
+    review: Review | None = None
+
+    @property
+    def served(self) -> bool:
+        """Whether it may be answered with: not if an expert has rejected it."""
+        return self.review is None or self.review.accepted
+
+
+class Focus(_Record):
+    """Something that questions are about."""
+
+    id: str
+    name: str
+    other_names: tuple[str, ...] = ()
+    """Synonyms, abbreviations, everyday words."""
+
+
+class Subtopic(_Record):
+    name: str = ""
+    """"" where the topic has no subtopics."""
+    foci: tuple[Focus, ...]
+
+
+class Topic(_Record):
+    name: str
+    subtopics: tuple[Subtopic, ...]
+
+
+class Aspect(_Record):
+    """A closed kind of question, and the headings under which documents answer it."""
+
+    name: str
+    headings: tuple[str, ...] = ()
+    questions: tuple[str, ...] = ()
+    """Patterns of questions for pairs that are made without a model, with `{focus}`."""
+
+
+class Check(_Record):
+    """A rule of a knowledge base on its own answers."""
+
+    when: re.Pattern[str]
+    """Searched for in question and answer; a pattern that begins with `(?i)` ignores the case of letters."""
+    need: re.Pattern[str] | None = None
+    """What the answer must then have."""
+    never: re.Pattern[str] | None = None
+    """What it must then not have."""
+    reason: str
+
+    def allows(self, answer: str) -> bool:
+        is_missing = self.need is not None and self.need.search(answer) is None
+        return not is_missing and (self.never is None or self.never.search(answer) is None)
+
+
+class Taxonomy(_Record):
+    """Topics, foci and aspects of a knowledge base. A focus has the id of its document."""
+
+    language: Language
+    """As Snowball calls it: `german`."""
+    topics: tuple[Topic, ...] = Field(min_length=1)
+    aspects: tuple[Aspect, ...] = Field(min_length=1)
+    required_aspects: tuple[str, ...] = ()
+    """Aspects that every focus must have a pair of."""
+    checks: tuple[Check, ...] = ()
+
+    @model_validator(mode="after")
+    def _is_consistent(self) -> Self:
+        for kind, names in (("focus", [one.id for one in self.foci]), ("aspect", [one.name for one in self.aspects])):
+            if double := next((name for name in names if names.count(name) > 1), None):
+                raise ValueError(f"duplicate {kind} {double!r}")
+        if unknown := set(self.required_aspects) - {one.name for one in self.aspects}:
+            raise ValueError(f"required_aspects: unknown aspect {min(unknown)!r}")
+        return self
+
+    @property
+    def foci(self) -> list[Focus]:
+        return [focus for _, _, focus in self.places()]
+
+    def focus(self, id: str) -> Focus:
+        return next(focus for focus in self.foci if focus.id == id)
+
+    def places(self) -> Iterator[tuple[Topic, Subtopic, Focus]]:
+        """Yield every focus with the topic and subtopic that it stands in."""
+        for topic in self.topics:
+            for subtopic in topic.subtopics:
+                for focus in subtopic.foci:
+                    yield topic, subtopic, focus
+
+
+def load_taxonomy(folder: Path) -> Taxonomy:
+    """Read the taxonomy of a knowledge base. Raises: PairsError: it is missing or invalid."""
+    path = folder / TAXONOMY_FILE
+    with _naming(path, "a knowledge base with pairs needs it"):
+        return Taxonomy.model_validate(load_yaml(path.read_text(encoding="utf-8")))
+
+
+def load_pairs(folder: Path) -> tuple[Pair, ...]:
+    """Read the pairs of a knowledge base. Raises: PairsError: the file is missing, or of another version, or a line is wrong."""
+    path = folder / PAIRS_FILE
+    with _naming(path, "`caf kb build` makes it"):
+        header, *lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+        if not header.startswith("{") or load_json(header) != HEADER:
+            raise ValueError(
+                f"its first line is {header[:60]!r} (expected {json.dumps(HEADER)}); move it away and build the pairs again"
+            )
+    pairs: dict[str, Pair] = {}
+    for number, line in enumerate(lines, start=2):
+        with _naming(f"{path}:{number}"):
+            pair = Pair.model_validate(load_json(line))
+            if pair.id in pairs:
+                raise ValueError(f"duplicate id {pair.id!r}; remove one of the two lines")
+            pairs[pair.id] = pair
+    return tuple(pairs.values())
+
+
+def dump_pairs(pairs: Sequence[Pair]) -> str:
+    """Return the content of a pair file."""
+    rows = [HEADER, *(pair.model_dump(mode="json") for pair in pairs)]
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def write_pairs(folder: Path, pairs: Sequence[Pair]) -> None:
+    """Write the pairs of a knowledge base in one step: whoever reads the file sees the old or the new ones."""
+    new = folder / f"{PAIRS_FILE}.new"
+    new.write_text(dump_pairs(pairs), encoding="utf-8", newline="\n")
+    new.replace(folder / PAIRS_FILE)
+
+
+@contextmanager
+def _naming(place: Path | str, remedy: str = "") -> Iterator[None]:
+    """Raise what goes wrong as a PairsError that names the place."""
+    try:
+        yield
+    except OSError as error:
+        raise PairsError(f"{place}: cannot be read: {error.strerror}; {remedy}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise PairsError(f"{place}: {'.'.join(map(str, first['loc'])) or 'line'}: {first['msg']}") from None
+    except (ValueError, yaml.YAMLError) as error:
+        raise PairsError(f"{place}: {error}") from None

@@ -1,0 +1,132 @@
+"""Reads documents into the paragraphs that pairs are made of: those below a heading that names an aspect."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from knowledge_base.building.document import Block, Document, DocumentError
+from knowledge_base.building.reading import read_document
+from knowledge_base.building.section_file import parse_section, render_section
+from knowledge_base.building.sections import Section, split_text
+from knowledge_base.building.slug import slug
+from knowledge_base.building.summary import EXTRACTED, extract_summary
+from knowledge_base.library import make_inert
+from knowledge_base.pairs.pair import Focus, Place, Taxonomy
+from knowledge_base.pairs.words import Words
+
+MOST_TOKENS, MOST_PARAGRAPHS = 500, 6
+"""Tokens of a paragraph, and paragraphs of one call; what is longer is divided."""
+FEWEST_WORDS = 4
+"""A paragraph with fewer holds nothing to ask for: no model is asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class AspectSection:
+    """What a document says of one aspect of its focus."""
+
+    focus: Focus
+    place: Place
+    paragraphs: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class ReadDocuments:
+    """Documents that were read, and what went wrong."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    """By focus, the document as a section of the knowledge base."""
+    sections: list[AspectSection] = field(default_factory=list)
+    empty_paragraphs: int = 0
+    notes: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+def read_documents(paths: Sequence[Path], taxonomy: Taxonomy, done: Callable[[], None] = lambda: None) -> ReadDocuments:
+    """Read documents of any format, one for each focus; those that cannot be read become problems."""
+    read = ReadDocuments()
+    for path in dict.fromkeys(paths):
+        try:
+            _read_into(read, path, taxonomy)
+        except DocumentError as error:
+            read.problems.append(f"{path}: {error}")
+        done()
+    return read
+
+
+def _read_into(read: ReadDocuments, path: Path, taxonomy: Taxonomy) -> None:
+    document = read_document(path)
+    text = path.read_text(encoding="utf-8-sig", errors="replace") if path.suffix.lower() == ".md" else ""
+    parsed = parse_section(text)
+    headings = (block.text for block in document.blocks if block.level is not None)
+    title = parsed[0].title if parsed else document.title or next(headings, path.stem)
+    whole = _find_focus(path, title, taxonomy)
+    if whole.focus.id in read.texts:
+        raise DocumentError(f"is about {whole.focus.id!r}, as another of the documents is; join them")
+    source = "; ".join(parsed[0].references) if parsed and parsed[0].references else f"{title} ({path.name})"
+    sections, empty = [], 0
+    for heading, aspect, texts in _below_headings(document.blocks, taxonomy):
+        paragraphs = [part for one in texts for part in split_text(make_inert(one), MOST_TOKENS)]
+        full = tuple(one for one in paragraphs if len(one.split()) >= FEWEST_WORDS)
+        empty += len(paragraphs) - len(full)
+        if aspect is None:
+            words = sum(len(one.split()) for one in full)
+            read.notes += [f"{path}: {heading!r} names no aspect; {words} words left out"] if full else []
+            continue
+        here = {"source": source, "source_reference": f"{path.name}#{heading}", "aspect": aspect}
+        section = replace(whole, place=whole.place.model_copy(update=here))
+        starts = range(0, len(full), MOST_PARAGRAPHS)
+        sections += [replace(section, paragraphs=full[n : n + MOST_PARAGRAPHS]) for n in starts]
+    if not sections:
+        raise DocumentError("has no heading that names an aspect; add its headings to aspects in taxonomy.yaml")
+    read.notes += [f"{path}: {note}" for note in document.notes]
+    read.texts[whole.focus.id] = text if parsed else _render(document, whole.focus.id, title, path)
+    read.sections += sections
+    read.empty_paragraphs += empty
+
+
+def _find_focus(path: Path, title: str, taxonomy: Taxonomy) -> AspectSection:
+    """Return the focus with the id or a name of a document."""
+    own_names = {path.stem.casefold(), slug(path.stem), title.strip().casefold()}
+    for topic, subtopic, focus in taxonomy.places():
+        if not own_names.isdisjoint(name.casefold() for name in (focus.id, focus.name, *focus.other_names)):
+            place = Place(
+                document=focus.id, source="", source_reference="", topic=topic.name, subtopic=subtopic.name,
+                subsubtopic=title, focus=focus.id, aspect="",
+            )  # fmt: skip
+            return AspectSection(focus, place)
+    raise DocumentError(
+        f"is about no focus of taxonomy.yaml: name it by a focus' id, or add a focus {slug(path.stem)!r}"
+    )
+
+
+def _below_headings(blocks: Sequence[Block], taxonomy: Taxonomy) -> Iterator[tuple[str, str | None, list[str]]]:
+    """Yield each heading with the aspect that it, or the nearest heading above it, names, and the texts right below it."""
+    words = Words(taxonomy.language)
+    above: list[tuple[int, str | None]] = []
+    heading, texts = "", list[str]()
+    for block in (*blocks, Block("", 0)):
+        if block.level is None:
+            texts.append(block.text)
+            continue
+        if texts:
+            yield heading, next((aspect for _, aspect in reversed(above) if aspect), None), texts
+        above = [one for one in above if one[0] < block.level]
+        above.append((block.level, _find_aspect(block.text, taxonomy, words)))
+        heading, texts = block.text, []
+
+
+def _find_aspect(heading: str, taxonomy: Taxonomy, words: Words) -> str | None:
+    """Return the aspect that a heading is the name of; else the one of whose names it has most words."""
+    names = [(name, aspect.name) for aspect in taxonomy.aspects for name in (aspect.name, *aspect.headings)]
+    if whole := next((aspect for name, aspect in names if name.casefold() == heading.strip().casefold()), None):
+        return whole
+    stems = set(words.stems(heading))
+    parts = [(len(own), aspect) for name, aspect in names if (own := set(words.stems(name))) and own <= stems]
+    return max(parts, key=lambda one: one[0])[1] if parts else None
+
+
+def _render(document: Document, focus: str, title: str, path: Path) -> str:
+    """Write a document as a section of the knowledge base."""
+    lines = [one.text if one.level is None else f"{'#' * max(one.level, 1)} {one.text}" for one in document.blocks]
+    section = Section(focus, title, make_inert("\n\n".join(lines)), path.name)
+    return render_section(section, extract_summary(section), EXTRACTED)

@@ -1,0 +1,113 @@
+"""Each gate lets through what it should, and rejects with its own name what it should not."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from knowledge_base.pairs.gates import GATES, find_conflicts, find_fault
+from knowledge_base.pairs.pair import Taxonomy, complexity_of
+from knowledge_base.pairs.similarity import assign_clusters
+from tests.knowledge_base.pairs.examples import GERMAN, TAXONOMY, pair
+
+CHECKS = [
+    {"when": "(?i)Johanniskraut", "need": "(?is)(?=.*Apothek)(?=.*(Arzt|Ärzt))", "reason": "names pharmacy and doctor"},
+    {"when": "PoTS", "never": "fällt(?![^.]*nicht)|(?<!kein )Blutdruckabfall", "reason": "PoTS goes without a drop"},
+]
+CHECKED = Taxonomy.model_validate(GERMAN | {"checks": CHECKS})
+FIXTURES = yaml.safe_load((Path(__file__).parent / "gates.yaml").read_text())
+
+
+@pytest.mark.parametrize(("gate", "context", "question", "answer", "quotes"), FIXTURES)
+def test_a_gate_names_its_reason(gate: str, context: str, question: str, answer: str, quotes: list[str]) -> None:
+    """Ten fixtures and more a gate: what is right passes all of them."""
+    question = question or "Was gilt bei Bluthochdruck?"
+    given = pair(question, context=context, answer=answer, quotes=quotes, complexity=complexity_of(question, answer))
+    finding = find_fault(given, CHECKED)
+    assert (finding.gate if finding else "") == gate, finding
+
+
+@pytest.mark.parametrize("words", range(21, 31))
+def test_a_long_answer_is_complex(words: int) -> None:
+    """Of more than 25 words; one that says that it is complex passes."""
+    answer = " ".join(["Ruhe"] * words)
+    given = pair(answer=answer, quotes=["Bluthochdruck"], context="Bluthochdruck ist Ruhe.")
+    finding = find_fault(given, TAXONOMY)
+    assert (finding.gate if finding else "") == ("length" if words > 25 else "")
+    assert find_fault(given.model_copy(update={"complexity": "complex"}), TAXONOMY) is None
+
+
+def test_each_gate_has_fixtures() -> None:
+    """At least one that it rejects; for `length` see above."""
+    assert {gate.__name__ for gate in GATES} - {"length"} == {one[0] for one in FIXTURES} - {""}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "what"),
+    [
+        ("Ab 140.", "Ab 130.", "numbers"),
+        ("Ab 140 zu 90.", "Ab 140 zu 85.", "numbers"),
+        ("Zwei Wochen.", "Drei Wochen.", "numbers"),
+        ("Salz ist gut.", "Salz ist nicht gut.", "negation"),
+        ("Kein Salz.", "Viel Salz.", "negation"),
+        ("Verzichten Sie auf Salz.", "Essen Sie Salz.", "negation"),
+        ("Ab 140.", "Ab 140 zu 90.", ""),
+        ("Ab 140.", "Er ist zu hoch.", ""),
+        ("Zwei Wochen.", "2 Wochen.", ""),
+        ("Kein Salz.", "Ohne Salz.", ""),
+    ],
+)
+def test_answers_of_a_cluster_do_not_contradict_each_other(first: str, second: str, what: str) -> None:
+    """The second is rejected if the numbers or the negation differ."""
+    pairs = [pair(id=str(n), answer=text, variants=()) for n, text in enumerate((first, second))]
+    found = find_conflicts(assign_clusters(pairs, TAXONOMY), TAXONOMY)
+    assert [(one.pair.id, one.gate, one.detail.split()[0]) for one in found] == (
+        [("1", "contradiction", what)] if what else []
+    )
+
+
+def _asking(number: int, question: str, *variants: str):
+    return pair(question, id=str(number), variants=variants, cluster=str(number), answer="Ja.")
+
+
+@pytest.mark.parametrize(
+    ("variants", "is_found"),
+    [
+        (["Wie viel Salz darf man bei Bluthochdruck essen?"], True),
+        (["Darf man mit Hypertonie Salz essen?"], True),
+        (["Ich koche gern. Wie viel Salz ist bei hohem Blutdruck gut?"], True),
+        (["Wie salzig darf ich mit Hypertonie kochen?", "Ist Salz bei Bluthochdruck schlecht?"], True),
+        ([], True),
+        (["Was muss ich bei Bluthochdruck wissen?"], False),
+        (["Wie viel Kaffee darf man bei Bluthochdruck trinken?"], False),
+        (["Ist Sport bei Hypertonie gesund?"], False),
+        (["Wie oft messe ich den Bluthochdruck?", "Hilft Schlaf bei hohem Blutdruck?"], False),
+        (["Darf man bei Bluthochdruck fliegen?"], False),
+    ],
+)
+def test_one_of_its_variants_must_find_a_pair(variants: list[str], is_found: bool) -> None:
+    """Among the first ten clusters, by its question and its other variants, never by the stored wording itself."""
+    others = [
+        "Kaffee trinken",
+        "Sport treiben",
+        "Schlaf suchen",
+        "Reisen und fliegen",
+        "den Wert messen",
+        "Ruhe wissen",
+        "Medizin",
+    ]
+    times = "morgens mittags abends nachts sonntags montags dienstags mittwochs donnerstags freitags samstags".split()
+    asked = [f"Was gilt bei Bluthochdruck {time} für {text}?" for text in others for time in times]
+    asked = [_asking(n, text) for n, text in enumerate(asked)]
+    own = _asking(99, "Wie viel Salz ist bei Bluthochdruck erlaubt?", *variants)
+    gates = [one.gate for one in find_conflicts([*asked, own], TAXONOMY) if one.pair.id == "99"]
+    assert gates == ([] if is_found else ["retrieval"])
+
+
+def test_a_question_of_few_words_need_not_be_found() -> None:
+    """Of "Was ist PoTS?" a search by words has nothing to go by."""
+    many = [_asking(n, f"Was gilt bei Bluthochdruck für Anlass {n}?") for n in range(9)]
+    assert (
+        find_conflicts([*many, _asking(99, "Was ist Bluthochdruck?", "Was gilt für den Anlass Hypertonie?")], TAXONOMY)
+        == []
+    )

@@ -1,0 +1,60 @@
+"""Which questions mean the same, and which pairs are near."""
+
+import pytest
+
+from knowledge_base.pairs.pair import Pair
+from knowledge_base.pairs.similarity import PairIndex, assign_clusters, group_similar
+from tests.knowledge_base.pairs.examples import TAXONOMY, pair
+
+
+def clusters(*questions: str, **changes: str) -> list[int]:
+    pairs = [pair(text, id=str(n), **changes) for n, text in enumerate(questions)]
+    return [int(one.cluster) for one in assign_clusters(pairs, TAXONOMY)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("Was ist Bluthochdruck?", "Was ist ein Bluthochdruck?", True),
+        ("Welche Ursachen hat Bluthochdruck?", "Was ist die Ursache von Bluthochdruck?", True),
+        ("Wie entsteht Bluthochdruck im Alter?", "Wie entsteht im Alter Bluthochdruck?", True),
+        ("Welche Ursachen hat Bluthochdruck?", "Welche Ursachen hat Bluthochdruck im Alter?", False),
+        ("Was isst man bei Bluthochdruck?", "Was isst man bei Bluthochdruck nicht?", False),
+        ("Was ist nach 2 Wochen Bluthochdruck?", "Was ist nach 3 Wochen Bluthochdruck?", False),
+        ("Was ist Bluthochdruck?", "Was ist Hypertonie?", False),
+        ("Wie heißen Medikamente gegen Bluthochdruck?", "Was bewirken Medikamente gegen Bluthochdruck?", False),
+    ],
+)
+def test_questions_that_mean_the_same_share_a_cluster(first: str, second: str, same: bool) -> None:
+    """Names are kept apart: one of a focus may be that of a part of it."""
+    assert clusters(first, second) == [0, 0 if same else 1]
+
+
+def test_pairs_of_other_aspects_share_no_cluster() -> None:
+    """Nor those of other foci."""
+    asked = "Was gilt?"
+    places = [{}, {"aspect": "Alltag"}, {"focus": "pots"}]
+    pairs = [pair(asked, id=str(n), **place) for n, place in enumerate(places)]
+    assert [one.cluster for one in assign_clusters(pairs, TAXONOMY)] == ["0", "1", "2"]
+
+
+def test_groups_keep_their_order() -> None:
+    """A thing without stems is alike to another one."""
+    assert group_similar([("a", []), ("b", ["x"]), ("c", [])], lambda item: (None, item[1])) == [
+        [("a", []), ("c", [])],
+        [("b", ["x"])],
+    ]
+
+
+def test_the_nearest_pair_of_each_cluster_is_found() -> None:
+    """All names of a focus count as one."""
+    pairs: list[Pair] = [
+        pair("Wie viel Salz ist bei Bluthochdruck gut?", id="salt", cluster="salt"),
+        pair("Wie viel Salz darf man bei Bluthochdruck?", id="salt2", cluster="salt"),
+        pair("Wie viel Salz ist bei PoTS gut?", id="pots", cluster="pots", focus="pots"),
+        pair("Was tun bei Schwermut?", id="sad", cluster="sad", focus="depression"),
+    ]
+    index = PairIndex(pairs, TAXONOMY)
+    assert [one.cluster for one in index.rank("Salz bei Hypertonie?", 3)][:2] == ["salt", "pots"]
+    assert [one.id for one in index.rank("Habe ich eine Depression?", 1)] == ["sad"]
+    assert index.rank("Wer ist der Papst?", 3) == []

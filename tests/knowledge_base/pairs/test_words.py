@@ -1,0 +1,79 @@
+"""What the words of a text say, by the lists of its language."""
+
+from typing import get_args
+
+import pytest
+
+from knowledge_base.bm25 import Language
+from knowledge_base.pairs.words import Words, quoted_sentences, split_sentences
+from tests.knowledge_base.pairs.examples import TAXONOMY, pair
+
+WORDS = Words("german")
+
+
+@pytest.mark.parametrize("language", get_args(Language))
+def test_every_language_has_lists(language: Language) -> None:
+    """Numbers to ten or twelve, negations, groups of warnings, and an offer that holds the question."""
+    words = Words(language)
+    assert words.reword(pair(), "Q?", "A.").recommendation.endswith(("Q?", "Q??"))
+    assert len(words._numbers) in (9, 11)
+    assert words._negations
+    assert all(words._warnings)
+
+
+def test_numbers_are_read_from_figures_and_words() -> None:
+    """Two to twelve; one is an article as well."""
+    assert WORDS.numbers("Zwei von 1.000, 1,5 mg, ein Mal, 140/90") == {"2", "1.000", "1,5", "140", "90"}
+
+
+def test_a_negation_is_a_word_of_its_own() -> None:
+    """Whatever its case; not a part of another word."""
+    assert WORDS.is_negated("Nicht heute.")
+    assert not WORDS.is_negated("Die Nichte kommt.")
+    assert Words("english").is_negated("You shouldn’t.")
+
+
+@pytest.mark.parametrize(
+    ("text", "sentences"),
+    [
+        ("Eins. Zwei! Drei?", ["Eins.", "Zwei!", "Drei?"]),
+        ("Obst, z. B. Äpfel, hilft. Gut so.", ["Obst, z. B. Äpfel, hilft.", "Gut so."]),
+        ("Es sind ca. 8 Liter. Dr. Weiß weiß es.", ["Es sind ca. 8 Liter.", "Dr. Weiß weiß es."]),
+        ("Ein\nSatz ohne Ende", ["Ein Satz ohne Ende"]),
+        ("", []),
+    ],
+)
+def test_a_text_is_divided_into_sentences(text: str, sentences: list[str]) -> None:
+    """At no abbreviation."""
+    assert split_sentences(text) == sentences
+
+
+def test_quotes_touch_sentences() -> None:
+    """Parts of a sentence, and several sentences."""
+    assert quoted_sentences("Eins ist da. Zwei ist da. Drei.", ["ist da. Zwei"]) == "Eins ist da. Zwei ist da."
+    assert quoted_sentences("Eins ist da. Zwei ist da. Drei.", ["Zwei"]) == "Zwei ist da."
+    assert (
+        quoted_sentences("Eins ist da. Zwei ist da. Drei.", ["Eins ist da. Zwei ist da."])
+        == "Eins ist da. Zwei ist da."
+    )
+
+
+def test_what_is_asked_is_told_from_how_the_focus_is_named() -> None:
+    """By stems."""
+    focus = TAXONOMY.focus("bluthochdruck")
+    assert WORDS.split_stems("Welche Ursachen hat hoher Blutdruck?", focus) == ({"ursach"}, {"hoh", "blutdruck"})
+    assert WORDS.add_focus_names("Was ist Schwermut?", TAXONOMY.foci) == "Was ist Schwermut? Depression"
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "complexity", "offer"),
+    [
+        ("Was ist Bluthochdruck?", "Kurz.", "beginner", "Möchten Sie wissen: Was ist Bluthochdruck?"),
+        ("Was ist denn dieser Bluthochdruck, von dem alle reden?", "Kurz.", "standard", ""),
+        ("Was ist Bluthochdruck?", "lang " * 26, "complex", ""),
+    ],
+)
+def test_a_pair_is_as_complex_as_its_texts(question: str, answer: str, complexity: str, offer: str) -> None:
+    """Only a beginner's question is offered."""
+    reworded = WORDS.reword(pair(), question, answer)
+    assert (reworded.complexity, reworded.recommendation) == (complexity, offer)
