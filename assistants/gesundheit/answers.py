@@ -1,7 +1,7 @@
 """What there is to say to a question: a pair, an offer, a passage of a document, or the reason why there is none."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -18,6 +18,8 @@ Band = Literal[
     "uncovered_health", "other",
 ]  # fmt: skip
 MOST_SENTENCES = 3
+MOST_OVERVIEW_STEMS = 3
+"""Stems besides the focus in a question that names no aspect."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
@@ -56,10 +58,24 @@ class Answers:
         self._passages = TermIndex([one.text for one in self._sentences], self._stems)
         self._vocabulary = {stem for one in self._sentences for stem in self._stems(one.text)}
         self._vocabulary |= {stem for pair in self.pairs for stem in self._stems(pair.question)}
-        self.areas = self.list_names(topic.name for topic in sources.taxonomy.topics)
+        self.focus_names = [focus.name for focus in sources.taxonomy.foci]
+        self.areas = self._list(topic.name for topic in sources.taxonomy.topics)
 
-    def list_names(self, names: Iterator[str]) -> str:
-        """Return names as a phrase: "a, b und c"."""
+    def candidates(self, state: State, question: str) -> list[Pair]:
+        """Return the pairs that a model chooses from."""
+        return [match.pair for match in self._match(state, question)]
+
+    def say_aspects(self, focus: str) -> tuple[str, str]:
+        """Return the name of a focus, and the aspects that pairs tell of it as a phrase."""
+        aspects = dict.fromkeys(pair.aspect for pair in self.pairs if pair.focus == focus)
+        return self._foci[focus].name, self._list(aspects)
+
+    def say_foci(self, topic: str) -> str:
+        """Return the foci of a topic, or of all topics if it is "", as a phrase."""
+        places = self._sources.taxonomy.places()
+        return self._list(focus.name for one, _, focus in places if topic in ("", one.name))
+
+    def _list(self, names: Iterable[str]) -> str:
         *first, last = names
         return f"{', '.join(first)} {self._language.texts['and']} {last}" if first else last
 
@@ -75,17 +91,17 @@ class Answers:
         matches = self._match(state, question)
         named = self._matcher.foci_in(question)
         weights = self._sources.weights
-        asks_diagnosis = bool(self._language.diagnosis.search(question)) and bool(named)
+        asks_diagnosis = bool(named) and bool(self._language.diagnosis.search(question))
         best = matches[0] if matches else None
-        if best is not None and best.probability >= weights.direct and named and not best.is_opposite:
-            if not offers_only and not asks_diagnosis:
-                return Found("direct", (best.pair,))
         if asks_diagnosis:
             return Found("no_diagnosis")
+        if best and best.probability >= weights.direct and named and not best.is_opposite and not offers_only:
+            return Found("direct", (best.pair,))
         if subject := self._overview(question, named):
             return subject
         offered = [one for one in matches if one.pair.cluster not in state.denied]
-        if offered and offered[0].probability >= weights.offer:
+        left = 1 - sum(one.probability for one in matches if one.pair.cluster in state.denied)
+        if offered and offered[0].probability >= weights.offer * left:
             return Found("offer", (offered[0].pair,))
         if passage := self._passage(question, named):
             return passage
@@ -135,7 +151,7 @@ class Answers:
         if len(named) == 1:
             (focus,) = named
             rest = self._stems(self._matcher.without_names(question, focus))
-            if not rest or self._language.overview.search(lower):
+            if not rest or (len(rest) <= MOST_OVERVIEW_STEMS and self._language.overview.search(lower)):
                 return Found("what_of_focus", subject=focus)
         return None
 
@@ -144,8 +160,10 @@ class Answers:
         rest = question
         for focus in named:
             rest = self._matcher.without_names(rest, focus)
-        cosines, _ = self._passages.compare(rest)
-        scored = [(float(score), n) for n, score in enumerate(cosines) if not named or self._sentences[n].document in named]
+        cosines = self._passages.compare(rest)
+        scored = [
+            (float(score), n) for n, score in enumerate(cosines) if not named or self._sentences[n].document in named
+        ]
         score, best = max(scored, default=(0.0, 0))
         if score < self._sources.weights.passage or not named:
             return None
@@ -159,8 +177,8 @@ class Answers:
 
 
 def _sentences(sources: Sources) -> Iterator[_Sentence]:
-    for document, text in sources.texts.items():
-        paragraphs = [one for one in text.split("\n\n") if not one.startswith("#")]
+    for document, source in sources.documents.items():
+        paragraphs = [one for one in source.text.split("\n\n") if not one.startswith("#")]
         for n, paragraph in enumerate(paragraphs):
             for sentence in _SENTENCE.split(" ".join(paragraph.split())):
                 yield _Sentence(document, n, sentence)

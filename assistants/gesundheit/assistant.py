@@ -1,25 +1,27 @@
 """Gesundheit: answers health questions from reviewed question-answer pairs, in German.
 
-    reply ── _state        what has happened, read from the messages (dialogue.py)
-          ├── known wording: yes, no, source, help ... (german.yaml)
-          └── _ask         a question: direct answer, offer, passage of a document, or why there is none (answers.py)
+reply ── _state        what has happened, read from the messages (dialogue.py)
+      ├── known wording: yes, no, source, help ... (german.yaml)
+      └── _ask         a question: direct answer, offer, passage of a document, or why there is none (answers.py)
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from assistants.assistant import AssistantReply, AssistantRequest, Document
-from assistants.gesundheit.answers import Answers, Band, Found
+from assistants.gesundheit.answers import Answers, Found
 from assistants.gesundheit.dialogue import State, Texts
 from assistants.gesundheit.language import Intent, Language
-from assistants.gesundheit.recommend import recommend
 from assistants.gesundheit.reader import READER, Reading, read_message
+from assistants.gesundheit.recommend import recommend
 from assistants.gesundheit.settings import Sources, open_sources
 from assistants.view import Exchange
 from knowledge_base.pairs.pair import Pair
 from models.errors import ModelSettingsError
 from models.settings import ModelSettings
 
+MOST_OFFERS = 2
+"""Offers for one question."""
 MOST_READ = 2_000
 """Characters of a message that are read."""
 NO_CLAIMS, OWN_ROLE, NOT_IN_SOURCES = "no_claims", "own_role", "not_in_sources"
@@ -56,17 +58,9 @@ class Gesundheit:
         elif intent is not None:
             self._react(draft, state, intent)
         else:
-            after = self._after_message(state, message)
-            found = self._answers.find(after, message)
-            if self._reads and found.band != "direct" and request.ask_structured is not None:
-                reading = await read_message(request.ask_structured, view.earlier, message)
-                if reading is not None:
-                    found = self._read_again(draft, after, reading) or found
-            if not draft.lines:
-                request.note("match", found.band)
-                self._answer(draft, after, found)
+            await self._ask(draft, self._after_message(state, message), message, request)
         given = {section.id for section in view.sections}
-        missing = [one for one in draft.citations if one in self._sources.titles and one not in given]
+        missing = [one for one in draft.citations if one in self._sources.documents and one not in given]
         if missing and missing[0] in view.catalogue:
             return AssistantReply(requested_section=missing[0])
         text = self._language.speakable(" ".join(filter(None, (*draft.lines, draft.question))))
@@ -104,9 +98,7 @@ class Gesundheit:
             case "yes", "confirm":
                 self._say(draft, "confirmed")
                 self._recommend(draft, after)
-            case "no", "offer" | "confirm":
-                self._next(draft, after)
-            case "not_mine", _ if state.question:
+            case ("no", "offer" | "confirm") | ("not_mine", _) if state.question:
                 self._next(draft, after)
             case "no", _:
                 self._say(draft, "refused")
@@ -121,55 +113,52 @@ class Gesundheit:
 
     def _next(self, draft: _Draft, state: State) -> None:
         """After a no: the next offer for the same question, else a passage, else ask to put it in other words."""
-        found = self._answers.find(state, state.question, no_direct=True)
-        if found.band == "offer" and state.asked == "offer":
-            found = replace(found, again=True)
-        if found.band in ("offer", "fallback") and found.pairs != state.pair:
-            self._say(draft, "sorry")
+        found = self._answers.find(state, state.question, offers_only=True)
+        denials = len(state.denied)
+        if found.band == "fallback" or (found.band == "offer" and denials < MOST_OFFERS):
             self._answer(draft, state, found)
         else:
             self._say(draft, "rephrase")
 
-    def _read_again(self, draft: _Draft, state: State, reading: Reading) -> Found | None:
-        """Take what a model reads in a message: an intent, or a question that stands alone."""
-        if reading.intent == "question" and reading.question:
-            return self._answers.find(state, reading.question)
-        if reading.intent in self._language.intents:
-            self._react(draft, state, reading.intent)  # type: ignore[arg-type]  # checked in the line above
-        return None
+    async def _ask(self, draft: _Draft, state: State, question: str, request: AssistantRequest) -> None:
+        """Answer a question: by the stored ones, and where these are not sure by what a model reads."""
+        found = self._answers.find(state, question)
+        if self._reads and found.band != "direct" and request.ask_structured is not None:
+            candidates = self._answers.candidates(state, question)
+            earlier, foci = request.view.earlier, self._answers.focus_names
+            reading = await read_message(request.ask_structured, earlier, question, candidates, foci)
+            if reading is not None and reading.kind in self._language.intents:
+                self._react(draft, state, reading.kind)
+                return
+            found = _as_read(reading, candidates) if reading is not None else found
+        request.note("match", found.band)
+        self._answer(draft, state, found)
 
     def _answer(self, draft: _Draft, state: State, found: Found) -> None:
+        texts = self._language.texts
         match found.band:
             case "direct":
                 for pair in found.pairs:
                     self._give(draft, state, pair)
-                if found.offered is not None:
-                    self._offer(draft, found.offered, again=False)
+                if found.also_offered is not None:
+                    draft.question = texts["offer"].format(question=found.also_offered.question)
             case "offer":
-                if found.diagnosis:
-                    self._say(draft, "no_diagnosis")
-                self._offer(draft, found.pairs[0], again=found.again)
+                name = "next_offer" if state.asked == "offer" and state.pair != found.pairs[0] else "offer"
+                draft.question = texts[name].format(question=found.pairs[0].question)
             case "fallback":
-                self._say(draft, "fallback")
-                draft.lines += found.sentences
+                draft.lines += [texts["fallback"], *found.sentences]
                 draft.citations.append(found.document)
-                draft.question = self._language.texts["confirm"]
+                draft.question = texts["confirm"]
             case "what_of_focus":
-                text = self._language.texts["what_of_focus"]
-                focus, aspects = found.focus_name, ", ".join(self._answers.aspects(found.focus))
-                draft.question = text.format(focus=focus, aspects=aspects)
+                focus, aspects = self._answers.say_aspects(found.subject)
+                draft.question = texts["what_of_focus"].format(focus=focus, aspects=aspects)
             case "which_diseases":
-                draft.question = self._language.texts["which_diseases"].format(
-                    topic=found.focus_name, foci=", ".join(self._answers.foci(found.focus_name))
-                )
-            case "which_focus":
-                draft.question = self._language.texts["which_focus"]
-            case "no_diagnosis":
-                self._say(draft, "no_diagnosis")
-            case "rephrase":
-                self._say(draft, "rephrase")
-            case "uncovered_health" | "other" as band:
-                self._say(draft, band, NOT_IN_SOURCES, areas=self._answers.areas)
+                foci = self._answers.say_foci(found.subject)
+                draft.question = texts["which_diseases"].format(topic=found.subject or texts["all_topics"], foci=foci)
+            case "uncovered_health" | "other":
+                self._say(draft, found.band, NOT_IN_SOURCES, areas=self._answers.areas)
+            case "no_diagnosis" | "rephrase" | "which_focus":
+                self._say(draft, found.band)
 
     def _give(self, draft: _Draft, state: State, pair: Pair, *, confirm: bool = False) -> None:
         """Answer with a pair; a long answer is offered first."""
@@ -183,9 +172,6 @@ class Gesundheit:
         else:
             moved = replace(state, answered=(*state.answered, pair), focus=pair.focus, document=pair.document)
             self._recommend(draft, moved)
-
-    def _offer(self, draft: _Draft, pair: Pair, *, again: bool) -> None:
-        draft.question = self._language.texts["next_offer" if again else "offer"].format(question=pair.question)
 
     def _recommend(self, draft: _Draft, state: State, *, or_say: bool = False) -> None:
         """Recommend a pair as the last sentence, unless recommendations were refused."""
@@ -202,8 +188,8 @@ class Gesundheit:
         if not state.document:
             self._say(draft, "no_source")
             return
-        pair = state.answered[-1] if state.answered and state.answered[-1].document == state.document else None
-        source = pair.source if pair else self._sources.references[state.document]
+        pair = state.last
+        source = pair.source if pair else "; ".join(self._sources.documents[state.document].references)
         self._say(draft, "source", state.document, source=source)
         if pair is not None and pair.review is not None:
             self._say(draft, "reviewed", reviewer=pair.review.reviewer, date=f"{pair.review.date:%d.%m.%Y}")
@@ -213,6 +199,22 @@ class Gesundheit:
     def _say(self, draft: _Draft, name: str, citation: str = "", **values: str) -> None:
         draft.lines.append(self._language.texts[name].format(**values))
         draft.citations += [citation] if citation else []
+
+
+def _as_read(reading: Reading, candidates: Sequence[Pair]) -> Found:
+    """Return what a model's reading of a message comes to."""
+    chosen = [candidates[n - 1] for n in dict.fromkeys(reading.numbers) if 0 < n <= len(candidates)][:2]
+    match reading.kind:
+        case "stored" if chosen:
+            return Found("direct", tuple(chosen))
+        case "diagnosis":
+            return Found("no_diagnosis")
+        case "health":
+            return Found("uncovered_health")
+        case "stored" | "about":
+            return Found("rephrase")
+        case _:
+            return Found("other")
 
 
 def open_assistant(settings: ModelSettings) -> Gesundheit:

@@ -10,8 +10,8 @@ from typing import Literal
 from assistants.gesundheit.language import Language
 from knowledge_base.pairs.pair import Pair
 
-Asked = Literal["offer", "confirm", "recommend", "detail", "focus", ""]
-"""What our last reply asked: "did you mean", "was that it", "would you like to know", "the long answer", "which disease"."""
+Asked = Literal["offer", "confirm", "recommend", "detail", ""]
+"""What our last reply asked: "did you mean", "was that it", "would you like to know", "do you want the long answer"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,18 @@ class State:
     """In the order of the answers."""
     document: str = ""
     """The document that the last answer is from."""
-    recommended: frozenset[str] = frozenset()
-    """Ids of pairs that were recommended."""
+    recommended: tuple[Pair, ...] = ()
     denied: frozenset[str] = frozenset()
     """Clusters that were offered or confirmed in vain; until a question on another focus is answered."""
     focus: str = ""
     """What the conversation is about."""
     refused: bool = False
     """Whether recommendations were refused since the user's last own question."""
+
+    @property
+    def last(self) -> Pair | None:
+        """The pair that was answered last; None after a passage of a document."""
+        return self.answered[-1] if self.answered and self.answered[-1].document == self.document else None
 
     def deny(self) -> "State":
         """Return the state after a no, spoken or implied, to an offer or a confirmation."""
@@ -58,7 +62,9 @@ class Texts:
         object.__setattr__(self, "_by_answer", {speakable(pair.answer): pair for pair in self.pairs})
         object.__setattr__(self, "_by_question", {speakable(pair.question): pair for pair in self.pairs})
         object.__setattr__(
-            self, "_by_recommendation", {speakable(pair.recommendation): pair for pair in self.pairs if pair.recommendation}
+            self,
+            "_by_recommendation",
+            {speakable(pair.recommendation): pair for pair in self.pairs if pair.recommendation},
         )
 
     def read(self, state: State, reply: str) -> State:
@@ -75,25 +81,24 @@ class Texts:
                 denied=denied,
             )
         asked, pair = self._asked(reply)
-        if asked in ("confirm", "detail") and pair is None:
-            pair = answered[-1] if answered else state.pair
-        recommended = state.recommended | ({pair.id} if asked == "recommend" and pair else set())
+        if asked == "confirm":
+            pair = answered[-1] if answered else None
+        recommended = (*state.recommended, *([pair] if asked == "recommend" and pair else []))
         focus = pair.focus if pair and not answered and asked == "offer" else state.focus
         return replace(state, asked=asked, pair=pair, recommended=recommended, focus=focus)
 
     def _asked(self, reply: str) -> tuple[Asked, Pair | None]:
         texts = self.language.texts
-        for name in ("offer", "next_offer"):
+        starts: dict[str, Asked] = {"offer": "offer", "next_offer": "offer", "detail": "detail"}
+        for name, asked in starts.items():
             start = texts[name].split("{", 1)[0]
-            if start in reply:
-                question = reply.split(start, 1)[1].strip()
-                found = next((pair for text, pair in self._by_question.items() if question.startswith(text)), None)
-                if found is not None:
-                    return "offer", found
+            question = reply.partition(start)[2].strip()
+            if question and (
+                pair := next((one for text, one in self._by_question.items() if question.startswith(text)), None)
+            ):
+                return asked, pair
         if texts["confirm"] in reply:
             return "confirm", None
-        if texts["detail"] in reply:
-            return "detail", None
-        if texts["which_focus"] in reply:
-            return "focus", None
-        return next((("recommend", pair) for text, pair in self._by_recommendation.items() if text in reply), ("", None))
+        return next(
+            (("recommend", pair) for text, pair in self._by_recommendation.items() if text in reply), ("", None)
+        )

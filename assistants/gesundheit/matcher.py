@@ -5,9 +5,9 @@ qualitative choice behavior", 1974. The margin to the next candidate is in the d
 """
 
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,19 +18,23 @@ from assistants.gesundheit.similarity import Encode, EncoderIndex, Floats, TermI
 from knowledge_base.bm25 import stems
 from knowledge_base.pairs.pair import Focus, Pair, Taxonomy
 
-T = TypeVar("T", bound=Hashable)
-CANDIDATES = 8
+CANDIDATES = 12
 """Clusters that compete for a question."""
 SIMILAR_NAME = 88
 """Least similarity (of 100) of letters for a misspelt name of a focus."""
 SHORTEST_FUZZY = 6
 """Letters; shorter names must stand in the question as they are."""
-_SENTENCE = re.compile(r"[^.!?\n]+")
+_SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 _NUMBER = re.compile(r"\d+")
 FEATURES = (
-    "stems", "stems_contained", "letters", "letters_contained", "rest_stems", "rest_letters", "focus_same", "focus_other",
-    "focus_missing", "opposite", "number", "encoder",
+    "letters", "letters_mean", "letters_rest", "letters_rest_mean", "stems", "stems_mean", "stems_rest", "stems_rest_mean",
+    "answer", "context", "focus_same", "focus_other", "focus_missing", "encoder", "encoder_mean",
 )  # fmt: skip
+"""Similarities to a pair's best wording, and the mean of its best `AVERAGED`; of the whole question, and of its rest without names
+of foci; to answer and paragraph; and whether the question names the pair's focus, another one, or none."""
+AVERAGED = 3
+MOST_SEGMENTS = 3
+"""Texts that are compared for a message: all of it, and its last sentences that ask."""
 
 
 class Weights(NamedTuple):
@@ -74,16 +78,24 @@ class Matcher:
         self.pairs = [pair for pair in pairs if pair.served]
         self.weights, self._language, self._stemmer = weights, language, taxonomy.language
         self._foci = taxonomy.foci
+        self._foci_of = np.array([pair.focus for pair in self.pairs])
         wordings = [(n, text) for n, pair in enumerate(self.pairs) for text in (pair.question, *pair.variants)]
-        self._pair_of = np.array([n for n, _ in wordings])
-        texts = [text for _, text in wordings]
+        self._wordings = [text for _, text in wordings]
+        self._places = _pad([n for n, _ in wordings], len(self.pairs))
         rests = [self.without_names(text, self.pairs[n].focus) for n, text in wordings]
-        self._stems, self._letters = TermIndex(texts, self._stem), TermIndex(texts, letter_grams)
-        self._rest_stems, self._rest_letters = TermIndex(rests, self._stem), TermIndex(rests, letter_grams)
-        self._encoder = EncoderIndex(texts, encode) if encode else None
-        self._foci_of = np.array([self.pairs[n].focus for n, _ in wordings])
-        self._sides = _Grouped([language.sides(text) for text in texts])
-        self._numbers = _Grouped([frozenset(_NUMBER.findall(text)) for text in texts])
+        self._letters, self._letters_rest = TermIndex(self._wordings, letter_grams), TermIndex(rests, letter_grams)
+        self._stems, self._stems_rest = TermIndex(self._wordings, self._stem), TermIndex(rests, self._stem)
+        self._answers, self._contexts = (
+            TermIndex(
+                [self.without_names(text, pair.focus) for text, pair in zip(texts, self.pairs, strict=True)],
+                letter_grams,
+            )
+            for texts in (
+                [f"{pair.answer} {pair.question}" for pair in self.pairs],
+                [pair.context for pair in self.pairs],
+            )
+        )
+        self._encoder = EncoderIndex(self._wordings, encode) if encode else None
         self._weights = np.array([weights.of.get(name, 0.0) for name in FEATURES])
 
     def match(self, question: str, focus: str = "") -> list[Match]:
@@ -94,38 +106,27 @@ class Matcher:
             focus: The focus that the conversation is about, for a question that names none.
         """
         places, features = self.features(question, focus)
-        if not places:
-            return []
         scores = np.append(features @ self._weights, self.weights.none)
         odds = np.exp(scores - scores.max())
         probabilities = odds[:-1] / odds.sum()
         order = np.argsort(-probabilities, kind="stable")
-        opposite = features[:, [FEATURES.index("opposite"), FEATURES.index("number")]].any(axis=1)
-        return [Match(self.pairs[places[n]], float(probabilities[n]), bool(opposite[n])) for n in order]
+        return [self._as_match(question, self.pairs[places[n]], float(probabilities[n])) for n in order]
 
     def features(self, question: str, focus: str = "") -> tuple[list[int], NDArray[np.float64]]:
         """Return the candidates, by their places in `pairs`, and their features, of shape (candidates, FEATURES)."""
-        sentences = [one.strip() for one in _SENTENCE.findall(question) if one.strip()]
-        segments = list(dict.fromkeys([question, *sentences]))
         named = self.foci_in(question) or ({focus} if focus else set())
-        columns = [np.max(parts, axis=0) for parts in zip(*map(self._compare, segments), strict=True)]
-        sides, numbers = self._language.sides(question), frozenset(_NUMBER.findall(question))
+        compared = [self._compare(segment) for segment in self._segments(question)]
+        *similarities, encoder, encoder_mean = (np.max(parts, axis=0) for parts in zip(*compared, strict=True))
         same = np.isin(self._foci_of, [*named])
-        other = ~same if named else np.zeros(len(same), bool)
-        missing = np.full(len(same), not named)
-        opposite = self._sides.map(lambda one: are_opposite(sides, one))
-        number = self._numbers.map(lambda one: bool(one) and one != numbers)
-        table = np.stack([*columns[:6], same, other, missing, opposite, number, columns[6]], axis=1)
-        order = np.argsort(-(table @ self._weights), kind="stable")
+        flags = (same, ~same if named else np.zeros(len(same), bool), np.full(len(same), not named))
+        table = np.stack([*similarities, *flags, encoder, encoder_mean], axis=1)
         best: dict[str, int] = {}
-        for place in order:
-            cluster = self.pairs[self._pair_of[place]].cluster
-            if cluster not in best:
-                best[cluster] = int(place)
-                if len(best) == CANDIDATES:
-                    break
-        chosen = [*best.values()]
-        return [int(self._pair_of[place]) for place in chosen], table[chosen].astype(np.float64)
+        for place in np.argsort(-(table @ self._weights), kind="stable"):
+            best.setdefault(self.pairs[place].cluster, int(place))
+            if len(best) == CANDIDATES:
+                break
+        places = [*best.values()]
+        return places, table[places].astype(np.float64)
 
     def foci_in(self, text: str) -> set[str]:
         """Return the ids of the foci that a text names, misspelt or inflected; of names within names the longest counts."""
@@ -146,27 +147,44 @@ class Matcher:
     def _stem(self, text: str) -> list[str]:
         return stems(text, self._stemmer)
 
+    def _segments(self, question: str) -> list[str]:
+        sentences = [one.strip() for one in _SENTENCE.findall(question)]
+        asking = [one for one in sentences if one.endswith("?")] or sentences[-1:]
+        return list(dict.fromkeys([question, *asking[1 - MOST_SEGMENTS :]]))
+
     def _compare(self, text: str) -> list[Floats]:
-        indexes = (self._stems, self._letters)
-        cosines = [column for index in indexes for column in index.compare(text)]
+        """Return the similarities of a text to each pair, in the order of `FEATURES` without the flags."""
         rest = text
         for focus in self.foci_in(text):
             rest = self.without_names(rest, focus)
-        cosines += [index.compare(rest)[0] for index in (self._rest_stems, self._rest_letters)]
-        encoded = self._encoder.compare(text) if self._encoder else np.zeros(len(self._pair_of), np.float32)
-        return [*cosines, encoded]
+        indexes = ((self._letters, text), (self._letters_rest, rest), (self._stems, text), (self._stems_rest, rest))
+        columns = [column for index, asked in indexes for column in self._of_pairs(index.compare(asked))]
+        columns += [index.compare(rest) for index in (self._answers, self._contexts)]
+        none: Floats = np.zeros(len(self.pairs), np.float32)
+        return [*columns, *(self._of_pairs(self._encoder.compare(text)) if self._encoder else (none, none))]
+
+    def _of_pairs(self, similarities: Floats) -> tuple[Floats, Floats]:
+        """Return each pair's best similarity, and the mean of its best `AVERAGED`."""
+        rows = np.append(similarities, np.float32(0))[self._places]
+        best = -np.partition(-rows, AVERAGED - 1, axis=1)[:, :AVERAGED]
+        return best.max(axis=1), best.mean(axis=1)
+
+    def _as_match(self, question: str, pair: Pair, probability: float) -> Match:
+        """Compare the sides of opposites and the numbers with those of the wording that is most like the question."""
+        wording = max((pair.question, *pair.variants), key=lambda text: fuzz.token_set_ratio(text, question))
+        numbers = frozenset(_NUMBER.findall(wording))
+        opposite = are_opposite(self._language.sides(question), self._language.sides(wording))
+        return Match(pair, probability, opposite or bool(numbers and numbers != frozenset(_NUMBER.findall(question))))
 
 
-class _Grouped(Generic[T]):
-    """Values of many places, of which few differ."""
-
-    def __init__(self, values: Sequence[T]) -> None:
-        self._distinct = [*dict.fromkeys(values)]
-        number = {value: n for n, value in enumerate(self._distinct)}
-        self._of = np.array([number[value] for value in values], np.intp)
-
-    def map(self, function: Callable[[T], bool]) -> NDArray[np.bool_]:
-        return np.array([function(value) for value in self._distinct], bool)[self._of]
+def _pad(pair_of: Sequence[int], pairs: int) -> NDArray[np.intp]:
+    """Return the places of each pair's wordings, a row each, filled up with -1."""
+    counts = np.bincount(pair_of, minlength=pairs)
+    places = np.full((pairs, max(int(counts.max(initial=0)), AVERAGED)), -1, np.intp)
+    for pair in range(pairs):
+        start = int(counts[:pair].sum())
+        places[pair, : counts[pair]] = np.arange(start, start + counts[pair])
+    return places
 
 
 def _names_of(focus: Focus) -> list[str]:

@@ -15,7 +15,9 @@ def recommend(state: State, pairs: Sequence[Pair]) -> Pair | None:
     if last is None:
         return None
     gone = {pair.cluster for pair in (*state.answered, *state.recommended)}
-    open_pairs = [pair for pair in pairs if pair.complexity == "beginner" and pair.recommendation and pair.cluster not in gone]
+    open_pairs = [
+        pair for pair in pairs if pair.complexity == "beginner" and pair.recommendation and pair.cluster not in gone
+    ]
     for circle in (
         [pair for pair in open_pairs if pair.focus == last.focus],
         [pair for pair in open_pairs if (pair.topic, pair.subtopic) == (last.topic, last.subtopic)],

@@ -59,7 +59,9 @@ def open_sources(settings: ModelSettings) -> tuple[Sources, Language]:
             encode = load_encoder()
         except ModuleNotFoundError:
             if options.encoder == "on":
-                raise ModelSettingsError("encoder: it is not installed; run `make gesundheit`, or set `encoder: off`") from None
+                raise ModelSettingsError(
+                    "encoder: it is not installed; run `make gesundheit`, or set `encoder: off`"
+                ) from None
     try:
         taxonomy = load_taxonomy(folder)
         pairs = load_pairs(folder)
@@ -68,7 +70,9 @@ def open_sources(settings: ModelSettings) -> tuple[Sources, Language]:
     except (PairsError, KnowledgeBaseError) as error:
         raise ModelSettingsError(f"knowledge_base: {error}") from error
     except FileNotFoundError:
-        raise ModelSettingsError(f"knowledge_base: {folder}: the assistant does not speak {taxonomy.language}") from None
+        raise ModelSettingsError(
+            f"knowledge_base: {folder}: the assistant does not speak {taxonomy.language}"
+        ) from None
     return Sources(pairs, taxonomy, documents, load_weights(encode is not None), encode), language
 
 

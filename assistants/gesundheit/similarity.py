@@ -1,7 +1,6 @@
 """How alike a question is to many stored texts: by word stems, by letters, and by an optional sentence encoder."""
 
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
@@ -21,27 +20,28 @@ class TermIndex:
 
     def __init__(self, texts: Sequence[str], terms: Callable[[str], Iterable[str]]) -> None:
         self._terms = terms
-        sets = [set(terms(text)) for text in texts]
-        frequency = Counter(term for some in sets for term in some)
-        self._unseen = float(np.log1p(len(texts)))
-        self._idf = {term: float(np.log1p(len(texts) / n)) for term, n in frequency.items()}
-        self._norms: Floats = np.array([self._norm(some) for some in sets], np.float32)
-        postings: dict[str, list[int]] = {}
-        for place, some in enumerate(sets):
-            for term in some:
-                postings.setdefault(term, []).append(place)
-        self._postings = {term: np.array(places) for term, places in postings.items()}
+        self._ids: dict[str, int] = {}
+        sets = [{self._ids.setdefault(term, len(self._ids)) for term in terms(text)} for text in texts]
+        columns = np.fromiter((term for some in sets for term in some), np.intp)
+        rows = np.repeat(np.arange(len(texts)), [len(some) for some in sets])
+        frequency = np.bincount(columns, minlength=len(self._ids))
+        self._weights: Floats = (np.log1p(len(texts) / np.maximum(frequency, 1)) ** 2).astype(np.float32)
+        self._unseen = float(np.log1p(len(texts)) ** 2)
+        norms = np.bincount(rows, self._weights[columns], minlength=len(texts))
+        self._norms: Floats = np.sqrt(np.where(norms == 0, 1, norms)).astype(np.float32)
+        self._rows = rows[np.argsort(columns, kind="stable")]
+        self._ends = np.cumsum(frequency)
 
-    def compare(self, text: str) -> tuple[Floats, Floats]:
-        """Return the cosine with each stored text, and the share of each stored text's weight that the text has. Both 0 to 1."""
-        shared: Floats = np.zeros(len(self._norms), np.float32)
+    def compare(self, text: str) -> Floats:
+        """Return the cosine with each stored text, from 0 to 1."""
         terms = set(self._terms(text))
-        for term in terms & self._postings.keys():
-            shared[self._postings[term]] += self._idf[term] ** 2
-        return shared / (self._norms * self._norm(terms)), shared / self._norms**2
-
-    def _norm(self, terms: Iterable[str]) -> float:
-        return sum(self._idf.get(term, self._unseen) ** 2 for term in terms) ** 0.5 or 1.0
+        known = [self._ids[term] for term in terms if term in self._ids]
+        postings = [self._rows[self._ends[term - 1] if term else 0 : self._ends[term]] for term in known]
+        weights = np.repeat(self._weights[known], [len(one) for one in postings])
+        places = np.concatenate(postings) if postings else np.zeros(0, np.intp)
+        shared = np.bincount(places, weights, minlength=len(self._norms)).astype(np.float32)
+        norm = (float(self._weights[known].sum()) + (len(terms) - len(known)) * self._unseen) ** 0.5 or 1.0
+        return (shared / (self._norms * norm)).astype(np.float32)
 
 
 class EncoderIndex:
@@ -53,7 +53,8 @@ class EncoderIndex:
 
     def compare(self, text: str) -> Floats:
         """Return the cosine with each stored text, 0 where it is negative."""
-        return np.clip(self._vectors @ _normalised(self._encode([text]))[0], 0, 1)
+        cosines: Floats = self._vectors @ _normalised(self._encode([text]))[0]
+        return np.clip(cosines, 0, 1)
 
 
 def letter_grams(text: str) -> list[str]:
@@ -77,4 +78,4 @@ def load_encoder() -> Encode:
 
 def _normalised(vectors: Floats) -> Floats:
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(norms == 0, 1, norms)
+    return (vectors / np.where(norms == 0, 1, norms)).astype(np.float32)

@@ -1,0 +1,161 @@
+"""Fit the matcher of Gesundheit on the tuning split, by maximum likelihood, and choose its thresholds.
+
+python -m bench.gesundheit.fit [--encoder]     writes assistants/gesundheit/weights.json
+"""
+
+import argparse
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from assistants.gesundheit.language import load_language
+from assistants.gesundheit.matcher import FEATURES, Matcher, Weights
+from assistants.gesundheit.settings import KNOWLEDGE_BASE, WEIGHTS
+from assistants.gesundheit.similarity import load_encoder
+from knowledge_base.pairs.pair import load_pairs, load_taxonomy
+
+QUESTIONS = Path("scenarios/gesundheit/questions.jsonl")
+START = {
+    "letters_mean": 5.0, "letters_rest_mean": 4.0, "stems_rest_mean": 2.0, "answer": 2.0, "focus_same": 3.0, "focus_other": -2.0,
+    "focus_missing": -2.0, "encoder_mean": 6.0,
+}  # fmt: skip
+"""What chooses the candidates of the first round."""
+ROUNDS, FOLDS, RIDGE = 2, 5, 0.01
+MOST_WRONG = 0.004
+"""Share of wrong direct answers on the tuning split, by cross-validation, that the threshold may let through."""
+RIGHT_OFFERS = 0.5
+"""Share of offers that should be what was asked, at the threshold of offers; below, a passage or a request to rephrase is better."""
+
+
+class Case(NamedTuple):
+    """A message, with the cluster of the pair that it asks for; None: it asks for none."""
+
+    text: str
+    kind: str
+    cluster: str | None
+
+
+class Row(NamedTuple):
+    """The candidates of a message."""
+
+    clusters: list[str]
+    features: NDArray[np.float64]
+
+
+def read_cases(split: str, clusters: dict[str, str]) -> list[Case]:
+    """Read the messages of a split."""
+    rows = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
+    return [
+        Case(row["text"], row["kind"], clusters[row["pair"]] if row["pair"] else None)
+        for row in rows
+        if row["split"] == split and (row["pair"] is None or row["pair"] in clusters)
+    ]
+
+
+def open_matcher(weights: Weights, encoder: bool) -> Matcher:
+    """Open the matcher of the shipped knowledge base."""
+    taxonomy = load_taxonomy(KNOWLEDGE_BASE)
+    encode = load_encoder() if encoder else None
+    return Matcher(load_pairs(KNOWLEDGE_BASE), taxonomy, weights, load_language(taxonomy.language), encode)
+
+
+def fit(rows: Sequence[Row], cases: Sequence[Case]) -> NDArray[np.float64]:
+    """Return the weights of the features, and of "none of them", with the greatest penalised likelihood.
+
+    A message whose pair is not among the candidates tells nothing.
+    """
+    telling = [
+        (row.features, len(row.clusters) if case.cluster is None else row.clusters.index(case.cluster))
+        for row, case in zip(rows, cases, strict=True)
+        if case.cluster is None or case.cluster in row.clusters
+    ]
+
+    def loss(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        total, gradient = 0.0, np.zeros_like(weights)
+        for features, right in telling:
+            chances = probabilities(features, weights)
+            total -= float(np.log(chances[right] + 1e-12))
+            chances[right] -= 1
+            gradient[:-1] += features.T @ chances[:-1]
+            gradient[-1] += chances[-1]
+        ridge = np.append(weights[:-1], 0)
+        return total / len(telling) + RIDGE * float((ridge**2).mean()), gradient / len(telling) + 2 * RIDGE * ridge / len(ridge)
+
+    start = np.append([START.get(name, 0.0) for name in FEATURES], 3.0)
+    fitted: NDArray[np.float64] = minimize(loss, start, jac=True, method="L-BFGS-B").x
+    return fitted
+
+
+def probabilities(features: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the probability of each candidate, and of none."""
+    scores = np.append(features @ weights[:-1], weights[-1])
+    odds = np.exp(scores - scores.max())
+    chances: NDArray[np.float64] = odds / odds.sum()
+    return chances
+
+
+def as_weights(fitted: NDArray[np.float64], direct: float = 1.0, offer: float = 0.0) -> Weights:
+    of = {name: round(float(weight), 4) for name, weight in zip(FEATURES, fitted[:-1], strict=True)}
+    return Weights(of, round(float(fitted[-1]), 4), direct, offer)
+
+
+def choose_thresholds(rows: Sequence[Row], cases: Sequence[Case]) -> tuple[float, float]:
+    """Return the least probabilities for a direct answer and for an offer, by cross-validation over messages."""
+    best: list[tuple[float, bool]] = []
+    for fold in range(FOLDS):
+        here = [n for n in range(len(cases)) if n % FOLDS == fold]
+        others = [n for n in range(len(cases)) if n % FOLDS != fold]
+        weights = fit([rows[n] for n in others], [cases[n] for n in others])
+        for n in here:
+            chances = probabilities(rows[n].features, weights)[:-1]
+            top = int(chances.argmax())
+            best.append((float(chances[top]), rows[n].clusters[top] == cases[n].cluster))
+    best.sort(reverse=True)
+    wrong = np.cumsum([not right for _, right in best])
+    direct = next((chance for (chance, _), n in zip(best, wrong, strict=True) if n > MOST_WRONG * len(cases)), 0.5)
+    grid = np.arange(0.05, 0.5, 0.01)
+    near = [(limit, [right for chance, right in best if limit <= chance < limit + 0.1]) for limit in grid]
+    offer = next((limit for limit, some in near if some and np.mean(some) >= RIGHT_OFFERS * 0.6), 0.3)
+    return round(direct + 1e-4, 4), round(float(offer), 2)
+
+
+def collect(weights: Weights, cases: Sequence[Case], encoder: bool) -> list[Row]:
+    """Compute the candidates of all messages."""
+    matcher = open_matcher(weights, encoder)
+    found = [matcher.features(case.text) for case in cases]
+    return [Row([matcher.pairs[place].cluster for place in places], features) for places, features in found]
+
+
+def clusters_of() -> dict[str, str]:
+    return {pair.id: pair.cluster for pair in load_pairs(KNOWLEDGE_BASE)}
+
+
+def as_data(weights: Weights) -> dict[str, Any]:
+    return {**weights._asdict(), "of": dict(weights.of)}
+
+
+def main() -> None:
+    """Fit, and write the weights."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--encoder", action="store_true", help="fit the weights that are used with an encoder")
+    encoder = parser.parse_args().encoder
+    cases = read_cases("tune", clusters_of())
+    weights = Weights(START if encoder else {**START, "encoder_mean": 0.0}, 0.0, 1.0, 0.0)
+    for _ in range(ROUNDS):
+        rows = collect(weights, cases, encoder)
+        weights = as_weights(fit(rows, cases))
+    direct, offer = choose_thresholds(rows, cases)
+    weights = weights._replace(direct=direct, offer=offer)
+    stored = json.loads(WEIGHTS.read_text(encoding="utf-8")) if WEIGHTS.exists() else {}
+    stored["with_encoder" if encoder else "lexical"] = as_data(weights)
+    WEIGHTS.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
+    print(f"{len(cases)} messages; direct from {direct:.3f}, offer from {offer:.2f}; written to {WEIGHTS}")
+
+
+if __name__ == "__main__":
+    main()
