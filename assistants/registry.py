@@ -16,6 +16,7 @@ from models.settings import ModelSettings
 GROUP = "caf.assistants"
 OURS: Mapping[str, str] = {
     "embedded": "assistants.embedded:open_assistant",
+    "gesundheit": "assistants.gesundheit.assistant:open_assistant",
     "hippocrates": "assistants.hippocrates.assistant:open_assistant",
 }
 """By name, what opens it."""

@@ -57,6 +57,8 @@ class Case:
     topics: tuple[Topic, ...] = ()
     emergency_kinds: frozenset[str] | None = None
     """The kinds of emergency that count for this chatbot; None: all."""
+    language: str = "en"
+    """The code of the language that the chatbot speaks. Local judges read it beside English, as far as their rules go."""
 
     @property
     def sources(self) -> tuple[Source, ...]:

@@ -94,11 +94,16 @@ _TELLING_CHARS, MIN_SOURCE_WORDS = 2_000, 20
 
 
 @lru_cache(maxsize=64)
-def language_of(text: str) -> str:
-    """Return the code of the language of sources, as far as Snowball stems it; English for any other, and for a few words."""
+def language_of(text: str, usual: str = "en") -> str:
+    """Return the code of the language of sources, as far as Snowball stems it; the usual one for any other, and for a few words."""
     if len(text.split(None, MIN_SOURCE_WORDS)) < MIN_SOURCE_WORDS:
-        return "en"
-    return next((code for code in rank_languages(text[:_TELLING_CHARS], 2) if code in SNOWBALL), "en")
+        return usual
+    return next((code for code in rank_languages(text[:_TELLING_CHARS], 2) if code in SNOWBALL), usual)
+
+
+def code_of(language: Language) -> str:
+    """Return the ISO 639-1 code of a language that Snowball stems."""
+    return next(code for code, name in SNOWBALL.items() if name == language)
 
 
 def check_readable(text: str, expected: str = "en") -> None:

@@ -61,6 +61,10 @@ class Answers:
         self.focus_names = [focus.name for focus in sources.taxonomy.foci]
         self.areas = self._list(topic.name for topic in sources.taxonomy.topics)
 
+    def names_of_foci(self) -> list[tuple[str, str]]:
+        """Return the ids and names of all foci."""
+        return [(focus.id, focus.name) for focus in self._foci.values()]
+
     def candidates(self, state: State, question: str) -> list[Pair]:
         """Return the pairs that a model chooses from."""
         return [match.pair for match in self._match(state, question)]
@@ -101,14 +105,13 @@ class Answers:
             return subject
         offered = [one for one in matches if one.pair.cluster not in state.denied]
         left = 1 - sum(one.probability for one in matches if one.pair.cluster in state.denied)
-        if offered and offered[0].probability >= weights.offer * left:
+        least = weights.offer if named else weights.offer_unnamed
+        if offered and offered[0].probability >= least * left:
             return Found("offer", (offered[0].pair,))
         if passage := self._passage(question, named):
             return passage
         if named:
             return Found("rephrase")
-        if offered and state.focus and offered[0].probability >= weights.follow_up:
-            return Found("offer", (offered[0].pair,))
         stems_asked = self._stems(question)
         known = sum(stem in self._vocabulary for stem in stems_asked) / max(len(stems_asked), 1)
         return Found("uncovered_health" if known >= weights.health else "other")
@@ -151,7 +154,8 @@ class Answers:
         if len(named) == 1:
             (focus,) = named
             rest = self._stems(self._matcher.without_names(question, focus))
-            if not rest or (len(rest) <= MOST_OVERVIEW_STEMS and self._language.overview.search(lower)):
+            is_bare = not rest and not self._language.question_words.match(lower)
+            if is_bare or (len(rest) <= MOST_OVERVIEW_STEMS and self._language.overview.search(lower)):
                 return Found("what_of_focus", subject=focus)
         return None
 

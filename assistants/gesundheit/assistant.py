@@ -5,7 +5,7 @@ reply ── _state        what has happened, read from the messages (dialogue.p
       └── _ask         a question: direct answer, offer, passage of a document, or why there is none (answers.py)
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from assistants.assistant import AssistantReply, AssistantRequest, Document
@@ -24,6 +24,14 @@ MOST_OFFERS = 2
 """Offers for one question."""
 MOST_READ = 2_000
 """Characters of a message that are read."""
+_AS_INTENT: Mapping[str, Intent] = {
+    "yes": "yes",
+    "no": "no",
+    "source": "source",
+    "recommend": "recommend",
+    "help": "help",
+}
+"""Kinds of a model's reading that are known messages."""
 NO_CLAIMS, OWN_ROLE, NOT_IN_SOURCES = "no_claims", "own_role", "not_in_sources"
 
 
@@ -53,6 +61,8 @@ class Gesundheit:
         state, message = self._state(view.earlier), view.question[:MOST_READ].strip()
         draft = _Draft([], [], [])
         intent = self._language.intent(message)
+        if intent is None and (correction := self._language.no_but.match(message)):
+            message = correction["rest"]
         if not message or intent == "help":
             self._say(draft, "help", OWN_ROLE, areas=self._answers.areas)
         elif intent is not None:
@@ -64,7 +74,9 @@ class Gesundheit:
         if missing and missing[0] in view.catalogue:
             return AssistantReply(requested_section=missing[0])
         text = self._language.speakable(" ".join(filter(None, (*draft.lines, draft.question))))
-        return AssistantReply(text, draft.citations or [NO_CLAIMS], draft.documents)
+        # Every sentence stands in a document, so that judges in any language find it there.
+        spoken = Document("reply", self._language.texts["document"], text)
+        return AssistantReply(text, [*draft.citations, spoken.id], [spoken])
 
     async def close(self) -> None:
         """Nothing to close."""
@@ -116,7 +128,7 @@ class Gesundheit:
         found = self._answers.find(state, state.question, offers_only=True)
         denials = len(state.denied)
         if found.band == "fallback" or (found.band == "offer" and denials < MOST_OFFERS):
-            self._answer(draft, state, found)
+            self._answer(draft, state, found, again=True)
         else:
             self._say(draft, "rephrase")
 
@@ -127,14 +139,14 @@ class Gesundheit:
             candidates = self._answers.candidates(state, question)
             earlier, foci = request.view.earlier, self._answers.focus_names
             reading = await read_message(request.ask_structured, earlier, question, candidates, foci)
-            if reading is not None and reading.kind in self._language.intents:
-                self._react(draft, state, reading.kind)
+            if reading is not None and (intent := _AS_INTENT.get(reading.kind)) is not None:
+                self._react(draft, state, intent)
                 return
             found = _as_read(reading, candidates) if reading is not None else found
         request.note("match", found.band)
         self._answer(draft, state, found)
 
-    def _answer(self, draft: _Draft, state: State, found: Found) -> None:
+    def _answer(self, draft: _Draft, state: State, found: Found, *, again: bool = False) -> None:
         texts = self._language.texts
         match found.band:
             case "direct":
@@ -143,8 +155,7 @@ class Gesundheit:
                 if found.also_offered is not None:
                     draft.question = texts["offer"].format(question=found.also_offered.question)
             case "offer":
-                name = "next_offer" if state.asked == "offer" and state.pair != found.pairs[0] else "offer"
-                draft.question = texts[name].format(question=found.pairs[0].question)
+                draft.question = texts["next_offer" if again else "offer"].format(question=found.pairs[0].question)
             case "fallback":
                 draft.lines += [texts["fallback"], *found.sentences]
                 draft.citations.append(found.document)

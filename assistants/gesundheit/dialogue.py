@@ -82,7 +82,7 @@ class Texts:
             )
         asked, pair = self._asked(reply)
         if asked == "confirm":
-            pair = answered[-1] if answered else None
+            pair = state.pair if state.pair in answered else answered[-1] if answered else None
         recommended = (*state.recommended, *([pair] if asked == "recommend" and pair else []))
         focus = pair.focus if pair and not answered and asked == "offer" else state.focus
         return replace(state, asked=asked, pair=pair, recommended=recommended, focus=focus)

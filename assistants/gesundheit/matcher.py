@@ -18,13 +18,14 @@ from assistants.gesundheit.similarity import Encode, EncoderIndex, Floats, TermI
 from knowledge_base.bm25 import stems
 from knowledge_base.pairs.pair import Focus, Pair, Taxonomy
 
-CANDIDATES = 12
+CANDIDATES = 20
 """Clusters that compete for a question."""
 SIMILAR_NAME = 88
 """Least similarity (of 100) of letters for a misspelt name of a focus."""
 SHORTEST_FUZZY = 6
 """Letters; shorter names must stand in the question as they are."""
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
+_WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+")
 FEATURES = (
     "letters", "letters_mean", "letters_rest", "letters_rest_mean", "stems", "stems_mean", "stems_rest", "stems_rest_mean",
@@ -46,8 +47,8 @@ class Weights(NamedTuple):
     """Least probability to answer at once."""
     offer: float
     """Least probability to ask "Did you mean ...?"."""
-    follow_up: float = 0.2
-    """The same for a question that names no focus, where the conversation is about one."""
+    offer_unnamed: float = 0.3
+    """The same for a question that names no focus."""
     passage: float = 0.4
     """Least cosine of a sentence of a document to the question."""
     health: float = 0.6
@@ -96,6 +97,7 @@ class Matcher:
             )
         )
         self._encoder = EncoderIndex(self._wordings, encode) if encode else None
+        self._by_wording = {_folded(text): self.pairs[n] for n, text in reversed(wordings)}
         self._weights = np.array([weights.of.get(name, 0.0) for name in FEATURES])
 
     def match(self, question: str, focus: str = "") -> list[Match]:
@@ -105,6 +107,8 @@ class Matcher:
             question: As the user writes it.
             focus: The focus that the conversation is about, for a question that names none.
         """
+        if (pair := self._by_wording.get(_folded(question))) is not None:
+            return [Match(pair, 1.0, is_opposite=False)]
         places, features = self.features(question, focus)
         scores = np.append(features @ self._weights, self.weights.none)
         odds = np.exp(scores - scores.max())
@@ -185,6 +189,10 @@ def _pad(pair_of: Sequence[int], pairs: int) -> NDArray[np.intp]:
         start = int(counts[:pair].sum())
         places[pair, : counts[pair]] = np.arange(start, start + counts[pair])
     return places
+
+
+def _folded(text: str) -> str:
+    return " ".join(_WORD.findall(text.lower()))
 
 
 def _names_of(focus: Focus) -> list[str]:

@@ -1,15 +1,21 @@
 """How alike a question is to many stored texts: by word stems, by letters, and by an optional sentence encoder."""
 
+import hashlib
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
+from platformdirs import user_cache_path
 
 Floats = NDArray[np.float32]
 Encode = Callable[[Sequence[str]], Floats]
 """Returns a vector for each text, of shape (texts, dimensions)."""
+ENCODED_AT_ONCE = 256
+log = structlog.get_logger()
 GRAMS = (3, 4, 5)
 """Lengths of letter n-grams. They match compounds, endings and typing errors."""
 _WORD = re.compile(r"[^\W_]+")
@@ -45,11 +51,20 @@ class TermIndex:
 
 
 class EncoderIndex:
-    """Sentence vectors of stored texts."""
+    """Sentence vectors of stored texts; they are computed once (20,000 in a minute) and kept in the user's cache."""
 
     def __init__(self, texts: Sequence[str], encode: Encode) -> None:
         self._encode = encode
-        self._vectors = _normalised(encode(texts))
+        key = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
+        path = user_cache_path("caf") / f"sentence-vectors-{key}.npy"
+        if not path.exists():
+            log.info("encoding_stored_questions", texts=len(texts), cache=str(path))
+            vectors = [encode(texts[n : n + ENCODED_AT_ONCE]) for n in range(0, len(texts), ENCODED_AT_ONCE)]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            new = path.with_suffix(f".{os.getpid()}.new.npy")
+            np.save(new, _normalised(np.concatenate(vectors)))
+            new.replace(path)
+        self._vectors: Floats = np.load(path)
 
     def compare(self, text: str) -> Floats:
         """Return the cosine with each stored text, 0 where it is negative."""

@@ -29,7 +29,7 @@ ROUNDS, FOLDS, RIDGE = 2, 5, 0.01
 MOST_WRONG = 0.004
 """Share of wrong direct answers on the tuning split, by cross-validation, that the threshold may let through."""
 RIGHT_OFFERS = 0.5
-"""Share of offers that should be what was asked, at the threshold of offers; below, a passage or a request to rephrase is better."""
+"""Share of offers that should be what was asked, at the threshold of offers."""
 
 
 class Case(NamedTuple):
@@ -84,7 +84,9 @@ def fit(rows: Sequence[Row], cases: Sequence[Case]) -> NDArray[np.float64]:
             gradient[:-1] += features.T @ chances[:-1]
             gradient[-1] += chances[-1]
         ridge = np.append(weights[:-1], 0)
-        return total / len(telling) + RIDGE * float((ridge**2).mean()), gradient / len(telling) + 2 * RIDGE * ridge / len(ridge)
+        return total / len(telling) + RIDGE * float((ridge**2).mean()), gradient / len(
+            telling
+        ) + 2 * RIDGE * ridge / len(ridge)
 
     start = np.append([START.get(name, 0.0) for name in FEATURES], 3.0)
     fitted: NDArray[np.float64] = minimize(loss, start, jac=True, method="L-BFGS-B").x

@@ -4,18 +4,19 @@ python -m bench.gesundheit.measure [--split tune|held_out] [--encoder]
 """
 
 import argparse
+import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from assistants.gesundheit.answers import Answers
 from assistants.gesundheit.dialogue import State
 from assistants.gesundheit.settings import open_sources
-from bench.gesundheit.fit import Case, clusters_of, read_cases
+from bench.gesundheit.fit import QUESTIONS, Case, clusters_of, read_cases
 from knowledge_base.bm25 import stems
 from knowledge_base.pairs.pair import Pair
 from models.settings import ModelSettings
@@ -96,6 +97,37 @@ def print_rejections(answers: Answers, cases: Iterable[Case]) -> None:
         print(f"{kind}: {total}; answered {answered}, offered {bands['offer']}; {dict(bands)}")
 
 
+def print_dialogues(answers: Answers) -> None:
+    """Print what becomes of minimal pairs, of messages that refer back, and of two questions in one message."""
+    clusters = clusters_of()
+    rows = [row for row in _rows("minimal_pairs.jsonl") if row["split"] == "held_out" and row["not_pair"] in clusters]
+    found = [(answers.find(State(), row["text"]), clusters[row["not_pair"]]) for row in rows]
+    wrong = sum(one.band == "direct" and one.pairs[0].cluster == cluster for one, cluster in found)
+    print(f"minimal pairs: {len(rows)}; answered with the pair that they are not {wrong}")
+    foci = {name.casefold(): focus for focus, name in answers.names_of_foci()}
+    counts: Counter[str] = Counter()
+    for row in _rows("follow_ups.jsonl"):
+        focus = foci[row["focus"].casefold()]
+        for name in ("first", "second"):
+            one = answers.find(State(focus=focus), row[name])
+            pairs = one.pairs or ((one.also_offered,) if one.also_offered else ())
+            right = any((pair.focus, pair.aspect) == (focus, row[f"{name}_aspect"]) for pair in pairs)
+            near = any(pair.focus == focus for pair in pairs)
+            counts[f"{one.band}{' right' if right else ' of the focus' if near else ''}"] += 1
+    print(f"messages that refer back: {sum(counts.values())}; {dict(counts.most_common())}")
+    counts.clear()
+    for row in _rows("two_questions.jsonl"):
+        wanted = {(foci.get(part["focus"].casefold(), ""), part["aspect"]) for part in row["parts"]}
+        one = answers.find(State(), row["text"])
+        pairs = [*one.pairs, *([one.also_offered] if one.also_offered else [])]
+        counts[f"{len(wanted & {(pair.focus, pair.aspect) for pair in pairs})} of two, {one.band}"] += 1
+    print(f"two questions in one message: {sum(counts.values())}; {dict(counts.most_common())}")
+
+
+def _rows(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (QUESTIONS.parent / name).read_text(encoding="utf-8").splitlines()]
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -110,6 +142,7 @@ def main() -> None:
     start = time.perf_counter()
     print_table("Gesundheit", cases, lambda case: outcome(answers, case))
     print_rejections(answers, cases)
+    print_dialogues(answers)
     print(f"{(time.perf_counter() - start) / len(cases) * 1000:.1f} ms a message, offers included")
 
 

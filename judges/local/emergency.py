@@ -60,7 +60,8 @@ def observe(case: Case) -> tuple[Crisis, float]:
         At most one sign, and how sure it is that there is an emergency now: from 0.5 on it is one, below that a sign is a concern.
 
     Raises:
-        Unreadable: Nothing was found, and the message is not English.
+        Unreadable: Nothing was found, and the message is neither English nor in the chatbot's language. Of that the patterns are
+            read alone; README.md tells how much they find.
     """
     text, before = _newest_message(case)
     plain = fold_look_alikes(text)
@@ -72,8 +73,18 @@ def observe(case: Case) -> tuple[Crisis, float]:
         kind, start, end = places
         return _sign(kind, text[start:end], text), score
     if not is_program:
-        languages.check_readable(text)
+        _check_readable(text, case.language)
     return _NO_SIGN, score
+
+
+def _check_readable(text: str, language: str) -> None:
+    """Return if a message is English, or in the chatbot's language and there are patterns for that. Raises: Unreadable."""
+    try:
+        languages.check_readable(text)
+    except languages.Unreadable:
+        if language == "en" or language not in explicit.LANGUAGES:
+            raise
+        languages.check_readable(text, language)
 
 
 def _strength(seen: Seen) -> tuple[bool, float]:

@@ -73,7 +73,7 @@ def observe_claims(case: Case) -> tuple[Claims, float]:
 @lru_cache(maxsize=16)
 def read_reply(case: Case) -> tuple[JudgedSentence, ...]:
     """Judge the sentences of a reply. Cached: two judges and the refiner read the same case. Raises: Unreadable."""
-    sources = _read_sources(_supporting(case))
+    sources = _read_sources(_supporting(case), case.language)
     check_readable(case.draft, sources.language)
     parts = [*sentences(normalise(case.draft))]
     asserting = [bool(sources.stems(one.text)) and not phrases.asserts_nothing(one.text.lower()) for one in parts]
@@ -99,9 +99,10 @@ def _supporting(case: Case) -> tuple[Source, ...]:
 class _Sources:
     """Sources, prepared for looking sentences up in them. Titles and headings are sentences like others."""
 
-    def __init__(self, sources: tuple[Source, ...]) -> None:
+    def __init__(self, sources: tuple[Source, ...], usual_language: str) -> None:
+        """Args: usual_language: the code of the language that sources of few words are taken to be in."""
         texts = {source.id: normalise(f"{source.title}\n{source.text}") for source in sources}
-        self.language = language_of("\n".join(texts.values()))
+        self.language = language_of("\n".join(texts.values()), usual_language)
         self.passages = [(source_id, one.text) for source_id, text in texts.items() for one in sentences(text)]
         self.values = [values_in(text) for _, text in self.passages]
         self.all_values = frozenset[Decimal]().union(*self.values)
@@ -281,14 +282,14 @@ def observe_role(case: Case) -> tuple[RolePlay, float]:
         The sentences that play a part, and how sure it is that one does, 0 to 1.
 
     Raises:
-        Unreadable: The draft is not English.
+        Unreadable: What the sources do not say word for word is not English.
     """
-    check_readable(case.draft)
-    played = []
-    for sentence in sentences(case.draft):  # as it stands: its quotes are verbatim
-        part = played_part(normalise(sentence.text).lower())
-        if part is not None and not any(fold_text(sentence.text) in fold_text(source.text) for source in case.sources):
-            played.append(Played(part=part, quote=sentence.text, degree="clear"))
+    folded = [fold_text(source.text) for source in case.sources]
+    # As they stand: quotes are verbatim.
+    own = [one.text for one in sentences(case.draft) if not any(fold_text(one.text) in source for source in folded)]
+    check_readable(" ".join(own))
+    parts = [(text, played_part(normalise(text).lower())) for text in own]
+    played = [Played(part=part, quote=text, degree="clear") for text, part in parts if part is not None]
     return RolePlay(played=played), 0.9 if played else 0.1
 
 

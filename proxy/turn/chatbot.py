@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from judges.case import Case, Topic, emergency_case
-from judges.languages import rank_languages
+from judges.languages import code_of, rank_languages
 from judges.pipeline import Pipeline
 from judges.refiner import Refiner, Statements, open_refiner
 from knowledge_base.library import Library, Source
@@ -67,7 +67,13 @@ class Chatbot:
         """Return what the emergency judge sees: the user's last messages, and the kinds of emergency that count."""
         settings = self.settings.emergency
         case = emergency_case(user_message, earlier)
-        return case if settings is None else replace(case, emergency_kinds=frozenset(settings.kinds))
+        kinds = None if settings is None else frozenset(settings.kinds)
+        return replace(case, emergency_kinds=kinds, language=self.language)
+
+    @property
+    def language(self) -> str:
+        """The code of the language of its sections, which it speaks."""
+        return code_of(self.settings.retrieval.language)
 
     def contact(self, user_text: str) -> str:
         """Return the emergency contact in the language of what was said, else the first one."""

@@ -109,6 +109,7 @@ def _case_of(choice: ChoiceRun, reply: Reply, json: JsonText | None) -> JudgedRe
         screens_uncited=whole or bool(classes) or not sources,
         role=bot.settings.role,
         topics=bot.topics,
+        language=bot.language,
     )
     if bot.settings.kind == "wrapped":  # it cites nothing itself: named are the sections that its words were found in
         sources = tuple(one for one in sources if one.is_document or evidence[one.id].by in ("model", "draft"))
