@@ -1,7 +1,7 @@
 """What there is to say to a question: a pair, an offer, a passage of a document, or the reason why there is none."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -18,6 +18,8 @@ Band = Literal[
     "uncovered_health", "other",
 ]  # fmt: skip
 MOST_SENTENCES = 3
+RIVALS = 8
+"""Candidates whose words a direct answer must have where the question has them."""
 MOST_OVERVIEW_STEMS = 3
 """Stems besides the focus in a question that names no aspect."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
@@ -99,7 +101,7 @@ class Answers:
         best = matches[0] if matches else None
         if asks_diagnosis:
             return Found("no_diagnosis")
-        if best and best.probability >= weights.direct and named and not best.is_opposite and not offers_only:
+        if best and not offers_only and self._is_direct(question, matches):
             return Found("direct", (best.pair,))
         if subject := self._overview(question, named):
             return subject
@@ -116,25 +118,43 @@ class Answers:
         known = sum(stem in self._vocabulary for stem in stems_asked) / max(len(stems_asked), 1)
         return Found("uncovered_health" if known >= weights.health else "other")
 
+    def _is_direct(self, question: str, matches: Sequence[Match]) -> bool:
+        """Tell whether the first pair may be answered with at once: it is probable, about what is named, and nothing speaks against it.
+
+        A word of the question that another candidate has and the first has not ("young", of a pair on old age) does.
+        """
+        best, *others = matches
+        if best.probability == 1:  # its own wording
+            return True
+        is_probable = best.probability >= self._sources.weights.direct and not best.is_opposite
+        if not is_probable or best.pair.focus not in self._matcher.foci_in(question):
+            return False
+        own = self._stems_of(best.pair) | set(self._stems(f"{best.pair.answer} {best.pair.context}"))
+        rival = set[str]().union(*(self._stems_of(one.pair) for one in others[:RIVALS]))
+        return not (set(self._stems(question)) & rival) - own
+
+    def _stems_of(self, pair: Pair) -> set[str]:
+        texts = (pair.question, *pair.variants, *self._foci[pair.focus].other_names, self._foci[pair.focus].name)
+        return {stem for text in texts for stem in self._stems(text)}
+
     def _match(self, state: State, question: str) -> list[Match]:
         return self._matcher.match(question, state.focus)
 
     def _find_both(self, state: State, parts: list[str]) -> Found | None:
         """Answer two questions: both if both are direct, else the first, with the second as an offer."""
         first, second = parts
-        one = self._match(state, first)[:1]
+        one = self._match(state, first)
         focus = next(iter(self._matcher.foci_in(first)), state.focus)
         foci = self._matcher.foci_in(second)
         if not self._matcher.foci_in(first) and foci:  # "causes and symptoms of depression"
             focus = next(iter(foci))
-            one = self._match(replace(state, focus=focus), first)[:1]
-        two = self._match(replace(state, focus=focus), second)[:1]
+            one = self._match(replace(state, focus=focus), first)
+        two = self._match(replace(state, focus=focus), second)
         if not one or not two or one[0].pair.cluster == two[0].pair.cluster:
             return None
-        direct = self._sources.weights.direct
-        if one[0].probability < direct or one[0].is_opposite or two[0].probability < self._sources.weights.offer:
+        if not self._is_direct(f"{first} {focus}", one) or two[0].probability < self._sources.weights.offer:
             return None
-        if two[0].probability >= direct and not two[0].is_opposite:
+        if self._is_direct(f"{second} {focus}", two):
             return Found("direct", (one[0].pair, two[0].pair))
         return Found("direct", (one[0].pair,), also_offered=two[0].pair)
 
