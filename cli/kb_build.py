@@ -12,7 +12,7 @@ from assistants.registry import ENGINES
 from cli.drawing import cost_text, figure_table, progress_bars, table_console
 from cli.judging.output import quiet_logs
 from cli.terminal import leave, plain_errors
-from knowledge_base.pairs.build import draft_pairs, keep_stored, select, write_built
+from knowledge_base.pairs.build import draft_pairs, keep_stored, select, vary_pairs, write_built
 from knowledge_base.pairs.drafts import Writer, few_at_once
 from knowledge_base.pairs.gates import Finding
 from knowledge_base.pairs.measure import OUTCOMES, STYLES, Question, Style, count_outcomes, rephrase
@@ -38,6 +38,8 @@ def build_pairs(
     pairs, failed = asyncio.run(_draft(read.sections, out, taxonomy, alias, config))
     read.problems += [f"{one.place.source_reference}: {error}" for one, error in failed.items()]
     kept, findings = select([*keep_stored(stored, read.texts, failed), *pairs], taxonomy)
+    if alias:
+        kept = asyncio.run(_vary(kept, out, taxonomy, alias, config))
     if read.texts:
         write_built(out, read.texts, kept)
     return kept, findings, read
@@ -55,6 +57,11 @@ async def _draft(
     count = f"{len(ledger.calls)} answers, {len(hits)} of them from {JOURNAL}"
     typer.echo(f"{alias}: {count}; {ledger.tokens:,} tokens{cost}")
     return drafted
+
+
+async def _vary(pairs: list[Pair], out: Path, taxonomy: Taxonomy, alias: str, config: Path) -> list[Pair]:
+    async with _asking(alias, config, "wordings", -(-len(pairs) // 10), out / JOURNAL) as (models, ledger, done):
+        return await vary_pairs(pairs, taxonomy, Writer(models, alias, ledger), done)
 
 
 def print_outcomes(

@@ -9,7 +9,6 @@ from functools import cache
 import numpy as np
 import structlog
 from numpy.typing import NDArray
-from platformdirs import user_cache_path
 
 Floats = NDArray[np.float32]
 Encode = Callable[[Sequence[str]], Floats]
@@ -54,6 +53,8 @@ class EncoderIndex:
     """Sentence vectors of stored texts; they are computed once (20,000 in a minute) and kept in the user's cache."""
 
     def __init__(self, texts: Sequence[str], encode: Encode) -> None:
+        from platformdirs import user_cache_path  # comes with the encoder
+
         self._encode = encode
         key = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
         path = user_cache_path("caf") / f"sentence-vectors-{key}.npy"

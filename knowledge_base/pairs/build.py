@@ -15,7 +15,8 @@ from knowledge_base.pairs.words import Words
 from models.errors import ModelError
 
 MOST_VARIANTS = 6
-SHORTENED_AT_ONCE = 10
+AT_ONCE = 10
+"""Pairs in one call that shortens answers or varies questions."""
 
 
 async def draft_pairs(
@@ -60,14 +61,36 @@ def _assemble(section: AspectSection, drafts: Iterable[Draft], words: Words) -> 
 async def _shorten(pairs: Sequence[Pair], taxonomy: Taxonomy, writer: Writer, words: Words) -> list[Pair]:
     """Return the pairs, with a shorter answer where one was too long and the short one passes the gates."""
     long = [one for one in pairs if one.complexity == "complex" and not find_fault(one, taxonomy)]
-    # Within a document, so that a document that is added does not change what is asked of the others.
-    documents = [[*some] for _, some in groupby(long, lambda pair: pair.document)]
-    batches = [some[n : n + SHORTENED_AT_ONCE] for some in documents for n in range(0, len(some), SHORTENED_AT_ONCE)]
+    batches = [some[n : n + AT_ONCE] for some in _by_document(long) for n in range(0, len(some), AT_ONCE)]
     answers = [one for one in await few_at_once(batches, writer.shorten) if isinstance(one, dict)]
     short = {pair: answer for one in answers for pair, answer in one.items()}
     shortened = {one.id: words.reword(one, one.question, short[one.id]) for one in long if one.id in short}
     passing = {new.id for new in shortened.values() if new.complexity != "complex" and not find_fault(new, taxonomy)}
     return [shortened[one.id] if one.id in passing else one for one in pairs]
+
+
+async def vary_pairs(
+    pairs: Sequence[Pair], taxonomy: Taxonomy, writer: Writer, done: Done = lambda: None
+) -> list[Pair]:
+    """Return the pairs with further wordings of their questions; where the model fails, with those that they have."""
+    foci = {focus.id: focus for focus in taxonomy.foci}
+    batches = [some[n : n + AT_ONCE] for some in _by_document(pairs) for n in range(0, len(some), AT_ONCE)]
+    answers = await few_at_once(batches, lambda some: writer.vary(some, foci[some[0].focus]), done)
+    more = {pair: wordings for one in answers if isinstance(one, dict) for pair, wordings in one.items()}
+    return [
+        pair.model_copy(update={"variants": (*pair.variants, *_new_wordings(pair, more.get(pair.id, ())))})
+        for pair in pairs
+    ]
+
+
+def _new_wordings(pair: Pair, wordings: Iterable[str]) -> list[str]:
+    clean = dict.fromkeys(" ".join(one.split()) for one in wordings)
+    return [one for one in clean if one and one != pair.question and one not in pair.variants]
+
+
+def _by_document(pairs: Iterable[Pair]) -> list[list[Pair]]:
+    """Group pairs by document, so that a document that is added does not change what is asked of the others."""
+    return [[*some] for _, some in groupby(pairs, lambda pair: pair.document)]
 
 
 def keep_stored(stored: Iterable[Pair], foci: Collection[str], failed: Iterable[AspectSection]) -> list[Pair]:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import orjson
 from pydantic import BaseModel, ConfigDict
 
-from knowledge_base.pairs.pair import LONGEST_ANSWER, Aspect, Pair
+from knowledge_base.pairs.pair import LONGEST_ANSWER, Aspect, Focus, Pair
 from knowledge_base.pairs.paragraphs import AspectSection
 from knowledge_base.pairs.words import split_sentences
 from models.client import Models
@@ -46,6 +46,15 @@ class _Drafts(_Form):
     pairs: list[Draft]
 
 
+class _Wordings(_Form):
+    n: int
+    variants: list[str]
+
+
+class _AllWordings(_Form):
+    pairs: list[_Wordings]
+
+
 class _ShortAnswer(_Form):
     n: int
     answer: str
@@ -78,6 +87,22 @@ class Writer:
         rows = [{"n": n, "question": asked, "answer": said, "paragraph": text} for n, (asked, said, text) in texts]
         short = (await self._ask("shorten", {"answers": rows}, _ShortAnswers)).answers
         return {pairs[one.n - 1].id: one.answer for one in short if 0 < one.n <= len(pairs)}
+
+    async def vary(self, pairs: Sequence[Pair], focus: Focus) -> dict[str, list[str]]:
+        """Return further wordings of the questions of pairs of one focus, by their ids."""
+        rows = [
+            {
+                "n": n,
+                "question": one.question,
+                "answer": one.answer,
+                "focus": focus.name,
+                "other_names": focus.other_names,
+                "variants": one.variants,
+            }
+            for n, one in enumerate(pairs, 1)
+        ]
+        varied = (await self._ask("variants", {"pairs": rows}, _AllWordings)).pairs
+        return {pairs[one.n - 1].id: one.variants for one in varied if 0 < one.n <= len(pairs)}
 
     async def _ask(self, prompt: str, case: dict[str, Any], form: type[Form]) -> Form:
         contents = {"system": _prompt(prompt), "user": orjson.dumps(case).decode()}

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from knowledge_base.pairs.build import draft_pairs, keep_stored, select, write_built
+from knowledge_base.pairs.build import draft_pairs, keep_stored, select, vary_pairs, write_built
 from knowledge_base.pairs.drafts import Writer
 from knowledge_base.pairs.pair import Pair, load_pairs
 from knowledge_base.pairs.paragraphs import AspectSection, read_documents
@@ -138,6 +138,26 @@ async def test_what_fails_the_gates_is_not_shortened(tmp_path: Path) -> None:
         Definition={"pairs": []}, Behandlung={"pairs": [TREATMENT]}, shorten=UpstreamUnavailable("gone")
     )
     assert [one.complexity for one in (await build(tmp_path, answers))[0]] == ["complex"]
+
+
+async def test_questions_get_further_wordings_ten_a_call() -> None:
+    """Those that are there are not repeated; where the model fails, a pair keeps the ones that it has."""
+    pairs = [pair(id=f"bluthochdruck-{n}", variants=("Was ist hoher Druck?",)) for n in range(12)]
+
+    def answer(body: dict[str, Any]) -> dict[str, Any]:
+        asked = json.loads(body["messages"][1]["content"])["pairs"]
+        if len(asked) < 10:
+            raise UpstreamUnavailable("down")
+        return {
+            "pairs": [{"n": one["n"], "variants": [f" Druck  {one['n']}? ", "Was ist hoher Druck?"]} for one in asked]
+        }
+
+    engine = Scripted(answer)
+    settings = ModelSettings(engine="scripted", script=["unused"], structured="json_schema", max_attempts=1)
+    models = Models({"mini": settings}, {"mini": engine}, first_pause_s=0)
+    varied = await vary_pairs(pairs, TAXONOMY, Writer(models, "mini", Ledger()))
+    assert varied[0].variants == ("Was ist hoher Druck?", "Druck 1?")
+    assert [one.variants for one in varied[10:]] == [("Was ist hoher Druck?",)] * 2
 
 
 async def test_without_a_model_pairs_are_extracted(tmp_path: Path) -> None:
