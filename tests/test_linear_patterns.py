@@ -20,9 +20,13 @@ from typing import Any
 
 import pytest
 
+from assistants.gesundheit.language import load_language
+from assistants.gesundheit.matcher import Weights
+from assistants.gesundheit.settings import KNOWLEDGE_BASE
 from assistants.hippocrates.query import LONGEST as LONGEST_QUESTION
 from judges.case import Topic
 from judges.local import explicit
+from knowledge_base.pairs.pair import load_taxonomy
 from tests.pumped_texts import Pump, near_misses, pumps
 from tests.test_architecture import MAY_IMPORT, ROOT
 
@@ -55,6 +59,13 @@ PRODUCERS: Mapping[str, Callable[[Any], object]] = {
     "judges/topics.py": lambda module: [module._terms.__wrapped__(Topic(name)) for name in module.BUILT_IN],
     "knowledge_base/building/sections.py": lambda module: module.split_text("a " * 5_000 + "a" * 5_000, 100),
     "assistants/hippocrates/query.py": lambda module: module._take_countries("in Spain", ["Spain", "United Kingdom"]),
+    "assistants/gesundheit/language.py": lambda module: module.load_language("german").speakable("100 mmHg"),
+    "assistants/gesundheit/matcher.py": lambda module: [
+        module._is_named("Hypertonie", "Hypertonie"),
+        module.Matcher([], load_taxonomy(KNOWLEDGE_BASE), Weights({}, 0, 1, 0), load_language("german")).without_names(
+            "Hypertonie", "bluthochdruck"
+        ),
+    ],
     "scenarios/exchange.py": lambda module: module.parse_labels("supported=accept"),
 }
 """Functions to call, for patterns that they make from their arguments or local names."""

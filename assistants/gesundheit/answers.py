@@ -119,7 +119,7 @@ class Answers:
         return Found("uncovered_health" if known >= weights.health else "other")
 
     def _is_direct(self, question: str, matches: Sequence[Match]) -> bool:
-        """Tell whether the first pair may be answered with at once: it is probable, about what is named, and nothing speaks against it.
+        """Tell whether the first pair may be answered with at once: probable, about what is named, and nothing speaks against it.
 
         A word of the question that another candidate has and the first has not ("young", of a pair on old age) does.
         """

@@ -1,6 +1,5 @@
 """What config.yaml says of the assistant, read once when the proxy starts, and what it answers from."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from knowledge_base.library import KnowledgeBaseError, Source, load
 from knowledge_base.pairs.pair import Pair, PairsError, Taxonomy, load_pairs, load_taxonomy
 from models.errors import ModelSettingsError
 from models.settings import ModelSettings
+from models.unique_keys import load_json
 
 KNOWLEDGE_BASE = Path(__file__).parents[2] / "knowledge_base" / "gesundheit"
 WEIGHTS = Path(__file__).parent / "weights.json"
@@ -78,4 +78,4 @@ def open_sources(settings: ModelSettings) -> tuple[Sources, Language]:
 
 def load_weights(with_encoder: bool) -> Weights:
     """Return the fitted weights: thresholds and weights with an encoder are others than without."""
-    return Weights(**json.loads(WEIGHTS.read_text(encoding="utf-8"))["with_encoder" if with_encoder else "lexical"])
+    return Weights(**load_json(WEIGHTS.read_text(encoding="utf-8"))["with_encoder" if with_encoder else "lexical"])

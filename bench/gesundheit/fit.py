@@ -18,6 +18,7 @@ from assistants.gesundheit.matcher import FEATURES, Matcher, Weights
 from assistants.gesundheit.settings import KNOWLEDGE_BASE, WEIGHTS
 from assistants.gesundheit.similarity import load_encoder
 from knowledge_base.pairs.pair import load_pairs, load_taxonomy
+from models.unique_keys import load_json
 
 QUESTIONS = Path("scenarios/gesundheit/questions.jsonl")
 START = {
@@ -49,7 +50,7 @@ class Row(NamedTuple):
 
 def read_cases(split: str, clusters: dict[str, str]) -> list[Case]:
     """Read the messages of a split."""
-    rows = [json.loads(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
+    rows = [load_json(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
     return [
         Case(row["text"], row["kind"], clusters[row["pair"]] if row["pair"] else None)
         for row in rows
@@ -153,7 +154,7 @@ def main() -> None:
         weights = as_weights(fit(rows, cases))
     direct, offer = choose_thresholds(rows, cases)
     weights = weights._replace(direct=direct, offer=offer)
-    stored = json.loads(WEIGHTS.read_text(encoding="utf-8")) if WEIGHTS.exists() else {}
+    stored = load_json(WEIGHTS.read_text(encoding="utf-8")) if WEIGHTS.exists() else {}
     stored["with_encoder" if encoder else "lexical"] = as_data(weights)
     WEIGHTS.write_text(json.dumps(stored, indent=1) + "\n", encoding="utf-8")
     print(f"{len(cases)} messages; direct from {direct:.3f}, offer from {offer:.2f}; written to {WEIGHTS}")

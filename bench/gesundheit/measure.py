@@ -4,7 +4,6 @@ python -m bench.gesundheit.measure [--split tune|held_out] [--encoder]
 """
 
 import argparse
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -20,6 +19,7 @@ from bench.gesundheit.fit import QUESTIONS, Case, clusters_of, read_cases
 from knowledge_base.bm25 import stems
 from knowledge_base.pairs.pair import Pair
 from models.settings import ModelSettings
+from models.unique_keys import load_json
 
 Outcome = Literal["direct", "offer 1", "offer 2", "wrong direct", "declined"]
 OUTCOMES: tuple[Outcome, ...] = ("direct", "offer 1", "offer 2", "wrong direct", "declined")
@@ -125,7 +125,7 @@ def print_dialogues(answers: Answers) -> None:
 
 
 def _rows(name: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (QUESTIONS.parent / name).read_text(encoding="utf-8").splitlines()]
+    return [load_json(line) for line in (QUESTIONS.parent / name).read_text(encoding="utf-8").splitlines()]
 
 
 def main() -> None:

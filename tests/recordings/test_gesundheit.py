@@ -41,7 +41,7 @@ async def reply_to(row: Mapping[str, Any]) -> AssistantReply:
 
 
 async def test_what_the_model_reads_is_answered() -> None:
-    """205 of 207 messages get the answer of the pair that they ask for, or are asked whether a long one is wanted; one gets another."""
+    """205 of 207 messages get the answer of the pair that they ask for, or an offer of a long one; one gets another answer."""
     answers = {
         pair.id: pair.question if pair.complexity == "complex" else pair.answer for pair in assistant()._answers.pairs
     }
