@@ -9,5 +9,6 @@ In reading order:
 * `citations.py` says what the chatbot's commands mean and what is wrong with them; `commands.py` finds them. Pure.
 * `building/` makes sections of documents.
 * `prompts/` holds the static instructions for the model-backed selection.
-* `schizophrenia/` is the first knowledge base, one markdown file per section.
+* `pairs/` makes question-answer pairs of documents, checks them, and has experts review them.
+* `schizophrenia/` is the first knowledge base, one markdown file per section; `gesundheit/` is the German one, with pairs.
 """
