@@ -1,87 +1,95 @@
 """Hippocrates behind the proxy: messages in; text, the documents that it rests on, tool calls and a proposed action out.
 
-reply ── talk         what each sentence is for; the study is folded from the rest
-      ├── answering   which databases have such patients, and other questions
-      ├── summary, read_back   what the message changed, and what is asked next
-      └── proposal    a cohort that is complete: checked, counted, and proposed to be sent
+reply ── turns        what each turn of the researcher is
+      ├── understand  each message read once by a model, or by the form (form.py) where none is configured
+      ├── discovery   the databases that a question asks for
+      ├── render      what the message changed, and what is asked next
+      └── proposal    a complete cohort: checked, counted, and proposed to be sent
 act   ── webapi       sends it, once it is confirmed
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from assistants import extract
 from assistants.assistant import Action, AssistantError, AssistantReply, AssistantRequest, ToolRequest
-from assistants.hippocrates import read_back, summary
-from assistants.hippocrates.answering import Answering, add_service
+from assistants.hippocrates import render
+from assistants.hippocrates.checks import contradictions
 from assistants.hippocrates.cohort import CannotBuild, build_cohort
-from assistants.hippocrates.grammar import Grammar
-from assistants.hippocrates.planner import PLANNER, plan
+from assistants.hippocrates.discovery import cohort_query, find_databases
+from assistants.hippocrates.form import Form
 from assistants.hippocrates.proposal import Cohort, Proposals
+from assistants.hippocrates.query import Query, resolve
 from assistants.hippocrates.reply_draft import ReplyDraft
 from assistants.hippocrates.settings import Sources, open_sources
-from assistants.hippocrates.slots import Term
-from assistants.hippocrates.study import Study, fold
-from assistants.hippocrates.talk import CHOOSE, HELLO, Talk, Wish, WishKind, courtesy, read_turns
+from assistants.hippocrates.study import Term
+from assistants.hippocrates.turns import CHOOSE, Turn, read_turns
+from assistants.hippocrates.understand import PLANNER, Step, Understander, model_reader
 from assistants.hippocrates.webapi import WebApiError
 from models.errors import ModelSettingsError
 from models.settings import ModelSettings
 from models.turn_scope import Principal
 
-MOST_ASKS = 5
-"""How many sentences of a message are asked back; the last one, which may say that there were too many, is told in any case."""
+MOST_TURNS = 60
+"""Turns of a conversation; longer ones are to be begun anew."""
+MOST_DATABASES = 10
+DETAIL = "trace"
+"""The permission with which a reply names the counts of each concept in each database."""
+ANSWERED = 0.5
+"""The share of a question that the sections must speak of to be an answer to it."""
 ASKED_NEXT = "What is asked next"
 """The title of the document with what the reply asks."""
+SERVICE = (
+    "This service finds health databases and builds cohort definitions for research. "
+    "Ask which databases have patients with a condition, a drug or a procedure, or say which patients a cohort should hold. "
+    "It gives no medical advice, runs no SQL and shows no records of single persons."
+)
+UNREAD = "I could not read that message with certainty, so nothing was changed. Please say it in other words."
+TOO_LONG = f"A conversation has at most {MOST_TURNS} messages. Please begin a new one, with the definition so far."
 OTHER_CODE = "That code does not stand for the cohort as it is now."
+NO_DATABASES = "No database of the catalogue was found for that."
 
 
 @dataclass(frozen=True)
-class _Turn:
-    """A message, as it was read."""
+class _Said:
+    """The last turn, and what it came to."""
 
     request: AssistantRequest
-    wishes: Sequence[Wish]
-    """Its sentences that say nothing of the cohort."""
-    study: Study
-    before: Study
-    """The study before the message."""
-    cohort: Cohort | CannotBuild
+    turn: Turn
+    previous: Step
+    step: Step
     draft: ReplyDraft
 
     @property
-    def kinds(self) -> set[WishKind]:
-        return {one.kind for one in self.wishes}
+    def wishes(self) -> set[str]:
+        return set(self.step.understanding.wishes) if self.step.understanding else set()
 
 
 class Hippocrates:
-    """Finds databases and builds cohorts. It keeps nothing of a conversation."""
+    """Finds databases and builds cohorts. It keeps nothing of a conversation but a cache of what messages meant."""
 
     def __init__(self, sources: Sources, *, plans: bool = False) -> None:
         """Args:
-        sources: what it answers from.
-        plans: whether a model reads what the grammar does not.
+        sources: What it answers from.
+        plans: Whether a model reads the messages; else the form does.
         """
         self._sources = sources
-        self._grammar = Grammar(sources.vocabulary)
+        self._understander = Understander(sources.vocabulary)
+        self._form = Form(sources.vocabulary)
         self._proposals = Proposals(sources)
         self._plans = plans
 
     async def reply(self, request: AssistantRequest) -> AssistantReply:
-        messages, answers = read_turns(request.messages)
-        talk = Talk(self._grammar, answers)
-        if self._plans and request.ask_structured is not None:
-            study = await plan(request.ask_structured, messages, talk.read, self._grammar.terms)
-        else:  # beside the event loop: conversations may be long
-            study = await asyncio.to_thread(fold, messages, talk.read)
-        last = len(messages) - 1
-        cohort = _build(study, _name(talk, study))
-        turn = _Turn(request, talk.wishes.get(last, ()), study, talk.before.get(last, Study()), cohort, ReplyDraft())
-        request.note("read", f"{len(summary.lines(study))} lines of the cohort, {len(turn.wishes)} other sentences")
-        for wish in turn.wishes:
-            if (reply := self._settle(turn, wish)) is not None:
-                return reply
-        Answering(self._sources, request, talk.wishes, turn.draft).answer(last)
-        return await self._go_on(turn)
+        turns, draft = read_turns(request.messages), ReplyDraft()
+        if not turns or len(turns) > MOST_TURNS:
+            draft.add("service", "What this service does", TOO_LONG if turns else SERVICE)
+            return draft.reply()
+        step = previous = Step()
+        for number, turn in enumerate(turns):
+            previous, step = step, await self._read(step, turns[:number], turn, request)
+        request.note("read", f"{len(turns)} turns, {'a model' if self._plans else 'the form'}")
+        said = _Said(request, turns[-1], previous, step, draft)
+        return self._confirm(said) or await self._answer(said)
 
     async def act(self, action: Action, principal: Principal) -> str:
         """Send a confirmed cohort to WebAPI.
@@ -101,115 +109,150 @@ class Hippocrates:
         return f"Sent: cohort definition {sent.cohort_id} “{name}”{with_sets}."
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to close."""
 
-    def _settle(self, turn: _Turn, wish: Wish) -> AssistantReply | None:
-        """Take a confirmation, or a no; None: it is neither, or about another cohort than there is now."""
-        draft, cohort = turn.draft, turn.cohort
-        if wish.kind not in ("confirm", "approve", "decline"):
-            return None
-        if wish.kind == "decline":
+    async def _read(self, step: Step, earlier: Sequence[Turn], turn: Turn, request: AssistantRequest) -> Step:
+        """Return the step after one more turn."""
+        if turn.kind == "choice":
+            state = turn.choose(step.state)
+            before = step.before if state == step.state else step.state
+            return replace(step, state=state, before=before, understanding=None, unused=(), unread=False, note="")
+        if turn.kind != "message":
+            return replace(step, understanding=None, unused=(), unread=False, note="")
+        if self._plans and request.ask_structured is not None:
+            texts = [one.text for one in earlier if one.kind == "message"]
+            return await self._understander.read(step, texts, turn.text, model_reader(request.ask_structured))
+        return self._form.read(step, turn.text)
+
+    def _cohort(self, step: Step) -> Cohort | CannotBuild:
+        try:
+            expression = build_cohort(step.state, self._sources.vocabulary)
+        except CannotBuild as problem:
+            return problem
+        return Cohort(step.state.study.default_name, expression, render.describe(step.state, expression))
+
+    def _lines(self, step: Step) -> list[str]:
+        """Return the cohort as it stands, complete or not."""
+        return render.describe(step.state, build_cohort(step.state, self._sources.vocabulary, partial=True))
+
+    def _confirm(self, said: _Said) -> AssistantReply | None:
+        """Take a confirmation, or a no; None: the turn is neither, or about another cohort than there is now."""
+        turn, draft = said.turn, said.draft
+        if turn.kind == "decline":
             draft.add("cohort", "The cohort", "It was not confirmed, and is not sent. Say what is to be changed.")
             return draft.reply()
-        if isinstance(cohort, Cohort) and cohort.action.code == wish.argument.casefold():
-            if wish.kind == "approve":
+        if turn.kind not in ("approve", "confirm"):
+            return None
+        cohort = self._cohort(said.step)
+        if (
+            isinstance(cohort, Cohort)
+            and said.step.state.question is None
+            and not said.step.left_out
+            and cohort.action.code == turn.code
+        ):
+            if turn.kind == "approve":
                 draft.add("cohort", "The cohort", f"Confirmed: the cohort “{cohort.name}”.")
-                return self._proposals.propose(draft, cohort, turn.request)
+                return self._proposals.propose(draft, cohort, said.request)
             if self._proposals.may_be_sent(cohort):
                 return AssistantReply("Thank you.", ["no_claims"], action=replace(cohort.action, confirmed=True))
-        add_service(draft, OTHER_CODE)
+        draft.add("service", "What this service does", OTHER_CODE)
         return None
 
-    async def _go_on(self, turn: _Turn) -> AssistantReply:
-        """Say what the message changed, and what comes next."""
-        draft, study, cohort, kinds = turn.draft, turn.study, turn.cohort, turn.kinds
-        changed = _note_changes(turn)
-        asked_back = _ask_back(turn)
-        begins = study == Study(asks=study.asks) and not changed
-        if kinds == {"courtesy"} and not changed and not asked_back:
-            answer = courtesy(turn.wishes[0].words)
-            draft.lines += [answer] if answer and (begins or answer != HELLO) else []
-        if begins:
-            return _begin(turn, asked_back)
-        if "summary" in kinds and isinstance(cohort, CannotBuild):
-            draft.add("study", "The cohort so far", "\n".join(["The cohort so far:", *summary.lines(study)]))
-        if question := read_back.ask(study):
-            return _ask(turn, question)
+    async def _answer(self, said: _Said) -> AssistantReply:
+        """Say what the message changed, answer what it asks, and ask what comes next."""
+        draft, step = said.draft, said.step
+        changes = render.difference(self._lines(said.previous), self._lines(step))
+        if changes:
+            draft.add("study", "The cohort so far", "\n".join(["Noted:", *(f"- {line}" for line in changes)]))
+            expression = build_cohort(step.state, self._sources.vocabulary, partial=True)
+            for problem in contradictions(expression, self._sources.vocabulary):
+                draft.add("checks", "Checks", f"{problem.where.capitalize()}: {problem.text}")
+        if step.unread:
+            draft.add("question", ASKED_NEXT, UNREAD)
+        if step.note:
+            draft.add("question", ASKED_NEXT, step.note)
+        self._say_what_is_left(said)
+        self._answer_wishes(said)
+        question = render.ask(step.state) if self._plans else self._form.question(step.state)
+        if not step.state.study.entry and not changes and said.wishes - {"summary"} and not step.note:
+            return draft.reply()  # nothing of a cohort was said yet
+        if step.state.question is not None:
+            return _ask(said, question)
+        if step.left_out:
+            return draft.reply()  # a cohort with open questions is not confirmed
+        cohort = self._cohort(step)
         if isinstance(cohort, CannotBuild):
             draft.add("question", ASKED_NEXT, str(cohort))
-        elif changed or kinds & _ABOUT_COHORT:
-            return await self._proposals.show(draft, cohort, turn.request, kinds, changed)
-        elif not draft.lines:
-            draft.add("cohort", "The cohort", "The cohort stands as it is.")
+            return draft.reply()
+        about_cohort = said.wishes & {"json", "send", "count", "summary"} or said.turn.kind != "message"
+        if changes or about_cohort or not draft.lines:
+            return await self._proposals.show(draft, cohort, said.request, said.wishes, bool(changes))
         return draft.reply()
 
+    def _say_what_is_left(self, said: _Said) -> None:
+        """Say what of the message was not used, cannot be expressed, or is unclear."""
+        step, draft, understanding = said.step, said.draft, said.step.understanding
+        if step.unused:
+            pieces = ", ".join(f"“{one}”" for one in dict.fromkeys(step.unused))
+            draft.add("question", ASKED_NEXT, f"Not used: {pieces}. If it matters, please say it in other words.")
+        if understanding is None:
+            return
+        for one in understanding.not_expressible:
+            nearest = f" The nearest: {one.nearest}" if one.nearest else ""
+            draft.add("question", ASKED_NEXT, f"A cohort definition cannot hold “{one.words}”.{nearest}")
+        for unclear in step.left_out:
+            draft.add("question", ASKED_NEXT, f"“{unclear.words}”: {unclear.question}")
 
-_ABOUT_COHORT: set[WishKind] = {"json", "send", "confirm", "approve", "count", "summary", "name"}
+    def _answer_wishes(self, said: _Said) -> None:
+        """Answer a question about databases, and others by the sections or by what the service is for."""
+        understanding, draft = said.step.understanding, said.draft
+        if understanding is None:
+            return
+        if understanding.query is not None:
+            self._search(said, understanding.query)
+        if "summary" in said.wishes and said.step.state.question is not None:
+            draft.add("study", "The cohort so far", "\n".join(["The cohort so far:", *self._lines(said.step)]))
+        if "courtesy" in said.wishes and not draft.lines and said.step.state.study.entry:
+            draft.lines.append("You are welcome.")
+        if "question" in said.wishes:
+            answer = extract.answer(said.turn.text, "", said.request.view.sections)
+            if answer is not None and answer.coverage >= ANSWERED:
+                draft.lines.append(answer.text)
+                draft.citations += answer.ids
+            elif understanding.query is None:
+                draft.add("service", "What this service does", SERVICE)
+        if said.wishes & {"help", "personal"} or (said.wishes and not draft.lines and not said.step.state.study.entry):
+            draft.add("service", "What this service does", SERVICE)
 
-
-def _note_changes(turn: _Turn) -> bool:
-    """Say what the message changed, if it did."""
-    changed = summary.changes(turn.before, turn.study)
-    if changed:
-        turn.draft.add("study", "The cohort so far", "\n".join(["Noted:", *(f"- {line}" for line in changed)]))
-    return bool(changed)
-
-
-def _ask_back(turn: _Turn) -> bool:
-    """Ask back what was not understood, if there is something."""
-    texts = [*dict.fromkeys(ask.text for ask in turn.study.asks if ask.kind != "question" and ask.text)]
-    for text in texts[:MOST_ASKS] + texts[-1:] if len(texts) > MOST_ASKS else texts:
-        turn.draft.add("question", ASKED_NEXT, text)
-    return bool(texts)
-
-
-def _begin(turn: _Turn, asked_back: bool) -> AssistantReply:
-    """Say what this is for, where nothing of a cohort has been said."""
-    if turn.kinds & _ABOUT_COHORT:
-        turn.draft.add("question", ASKED_NEXT, f"There is no cohort yet.\n{read_back.ask(Study())}")
-    elif turn.draft.lines in ([], [HELLO]) or (asked_back and not turn.kinds - {"courtesy"}):
-        add_service(turn.draft)
-    return turn.draft.reply()
-
-
-def _ask(turn: _Turn, question: str) -> AssistantReply:
-    """Ask the next question: concepts by a tool, where the request declares it."""
-    term = turn.study.open_term if turn.study.question == "concept" else None
-    if term is not None and CHOOSE in turn.request.tools:
-        return replace(turn.draft.reply(), tool_calls=[_choice(term)])
-    if turn.kinds & _ABOUT_COHORT - {"summary", "name"}:
-        turn.draft.add("question", ASKED_NEXT, "The cohort is not complete yet.")
-    turn.draft.add("question", ASKED_NEXT, question)
-    return turn.draft.reply()
-
-
-def open_assistant(settings: ModelSettings) -> Hippocrates:
-    """Open the assistant: its options name what it answers from, `models: {planner: ALIAS}` a model that fills slots.
-
-    Raises:
-        ModelSettingsError: An option is wrong, or what it names cannot be used.
-    """
-    if unknown := sorted(settings.models.keys() - {PLANNER}):
-        raise ModelSettingsError(f"models: the assistant asks no {unknown[0]!r} (expected {PLANNER})")
-    return Hippocrates(open_sources(settings), plans=PLANNER in settings.models)
-
-
-def _build(study: Study, name: str) -> Cohort | CannotBuild:
-    try:
-        return Cohort(name, build_cohort(study))
-    except CannotBuild as problem:
-        return problem
+    def _search(self, said: _Said, query: Query) -> None:
+        sources, state = self._sources, said.step.state
+        english = {one.words: one.english for one in said.step.understanding.names} if said.step.understanding else {}
+        resolved = resolve(query, sources.vocabulary, sources.catalogue, english)
+        resolved = cohort_query(state, resolved) if query.of_cohort else resolved
+        detail = DETAIL in said.request.principal.permissions
+        result = find_databases(sources.catalogue, sources.vocabulary, resolved, detail=detail)
+        said.request.note("databases", f"{len(result.matches)} of {result.searched}")
+        search, *databases = result.documents(MOST_DATABASES)
+        lines = [search.text]
+        if not result.matches:
+            lines.append(NO_DATABASES)
+        elif len(result.matches) > len(databases):
+            lines.append(f"The first {len(databases)} are listed here.")
+        said.draft.add("search", search.title, "\n".join([*lines, *result.warnings]))
+        for number, document in enumerate(databases, start=1):
+            text = document.text.replace(" By concept: ", "\nBy concept: ", 1)
+            said.draft.add(document.id, document.title, f"{number}. {text}")
 
 
-def _name(talk: Talk, study: Study) -> str:
-    """Return what the user calls the cohort, else its entry events."""
-    named = [
-        one.argument for turn in sorted(talk.wishes) for one in talk.wishes[turn] if one.kind == "name" and one.argument
-    ]
-    if named:
-        return named[-1]
-    words = dict.fromkeys(term.words for event in study.entry for term in event.terms)
-    return (" or ".join(words) or "death")[:100]
+def _ask(said: _Said, question: str) -> AssistantReply:
+    """Ask the next question: concepts by a tool, if the request declares it."""
+    term = said.step.state.open_term if said.step.state.question == "concept" else None
+    if term is not None and term.candidates and CHOOSE in said.request.tools:
+        return replace(said.draft.reply(), tool_calls=[_choice(term)])
+    if said.wishes & {"json", "send", "count"}:
+        said.draft.add("question", ASKED_NEXT, "The cohort is not complete yet.")
+    said.draft.add("question", ASKED_NEXT, question)
+    return said.draft.reply()
 
 
 def _choice(term: Term) -> ToolRequest:
@@ -224,3 +267,14 @@ def _choice(term: Term) -> ToolRequest:
         for one in term.candidates
     ]
     return ToolRequest(CHOOSE, {"words": term.words, "candidates": candidates})
+
+
+def open_assistant(settings: ModelSettings) -> Hippocrates:
+    """Open the assistant: its options name what it answers from, `models: {planner: ALIAS}` a model that reads messages.
+
+    Raises:
+        ModelSettingsError: An option is wrong, or what it names cannot be used.
+    """
+    if unknown := sorted(settings.models.keys() - {PLANNER}):
+        raise ModelSettingsError(f"models: the assistant asks no {unknown[0]!r} (expected {PLANNER})")
+    return Hippocrates(open_sources(settings), plans=PLANNER in settings.models)

@@ -6,14 +6,13 @@ files or a DuckDB file. A count below `SMALL_CELL` is forgotten when it is read,
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assistants.hippocrates.tables import DataError, Tables
+from assistants.hippocrates.tables import Tables
 
 SMALL_CELL = 5
 """Counts below this may point to single persons and are not shown."""
@@ -38,6 +37,21 @@ DRUG_ERA = 900
 METADATA = 5000
 """The analysis of EHDEN's exports that holds the vocabulary's version in stratum_5."""
 REMEDY = "a catalogue has countries.csv, data_sources.csv and achilles_results.csv, see docs/hippocrates.md"
+_SHOWN = f"CASE WHEN max(count_value) < {SMALL_CELL} THEN {SUPPRESSED} ELSE max(count_value) END"
+_DATABASES = f"""
+SELECT source.id, name, coalesce(acronym, ''), coalesce(country, ''), coalesce(continent, ''),
+       (SELECT {_SHOWN} FROM persons WHERE data_source_id = source.id)
+FROM data_sources AS source LEFT JOIN countries ON countries.id = country_id
+ORDER BY source.row
+"""
+_SILENT = "SELECT name FROM data_sources WHERE id NOT IN (SELECT data_source_id FROM counts) ORDER BY row"
+# Concept 0 is what nobody could map. Where several analyses count persons of one concept, the largest count stands.
+_COUNTS = f"""
+SELECT stratum_1 AS concept, source.row - 1 AS place, {_SHOWN} AS persons, bool_or(analysis_id = {DRUG_ERA}) AS whole
+FROM counts JOIN data_sources AS source ON source.id = data_source_id
+WHERE count_value > 0 AND stratum_1 <> 0
+GROUP BY ALL ORDER BY concept, place
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,23 +108,21 @@ class Catalogue:
             DataError: a table or column is missing, an id is no number or points to nothing, or there are no counts.
         """
         with Tables(path, nulls=("", "NA", "NULL"), remedy=REMEDY) as tables:
-            countries = _countries(tables)
-            read = tables.ids(
-                "achilles_results",
-                ("data_source_id", "analysis_id", "stratum_1", "count_value"),
-                where=tables.is_one_of("achilles_results", "analysis_id", PERSONS_BY_CONCEPT),
-            )
-            databases = _databases(tables, countries)
-            _check_rows(tables, databases, read)
-            silent = {one.id for one in databases} - set(read[0].tolist())
+            _load(tables)
+            versions = _versions(tables)
+            databases = [
+                Database(one, name, acronym, country, continent, persons, versions.get(one, ""))
+                for one, name, acronym, country, continent, persons in tables.query(_DATABASES).fetchall()
+            ]
+            places = tables.query("SELECT country FROM countries UNION SELECT continent FROM countries").fetchall()
+            silent = [name for (name,) in tables.query(_SILENT).fetchall()]
+            by_concept = _index(tables.query(_COUNTS).fetchnumpy())
         warnings: tuple[str, ...] = ()
         if silent:
-            named = ", ".join(one.name for one in databases if one.id in silent)
             warnings = (
-                f"{path}: {len(silent)} of {len(databases)} databases have no counts and are never found: {named}",
+                f"{path}: {len(silent)} of {len(databases)} databases have no counts and are never found: {', '.join(silent)}",
             )
-        locations = frozenset(place for pair in countries.values() for place in pair if place)
-        return cls(databases, _index(databases, *read), locations, notice, warnings)
+        return cls(databases, by_concept, frozenset(one for (one,) in places if one), notice, warnings)
 
     @property
     def concept_ids(self) -> Collection[int]:
@@ -127,99 +139,63 @@ def show_count(count: int) -> str:
     return f"fewer than {SMALL_CELL}" if count == SUPPRESSED else f"{count:,}"
 
 
-def _index(
-    databases: Sequence[Database],
-    database_ids: NDArray[np.int64],
-    analyses: NDArray[np.int64],
-    concepts: NDArray[np.int64],
-    persons: NDArray[np.int64],
-) -> dict[int, Counts]:
-    """Sort counts by concept; where several analyses count persons of one concept, the largest stands."""
-    ids = np.array([one.id for one in databases], np.int64)
-    by_id = ids.argsort()
-    places = by_id[ids[by_id].searchsorted(database_ids)]
-    some = np.flatnonzero((persons > 0) & (concepts != 0))  # concept 0 is what nobody could map
-    order = some[np.lexsort((persons[some], places[some], concepts[some]))]
-    places, concepts, persons, analyses = places[order], concepts[order], persons[order], analyses[order]
-    cells = _starts(concepts, places)
-    largest = np.append(cells[1:], len(order))[: len(cells)] - 1
-    whole = np.logical_or.reduceat(analyses == DRUG_ERA, cells) if len(cells) else cells.astype(bool)
-    places, concepts, persons = places[largest], concepts[largest], persons[largest]
-    persons = np.where(persons < SMALL_CELL, SUPPRESSED, persons)
-    starts = _starts(concepts)
-    return {
-        int(concepts[start]): Counts(places[start:end], persons[start:end], whole[start:end])
-        for start, end in pairwise([*starts.tolist(), len(concepts)])
-    }
+def _load(tables: Tables) -> None:
+    """Load the tables; of the results, who is counted, once and by concept.
 
-
-def _starts(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return where in sorted columns a new value begins."""
-    changes = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
-    return np.flatnonzero(np.append([True], changes)) if len(columns[0]) else np.zeros(0, np.int64)
-
-
-def _countries(tables: Tables) -> dict[int, tuple[str, str]]:
-    rows = tables.rows("countries", ("id", "country", "continent"), ids=("id",), filled=("id", "country"))
-    return {one: (country, continent or "") for one, country, continent in rows}
-
-
-def _databases(tables: Tables, countries: Mapping[int, tuple[str, str]]) -> list[Database]:
-    columns = ("id", "name", "acronym", "country_id")
-    rows = tables.rows("data_sources", columns, ids=("id", "country_id"), filled=("id", "name"))
-    place = tables.place("data_sources")
-    if not rows:
-        raise DataError(f"{place}: it has no databases; {REMEDY}")
-    persons, versions = _persons(tables), _versions(tables)
-    databases: dict[int, Database] = {}
-    for row, (source_id, name, acronym, country_id) in enumerate(rows, 1):
-        if source_id in databases:
-            raise DataError(
-                f"{place}: column 'id' of row {row} is {source_id}, which an earlier row has; give each its own"
-            )
-        if country_id is not None and country_id not in countries:
-            raise DataError(
-                f"{place}: column 'country_id' of row {row} is {country_id}, which is not in {tables.place('countries')}; "
-                "add the country there, or write NA"
-            )
-        country, continent = countries.get(country_id, ("", ""))
-        databases[source_id] = Database(
-            source_id, name, acronym or "", country, continent, persons.get(source_id), versions.get(source_id, "")
-        )
-    return list(databases.values())
-
-
-def _persons(tables: Tables) -> dict[int, int]:
-    where = tables.is_one_of("achilles_results", "analysis_id", [PERSONS])
-    ids, counts = tables.ids("achilles_results", ("data_source_id", "count_value"), where=where)
-    return {
-        one: SUPPRESSED if count < SMALL_CELL else count
-        for one, count in zip(ids.tolist(), counts.tolist(), strict=True)
-    }
+    Raises:
+        DataError: something is missing or no number, there is nothing, or an id points to nothing.
+    """
+    tables.load("countries", ("id", "country", "continent"), ids=("id",), filled=("id", "country"))
+    tables.load(
+        "data_sources", ("id", "name", "acronym", "country_id"), ids=("id", "country_id"), filled=("id", "name")
+    )
+    results, listed = "achilles_results", ", ".join(str(one) for one in PERSONS_BY_CONCEPT)
+    numbers = ["data_source_id", "analysis_id", "count_value"]
+    where = f"whole(analysis_id) = {PERSONS}"
+    tables.load(results, numbers, ids=numbers, filled=numbers, where=where, name="persons")
+    numbers.append("stratum_1")
+    where = f"whole(analysis_id) IN ({listed})"
+    tables.load(results, numbers, ids=numbers, filled=numbers, where=where, name="counts")
+    tables.refuse("data_sources", "SELECT 1 WHERE NOT EXISTS (FROM data_sources)", f"it has no databases; {REMEDY}")
+    for table in ("countries", "data_sources"):
+        twice = f"SELECT row, id FROM {table} QUALIFY row_number() OVER (PARTITION BY id ORDER BY row) > 1 ORDER BY row"
+        tables.refuse(table, twice, "column 'id' of row {0} is {1}, which an earlier row has; give each its own")
+    tables.refuse(
+        "data_sources",
+        "SELECT row, country_id FROM data_sources WHERE country_id NOT IN (SELECT id FROM countries) ORDER BY row",
+        "column 'country_id' of row {0} is {1}, which is not in {2}; add the country there, or write NA",
+        tables.place("countries"),
+    )
+    tables.refuse(
+        results,
+        "SELECT 1 WHERE NOT EXISTS (FROM counts)",
+        f"column 'analysis_id' has none of {listed}, which count persons by concept; {REMEDY}",
+    )
+    tables.refuse(
+        results,
+        "SELECT data_source_id FROM counts WHERE data_source_id NOT IN (SELECT id FROM data_sources) ORDER BY row",
+        "column 'data_source_id' has {0}, which is not in {1}; add the database there, or remove its rows",
+        tables.place("data_sources"),
+    )
+    for table in ("persons", "counts"):
+        below = f"SELECT count_value FROM {table} WHERE count_value < 0 ORDER BY row"
+        tables.refuse(results, below, "column 'count_value' has {0}, and no count is below nought; mend that row")
 
 
 def _versions(tables: Tables) -> dict[int, str]:
     if "stratum_5" not in tables.columns("achilles_results"):
         return {}
-    where = tables.is_one_of("achilles_results", "analysis_id", [METADATA])
-    rows = tables.rows("achilles_results", ("data_source_id", "stratum_5"), ids=("data_source_id",), where=where)
-    return {one: version for one, version in rows if version}
+    columns = ("data_source_id", "stratum_5", "analysis_id")
+    where = f"whole(analysis_id) = {METADATA} AND stratum_5 <> ''"
+    rows = tables.load("achilles_results", columns, ids=columns[:1], where=where, name="versions").fetchall()
+    return {one: version for one, version, _ in rows}
 
 
-def _check_rows(tables: Tables, databases: Collection[Database], rows: list[NDArray[np.int64]]) -> None:
-    """Raise `DataError` unless there are counts, all of them of a known database and above nought."""
-    place = tables.place("achilles_results")
-    ids, _, _, persons = rows
-    if not len(ids):
-        listed = ", ".join(str(one) for one in PERSONS_BY_CONCEPT)
-        raise DataError(f"{place}: column 'analysis_id' has none of {listed}, which count persons by concept; {REMEDY}")
-    unknown = ids[~np.isin(ids, [one.id for one in databases])]
-    if len(unknown):
-        raise DataError(
-            f"{place}: column 'data_source_id' has {unknown[0]}, which is not in {tables.place('data_sources')}; "
-            "add the database there, or remove its rows"
-        )
-    if persons.min() < 0:
-        raise DataError(
-            f"{place}: column 'count_value' has {persons.min()}, and no count is below nought; mend that row"
-        )
+def _index(rows: Mapping[str, NDArray[np.int64]]) -> dict[int, Counts]:
+    """Split counts, sorted by concept, into those of each."""
+    concepts, starts = np.unique(rows["concept"], return_index=True)
+    ends = [*starts[1:].tolist(), len(rows["concept"])]
+    return {
+        concept: Counts(rows["place"][start:end], rows["persons"][start:end], rows["whole"][start:end].astype(bool))
+        for concept, start, end in zip(concepts.tolist(), starts.tolist(), ends, strict=True)
+    }

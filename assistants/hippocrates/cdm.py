@@ -8,7 +8,7 @@ from duckcdm.circe import CirceError, build_cohort_query
 from duckcdm.omop import cdm_fields
 from duckcdm.sqlrender import render, split_sql, translate
 
-from assistants.hippocrates.cohort import Json
+from assistants.hippocrates.cohort import Json, criteria_of
 
 _TABLES = {
     "ConditionOccurrence": "condition_occurrence",
@@ -103,10 +103,10 @@ def check_cdm(path: Path) -> None:
 
 
 def _tables_of(expression: Json) -> set[str]:
-    criteria = [*expression["PrimaryCriteria"]["CriteriaList"], *(expression.get("CensoringCriteria") or [])]
-    criteria += [one["Criteria"] for rule in expression["InclusionRules"] for one in rule["expression"]["CriteriaList"]]
-    tables = {_TABLES[name] for criterion in criteria for name in criterion}
-    return tables | ({"drug_exposure"} if "CustomEra" in (expression.get("EndStrategy") or {}) else set())
+    criteria = list(criteria_of(expression))
+    visits = {"visit_occurrence"} if any("VisitType" in body for _, _, body in criteria) else set()
+    eras = {"drug_exposure"} if "CustomEra" in (expression.get("EndStrategy") or {}) else set()
+    return {_TABLES[name] for _, name, _ in criteria} | visits | eras
 
 
 def attach(connection: duckdb.DuckDBPyConnection, path: Path, expression: Json) -> tuple[str, ...]:

@@ -115,15 +115,15 @@ def write_demo(folder: Path) -> None:
 def read_people(path: Path) -> People:
     """Read who has what from a CDM, read-only."""
     with Tables(path) as tables:
-        (persons,) = tables.ids("person", ("person_id",))
+        (persons,) = _numbers(tables, "person", "person_id")
         row = {one: place for place, one in enumerate(sorted(persons.tolist()))}
         pairs: dict[tuple[int, int], set[int]] = {}
         for analysis, (table, column) in EVENTS.items():
-            ids, concepts = tables.ids(table, ("person_id", column))
+            ids, concepts = _numbers(tables, table, "person_id", column)
             for person_id, concept in zip(ids.tolist(), concepts.tolist(), strict=True):
                 if concept and person_id in row:
                     pairs.setdefault((analysis, concept), set()).add(row[person_id])
-        (eras,) = tables.ids("drug_era", ("drug_concept_id",))
+        (eras,) = _numbers(tables, "drug_era", "drug_concept_id")
     ordered = sorted(pairs)
     has = np.zeros((len(row), len(ordered)), np.bool_)
     for place, pair in enumerate(ordered):
@@ -131,6 +131,10 @@ def read_people(path: Path) -> People:
     return People(
         has, tuple(one for _, one in ordered), tuple(one for one, _ in ordered), tuple(np.unique(eras).tolist())
     )
+
+
+def _numbers(tables: Tables, table: str, *columns: str) -> list[NDArray[np.int64]]:
+    return [*tables.load(table, columns, ids=columns, filled=columns).fetchnumpy().values()]
 
 
 def draw_sizes(databases: int = 24, *, least: int = 60, most: int = 2400, seed: int = 19) -> list[int]:

@@ -44,15 +44,16 @@ def estimate(catalogue: Catalogue, vocabulary: Vocabulary, term: ConceptTerm) ->
     """Bound and estimate how many persons have any of the concepts."""
     persons = sizes(catalogue)
     low, high, free = np.zeros(len(persons)), np.zeros(len(persons)), np.ones(len(persons))
-    for root, below in roots(vocabulary, term):
+    for root, below, entire in roots(vocabulary, term):
         root_low, root_high, root_free = np.zeros(len(persons)), np.zeros(len(persons)), np.ones(len(persons))
         for concept_id in below:
             if (counts := catalogue.counts(concept_id)) is not None:
                 places, cell = counts.places, _cells(counts, persons)
-                root_low[places] = np.maximum(root_low[places], cell.low)
+                # A count that holds more than is wanted bounds it from above alone.
+                root_low[places] = np.maximum(root_low[places], np.where(counts.whole & (not entire), 0, cell.low))
                 root_high[places] += cell.high
                 root_free[places] *= 1 - cell.expected / persons[places]
-        if (counts := catalogue.counts(root)) is not None:
+        if entire and (counts := catalogue.counts(root)) is not None:
             cell = Estimate(*(column[counts.whole] for column in _cells(counts, persons)))
             places = counts.places[counts.whole]
             root_low[places], root_high[places] = cell.low, cell.high
@@ -70,23 +71,34 @@ def _cells(counts: Counts, persons: NDArray[np.float64]) -> Estimate:
     return Estimate(low, high, np.minimum(expected, sizes))
 
 
-def roots(vocabulary: Vocabulary, term: ConceptTerm) -> Iterator[tuple[int, frozenset[int]]]:
-    """Return the concepts, each with its descendants, that are not below another of them; no descendant twice."""
-    below = {match.concept.concept_id: vocabulary.descendants(match.concept.concept_id) for match in term.matches}
-    seen: set[int] = set()
-    for root, concepts in sorted(below.items(), key=lambda pair: (-len(pair[1]), pair[0])):
+def roots(vocabulary: Vocabulary, term: ConceptTerm) -> Iterator[tuple[int, frozenset[int], bool]]:
+    """Return the concepts that are not below another of them, each with what of it is meant, and whether that is all of it.
+
+    No descendant comes twice, and none that is excluded.
+    """
+    below: dict[bool, dict[int, frozenset[int]]] = {False: {}, True: {}}
+    for choice in term.matches:
+        root = choice.concept.concept_id
+        below[choice.excluded][root] = vocabulary.descendants(root) if choice.descendants else frozenset({root})
+    excluded = frozenset().union(*below[True].values())
+    seen = set(excluded)
+    for root, concepts in sorted(below[False].items(), key=lambda pair: (-len(pair[1]), pair[0])):
         if root not in seen:
-            yield root, concepts - seen
+            yield root, concepts - seen, not excluded & concepts and concepts == vocabulary.descendants(root)
             seen |= concepts
 
 
-def together(patients: Collection[Patients | None], persons: float) -> Patients | None:
-    """Bound how many persons have all of several concepts; None if one is lacking."""
-    every = [one for one in patients if one is not None]
-    if len(every) < len(patients) or not every:
+def together(
+    wanted: Collection[Patients | None], persons: float, excluded: Collection[Patients | None] = ()
+) -> Patients | None:
+    """Bound how many persons have all of several concepts, and none of others; None if one is lacking."""
+    every = [one for one in wanted if one is not None]
+    if len(every) < len(wanted) or not every:
         return None
-    high = min(one.high for one in every)
-    return Patients(int(max(0, sum(one.low for one in every) - (len(every) - 1) * persons)), high)
+    absent = [one for one in excluded if one is not None]
+    low = sum(one.low for one in every) - (len(every) - 1) * persons - sum(one.high for one in absent)
+    high = min(min(one.high for one in every), persons - max((one.low for one in absent), default=0))
+    return Patients(int(max(0, low)), int(max(0, low, high)))
 
 
 def sizes(catalogue: Catalogue) -> NDArray[np.float64]:

@@ -1,20 +1,18 @@
 """A cohort that is complete: read back, checked, counted, and proposed to be sent."""
 
 import json
-from collections.abc import Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 from assistants.assistant import Action, AssistantReply, AssistantRequest, ToolRequest
-from assistants.hippocrates import read_back
-from assistants.hippocrates.answering import add_service
 from assistants.hippocrates.checks import check
 from assistants.hippocrates.cohort import Json
 from assistants.hippocrates.proof import Counter
 from assistants.hippocrates.reply_draft import ReplyDraft
 from assistants.hippocrates.settings import Sources
-from assistants.hippocrates.talk import CONFIRM, SEND, WishKind
+from assistants.hippocrates.turns import CONFIRM, SEND
 
 ACT = "act"
 """The permission with which the proxy sends what is confirmed; without it no tool is called for that."""
@@ -27,6 +25,8 @@ class Cohort:
 
     name: str
     expression: Json
+    lines: Sequence[str]
+    """In plain English."""
 
     @cached_property
     def action(self) -> Action:
@@ -48,14 +48,14 @@ class Proposals:
         return self._sources.webapi is not None and all(one.severity != "error" for one in problems)
 
     async def show(
-        self, draft: ReplyDraft, cohort: Cohort, request: AssistantRequest, kinds: Set[WishKind], changed: bool
+        self, draft: ReplyDraft, cohort: Cohort, request: AssistantRequest, wishes: Set[str], changed: bool
     ) -> AssistantReply:
         """Show a cohort, and ask to confirm it: by the tools that the request declares, else in text."""
-        if kinds == {"json"} and not changed:
+        if wishes == {"json"} and not changed:
             draft.add("expression", "The cohort expression", _fenced(cohort.expression))
             return draft.reply()
         problems = check(cohort.expression, self._sources.vocabulary)
-        described = read_back.describe(cohort.expression)
+        described = "\n".join(cohort.lines)
         draft.add("cohort", "The cohort in plain English", f"The cohort “{cohort.name}” in plain English:\n{described}")
         listed = [f"- {one.severity.capitalize()}: {one.where}: {one.text}" for one in problems]
         draft.add(
@@ -65,18 +65,18 @@ class Proposals:
             draft.add("checks", "Checks", "With an error the cohort is not sent.")
             return draft.reply()
         draft.add("counts", "Counted on the CDM", "\n".join(await self._counter.count(cohort.expression)))
-        if "json" in kinds:
+        if "json" in wishes:
             draft.add("expression", "The cohort expression", _fenced(cohort.expression))
-        if CONFIRM in request.tools and "send" not in kinds:
+        if CONFIRM in request.tools and "send" not in wishes:
             return replace(draft.reply(), tool_calls=[_call(CONFIRM, cohort, description=described)])
-        if self._sources.webapi is None and not kinds & {"send", "confirm"}:
+        if self._sources.webapi is None and "send" not in wishes:
             return draft.reply()
         return self.propose(draft, cohort, request)
 
     def propose(self, draft: ReplyDraft, cohort: Cohort, request: AssistantRequest) -> AssistantReply:
         """Propose to send a cohort."""
         if self._sources.webapi is None:
-            add_service(draft, NOT_SENT)
+            draft.add("service", "What this service does", NOT_SENT)
             return draft.reply()
         calls = [_call(SEND, cohort)] if SEND in request.tools and ACT in request.principal.permissions else []
         return replace(draft.reply(), action=cohort.action, tool_calls=calls)

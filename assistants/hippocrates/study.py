@@ -38,10 +38,12 @@ class Age(_Slots):
 
 
 class Value(_Slots):
-    """The value of a measurement, both ends included."""
+    """The value of a measurement."""
 
-    low: float | None = None
-    high: float | None = None
+    low: float | None = Field(None, allow_inf_nan=False)
+    high: float | None = Field(None, allow_inf_nan=False)
+    strict: bool = False
+    """Whether the ends do not belong to it, as in "below 8"."""
     unit: str | None = None
     """As the researcher writes it."""
 
@@ -210,8 +212,8 @@ class Study(_Slots):
     """Days between two periods of a person that are joined into one."""
     dates: Dates | None = None
     """Calendar days within which a person is in the cohort."""
-    left_open: tuple[Literal["observation", "rules", "exit"], ...] = ()
-    """Questions that the researcher leaves at their default."""
+    left_open: tuple[Literal["observation", "rules", "exit", "include", "exclude", "age", "sex"], ...] = ()
+    """Questions that the researcher leaves at their default; the form asks four where others ask about `rules`."""
     name: str | None = Field(None, max_length=100)
 
     @property
@@ -263,6 +265,8 @@ class Term:
     candidates: tuple[Concept, ...] = ()
     unmatched: tuple[str, ...] = ()
     """Words that no chosen entry has in its names: "incident" of "incident stroke"."""
+    name: str = ""
+    """What an English vocabulary calls the words; empty: the same."""
 
     @property
     def is_open(self) -> bool:

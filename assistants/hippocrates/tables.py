@@ -1,28 +1,19 @@
-"""Read tables of a folder of CSV files, or of a DuckDB file, opened read-only and checked at the door.
+"""Tables of a folder of CSV files, or of a DuckDB file opened read-only: checked at the door, then DuckDB's to join and count.
 
-Exports differ in letter case, separators and types (Achilles writes concept ids as `8507.0`, Eunomia measured values as text),
-so every column is read as text and cast here; what cannot be cast is named with its file, column and row.
+Exports differ in letter case, separators and types (Achilles writes concept ids as `8507.0`, Eunomia measured values as text):
+every column is read as text and cast here, and what cannot be cast is named with its file, column and row.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import duckdb
-import numpy as np
-from numpy.typing import NDArray
 
-
-def _as_text(column: str) -> str:
-    # Without the empty text DuckDB 2.0 moves TRY_CAST into its CSV reader, where it fails instead of giving NULL.
-    return f"(CAST(\"{column}\" AS VARCHAR) || '')"
-
-
-def _as_id(column: str) -> str:
-    number = f"TRY_CAST({_as_text(column)} AS DOUBLE)"
-    # TRY_CAST to BIGINT alone would round 8507.5 to an id.
-    return f"CASE WHEN {number} = trunc({number}) THEN TRY_CAST({number} AS BIGINT) END"
+# Without the empty text DuckDB 2.0 moves TRY_CAST into its CSV reader, where it fails instead of giving NULL.
+_NUMBER = "TRY_CAST(text || '' AS DOUBLE)"
+# TRY_CAST to BIGINT alone would round 8507.5 to an id.
+_WHOLE = f"CREATE MACRO whole(text) AS CASE WHEN {_NUMBER} = trunc({_NUMBER}) THEN TRY_CAST({_NUMBER} AS BIGINT) END"
 
 
 class DataError(ValueError):
@@ -30,13 +21,13 @@ class DataError(ValueError):
 
 
 class Tables:
-    """The tables of a folder (`NAME.csv`, in any letter case) or of a DuckDB file."""
+    """The tables of a folder (`NAME.csv`, in any letter case) or of a DuckDB file (those of its schema `main`)."""
 
     def __init__(self, path: Path, *, nulls: Sequence[str] = ("",), remedy: str = "") -> None:
         """Open the folder or the file.
 
         Args:
-            path: a folder of CSV files (tab or comma separated), or a DuckDB file with the tables in its schema `main`.
+            path: a folder of CSV files (tab or comma separated), or a DuckDB file.
             nulls: what stands in a CSV field that has no value.
             remedy: where such tables come from, for messages about what is missing.
 
@@ -44,151 +35,111 @@ class Tables:
             DataError: there is no such path, or it is no database.
         """
         self.path = path
-        self._nulls = tuple(nulls)
         self._remedy = f"; {remedy}" if remedy else ""
+        self._files: dict[str, Path] = {}
         self._connection = duckdb.connect()
-        self._tables: dict[str, str] = {}
-        self._columns: dict[str, dict[str, str]] = {}
+        self._connection.execute(_WHOLE)
         if path.is_dir():
             self._files = {file.stem.lower(): file for file in sorted(path.iterdir()) if file.suffix.lower() == ".csv"}
-            self._tables = {name: self._scan(file) for name, file in self._files.items()}
+            self._sources = {name: _scan(file, nulls) for name, file in self._files.items()}
         elif path.is_file():
-            self._files = {}
-            self._attach()
+            self._run(f"ATTACH {_quote(str(path))} AS store (READ_ONLY); USE store.main", "")
+            listed = self._run("SHOW TABLES", "")
+            self._run("USE memory.main", "")
+            self._sources = {name.lower(): f'store.main."{name}"' for (name,) in listed}
         else:
             raise DataError(f"{path}: there is no such file or folder{self._remedy}")
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._connection.close()
 
     def __contains__(self, table: str) -> bool:
-        return table in self._tables
+        return table in self._sources
 
     def place(self, table: str) -> str:
         """Name a table as a message does: its file, and for a database the table."""
-        return str(self._files[table]) if table in self._files else f"{self.path}, table {table}"
-
-    def require(self, table: str, columns: Collection[str]) -> None:
-        """Raise `DataError` unless the table is there and has the columns."""
-        if table not in self._tables:
-            where = self.path / f"{table}.csv" if self.path.is_dir() else f"{self.path}, table {table}"
-            raise DataError(f"{where}: it is missing{self._remedy}")
-        if missing := [column for column in columns if column not in self.columns(table)]:
-            has = ", ".join(self.columns(table)) or "none"
-            raise DataError(f"{self.place(table)}: column {missing[0]!r} is missing (it has {has}){self._remedy}")
+        file = self._files.get(table, self.path / f"{table}.csv")
+        return str(file) if self.path.is_dir() else f"{self.path}, table {table}"
 
     def columns(self, table: str) -> Mapping[str, str]:
         """Return how a table spells its columns, by their names in small letters."""
-        if table not in self._columns:
-            described = self._query(f"DESCRIBE SELECT * FROM {self._tables[table]}", table)
-            self._columns[table] = {name.lower(): name for name, *_ in described}
-        return self._columns[table]
+        if table not in self:
+            raise DataError(f"{self.place(table)}: it is missing{self._remedy}")
+        return {name.lower(): name for name, *_ in self._run(f"DESCRIBE SELECT * FROM {self._sources[table]}", table)}
 
-    def rows(
+    def load(
         self,
         table: str,
         columns: Sequence[str],
         *,
         ids: Collection[str] = (),
         filled: Collection[str] = (),
-        where: str = "",
-    ) -> list[tuple[Any, ...]]:
-        """Return the rows of a table.
+        where: str = "true",
+        name: str = "",
+    ) -> duckdb.DuckDBPyRelation:
+        """Check columns, make them a table for `query` (with the number of each `row`), and return them.
 
         Args:
             table: its name, in small letters.
             columns: in the order of the result; texts, if they are none of `ids`.
             ids: the columns that hold whole numbers, also written as `8507.0`.
             filled: the columns that must have a value in every row.
-            where: a condition on the columns, in SQL.
+            where: which rows, in SQL; the columns are texts there, of which `whole(...)` makes numbers.
+            name: of the table that is made, if not that of the table.
 
         Raises:
             DataError: table or column is missing, an id is no whole number, or one of `filled` is missing.
         """
-        return self._query(self._select(table, columns, ids, filled, where), table)
-
-    def ids(self, table: str, columns: Sequence[str], *, where: str = "", order: str = "") -> list[NDArray[np.int64]]:
-        """Return columns of whole numbers as arrays, for tables of many millions of rows.
-
-        Args:
-            table: its name, in small letters.
-            columns: each is filled in every row.
-            where: as in `rows`.
-            order: the column to sort by.
-
-        Raises:
-            DataError: as `rows`.
-        """
-        select = self._select(table, columns, columns, columns, where)
-        arrays = self._connection.execute(f"{select} {f'ORDER BY {order}' if order else ''}").fetchnumpy()
-        return [arrays[column] for column in columns]
-
-    def is_one_of(self, table: str, column: str, numbers: Iterable[int]) -> str:
-        """Write the condition that a column is one of some numbers, which it may write as `400.0`."""
-        self.require(table, (column,))
-        listed = ", ".join(str(number) for number in numbers)
-        return f"TRY_CAST({_as_text(self.columns(table)[column])} AS DOUBLE) IN ({listed})"
-
-    def _select(
-        self, table: str, columns: Sequence[str], ids: Collection[str], filled: Collection[str], where: str
-    ) -> str:
-        """Return the query for columns whose values were checked."""
-        self.require(table, columns)
-        for column in columns:
-            if column in ids or column in filled:
-                self._check(table, column, column in ids, column in filled, where or "true")
         spellings = self.columns(table)
-        cast = (f"{(_as_id if one in ids else _as_text)(spellings[one])} AS {one}" for one in columns)
-        return f"SELECT {', '.join(cast)} FROM {self._tables[table]} {f'WHERE {where}' if where else ''}"
-
-    def _check(self, table: str, column: str, is_id: bool, is_filled: bool, where: str) -> None:
-        """Raise `DataError` for the first value of a column that is no id, or is missing."""
-        spelling = self.columns(table)[column]
-        text = _as_text(spelling)
-        faults = [f"({text} IS NOT NULL AND {_as_id(spelling)} IS NULL)"] * is_id + [f"{text} IS NULL"] * is_filled
-        bad = f"({' OR '.join(faults)}) AND ({where})"
-        numbered = f"SELECT row_number() OVER () AS row, {text} AS value, {bad} AS bad FROM {self._tables[table]}"
-        first = self._query(f"SELECT row, value FROM ({numbered}) WHERE bad ORDER BY row LIMIT 1", table)
-        if first:
-            row, value = first[0]
+        if missing := [column for column in columns if column not in spellings]:
+            has = ", ".join(spellings) or "none"
+            raise DataError(f"{self.place(table)}: column {missing[0]!r} is missing (it has {has}){self._remedy}")
+        texts = ", ".join(f'CAST("{spellings[one]}" AS VARCHAR) AS {one}' for one in columns)
+        source = f"(SELECT row_number() OVER () AS row, {texts} FROM {self._sources[table]}) WHERE {where}"
+        faults = [f"WHEN {one} IS NULL THEN ['{one}', NULL]" for one in filled]
+        faults += [f"WHEN {one} IS NOT NULL AND whole({one}) IS NULL THEN ['{one}', {one}]" for one in ids]
+        fault = f"CASE {' '.join(faults)} END" if faults else "NULL"
+        bad = f"SELECT row, {fault} AS fault FROM {source} AND fault IS NOT NULL ORDER BY row LIMIT 1"
+        for row, (column, value) in self._run(bad, table):
             wrong = "has no value" if value is None else f"is {value!r}, which is no whole number"
             raise DataError(f"{self.place(table)}: column {column!r} of row {row} {wrong}; mend or remove that row")
+        typed = ", ".join(f"whole({one}) AS {one}" if one in ids else one for one in columns)
+        self._run(f"CREATE TABLE {name or table} AS SELECT row, {typed} FROM {source}", table)
+        return self.query(f"SELECT {', '.join(columns)} FROM {name or table}")
 
-    def _query(self, sql: str, table: str) -> list[tuple[Any, ...]]:
+    def query(self, sql: str) -> duckdb.DuckDBPyRelation:
+        """Return what SQL gives of the tables that were loaded."""
+        return self._connection.sql(sql)
+
+    def refuse(self, table: str, sql: str, message: str, *more: object) -> None:
+        """Raise `DataError` if SQL gives a row; its values, and `more`, stand in the message as `{0}`, `{1}`."""
+        for row in self.query(f"{sql} LIMIT 1").fetchall():
+            raise DataError(f"{self.place(table)}: {message.format(*row, *more)}")
+
+    def _run(self, sql: str, table: str) -> list[tuple[Any, ...]]:
         try:
             return self._connection.execute(sql).fetchall()
         except duckdb.Error as error:
-            message = str(error).partition("\n")[0]
-            raise DataError(f"{self.place(table)}: it cannot be read ({message}){self._remedy}") from error
-
-    def _scan(self, file: Path) -> str:
-        with file.open(encoding="utf-8", errors="replace") as lines:
-            header = lines.readline()
-        # Athena's files are separated by tabs and hold bare quotation marks in names.
-        form = "delim='\t', quote=''" if "\t" in header else "delim=',', quote='\"'"
-        nulls = ", ".join(_literal(null) for null in self._nulls)
-        return (
-            f"read_csv({_literal(str(file))}, {form}, header=true, all_varchar=true, nullstr=[{nulls}], "
-            "strict_mode=false, null_padding=true)"
-        )
-
-    def _attach(self) -> None:
-        try:
-            self._connection.execute(f"ATTACH {_literal(str(self.path))} AS store (READ_ONLY)")
-        except duckdb.Error as error:
-            message = str(error).partition("\n")[0]
-            raise DataError(f"{self.path}: it cannot be opened as a DuckDB file ({message}){self._remedy}") from error
-        names: Iterable[tuple[str]] = self._connection.execute(
-            "SELECT table_name FROM duckdb_tables() WHERE database_name = 'store' AND schema_name = 'main' "
-            "UNION SELECT view_name FROM duckdb_views() WHERE database_name = 'store' AND schema_name = 'main' AND NOT internal"
-        ).fetchall()
-        self._tables = {name.lower(): f'store.main."{name}"' for (name,) in names}
+            what = (
+                f"{self.place(table)}: it cannot be read"
+                if table
+                else f"{self.path}: it cannot be opened as a DuckDB file"
+            )
+            raise DataError(f"{what} ({str(error).splitlines()[0]}){self._remedy}") from error
 
 
-def _literal(text: str) -> str:
+def _scan(file: Path, nulls: Sequence[str]) -> str:
+    with file.open(encoding="utf-8", errors="replace") as lines:
+        header = lines.readline()
+    # Athena's files are separated by tabs and hold bare quotation marks in names.
+    form = "delim='\t', quote=''" if "\t" in header else "delim=',', quote='\"'"
+    values = ", ".join(_quote(null) for null in nulls)
+    options = f"header=true, all_varchar=true, nullstr=[{values}], strict_mode=false, null_padding=true"
+    return f"read_csv({_quote(str(file))}, {form}, {options})"
+
+
+def _quote(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"

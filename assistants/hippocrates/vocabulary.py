@@ -92,29 +92,29 @@ class Vocabulary:
 
     @classmethod
     def _read(cls, tables: Tables) -> Self:
-        columns = ("concept_id", "concept_name", "domain_id", "vocabulary_id", "standard_concept")
-        rows = tables.rows("concept", columns, ids=("concept_id",), filled=("concept_id", "concept_name"))
+        columns: tuple[str, ...] = ("concept_id", "concept_name", "domain_id", "vocabulary_id", "standard_concept")
+        rows = tables.load("concept", columns, ids=columns[:1], filled=columns[:2]).fetchall()
         if not rows:
             raise DataError(f"{tables.place('concept')}: it has no concepts; {REMEDY}")
         concepts = [Concept(one, name, domain or "", of or "", flag == "S") for one, name, domain, of, flag in rows]
         warnings = []
         synonyms: list[tuple[int, str]] = []
         if "concept_synonym" in tables:
-            ids = ("concept_id",)
-            read = tables.rows("concept_synonym", (*ids, "concept_synonym_name"), ids=ids, filled=ids)
-            synonyms = [(concept_id, name) for concept_id, name in read if name]
+            columns = ("concept_id", "concept_synonym_name")
+            loaded = tables.load("concept_synonym", columns, ids=columns[:1], filled=columns[:1])
+            synonyms = loaded.filter("concept_synonym_name <> ''").fetchall()
         else:
             warnings.append(
                 f"{tables.path}: it has no table concept_synonym, so concepts are found by their names alone"
             )
         pairs: dict[int, int] = {}
         if "concept_relationship" in tables:
-            both = ("concept_id_1", "concept_id_2")
-            rows = tables.rows("concept_relationship", both, ids=both, filled=both, where="relationship_id = 'Maps to'")
-            pairs = dict(rows)
-        ancestors, descendants = tables.ids(
-            "concept_ancestor", ("ancestor_concept_id", "descendant_concept_id"), order="ancestor_concept_id"
-        )
+            columns, where = ("concept_id_1", "concept_id_2", "relationship_id"), "relationship_id = 'Maps to'"
+            loaded = tables.load("concept_relationship", columns, ids=columns[:2], filled=columns[:2], where=where)
+            pairs = {one: other for one, other, _ in loaded.fetchall()}
+        columns = ("ancestor_concept_id", "descendant_concept_id")
+        loaded = tables.load("concept_ancestor", columns, ids=columns, filled=columns)
+        ancestors, descendants = loaded.order(columns[0]).fetchnumpy().values()
         version = _version(tables)
         if not version:
             warnings.append(f"{tables.path}: it does not say the vocabulary's version (table vocabulary, row 'None')")
@@ -189,12 +189,12 @@ def _order(match: ConceptMatch) -> tuple[float, bool, int, int]:
 
 def _version(tables: Tables) -> str:
     """Return what the vocabulary calls its version; Athena writes it to the row of the vocabulary `None`."""
-    if "vocabulary" in tables and "vocabulary_version" in tables.columns("vocabulary"):
-        rows = tables.rows("vocabulary", ("vocabulary_version",), where="vocabulary_id = 'None'")
-        if rows and rows[0][0]:
-            return str(rows[0][0])
-    if "cdm_source" in tables and "vocabulary_version" in tables.columns("cdm_source"):
-        rows = tables.rows("cdm_source", ("vocabulary_version",))
-        if rows and rows[0][0]:
-            return str(rows[0][0])
+    for table, columns, where in (
+        ("vocabulary", ("vocabulary_version", "vocabulary_id"), "vocabulary_id = 'None'"),
+        ("cdm_source", ("vocabulary_version",), "true"),
+    ):
+        if table in tables and "vocabulary_version" in tables.columns(table):
+            version = next((row[0] for row in tables.load(table, columns, where=where).fetchall()), None)
+            if version:
+                return str(version)
     return ""

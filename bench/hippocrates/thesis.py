@@ -1,6 +1,7 @@
 """The thesis' way of finding databases, as the baseline: BM25 over one document for each database and concept name."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 import bm25s
 
@@ -29,9 +30,9 @@ class Thesis:
         self._index = bm25s.BM25()
         self._index.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
 
-    def find(self, question: str) -> list[int]:
+    def find(self, names: Sequence[str]) -> list[int]:
         """Return databases, the best first."""
-        words = bm25s.tokenize([question], stopwords="en", show_progress=False)
+        words = bm25s.tokenize([" and ".join(names)], stopwords="en", show_progress=False)
         places, scores = self._index.retrieve(words, k=DOCUMENTS, show_progress=False)
         sums: dict[int, float] = defaultdict(float)
         for place, score in zip(places[0].tolist(), scores[0].tolist(), strict=True):

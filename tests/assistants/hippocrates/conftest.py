@@ -12,8 +12,6 @@ import pytest
 
 from assistants.hippocrates.catalogue import Catalogue
 from assistants.hippocrates.demo import demo_vocabulary, eunomia_path
-from assistants.hippocrates.grammar import Grammar
-from assistants.hippocrates.study import Study, fold
 from assistants.hippocrates.vocabulary import Concept, Vocabulary
 
 COUNTRIES = "id,country,continent\n1,Spain,Europe\n2,South Korea,Asia\n3,Peru,South America\n"
@@ -90,11 +88,6 @@ def eunomia() -> Path:
 def vocabulary() -> Vocabulary:
     """Open Eunomia's vocabulary."""
     return demo_vocabulary()
-
-
-def read(vocabulary: Vocabulary, *texts: str) -> Study:
-    """Read messages by the grammar."""
-    return fold([{"role": "user", "content": text} for text in texts], Grammar(vocabulary).read)
 
 
 @pytest.fixture(scope="session")

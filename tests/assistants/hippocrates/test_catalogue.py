@@ -6,7 +6,7 @@ import pytest
 
 from assistants.hippocrates.catalogue import SUPPRESSED, Catalogue, Counts, Database, show_count
 from assistants.hippocrates.tables import DataError
-from tests.assistants.hippocrates.conftest import COUNTRIES, GOUT, RESULTS, SOURCES, TABLET, WARFARIN
+from tests.assistants.hippocrates.catalogue_files import COUNTRIES, GOUT, RESULTS, SOURCES, TABLET, WARFARIN
 
 
 def by_place(counts: Counts | None) -> dict[int, int]:

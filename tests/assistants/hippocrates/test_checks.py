@@ -6,19 +6,36 @@ from typing import Any
 import pytest
 
 from assistants.hippocrates.checks import check
-from assistants.hippocrates.cohort import CannotBuild, build_cohort
-from assistants.hippocrates.vocabulary import Vocabulary
-from tests.assistants.hippocrates.conftest import read
+from assistants.hippocrates.cohort import Json, build_cohort
+from assistants.hippocrates.demo import demo_vocabulary
+from assistants.hippocrates.study import (
+    Age,
+    Choice,
+    Criterion,
+    Group,
+    Rule,
+    State,
+    Study,
+    SubGroup,
+    Term,
+    Value,
+    Window,
+)
+from tests.assistants.hippocrates.examples import AFTER, BEFORE, IDS, built, concept, event, new_users, no, rule
 
-Json = dict[str, Any]
+YEAR_BEFORE = Window(start=-365, end=-1)
+
+
+def problems(expression: Json) -> list[str]:
+    return [f"{one.severity}: {one.where}: {one.text}" for one in check(expression, demo_vocabulary())]
 
 
 @pytest.fixture
-def expression(vocabulary: Vocabulary) -> Json:
-    text = "New users of celecoxib, 18 or older, women, 365 prior days. No GI bleeding in the year before entry"
-    built = build_cohort(read(vocabulary, text))
-    assert check(built, vocabulary) == []
-    return built
+def expression() -> Json:
+    rules = rule(no("GI bleeding", window=YEAR_BEFORE))
+    expression = built(new_users(rules, age=Age(least=18), sex="female", prior_days=365))
+    assert problems(expression) == []
+    return expression
 
 
 def put(whole: Any, path: str, value: Any) -> None:
@@ -57,37 +74,103 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("path", "value", "severity", "text"), FAULTS)
-def test_a_fault_is_found(
-    vocabulary: Vocabulary, expression: Json, path: str, value: Any, severity: str, text: str
-) -> None:
+def test_a_fault_is_found(expression: Json, path: str, value: Any, severity: str, text: str) -> None:
     """Each changes one thing of a cohort that is in order."""
     broken = copy.deepcopy(expression)
     put(broken, path, value)
-    problems = check(broken, vocabulary)
-    assert [one for one in problems if one.severity == severity and text in one.text], problems
+    assert [one for one in problems(broken) if one.startswith(severity) and text in one], problems(broken)
 
 
-def test_a_rule_that_excludes_the_entry_event_itself_is_an_error(vocabulary: Vocabulary, expression: Json) -> None:
-    """Nobody would be left."""
-    built = build_cohort(read(vocabulary, "patients with GI bleeding. no GI bleeding on or before entry"))
-    assert [one.text for one in check(built, vocabulary) if one.severity == "error"] == [
-        "It excludes the very event that starts the cohort, so nobody is left."
-    ]
+def test_a_rule_that_excludes_the_entry_event_itself_is_an_error() -> None:
+    """Nobody would be left; so, too, if each of two entry events is excluded by a rule of its own."""
+    until = Window(end=0)
+    one = Study(entry=(event("GI bleeding"),), rules=(rule(no("GI bleeding", window=until)),))
+    two = one.model_copy(update={"entry": (*one.entry, event("warfarin"))})
+    both = two.model_copy(update={"rules": (*two.rules, rule(no("warfarin", window=until)))})
+    found = [[text for text in problems(built(study)) if "very event" in text] for study in (one, two, both)]
+    assert list(map(len, found)) == [1, 0, 1]
+    assert "“GI bleeding” any time up to the day of entry” and rule “no drug exposures of “warfarin”" in found[2][0]
 
 
-@pytest.mark.parametrize(
-    ("text", "why"),
-    [
-        ("women, 18 or older", "No event starts the cohort"),
-        ("patients with laceration", "still to be chosen"),
-        ("patients with GI bleeding. exit at the end of treatment", "no drug starts the cohort"),
-        (
-            "patients with GI bleeding. at least 2 appendectomy or peptic ulcer before entry",
-            "cannot be counted together",
-        ),
-    ],
-)
-def test_what_cannot_be_built_says_why(vocabulary: Vocabulary, text: str, why: str) -> None:
-    """To the researcher, in words."""
-    with pytest.raises(CannotBuild, match=why):
-        build_cohort(read(vocabulary, text))
+def some(*concepts: str, window: Window = YEAR_BEFORE, count: int = 1, **more: Any) -> Criterion:
+    return Criterion(event=event(*concepts), window=window, count=count, **more)
+
+
+def most(count: int, window: Window, **more: Any) -> Criterion:
+    return Criterion(event=event("warfarin"), bound="at most", window=window, count=count, **more)
+
+
+def any_of(*criteria: Criterion) -> Rule:
+    return Rule(group=Group(match="any", criteria=criteria))
+
+
+CONTRADICTIONS = [
+    ((rule(no("warfarin")), rule(some("warfarin"))), True),
+    ((rule(some("warfarin")), rule(no("warfarin", window=YEAR_BEFORE))), True),
+    ((rule(no("warfarin", window=YEAR_BEFORE)), rule(some("warfarin", window=BEFORE))), False),
+    ((rule(no("warfarin", window=YEAR_BEFORE)), rule(some("warfarin", window=AFTER))), False),
+    ((rule(no("warfarin", window=Window(start=-30, end=-1))), rule(some("warfarin"))), False),
+    ((rule(no("warfarin", window=Window(end=-30))), rule(some("warfarin"))), False),
+    ((rule(most(0, BEFORE)), rule(some("warfarin"))), True),
+    ((rule(no("warfarin")), rule(some("acetaminophen"))), False),
+    ((rule(no("warfarin")), any_of(some("warfarin"), some("acetaminophen"))), False),
+    ((rule(no("warfarin", "acetaminophen")), any_of(some("warfarin"), some("acetaminophen"))), True),
+    ((rule(no("GI bleeding", "appendectomy")), rule(some("GI bleeding", "appendectomy"))), True),
+    ((rule(no("GI bleeding")), rule(some("GI bleeding", "appendectomy"))), False),
+    ((Rule(group=Group(groups=(SubGroup(criteria=(no("warfarin"), some("warfarin"))),))),), True),
+    ((any_of(no("warfarin"), some("otitis media")), rule(some("warfarin"))), False),
+    ((rule(most(1, BEFORE)), rule(some("warfarin", count=2))), True),
+    ((rule(most(2, BEFORE)), rule(some("warfarin", count=2))), False),
+    ((rule(most(1, BEFORE, distinct=True)), rule(some("warfarin", count=2))), False),
+    ((rule(most(1, BEFORE, same_visit=True)), rule(some("warfarin", count=2))), False),
+    (
+        (rule(Criterion(event=event("warfarin", age=Age(least=65)), bound="exactly", count=0)), rule(some("warfarin"))),
+        False,
+    ),
+]
+
+
+@pytest.mark.parametrize(("rules", "contradict"), CONTRADICTIONS)
+def test_rules_that_contradict_each_other_are_an_error(rules: tuple[Rule, ...], contradict: bool) -> None:
+    """Whatever their order, and in groups: where the required window lies inside the excluded one."""
+    expression = built(new_users(*rules, prior_days=365))
+    assert any(one.startswith("error") and "contradicts" in one for one in problems(expression)) is contradict
+
+
+def test_a_concept_below_an_excluded_one_contradicts_it() -> None:
+    """The hierarchy of the vocabulary tells; not the other way round."""
+    vocabulary = demo_vocabulary()
+    product = vocabulary.get(max(vocabulary.descendants(IDS["acetaminophen"])))
+    assert product is not None
+    chosen = {words: Term(words, (Choice(concept(words)),)) for words in ("celecoxib", "acetaminophen")}
+    chosen["tablets"] = Term("tablets", (Choice(product),))
+    found = []
+    for excluded, required in (("acetaminophen", "tablets"), ("tablets", "acetaminophen")):
+        study = new_users(rule(no(excluded)), rule(some(required)), prior_days=365)
+        expression = build_cohort(State(study, chosen), vocabulary)
+        found.append(any("contradicts" in one for one in problems(expression)))
+    assert found == [True, False]
+
+
+def test_groups_are_checked_like_other_rules() -> None:
+    """A fault in a group of a group is found."""
+    groups = (SubGroup(criteria=(some("warfarin", window=Window(start=-900)),)),)
+    expression = built(new_users(Rule(group=Group(groups=groups)), prior_days=365))
+    assert [one for one in problems(expression) if "900 days back" in one]
+    nested = expression["InclusionRules"][0]["expression"]["Groups"][0]["CriteriaList"][0]
+    nested["Criteria"] = {"ConditionOccurrence": nested["Criteria"]["DrugExposure"]}
+    assert [one for one in problems(expression) if "at which ConditionOccurrence does not look" in one]
+
+
+@pytest.mark.parametrize(("unit", "why"), [(None, "No unit is named"), ("g/dL", "does not have the unit")])
+def test_values_without_a_unit_are_a_warning(unit: str | None, why: str) -> None:
+    """They are compared in whatever unit they were recorded."""
+    expression = built(Study(entry=(event("hemoglobin", value=Value(low=8, unit=unit)),)))
+    assert [why in one for one in problems(expression) if one.startswith("warning")] == [True]
+
+
+def test_a_kind_of_visit_must_be_in_the_vocabulary() -> None:
+    """As all other concepts."""
+    expression = built(Study(entry=(event("GI bleeding", visit="inpatient"),)))
+    expression["PrimaryCriteria"]["CriteriaList"][0]["ConditionOccurrence"]["VisitType"][0]["CONCEPT_ID"] = 5
+    assert [one for one in problems(expression) if "Concept 5 is not in the vocabulary" in one]

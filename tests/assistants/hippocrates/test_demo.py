@@ -13,13 +13,19 @@ from assistants.hippocrates.demo import (
     read_people,
     write_catalogue,
 )
-from assistants.hippocrates.discovery import find_databases
+from assistants.hippocrates.discovery import Databases, find_databases
+from assistants.hippocrates.query import Query, resolve
 from assistants.hippocrates.vocabulary import Vocabulary
+
+
+def find(catalogue: Catalogue, vocabulary: Vocabulary, words: str) -> Databases:
+    query = resolve(Query(concepts=((words,),)), vocabulary, catalogue)
+    return find_databases(catalogue, vocabulary, query)
 
 
 def test_demo_catalogue_says_what_it_is(vocabulary: Vocabulary) -> None:
     """In its notice, in every name, and in the documents of a search."""
-    found = find_databases(demo_catalogue(), vocabulary, "sinusitis")
+    found = find(demo_catalogue(), vocabulary, "sinusitis")
     assert found.warnings == ()
     assert all("(simulated)" in match.database.name for match in found.matches)
     assert NOTICE in found.documents()[0].text
@@ -42,5 +48,5 @@ def test_counts_are_those_of_the_drawn_persons(tmp_path: Path, vocabulary: Vocab
     people = read_people(eunomia_path())
     everybody = draw(people, [2694], concepts=None)
     write_catalogue(tmp_path, people, everybody, vocabulary)
-    (match,) = find_databases(Catalogue.read(tmp_path), vocabulary, "gastrointestinal hemorrhage").matches
+    (match,) = find(Catalogue.read(tmp_path), vocabulary, "gastrointestinal hemorrhage").matches
     assert (str(match.patients[0]), match.database.persons) == ("479", 2694)

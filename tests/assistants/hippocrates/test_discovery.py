@@ -1,15 +1,37 @@
-"""Questions to databases."""
+"""Queries, and cohorts, to databases."""
 
 from pathlib import Path
 
 import pytest
 
 from assistants.hippocrates.catalogue import Catalogue
-from assistants.hippocrates.discovery import Databases, find_databases
+from assistants.hippocrates.discovery import Databases, cohort_query, find_databases
 from assistants.hippocrates.estimates import Patients
-from assistants.hippocrates.query import Query
+from assistants.hippocrates.query import ConceptTerm, Query, ResolvedQuery, resolve
+from assistants.hippocrates.study import (
+    Age,
+    Choice,
+    Criterion,
+    Event,
+    Group,
+    Rule,
+    State,
+    Study,
+    SubGroup,
+    Term,
+    Value,
+    Window,
+)
 from assistants.hippocrates.vocabulary import Vocabulary
-from tests.assistants.hippocrates.conftest import RESULTS, SOURCES
+from tests.assistants.hippocrates.catalogue_files import GOUT, RESULTS, SOURCES, SYRUP, TABLET, WARFARIN
+
+
+def find(
+    catalogue: Catalogue, vocabulary: Vocabulary, *concepts: str, detail: bool = False, **slots: object
+) -> Databases:
+    """Ask for concepts, each wanted, and whatever else a query has."""
+    query = Query.model_validate({"concepts": tuple((one,) for one in concepts), **slots})
+    return find_databases(catalogue, vocabulary, resolve(query, vocabulary, catalogue), detail=detail)
 
 
 def ids(found: Databases) -> list[int]:
@@ -20,7 +42,7 @@ def test_databases_are_ranked_by_patients_of_concept_and_descendants(
     catalogue: Catalogue, small_vocabulary: Vocabulary
 ) -> None:
     """Seoul has acute gout alone, which is gout; the ranking is by how many, not by how well names match."""
-    found = find_databases(catalogue, small_vocabulary, "Which databases have patients with podagra?")
+    found = find(catalogue, small_vocabulary, "podagra")
     assert ids(found) == [11, 10, 12]
     assert [match.patients[0] for match in found.matches] == [Patients(500, 500), Patients(80, 110), Patients(1, 4)]
     assert [str(match.patients[0]) for match in found.matches] == ["500", "80 to 110", "fewer than 5"]
@@ -28,13 +50,13 @@ def test_databases_are_ranked_by_patients_of_concept_and_descendants(
 
 def test_drug_eras_need_no_bounds(catalogue: Catalogue, small_vocabulary: Vocabulary) -> None:
     """The ingredient's count holds the products' patients."""
-    (match,) = find_databases(catalogue, small_vocabulary, "warfarin").matches
+    (match,) = find(catalogue, small_vocabulary, "warfarin").matches
     assert match.patients == (Patients(60, 60),)
 
 
 def test_database_with_every_wanted_concept_comes_first(catalogue: Catalogue, small_vocabulary: Vocabulary) -> None:
     """However many patients another has of one of them; persons with both are bounded by the smaller count."""
-    found = find_databases(catalogue, small_vocabulary, "gout and warfarin")
+    found = find(catalogue, small_vocabulary, "gout", "warfarin")
     assert ids(found) == [10, 11, 12]
     assert [match.covered for match in found.matches] == [2, 1, 1]
     assert [match.all_wanted for match in found.matches] == [Patients(0, 60), None, None]
@@ -44,22 +66,32 @@ def test_database_with_every_wanted_concept_comes_first(catalogue: Catalogue, sm
 
 def test_country_and_size_narrow_the_search(catalogue: Catalogue, small_vocabulary: Vocabulary) -> None:
     """By country or continent, by persons, by patients; without a concept, all that fit."""
-    assert ids(find_databases(catalogue, small_vocabulary, "gout in Spain")) == [10, 12]
-    assert ids(find_databases(catalogue, small_vocabulary, "gout in Asia or Peru")) == [11]
-    assert ids(
-        find_databases(catalogue, small_vocabulary, "databases of at least 100 persons with gout in Europe")
-    ) == [10]
-    assert ids(find_databases(catalogue, small_vocabulary, "at least 100 patients with gout")) == [11, 10]
-    assert ids(find_databases(catalogue, small_vocabulary, "databases in Spain")) == [10, 12]
-    assert ids(find_databases(catalogue, small_vocabulary, "databases in Peru")) == []
+    for slots, wanted in (
+        ({"countries": ("España",)}, [10, 12]),
+        ({"countries": ("Asia", "Peru")}, [11]),
+        ({"countries": ("Europe",), "min_persons": 100}, [10]),
+        ({"min_patients": 100}, [11, 10]),
+        ({"not_countries": ("Spain",)}, [11]),
+        ({"countries": ("Spain", "Corea del Sur"), "not_countries": ("Asia",)}, [10, 12]),
+        ({"countries": ("Atlantis",)}, []),
+        ({"countries": ("Spain", "Atlantis")}, [10, 12]),
+    ):
+        assert ids(find(catalogue, small_vocabulary, "gout", **slots)) == wanted
+    assert ids(find(catalogue, small_vocabulary, countries=("Spain",))) == [10, 12]
+    assert ids(find(catalogue, small_vocabulary, not_countries=("Spain",))) == [11]
+    assert ids(find(catalogue, small_vocabulary, countries=("Peru",))) == []
 
 
-@pytest.mark.parametrize("question", ["", "xyzzy", "xyzzy in Spain", "psoriasis"])
+@pytest.mark.parametrize(
+    ("concepts", "countries"), [((), ()), (("xyzzy",), ()), (("xyzzy",), ("Spain",)), (("psoriasis",), ())]
+)
 def test_nothing_is_found_where_nobody_has_it(
-    catalogue: Catalogue, small_vocabulary: Vocabulary, question: str
+    catalogue: Catalogue, small_vocabulary: Vocabulary, concepts: tuple[str, ...], countries: tuple[str, ...]
 ) -> None:
     """No database is offered for words that nobody knows, or a concept that none records."""
-    assert find_databases(catalogue, small_vocabulary, question).matches == ()
+    found = find(catalogue, small_vocabulary, *concepts, countries=countries)
+    assert found.matches == ()
+    assert ("No database was searched." in found.documents()[0].text) == ("xyzzy" in concepts)
 
 
 def test_no_result_depends_on_a_suppressed_count(folder: Path, small_vocabulary: Vocabulary) -> None:
@@ -69,18 +101,18 @@ def test_no_result_depends_on_a_suppressed_count(folder: Path, small_vocabulary:
         (folder / "achilles_results.csv").write_text(
             RESULTS.replace("12,400,100,NA,NA,NA,NA,3", f"12,400,100,NA,NA,NA,NA,{count}")
         )
-        for question in ("gout", "gout and warfarin", "acute gout or gout"):
-            found = find_databases(Catalogue.read(folder), small_vocabulary, question, detail=True)
-            seen.add((question, repr(found.matches), repr(found.documents())))
+        for concepts, excluded in ((("gout",), ()), (("gout", "warfarin"), ()), (("warfarin",), ("gout",))):
+            found = find(Catalogue.read(folder), small_vocabulary, *concepts, excluded=excluded, detail=True)
+            seen.add((concepts, repr(found.matches), repr(found.documents())))
     assert len(seen) == 3
 
 
 def test_counts_of_single_concepts_need_the_permission(catalogue: Catalogue, small_vocabulary: Vocabulary) -> None:
     """Without it only the sum's bounds are given; with it small cells are still suppressed."""
-    plain = find_databases(catalogue, small_vocabulary, "gout")
+    plain = find(catalogue, small_vocabulary, "gout")
     assert all(match.counts == () for match in plain.matches)
     assert not any("Acute gout" in document.text for document in plain.documents())
-    detailed = find_databases(catalogue, small_vocabulary, "gout", detail=True)
+    detailed = find(catalogue, small_vocabulary, "gout", detail=True)
     rows = {match.database.id: [(row.name, row.persons) for row in match.counts] for match in detailed.matches}
     assert rows == {10: [("Gout", 80), ("Acute gout", 30)], 11: [("Acute gout", 500)], 12: [("Gout", 0)]}
     assert "By concept: Gout (100) fewer than 5." in detailed.documents()[-1].text
@@ -93,40 +125,175 @@ def test_nothing_is_cut_off(folder: Path, small_vocabulary: Vocabulary) -> None:
     (folder / "achilles_results.csv").write_text(
         RESULTS + "".join(f"{n},400,300,NA,NA,NA,NA,{n},NA\n" for n in numbers)
     )
-    found = find_databases(Catalogue.read(folder), small_vocabulary, "psoriasis")
+    found = find(Catalogue.read(folder), small_vocabulary, "psoriasis")
     assert ids(found) == [*reversed(numbers)]
 
 
 def test_documents_hold_every_count_that_is_shown(catalogue: Catalogue, small_vocabulary: Vocabulary) -> None:
     """One of the search, one for each database, with names, sizes and how words were read."""
-    search, first, *_ = find_databases(
-        catalogue, small_vocabulary, "gout and warfarn without psoriasis, in Spain"
+    search, first, *_ = find(
+        catalogue, small_vocabulary, "gout", "warfarn", "xyzzy", countries=("España",), not_countries=("UK",)
     ).documents()
     assert (search.id, first.id, first.title) == ("search", "database-10", "Andalusian records")
     for text in (
-        '"gout" is Gout (Condition 100)',
-        '"warfarn" was read as Warfarin (Drug 200)',
-        "counts cannot show",
+        '"gout" is Gout (Condition 100), with descendants.',
+        '"warfarn" was read as Warfarin (Drug 200), with descendants.',
+        'does not know "xyzzy", which was not searched for.',
         "Only databases in Spain.",
-        "2 of 3 databases have such patients, 1 of them all of these.",
+        "Databases in United Kingdom are left out.",
+        '2 of 3 databases have patients with "gout" or "warfarn", 1 of them with each.',
     ):
         assert text in search.text
     assert first.text == (
-        'Andalusian records (ANDA): Spain, 1,000 persons. Patients with "gout": 80 to 110. Patients with "warfarn": 60. '
-        "Patients with all of these: at most 60."
+        'Andalusian records (ANDA): Spain, 1,000 persons. Patients with "gout": 80 to 110. '
+        'Patients with "warfarn" (Warfarin (Drug 200), with descendants): 60. Patients with all of these: at most 60.'
     )
 
 
-def test_changed_query_is_searched_as_it_is(catalogue: Catalogue, small_vocabulary: Vocabulary) -> None:
-    """A user who chose other concepts is not read again."""
-    assert ids(find_databases(catalogue, small_vocabulary, Query(countries=("South Korea",)))) == [11]
+def test_excluded_concepts_bound_who_is_left(catalogue: Catalogue, small_vocabulary: Vocabulary) -> None:
+    """At least those who cannot all have it, at most those who need not have it."""
+    found = find(catalogue, small_vocabulary, "gout", excluded=("warfarin",))
+    assert [str(match.all_wanted) for match in found.matches] == ["500", "20 to 110", "fewer than 5"]
+    search, _, second, *_ = found.documents()
+    assert '"warfarin" is Warfarin (Drug 200)' in search.text
+    assert 'Patients with all of these and without "warfarin": 20 to 110.' in second.text
+
+
+def test_chosen_concepts_count_as_they_were_chosen(catalogue: Catalogue, small_vocabulary: Vocabulary) -> None:
+    """Without descendants the drug eras only bound; an excluded descendant is taken out."""
+    by_id = {one: small_vocabulary.get(one) for one in (WARFARIN, TABLET, SYRUP)}
+    for choices, wanted in (
+        ((Choice(by_id[WARFARIN]),), Patients(60, 60)),
+        ((Choice(by_id[WARFARIN], descendants=False),), Patients(0, 60)),
+        ((Choice(by_id[WARFARIN]), Choice(by_id[TABLET], excluded=True)), Patients(50, 110)),
+        ((Choice(by_id[TABLET]),), Patients(40, 40)),
+    ):
+        query = ResolvedQuery((ConceptTerm("warfarin", choices),))
+        (match,) = find_databases(catalogue, small_vocabulary, query).matches
+        assert match.patients == (wanted,)
+
+
+def state(vocabulary: Vocabulary, *rules: Rule, **slots: object) -> State:
+    """Return a cohort that starts with gout."""
+    study = Study.model_validate({"entry": (Event(concepts=("gout",)),), "rules": rules, **slots})
+    chosen = {}
+    for words in study.concepts:
+        chosen[words] = Term(words, tuple(Choice(match.concept) for match in vocabulary.lookup(words)[:1]))
+    return State(study, chosen)
+
+
+def rule(words: str, **slots: object) -> Rule:
+    return Rule(criterion=Criterion.model_validate({"event": Event(concepts=(words,)), **slots}))
+
+
+def test_cohort_wants_what_entry_and_rules_need(catalogue: Catalogue, small_vocabulary: Vocabulary) -> None:
+    """Persons who have each concept at any time are the most that there can be."""
+    before = Window(start=-365, end=-1)
+    cohort = state(small_vocabulary, rule("warfarin", window=before, count=2), age=Age(least=65), prior_days=365)
+    query = cohort_query(cohort)
+    assert [one.words for one in query.concepts] == ["gout", "warfarin"]
+    assert query.notes == (
+        "The catalogue counts persons per concept; it cannot tell: age, numbers of records, what comes before or after entry, "
+        "how long persons were observed.",
+    )
+    found = find_databases(catalogue, small_vocabulary, query)
+    assert ids(found) == [10, 11, 12]
+    assert [str(match.all_wanted) for match in found.complete] == ["at most 60"]
+    assert query.notes[0] in found.documents()[0].text
+
+
+def test_cohort_of_one_event_has_its_count(catalogue: Catalogue, small_vocabulary: Vocabulary) -> None:
+    """Nothing is asked that counts cannot tell, so the lower bound stays."""
+    query = cohort_query(state(small_vocabulary, prior_days=0))
+    assert (query.notes, query.at_most) == ((), False)
+    found = find_databases(catalogue, small_vocabulary, query)
+    assert [str(match.all_wanted) for match in found.matches] == ["500", "80 to 110", "fewer than 5"]
+
+
+def test_what_bounds_only_from_above_has_no_lower_bound(catalogue: Catalogue, small_vocabulary: Vocabulary) -> None:
+    """Of 500 persons with gout nobody may be a woman."""
+    found = find_databases(catalogue, small_vocabulary, cohort_query(state(small_vocabulary, sex="female")))
+    assert [str(match.all_wanted) for match in found.matches] == ["at most 500", "at most 110", "fewer than 5"]
+    assert "Patients who may fit the cohort: at most 500." in found.documents()[1].text
+
+
+@pytest.mark.parametrize(
+    ("slots", "excluded"), [({}, ["warfarin"]), ({"window": Window(end=-1)}, []), ({"same_visit": True}, [])]
+)
+def test_exclusion_at_a_time_leaves_nobody_out(
+    small_vocabulary: Vocabulary, slots: dict[str, object], excluded: list[str]
+) -> None:
+    """Who has it at another time stays in the cohort; the notes say that the rule did not count."""
+    absent = rule("warfarin", bound="exactly", count=0, **slots)
+    query = cohort_query(state(small_vocabulary, absent))
+    assert [one.words for one in query.excluded] == excluded
+    assert query.at_most == (not excluded)
+    assert any('who falls under the rule on "warfarin"' in note for note in query.notes) == (not excluded)
+
+
+def criterion(words: str, **slots: object) -> Criterion:
+    return Criterion.model_validate({"event": Event(concepts=(words,)), **slots})
+
+
+@pytest.mark.parametrize(
+    ("group", "wanted"),
+    [
+        (Group(criteria=(criterion("warfarin"), criterion("psoriasis"))), ["gout", "warfarin", "psoriasis"]),
+        (
+            Group(match="any", criteria=(criterion("warfarin"), criterion("psoriasis"))),
+            ["gout", "warfarin or psoriasis"],
+        ),
+        (Group(match="any", criteria=(criterion("warfarin"), criterion("psoriasis", bound="at most"))), ["gout"]),
+        (Group(match="at most", criteria=(criterion("warfarin"),)), ["gout"]),
+        (Group(match="at least", n=0, criteria=(criterion("warfarin"),)), ["gout"]),
+        (
+            Group(
+                criteria=(criterion("warfarin"),),
+                groups=(SubGroup(match="any", criteria=(criterion("psoriasis"), criterion("podagra"))),),
+            ),
+            ["gout", "warfarin", "psoriasis or podagra"],
+        ),
+    ],
+)
+def test_groups_want_what_follows_from_them(small_vocabulary: Vocabulary, group: Group, wanted: list[str]) -> None:
+    """Of alternatives any will do, and where one is that a concept is absent none is needed."""
+    assert [one.words for one in cohort_query(state(small_vocabulary, Rule(group=group))).concepts] == wanted
+
+
+def test_open_concepts_are_named(small_vocabulary: Vocabulary) -> None:
+    """What is not chosen yet is not counted, and the notes say so."""
+    query = cohort_query(state(small_vocabulary, rule("bleeding"), rule("warfarin")))
+    assert [one.words for one in query.concepts] == ["gout", "warfarin"]
+    assert query.unknown == ("bleeding",)
+    assert query.notes == ('The concepts for "bleeding" are not chosen yet; they were not searched for.',)
+
+
+def test_cohort_without_an_entry_finds_nothing(catalogue: Catalogue, small_vocabulary: Vocabulary) -> None:
+    """All databases of a country would be no answer."""
+    places = resolve(Query(of_cohort=True, countries=("Spain",)), small_vocabulary, catalogue)
+    query = cohort_query(State(), places)
+    assert find_databases(catalogue, small_vocabulary, query).matches == ()
+    assert query.notes == ("No event starts the cohort yet.",)
+
+
+def test_question_narrows_what_the_cohort_asks_for(catalogue: Catalogue, small_vocabulary: Vocabulary) -> None:
+    """Which databases in Spain could run it, with patients on warfarin, too."""
+    narrowed = resolve(
+        Query(of_cohort=True, countries=("Spain",), concepts=(("warfarin",),)), small_vocabulary, catalogue
+    )
+    event = Event(concepts=("gout",), value=Value(low=1))
+    query = cohort_query(state(small_vocabulary, entry=(event,)), narrowed)
+    assert ids(find_databases(catalogue, small_vocabulary, query)) == [10, 12]
+    assert [one.words for one in query.concepts] == ["warfarin", "gout"]
+    assert "it cannot tell: values." in query.notes[0]
+    assert GOUT in {choice.concept.concept_id for one in query.concepts for choice in one.matches}
 
 
 def test_other_version_of_the_vocabulary_is_warned_of(folder: Path, small_vocabulary: Vocabulary) -> None:
     """The search goes on, and the message says which versions and where it stands."""
-    assert find_databases(Catalogue.read(folder), small_vocabulary, "gout").warnings == ()
+    assert find(Catalogue.read(folder), small_vocabulary, "gout").warnings == ()
     (folder / "achilles_results.csv").write_text(RESULTS.replace("01-JAN-25", "31-AUG-23"))
-    (warning,) = find_databases(Catalogue.read(folder), small_vocabulary, "gout").warnings
+    (warning,) = find(Catalogue.read(folder), small_vocabulary, "gout").warnings
     assert "1 of 3 databases use another version of the vocabulary (v5.0 31-AUG-23)" in warning
     assert "stratum_5" in warning
 
@@ -134,7 +301,7 @@ def test_other_version_of_the_vocabulary_is_warned_of(folder: Path, small_vocabu
 def test_concepts_that_the_vocabulary_lacks_are_warned_of(folder: Path, small_vocabulary: Vocabulary) -> None:
     """They cannot be found by name."""
     (folder / "achilles_results.csv").write_text(RESULTS + "11,400,777,NA,NA,NA,NA,9,NA\n")
-    (warning,) = find_databases(Catalogue.read(folder), small_vocabulary, "gout").warnings
+    (warning,) = find(Catalogue.read(folder), small_vocabulary, "gout").warnings
     assert "1 of 6 concepts of the catalogue are not in the vocabulary, such as 777" in warning
 
 
