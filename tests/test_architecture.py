@@ -176,7 +176,7 @@ BASE = set(
 )
 """What is installed with the proxy alone, of which everything may be imported everywhere. Listed, since each costs every user."""
 EXTRAS = {
-    "assistants/hippocrates": {"duckcdm", "duckdb", "ohdsi_cohort_schemas"},
+    "assistants/hippocrates": {"babel", "countryinfo", "duckcdm", "duckdb", "ohdsi_cohort_schemas"},
     "knowledge_base/building": {
         "anyascii",
         "bs4",
@@ -231,6 +231,8 @@ def test_serving_loads_no_heavy_library() -> None:
         "opentelemetry",
         "scipy",
         "blingfire",
+        "babel",
+        "countryinfo",
         "duckcdm",
         "duckdb",
         "ohdsi_cohort_schemas",

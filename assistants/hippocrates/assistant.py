@@ -46,6 +46,8 @@ SERVICE = (
 )
 UNREAD = "I could not read that message with certainty, so nothing was changed. Please say it in other words."
 TOO_LONG = f"A conversation has at most {MOST_TURNS} messages. Please begin a new one, with the definition so far."
+IN_OTHER_WORDS = "If it matters, please say it in other words."
+SEARCHED_BY = "Databases are searched by concepts, countries and numbers of persons alone."
 OTHER_CODE = "That code does not stand for the cohort as it is now."
 NO_DATABASES = "No database of the catalogue was found for that."
 
@@ -174,7 +176,8 @@ class Hippocrates:
         self._say_what_is_left(said)
         self._answer_wishes(said)
         question = render.ask(step.state) if self._plans else self._form.question(step.state)
-        if not step.state.study.entry and not changes and said.wishes - {"summary"} and not step.note:
+        asks_else = said.wishes - {"summary"} or step.query is not None
+        if not step.state.study.entry and not changes and asks_else and not step.note and draft.lines:
             return draft.reply()  # nothing of a cohort was said yet
         if step.state.question is not None:
             return _ask(said, question)
@@ -192,12 +195,13 @@ class Hippocrates:
     def _say_what_is_left(self, said: _Said) -> None:
         """Say what of the message was not used, cannot be expressed, or is unclear."""
         step, draft, understanding = said.step, said.draft, said.step.understanding
-        if step.unused:
-            pieces = ", ".join(f"“{one}”" for one in dict.fromkeys(step.unused))
-            draft.add("question", ASKED_NEXT, f"Not used: {pieces}. If it matters, please say it in other words.")
-        if understanding is None:
-            return
-        for one in understanding.not_expressible:
+        not_expressible = understanding.not_expressible if understanding else ()
+        unused = [one for one in dict.fromkeys(step.unused) if one not in {other.words for other in not_expressible}]
+        if unused:
+            pieces = ", ".join(f"“{one}”" for one in unused)
+            remedy = SEARCHED_BY if understanding and understanding.query else IN_OTHER_WORDS
+            draft.add("question", ASKED_NEXT, f"Not used: {pieces}. {remedy}")
+        for one in not_expressible:
             nearest = f" The nearest: {one.nearest}" if one.nearest else ""
             draft.add("question", ASKED_NEXT, f"A cohort definition cannot hold “{one.words}”.{nearest}")
         for unclear in step.left_out:
@@ -226,8 +230,7 @@ class Hippocrates:
 
     def _search(self, said: _Said, query: Query) -> None:
         sources, state = self._sources, said.step.state
-        english = {one.words: one.english for one in said.step.understanding.names} if said.step.understanding else {}
-        resolved = resolve(query, sources.vocabulary, sources.catalogue, english)
+        resolved = resolve(query, sources.vocabulary, sources.catalogue, said.step.english)
         resolved = cohort_query(state, resolved) if query.of_cohort else resolved
         detail = DETAIL in said.request.principal.permissions
         result = find_databases(sources.catalogue, sources.vocabulary, resolved, detail=detail)

@@ -17,7 +17,7 @@ from assistants.hippocrates import study as slots
 from assistants.hippocrates.names import COMPLETE
 from assistants.hippocrates.places import is_listed, place
 from assistants.hippocrates.query import Query
-from assistants.hippocrates.render import ask
+from assistants.hippocrates.render import ask_about
 from assistants.hippocrates.study import Choice, State, Study, Term
 from assistants.hippocrates.terms import MOST_CANDIDATES, choose, find_term
 from assistants.hippocrates.understand import Name, Step, Understanding
@@ -61,7 +61,7 @@ class Form:
     def question(self, state: State) -> str:
         """Return what to ask next, with examples of answers; "" when the cohort can be confirmed."""
         asked = asked_next(state)
-        return ask(state) if asked == "concept" else self._questions[asked] if asked else ""
+        return ask_about(state.open_term) if asked == "concept" and state.open_term else self._questions[asked] if asked else ""
 
     def read(self, step: Step, message: str) -> FormStep:
         """Return the step after one more message; of one that is no answer the note says why, and nothing is understood."""
@@ -206,7 +206,7 @@ def _compiled(pattern: str, parts: Mapping[str, str]) -> re.Pattern[str]:
 
 
 def _step(state: State, history: tuple[State, ...], note: str = "", **understood: Any) -> FormStep:
-    fields: dict[str, Any] = {"names": [], "picks": None, "query": None, "wishes": [], "evidence": []} | understood
+    fields: dict[str, Any] = {"names": [], "picks": [], "query": None, "wishes": [], "evidence": []} | understood
     read = Understanding(study=state.study, **fields, not_taken=[], not_expressible=[], unclear=[])
     return FormStep(state, history[-1] if history else state, read, note=note, history=history)
 

@@ -46,7 +46,8 @@ def describe(state: State, expression: Json) -> list[str]:
     lines.append(_EVERY if expression["ExpressionLimit"]["Type"] == "All" else _ONCE)
     prior, post = (primary["ObservationWindow"][side] for side in ("PriorDays", "PostDays"))
     if prior or post:
-        lines.append(f"Observation: at least {_days(prior)} before and {_days(post)} after entry.")
+        parts = [f"{_days(days)} {side}" for days, side in ((prior, "before"), (post, "after")) if days]
+        lines.append(f"Observation: at least {' and '.join(parts)} entry.")
     elif study.prior_days is not None or "observation" in study.left_open:
         lines.append(_NO_OBSERVATION)
     rules = [(rule["expression"], group_text(rule["expression"], names)) for rule in expression["InclusionRules"]]
@@ -78,10 +79,14 @@ def difference(before: Sequence[str], after: Sequence[str]) -> list[str]:
 
 
 def ask(state: State) -> str:
-    """Return what to ask next; "" if the cohort can be confirmed."""
-    term = state.open_term if state.question == "concept" else None
-    if term is None:
-        return _QUESTIONS[state.question] if state.question else ""
+    """Return what to ask next, about all open concepts at once; "" if the cohort can be confirmed."""
+    if state.question == "concept":
+        return "\n".join(ask_about(term) for term in state.open_terms)
+    return _QUESTIONS[state.question] if state.question else ""
+
+
+def ask_about(term: Term) -> str:
+    """Ask which concepts some words mean."""
     if not term.candidates:
         return f"The vocabulary has no concept like “{term.words}”. Which other words or concept id do you mean?"
     listed = [

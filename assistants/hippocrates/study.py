@@ -285,10 +285,15 @@ class State:
     chosen: Chosen = field(default_factory=dict)
 
     @property
+    def open_terms(self) -> tuple[Term, ...]:
+        """The terms whose concepts have to be chosen, in the order in which they are asked about."""
+        terms = (self.chosen.get(words) or Term(words) for words in self.study.concepts)
+        return tuple(term for term in terms if term.is_open)
+
+    @property
     def open_term(self) -> Term | None:
         """The term whose concepts have to be chosen next."""
-        terms = (self.chosen.get(words) or Term(words) for words in self.study.concepts)
-        return next((term for term in terms if term.is_open), None)
+        return next(iter(self.open_terms), None)
 
     @property
     def question(self) -> Question | None:

@@ -47,10 +47,10 @@ class Name(_Form):
 
 
 class Picks(_Form):
+    words: str
     include: list[int]
     exclude: list[int]
     descendants: bool
-    none: bool
 
 
 class Evidence(_Form):
@@ -73,7 +73,7 @@ class Understanding(_Form):
 
     study: Study
     names: list[Name]
-    picks: Picks | None
+    picks: list[Picks]
     query: Query | None
     wishes: list[Wish]
     evidence: list[Evidence]
@@ -101,6 +101,10 @@ class Step:
     """Pieces of the message that nothing holds."""
     left_out: tuple[Unclear, ...] = ()
     """Pieces of messages that may mean two different cohorts and wait for an answer."""
+    query: Query | None = None
+    """The last question about databases."""
+    english: Mapping[str, str] = field(default_factory=dict)
+    """What the researcher's words for concepts are called in English."""
     unread: bool = False
     """Whether the model failed or contradicted the message, so that nothing was changed."""
     note: str = ""
@@ -126,31 +130,37 @@ class Understander:
         case = _case(step, earlier, message)
         key = json.dumps(case, ensure_ascii=False, sort_keys=True)
         understanding = self._cache.get(key) or await reader(case)
-        problems = [] if understanding is None else list(_problems(step.state, message, case, understanding))
+        problems = [] if understanding is None else list(_problems(step, message, case, understanding))
         if problems:
             understanding = await reader({**case, "problems": problems})
-            problems = [] if understanding is None else list(_problems(step.state, message, case, understanding))
+            problems = [] if understanding is None else list(_problems(step, message, case, understanding))
         if understanding is None or problems:
-            return Step(step.state, step.before, left_out=step.left_out, unread=True)
+            return replace(step, understanding=None, unused=(), unread=True, note="")
         self._cache[key] = understanding
-        state = self._apply(step.state, understanding)
-        unused = tuple(_unused(message, understanding, step.state.study))
-        before = step.before if state == step.state else step.state
-        return Step(state, before, understanding, unused, tuple(understanding.unclear))
+        english = {**step.english, **{name.words: name.english for name in understanding.names}}
+        state = self._apply(step.state, understanding, english)
+        return Step(
+            state=state,
+            before=step.before if state == step.state else step.state,
+            understanding=understanding,
+            unused=tuple(_unused(message, understanding, step.state.study)),
+            left_out=tuple(understanding.unclear),
+            query=understanding.query or step.query,
+            english=english,
+        )
 
-    def _apply(self, state: State, understanding: Understanding) -> State:
+    def _apply(self, state: State, understanding: Understanding, english: Mapping[str, str]) -> State:
         """Return the state with a study that was read, its concepts looked up, and candidates chosen."""
         study, chosen = understanding.study, dict(state.chosen)
-        english = {name.words: name.english for name in understanding.names}
         drugs = study.exit.drugs if isinstance(study.exit, TreatmentExit) else ()
         for words in study.concepts:
             if words not in chosen:
                 domains = ("Drug",) if words in drugs else ()
                 term = find_term(self._vocabulary, words, english.get(words, ""), domains)
                 chosen[words] = choose(self._vocabulary, term, term.choices) if term.choices else term
-        open_term, picks = state.open_term, understanding.picks
-        if open_term is not None and picks is not None and picks.include:
-            chosen[open_term.words] = self._pick(open_term, picks)
+        for picks in understanding.picks:
+            if (opened := state.chosen.get(picks.words)) is not None and opened.is_open:
+                chosen[picks.words] = self._pick(opened, picks)
         return State(study, {words: chosen[words] for words in study.concepts})
 
     def _pick(self, term: Term, picks: Picks) -> Term:
@@ -183,16 +193,23 @@ def model_reader(ask_model: AskStructured) -> Reader:
 
 
 def _case(step: Step, earlier: Sequence[str], message: str) -> dict[str, Any]:
-    term = step.state.open_term
-    return {
-        "study": step.state.study.model_dump(mode="json", exclude_defaults=True),
-        "study_before": step.before.study.model_dump(mode="json", exclude_defaults=True),
+    """Return what the model is shown; parts that are empty are left out."""
+    terms = step.state.open_terms if step.state.question == "concept" else ()
+    case = {
+        "study": _shown(step.state.study),
+        "study_before": _shown(step.before.study) if step.before != step.state else None,
+        "query_before": _shown(step.query) if step.query else None,
         "earlier": list(earlier[-EARLIER:]),
-        "asked": ask(step.state).split("\n")[0],
-        **({"open_words": term.words, "candidates": _offered(term)} if term is not None else {}),
-        **({"left_out": [one.model_dump() for one in step.left_out]} if step.left_out else {}),
+        "asked": "" if terms else ask(step.state),
+        "candidates": {term.words: _offered(term) for term in terms},
+        "left_out": [one.model_dump() for one in step.left_out],
         "message": message,
     }
+    return {name: value for name, value in case.items() if value}
+
+
+def _shown(slots: BaseModel) -> dict[str, Any]:
+    return slots.model_dump(mode="json", exclude_none=True)
 
 
 def _offered(term: Term) -> list[str]:
@@ -202,31 +219,36 @@ def _offered(term: Term) -> list[str]:
 # What code checks
 
 
-def _problems(state: State, message: str, case: Mapping[str, Any], understanding: Understanding) -> Iterator[str]:
+def _problems(step: Step, message: str, case: Mapping[str, Any], understanding: Understanding) -> Iterator[str]:
     """Yield what contradicts the message; the model is told once, and then nothing is changed."""
-    before = " ".join(one["words"] for one in case.get("left_out", ()))
-    text = _folded(f"{message} {before}")
+    pending = " ".join(one.words for one in step.left_out)
+    text = _folded(f"{message} {pending}")
     for one in understanding.evidence:
         if _folded(one.words) not in text:
             yield f"evidence for {one.slot}: {one.words!r} does not stand in the message"
-    known = state.study.concepts
     named = {name.words for name in understanding.names}
     query = understanding.query
     asked = [words for group in query.concepts for words in group] + list(query.excluded) if query else []
-    for words in [*(words for words in understanding.study.concepts if words not in known), *asked]:
+    for words in [*understanding.study.concepts, *asked]:
+        if words in step.state.chosen or words in step.english:
+            continue
         if _folded(words) not in text:
             yield f"the concept {words!r} does not stand in the message with these words"
         elif words not in named:
             yield f"the concept {words!r} has no entry in `names`"
-    given = _numbers_given(" ".join([message, before, str(case.get("asked", ""))]))
-    new = _numbers_of(understanding.study) - _numbers_of(state.study) | (_numbers_of(query) if query else set())
+    for picks in understanding.picks:
+        offered = range(1, len(case.get("candidates", {}).get(picks.words, ())) + 1)
+        if any(number not in offered for number in picks.include + picks.exclude):
+            yield f"the candidates of {picks.words!r} have no such number"
+    given = _numbers_given(f"{message} {pending} {case.get('asked', '')}")
+    old = _numbers_of(step.state.study) | _numbers_of(step.before.study) | _numbers_of(step.query)
     in_words = any(not re.search(r"\d", one.words) for one in understanding.evidence)
-    for number in sorted(new - given):
+    for number in sorted((_numbers_of(understanding.study) | _numbers_of(query)) - old - given):
         if not in_words:
             yield f"the number {number:g} is not given in the message"
 
 
-def _numbers_of(slots: BaseModel) -> set[float]:
+def _numbers_of(slots: BaseModel | None) -> set[float]:
     """Return the absolute numbers that some slots hold, dates as their year; 0 and 1 stand everywhere."""
     numbers: set[float] = set()
 
@@ -242,7 +264,7 @@ def _numbers_of(slots: BaseModel) -> set[float]:
         elif isinstance(value, str) and (year := re.fullmatch(r"(\d{4})-\d\d-\d\d", value)):
             numbers.add(float(year[1]))
 
-    walk(slots.model_dump(mode="json", exclude_defaults=True, exclude={"name"}))
+    walk(slots.model_dump(mode="json", exclude_defaults=True, exclude={"name"}) if slots else {})
     return numbers - {0, 1}
 
 
@@ -266,14 +288,14 @@ def _unused(message: str, understanding: Understanding, study: Study) -> Iterato
         understanding.wishes
         and understanding.study == study
         and understanding.query is None
-        and understanding.picks is None
+        and not understanding.picks
     ):
         return
     pieces = [one.words for one in understanding.evidence] + understanding.not_taken
     pieces += [one.words for one in understanding.not_expressible] + [one.words for one in understanding.unclear]
     pieces += [one.words for one in understanding.names]
     covered = {word for piece in pieces for word in _words(piece)}
-    if understanding.picks is not None:
+    if understanding.picks:
         covered |= {word for word in _words(message) if word.isdigit()}
     yield from dict.fromkeys(word for word in _words(message) if word not in covered and word not in stop_words())
 

@@ -68,7 +68,7 @@ def test_everything_of_the_expression_is_said() -> None:
     assert lines(state_of(EVERYTHING)) == [
         "Persons enter on a person's first drug exposure of “celecoxib” (age at least 18). You wrote: “new users of celecoxib”.",
         "Every such event that meets all of the following is an entry.",
-        "Observation: at least 365 days before and 0 days after entry.",
+        "Observation: at least 365 days before entry.",
         "Age at entry: 18 to 65.",
         "Sex: female.",
         "Rule 1: no conditions of “GI bleeding” or procedures of “appendectomy” any time before the day of entry. "

@@ -32,7 +32,7 @@ EVIDENCE = {
 
 def understood(study: Mapping[str, Any], **more: Any) -> Understanding:
     """Return what a model answers."""
-    fields: dict[str, Any] = {"names": NAMES, "picks": None, "query": None, "wishes": [], "not_taken": []}
+    fields: dict[str, Any] = {"names": NAMES, "picks": [], "query": None, "wishes": [], "not_taken": []}
     evidence = [{"slot": slot, "words": words} for slot, words in EVIDENCE.items()]
     fields |= {"evidence": evidence, "not_expressible": [], "unclear": []} | more
     return Understanding.model_validate({"study": study, **fields})
@@ -120,11 +120,30 @@ async def test_concepts_are_chosen_among_those_that_were_offered(vocabulary: Voc
     term = opened.state.open_term
     assert term is not None
     assert term.candidates
-    picks = {"include": [1], "exclude": [], "descendants": True, "none": False}
-    picked = understood(study, names=[], evidence=[{"slot": "picks", "words": "the first one"}], picks=picks)
+    picks = {"words": "incident otitis", "include": [1], "exclude": [], "descendants": True}
+    picked = understood(study, names=[], evidence=[{"slot": "picks", "words": "the first one"}], picks=[picks])
     step = await Understander(vocabulary).read(opened, [], "the first one", Answers(picked))
     chosen = step.state.chosen["incident otitis"]
     assert [one.concept for one in chosen.choices] == [term.candidates[0]]
     assert "incident" in chosen.unmatched
-    other = understood(study, names=[], evidence=[{"slot": "picks", "words": "99"}], picks=picks | {"include": [99]})
-    assert (await Understander(vocabulary).read(opened, [], "99", Answers(other))).state.open_term == term
+    other = understood(
+        study, names=[], evidence=[{"slot": "picks", "words": "99"}], picks=[picks | {"include": [99]}]
+    )
+    refused = await Understander(vocabulary).read(opened, [], "99", Answers(other, other))
+    assert (refused.state, refused.unread) == (opened.state, True)
+
+
+async def test_a_question_about_databases_goes_on_with_the_last_one(vocabulary: Vocabulary) -> None:
+    """Its words need not be said again."""
+    query = {"concepts": [["celecoxib"]], "countries": ["Spain"]}
+    named = [{"words": "celecoxib", "english": "celecoxib"}]
+    frame = [{"slot": "frame", "words": "databases with celecoxib in Spain"}]
+    asked = understood({}, names=named, evidence=frame, query=query)
+    first = await read(vocabulary, Answers(asked), "databases with celecoxib in Spain")
+    more = understood(
+        {}, names=[], evidence=[{"slot": "query.countries", "words": "and Norway"}], query=query | {"countries": ["Norway"]}
+    )
+    reader = Answers(more)
+    second = await Understander(vocabulary).read(first, [], "and Norway?", reader)
+    assert reader.cases[0]["query_before"]["countries"] == ["Spain"]
+    assert (second.query, second.unread) == (more.query, False)

@@ -13,8 +13,6 @@ from aiohttp.test_utils import TestServer
 from structlog.testing import capture_logs
 
 from assistants.hippocrates import cdm
-from assistants.hippocrates.cohort import Json, build_cohort
-from assistants.hippocrates.vocabulary import Vocabulary
 from assistants.hippocrates.webapi import (
     WebApi,
     WebApiDenied,
@@ -24,16 +22,9 @@ from assistants.hippocrates.webapi import (
     WebApiRefused,
     WebApiSlow,
 )
-from tests.assistants.hippocrates.conftest import read
+from tests.assistants.hippocrates.examples import CELECOXIB, GI_BLEED, built
 
-TEXTS = {
-    "gi bleed": ("Patients with gastrointestinal hemorrhage, with 365 days of prior observation", 479),
-    "celecoxib": ("New users of celecoxib aged 18 or older without prior GI bleeding, exit after 30 days", 1800),
-}
-
-
-def confirmed(vocabulary: Vocabulary, name: str) -> Json:
-    return build_cohort(read(vocabulary, TEXTS[name][0]))
+COHORTS = {"gi bleed": (built(GI_BLEED), 479), "celecoxib": (built(CELECOXIB), 1800)}
 
 
 @pytest.fixture
@@ -42,12 +33,12 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
         yield session
 
 
-@pytest.mark.parametrize("name", TEXTS)
+@pytest.mark.parametrize("name", COHORTS)
 async def test_a_cohort_goes_there_and_back(
-    atlas: str, session: aiohttp.ClientSession, vocabulary: Vocabulary, eunomia: Path, name: str
+    atlas: str, session: aiohttp.ClientSession, eunomia: Path, name: str
 ) -> None:
     """What WebAPI holds is what was sent, and it generates the same persons as the local CDM."""
-    cohort = confirmed(vocabulary, name)
+    cohort = COHORTS[name][0]
     api = WebApi(atlas)
     sent = await api.send(name, cohort)
     async with session.get(f"{atlas}/cohortdefinition/{sent.cohort_id}") as response:
@@ -61,15 +52,15 @@ async def test_a_cohort_goes_there_and_back(
             item["concept"]["CONCEPT_ID"] for item in one["expression"]["items"]
         ]
         assert all(item["includeDescendants"] for item in items)
-    assert await generated(session, atlas, sent.cohort_id) == (TEXTS[name][1], TEXTS[name][1])
-    assert cdm.count_cohort(eunomia, cohort).persons == TEXTS[name][1]
+    assert await generated(session, atlas, sent.cohort_id) == (COHORTS[name][1], COHORTS[name][1])
+    assert cdm.count_cohort(eunomia, cohort).persons == COHORTS[name][1]
 
 
 async def test_a_name_that_is_taken_gets_a_number(
-    atlas: str, session: aiohttp.ClientSession, vocabulary: Vocabulary
+    atlas: str, session: aiohttp.ClientSession
 ) -> None:
     """WebAPI takes each name but once."""
-    cohort, api = confirmed(vocabulary, "gi bleed"), WebApi(atlas)
+    cohort, api = COHORTS["gi bleed"][0], WebApi(atlas)
     first, second = await api.send("gi bleed", cohort), await api.send("gi bleed", cohort)
     names = []
     for one in (first, second):
@@ -133,7 +124,7 @@ FAULTS = [
 
 @pytest.mark.parametrize(("handler", "kind", "text"), FAULTS)
 async def test_a_server_that_fails_is_told_apart(
-    vocabulary: Vocabulary,
+   ,
     handler: Handler,
     kind: type[WebApiError],
     text: str,
@@ -143,7 +134,7 @@ async def test_a_server_that_fails_is_told_apart(
     try:
         api = WebApi(str(server.make_url("/WebAPI")), token="s3cret", timeout_s=0.2)
         with pytest.raises(WebApiError, match=text) as caught, capture_logs() as logged:
-            await api.send("gi bleed", confirmed(vocabulary, "gi bleed"))
+            await api.send("gi bleed", COHORTS["gi bleed"][0])
     finally:
         await server.close()
     assert type(caught.value) is kind
@@ -153,13 +144,13 @@ async def test_a_server_that_fails_is_told_apart(
     assert [one["url"] for one in logged] == [api.url]
 
 
-async def test_no_server_at_all_is_told(vocabulary: Vocabulary) -> None:
+async def test_no_server_at_all_is_told() -> None:
     """It asks whether it is running."""
     with pytest.raises(WebApiDown, match="is it running"):
-        await WebApi("http://127.0.0.1:9/WebAPI").send("gi bleed", confirmed(vocabulary, "gi bleed"))
+        await WebApi("http://127.0.0.1:9/WebAPI").send("gi bleed", COHORTS["gi bleed"][0])
 
 
-async def test_what_was_created_before_a_failure_is_said(vocabulary: Vocabulary) -> None:
+async def test_what_was_created_before_a_failure_is_said() -> None:
     """So that it can be found there, and is not created again unseen."""
 
     async def half(request: web.Request) -> web.Response:
@@ -172,7 +163,7 @@ async def test_what_was_created_before_a_failure_is_said(vocabulary: Vocabulary)
     server = await serve(half)
     try:
         with pytest.raises(WebApiDown) as caught:
-            await WebApi(str(server.make_url(""))).send("gi bleed", confirmed(vocabulary, "gi bleed"))
+            await WebApi(str(server.make_url(""))).send("gi bleed", COHORTS["gi bleed"][0])
     finally:
         await server.close()
     assert caught.value.created == ("concept set 7",)
@@ -187,7 +178,7 @@ async def test_what_was_created_before_a_failure_is_said(vocabulary: Vocabulary)
         ("/cohortdefinition/", "definitions of ATLAS for “gi bleed”"),
     ],
 )
-async def test_what_may_have_been_created_is_said(vocabulary: Vocabulary, fault: Handler, path: str, told: str) -> None:
+async def test_what_may_have_been_created_is_said(fault: Handler, path: str, told: str) -> None:
     """When nobody knows what came of a POST: with where to look for it."""
     sent: list[Any] = []
 
@@ -203,16 +194,16 @@ async def test_what_may_have_been_created_is_said(vocabulary: Vocabulary, fault:
     server = await serve(server_with_fault)
     try:
         with pytest.raises(WebApiError, match=told) as caught:
-            await WebApi(str(server.make_url("")), timeout_s=0.2).send("gi bleed", confirmed(vocabulary, "gi bleed"))
+            await WebApi(str(server.make_url("")), timeout_s=0.2).send("gi bleed", COHORTS["gi bleed"][0])
     finally:
         await server.close()
     assert "It may be there all the same" in str(caught.value)
     assert ("concept set 7" in str(caught.value)) == (path == "/cohortdefinition/")
 
 
-async def test_an_answer_that_is_not_what_was_sent_is_garbled(vocabulary: Vocabulary) -> None:
+async def test_an_answer_that_is_not_what_was_sent_is_garbled() -> None:
     """Somebody else's cohort is not taken for ours."""
-    cohort = confirmed(vocabulary, "gi bleed")
+    cohort = COHORTS["gi bleed"][0]
     sent: dict[str, Any] = {}
 
     async def other(request: web.Request) -> web.Response:
