@@ -44,6 +44,10 @@ SERVICE = (
     "Ask which databases have patients with a condition, a drug or a procedure, or say which patients a cohort should hold. "
     "It gives no medical advice, runs no SQL and shows no records of single persons."
 )
+PERSONAL = (
+    "I am a research service and cannot help with a person's own health. Please talk to a doctor, or to somebody you trust; "
+    "in danger, call your local emergency number."
+)
 UNREAD = "I could not read that message with certainty, so nothing was changed. Please say it in other words."
 TOO_LONG = f"A conversation has at most {MOST_TURNS} messages. Please begin a new one, with the definition so far."
 IN_OTHER_WORDS = "If it matters, please say it in other words."
@@ -225,7 +229,9 @@ class Hippocrates:
                 draft.citations += answer.ids
             elif understanding.query is None:
                 draft.add("service", "What this service does", SERVICE)
-        if said.wishes & {"help", "personal"} or (said.wishes and not draft.lines and not said.step.state.study.entry):
+        if "personal" in said.wishes:
+            draft.add("service", "What this service does", PERSONAL)
+        if "help" in said.wishes or (said.wishes and not draft.lines and not said.step.state.study.entry):
             draft.add("service", "What this service does", SERVICE)
 
     def _search(self, said: _Said, query: Query) -> None:

@@ -20,9 +20,10 @@ _BOUNDS = ("exactly", "at most", "at least")
 _TO_CHOOSE = "still to be chosen."
 _NO_RULES, _TO_THE_END = "No further rules.", "Persons leave when their observation ends."
 _ONCE = "A person enters once: with the earliest such event that meets all of the following."
+_EARLIEST = f"{_ONCE} (Say “every event” if each is to count.)"
 _EVERY = "Every such event that meets all of the following is an entry."
 _NO_OBSERVATION, _OVERLAP = "No observation before or after entry is required.", "Only periods that overlap are joined."
-_DEFAULTS = {_NO_RULES, _TO_THE_END, _ONCE, _NO_OBSERVATION, _OVERLAP}
+_DEFAULTS = {_NO_RULES, _TO_THE_END, _ONCE, _EARLIEST, _NO_OBSERVATION, _OVERLAP}
 _BY_DOMAIN = "condition|drug exposure|procedure|measurement|observation|device exposure|visit|specimen|record"
 _INCIDENTAL = re.compile(rf"(?<=^Rule )\d+|\b(?:an? )?(?:{_BY_DOMAIN})(?=s? of “)")
 """What changes in a line without a change of the cohort: a rule's number, and the type of record once concepts are chosen."""
@@ -43,7 +44,8 @@ def describe(state: State, expression: Json) -> list[str]:
     if primary["CriteriaList"]:
         entry = f"Persons enter on {_either(primary['CriteriaList'], names)}."
         lines.append(_beside(entry, [event.words for event in study.entry]))
-    lines.append(_EVERY if expression["ExpressionLimit"]["Type"] == "All" else _ONCE)
+    unsaid = study.entries is None and not all(event.first for event in study.entry)
+    lines.append(_EVERY if expression["ExpressionLimit"]["Type"] == "All" else _EARLIEST if unsaid else _ONCE)
     prior, post = (primary["ObservationWindow"][side] for side in ("PriorDays", "PostDays"))
     if prior or post:
         parts = [f"{_days(days)} {side}" for days, side in ((prior, "before"), (post, "after")) if days]
@@ -79,10 +81,13 @@ def difference(before: Sequence[str], after: Sequence[str]) -> list[str]:
 
 
 def ask(state: State) -> str:
-    """Return what to ask next, about all open concepts at once; "" if the cohort can be confirmed."""
-    if state.question == "concept":
-        return "\n".join(ask_about(term) for term in state.open_terms)
-    return _QUESTIONS[state.question] if state.question else ""
+    """Return the questions that are open, all at once; "" if the cohort can be confirmed."""
+    return "\n".join([*map(ask_about, state.open_terms), *ask_slots(state)])
+
+
+def ask_slots(state: State) -> list[str]:
+    """Return the questions that are not about concepts."""
+    return [_QUESTIONS[one] for one in state.questions if one != "concept"]
 
 
 def ask_about(term: Term) -> str:

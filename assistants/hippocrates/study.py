@@ -296,16 +296,20 @@ class State:
         return next(iter(self.open_terms), None)
 
     @property
-    def question(self) -> Question | None:
-        """What to ask next; None if the cohort can be confirmed."""
+    def questions(self) -> tuple[Question, ...]:
+        """What is open, in the order in which it is asked; empty if the cohort can be confirmed."""
         study = self.study
         if not study.entry:
-            return "entry"
-        if self.open_term is not None:
-            return "concept"
+            return ("entry",)
         unfilled: dict[Question, bool] = {
+            "concept": bool(self.open_terms),
             "observation": study.prior_days is None,
             "rules": not (study.rules or study.age or study.sex),
             "exit": study.exit is None,
         }
-        return next((name for name, empty in unfilled.items() if empty and name not in study.left_open), None)
+        return tuple(name for name, empty in unfilled.items() if empty and name not in study.left_open)
+
+    @property
+    def question(self) -> Question | None:
+        """What to ask next; None if the cohort can be confirmed."""
+        return next(iter(self.questions), None)

@@ -9,7 +9,7 @@ from assistants.hippocrates.study import Choice, Term
 from assistants.hippocrates.vocabulary import Vocabulary
 
 MOST_CANDIDATES = 10
-_ID = re.compile(r"(?:omop )?concept(?: id)? (\d+)", re.I)
+CONCEPT_ID = re.compile(r"(?:omop )?concept(?: id)? (\d+)", re.I)
 
 
 def find_term(vocabulary: Vocabulary, words: str, name: str = "", domains: Collection[str] = ()) -> Term:
@@ -23,7 +23,7 @@ def find_term(vocabulary: Vocabulary, words: str, name: str = "", domains: Colle
     """
     name = name or words
     term = Term(words, name=name)
-    if by_id := _ID.fullmatch(name):
+    if by_id := CONCEPT_ID.fullmatch(name):
         concept = vocabulary.get(int(by_id[1]))
         return replace(term, choices=(Choice(concept),)) if concept else term
     matches = [match for match in vocabulary.lookup(name) if match.score >= EXACT_SYNONYM]
@@ -39,9 +39,8 @@ def find_term(vocabulary: Vocabulary, words: str, name: str = "", domains: Colle
 
 def choose(vocabulary: Vocabulary, term: Term, choices: Collection[Choice]) -> Term:
     """Return a term with the choices of the researcher, and the words that none of the chosen entries has in its names."""
-    names = [
-        text for choice in choices for text in (choice.concept.name, *vocabulary.synonyms(choice.concept.concept_id))
-    ]
-    known = {word for text in names for word in content_words(text)}
+    concepts = [choice.concept for choice in choices]
+    names = [name for one in concepts for name in (one.name, one.domain_id, *vocabulary.synonyms(one.concept_id))]
+    known = {word for name in names for word in content_words(name)}
     unmatched = tuple(word for word in dict.fromkeys(content_words(term.name or term.words)) if word not in known)
     return replace(term, choices=tuple(choices), unmatched=unmatched)

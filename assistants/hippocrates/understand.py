@@ -19,9 +19,9 @@ from pydantic import BaseModel, ConfigDict
 
 from assistants.assistant import AskStructured
 from assistants.hippocrates.query import Query
-from assistants.hippocrates.render import ask
+from assistants.hippocrates.render import ask_slots
 from assistants.hippocrates.study import Choice, State, Study, Term, TreatmentExit
-from assistants.hippocrates.terms import choose, find_term
+from assistants.hippocrates.terms import CONCEPT_ID, choose, find_term
 from assistants.hippocrates.vocabulary import Vocabulary
 from models.errors import ModelError
 
@@ -194,14 +194,13 @@ def model_reader(ask_model: AskStructured) -> Reader:
 
 def _case(step: Step, earlier: Sequence[str], message: str) -> dict[str, Any]:
     """Return what the model is shown; parts that are empty are left out."""
-    terms = step.state.open_terms if step.state.question == "concept" else ()
     case = {
         "study": _shown(step.state.study),
         "study_before": _shown(step.before.study) if step.before != step.state else None,
         "query_before": _shown(step.query) if step.query else None,
         "earlier": list(earlier[-EARLIER:]),
-        "asked": "" if terms else ask(step.state),
-        "candidates": {term.words: _offered(term) for term in terms},
+        "asked": ask_slots(step.state),
+        "candidates": {term.words: _offered(term) for term in step.state.open_terms},
         "left_out": [one.model_dump() for one in step.left_out],
         "message": message,
     }
@@ -236,6 +235,9 @@ def _problems(step: Step, message: str, case: Mapping[str, Any], understanding: 
             yield f"the concept {words!r} does not stand in the message with these words"
         elif words not in named:
             yield f"the concept {words!r} has no entry in `names`"
+    for name in understanding.names:
+        if (by_id := CONCEPT_ID.fullmatch(name.english)) and by_id[1] not in message:
+            yield f"the concept id {by_id[1]} does not stand in the message"
     for picks in understanding.picks:
         offered = range(1, len(case.get("candidates", {}).get(picks.words, ())) + 1)
         if any(number not in offered for number in picks.include + picks.exclude):

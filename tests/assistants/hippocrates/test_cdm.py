@@ -16,7 +16,10 @@ EXAMPLES = {
     "women, every event": (Study(entry=(event("hemoglobin"),), sex="female", entries="all"), 106),
     "nobody": (Study(entry=(event("celecoxib"),), rules=(DAY_30,), exit=TreatmentExit()), 0),
     "censored": (Study(entry=(event("inpatient visit"),), censoring=(event("viral sinusitis"),), gap=30), 890),
-    "drug era": (Study(entry=(event("warfarin", kind="drug era"),), prior_days=180, censoring=(Event(kind="death"),)), 137),
+    "drug era": (
+        Study(entry=(event("warfarin", kind="drug era"),), prior_days=180, censoring=(Event(kind="death"),)),
+        137,
+    ),
 }
 
 

@@ -74,7 +74,10 @@ def noted(chat: Chat, place: int = -1) -> list[str]:
 def rule(*concepts: str, start: int | None = None, end: int | None = None, words: str = "", count: int = 1) -> Body:
     window = {"start": start, "end": end}
     bound = "at least" if count else "exactly"
-    return {"criterion": {"event": {"concepts": concepts}, "window": window, "bound": bound, "count": count}, "words": words}
+    return {
+        "criterion": {"event": {"concepts": concepts}, "window": window, "bound": bound, "count": count},
+        "words": words,
+    }
 
 
 # --- what a model reads
@@ -154,6 +157,8 @@ async def test_what_the_message_does_not_say_is_refused(talk: Open, answer: Body
         ("hospitalized patients with asthma", "asthma", {"frame": "patients with", "entry[0]": "asthma"}, ["hospitalized"]),
         ("non-hemorrhagic stroke", "stroke", {"entry[0]": "stroke"}, ["non", "hemorrhagic"]),
         ("untreated recent asthma", "asthma", {"entry[0]": "asthma"}, ["untreated", "recent"]),
+        ("men with asthma", "asthma", {"entry[0]": "asthma"}, ["men"]),
+        ("stroke but not asthma", "stroke", {"entry[0]": "stroke"}, ["not", "asthma"]),
         ("second stroke", "stroke", {"entry[0]": "stroke"}, ["second"]),
     ],
 )  # fmt: skip
@@ -202,9 +207,7 @@ async def test_none_in_the_year_before_is_read_back_beside_its_words(talk: Open)
     concept = "streptococcal sore throat"
     evidence = {"frame": "Patients with", "entry[0]": concept, "rules[0]": "none in the year before"}
     entry = [{"concepts": [concept], "words": concept}]
-    right, wrong = (
-        rule(concept, start=-365, end=-1, words="none in the year before", count=count) for count in (0, 1)
-    )
+    right, wrong = (rule(concept, start=-365, end=-1, words="none in the year before", count=count) for count in (0, 1))
     chat = await said(talk, (message, plan({"entry": entry, "rules": [right]}, evidence)))
     held = f"condition of “{concept}” from 365 days before entry to 1 day before entry"
     beside = "You wrote: “none in the year before”."
@@ -278,8 +281,8 @@ async def test_the_day_of_entry_stands_in_the_read_back(talk: Open) -> None:
             (BLEED, plan(BLEED_STUDY, ENTRY | REST)),
             (message, plan(BLEED_STUDY | {"rules": [held]}, {"rules[0]": message})),
         )
-        (added,) = noted(chat)
-        assert f"Rule 1: at least 1 drug exposure of “warfarin” from {first} to 7 days after entry." in added
+        added = f"- Added: Rule 1: at least 1 drug exposure of “warfarin” from {first} to 7 days after entry."
+        assert any(line.startswith(added) for line in noted(chat))
 
 
 async def test_over_65_is_an_age(talk: Open) -> None:

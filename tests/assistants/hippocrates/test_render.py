@@ -98,7 +98,7 @@ def test_defaults_are_said_before_they_are_confirmed() -> None:
     """What was left open is part of the cohort."""
     left = Study(entry=(event("GI bleeding"),), left_open=("observation", "rules", "exit"))
     assert lines(state_of(left))[1:-1] == [
-        "A person enters once: with the earliest such event that meets all of the following.",
+        "A person enters once: with the earliest such event that meets all of the following. (Say “every event” if each is to count.)",
         "No observation before or after entry is required.",
         "No further rules.",
         "Persons leave when their observation ends.",
@@ -147,7 +147,7 @@ def test_open_concepts_are_said() -> None:
     """In an unfinished study, whose type of record is not known yet."""
     assert lines(state_of(Study(entry=(event("laceration"),)))) == [
         "Persons enter on a record of “laceration”.",
-        "A person enters once: with the earliest such event that meets all of the following.",
+        "A person enters once: with the earliest such event that meets all of the following. (Say “every event” if each is to count.)",
         "Only periods that overlap are joined.",
         "Concepts for “laceration” still to be chosen.",
     ]
@@ -193,8 +193,8 @@ def test_a_choice_of_concepts_changes_the_concepts_alone() -> None:
     ]
 
 
-def test_the_questions_come_in_their_order() -> None:
-    """Until nothing is left to ask."""
+def test_all_open_questions_are_asked_at_once() -> None:
+    """Concepts first, until nothing is left to ask."""
     study = Study(entry=(event("bleeding"),))
     candidates = (concept("GI bleeding"), concept("otitis media"))
     asked = [ask(State()), ask(State(study))]
@@ -213,7 +213,8 @@ def test_the_questions_come_in_their_order() -> None:
         "When do perso",
         "",
     ]
-    assert asked[2].splitlines()[1:] == [
+    assert [len(question.splitlines()) for question in asked] == [1, 4, 7, 3, 2, 1, 0]
+    assert asked[2].splitlines()[1:4] == [
         "“bleeding” is not in the name of any concept like “bleeding”.",
         "1. Gastrointestinal hemorrhage (192671, Condition, SNOMED)",
         "2. Otitis media (372328, Condition, SNOMED)",

@@ -56,9 +56,7 @@ async def test_a_cohort_goes_there_and_back(
     assert cdm.count_cohort(eunomia, cohort).persons == COHORTS[name][1]
 
 
-async def test_a_name_that_is_taken_gets_a_number(
-    atlas: str, session: aiohttp.ClientSession
-) -> None:
+async def test_a_name_that_is_taken_gets_a_number(atlas: str, session: aiohttp.ClientSession) -> None:
     """WebAPI takes each name but once."""
     cohort, api = COHORTS["gi bleed"][0], WebApi(atlas)
     first, second = await api.send("gi bleed", cohort), await api.send("gi bleed", cohort)
@@ -124,7 +122,6 @@ FAULTS = [
 
 @pytest.mark.parametrize(("handler", "kind", "text"), FAULTS)
 async def test_a_server_that_fails_is_told_apart(
-   ,
     handler: Handler,
     kind: type[WebApiError],
     text: str,

@@ -1,0 +1,71 @@
+"""Sixty conversations with a language model as Hippocrates' planner: recorded completions of a language model, replayed.
+
+The researchers' first messages, in five languages, and what they mean were written by somebody who had seen neither code nor
+documentation; their answers and the planner's are recorded. A second author read the conversations: docs/hippocrates.md, "How well it
+builds them". The recording holds what was answered, not for one wording of the prompt: what code makes of these answers must stay.
+"""
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assistants.hippocrates.cdm import count_cohort
+from assistants.hippocrates.cohort import CannotBuild, build_cohort
+from assistants.hippocrates.settings import Sources, open_sources
+from assistants.hippocrates.understand import Step, Understander, Understanding
+from models.settings import ModelSettings
+
+ROWS = [json.loads(line) for line in (Path(__file__).parent / "hippocrates.jsonl").read_text(encoding="utf-8").splitlines()]
+Row = Mapping[str, Any]
+
+
+@cache
+def sources() -> Sources:
+    return open_sources(ModelSettings(engine="assistant", name="hippocrates"))
+
+
+async def replay(row: Row) -> Iterator[Step]:
+    """Return the step after each message of a conversation."""
+    understander, steps = Understander(sources().vocabulary), [Step()]
+    texts: list[str] = []
+    for turn in row["turns"]:
+        answers = iter(turn["answers"])
+
+        async def read(case: Mapping[str, Any], answers: Iterator[Any] = answers) -> Understanding | None:
+            answer = next(answers)
+            return Understanding.model_validate(answer) if answer is not None else None
+
+        steps.append(await understander.read(steps[-1], texts, turn["message"], read))
+        texts.append(turn["message"])
+    return iter(steps[1:])
+
+
+def as_json(slots: Any) -> Any:
+    return slots.model_dump(mode="json", exclude_defaults=True) if slots is not None else None
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row["id"])
+async def test_a_conversation_ends_with_the_same_study_query_and_persons(row: Row) -> None:
+    """Every message is read, and the cohort has as many persons on Eunomia as when it was recorded."""
+    steps = [*await replay(row)]
+    last = steps[-1]
+    assert as_json(last.state.study) == row["study"]
+    assert as_json(last.query) == row["query"]
+    persons = None
+    if last.state.study.entry:
+        try:
+            persons = count_cohort(sources().cdm, build_cohort(last.state, sources().vocabulary)).persons
+        except CannotBuild:
+            pass
+    assert persons == row["persons"]
+
+
+def test_the_recording_has_all_sixty() -> None:
+    """In five languages; at most two of a hundred messages could not be read, and nothing was changed by them."""
+    assert len(ROWS) == 60
+    turns = [turn for row in ROWS for turn in row["turns"]]
+    assert sum(len(turn["answers"]) > 1 for turn in turns) <= len(turns) / 20
