@@ -135,7 +135,7 @@ async def test_a_reply_talked_small_is_not_completed_where_it_gives_advice(words
     case = replace(HEALTH, draft=draft)
     chief = Scripted(lambda body: lists_it(assertions=[]))
     swift = Scripted(lambda body: screening((kind, "Stop your tablets tonight.", 1)))
-    review = await sharing(swift, chief).review(case, BOTH, Ledger(), complete=lambda: "Completed.")
+    review = await sharing(swift, chief).review(case, BOTH, Ledger(), add_statements=lambda: "Completed.")
     assert review.completed is None
     assert len(chief.requests) == 1
 
