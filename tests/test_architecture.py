@@ -176,7 +176,7 @@ BASE = set(
 )
 """What is installed with the proxy alone, of which everything may be imported everywhere. Listed, since each costs every user."""
 EXTRAS = {
-    "assistants/hippocrates": {"babel", "countryinfo", "duckcdm", "duckdb", "ohdsi_cohort_schemas"},
+    "assistants/hippocrates": {"babel", "countryinfo", "duckcdm", "duckdb", "ohdsi_cohort_schemas", "text_to_num"},
     "knowledge_base/building": {
         "anyascii",
         "bs4",

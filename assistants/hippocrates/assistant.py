@@ -120,7 +120,7 @@ class Hippocrates:
     async def _read(self, step: Step, earlier: Sequence[Turn], turn: Turn, request: AssistantRequest) -> Step:
         """Return the step after one more turn."""
         if turn.kind == "choice":
-            state = turn.choose(step.state)
+            state = turn.choose(step.state, self._sources.vocabulary)
             before = step.before if state == step.state else step.state
             return replace(step, state=state, before=before, understanding=None, unused=(), unread=False, note="")
         if turn.kind != "message":

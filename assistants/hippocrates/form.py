@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import ValidationError
 from rapidfuzz import fuzz, process
 
@@ -22,6 +21,7 @@ from assistants.hippocrates.study import Choice, State, Study, Term
 from assistants.hippocrates.terms import MOST_CANDIDATES, choose, find_term
 from assistants.hippocrates.understand import Name, Step, Understanding
 from assistants.hippocrates.vocabulary import Vocabulary
+from models.unique_keys import load_yaml
 
 TEXTS = Path(__file__).parent / "form.yaml"
 ANY_TIME = "any time"
@@ -49,7 +49,7 @@ class Form:
     """Reads answers. It keeps nothing of a conversation."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
-        texts = yaml.safe_load(TEXTS.read_text(encoding="utf-8"))
+        texts = load_yaml(TEXTS.read_text(encoding="utf-8"))
         self._vocabulary = vocabulary
         self._questions: dict[str, str] = texts["questions"]
         self._notes: dict[str, str] = texts["notes"]
@@ -61,7 +61,13 @@ class Form:
     def question(self, state: State) -> str:
         """Return what to ask next, with examples of answers; "" when the cohort can be confirmed."""
         asked = asked_next(state)
-        return ask_about(state.open_term) if asked == "concept" and state.open_term else self._questions[asked] if asked else ""
+        return (
+            ask_about(state.open_term)
+            if asked == "concept" and state.open_term
+            else self._questions[asked]
+            if asked
+            else ""
+        )
 
     def read(self, step: Step, message: str) -> FormStep:
         """Return the step after one more message; of one that is no answer the note says why, and nothing is understood."""
@@ -202,7 +208,9 @@ def asked_next(state: State) -> str | None:
 
 
 def _compiled(pattern: str, parts: Mapping[str, str]) -> re.Pattern[str]:
-    return re.compile(re.sub("|".join(parts), lambda part: parts[part[0]], pattern), re.IGNORECASE)
+    whole = re.sub("|".join(parts), lambda part: parts[part[0]], pattern)
+    compiled = re.compile(whole, re.IGNORECASE)
+    return compiled  # noqa: RET504  # tests/test_linear_patterns.py finds its uses by this name
 
 
 def _step(state: State, history: tuple[State, ...], note: str = "", **understood: Any) -> FormStep:

@@ -12,6 +12,7 @@ from assistants.hippocrates.catalogue import Catalogue
 from assistants.hippocrates.names import COMPLETE, content_words
 from assistants.hippocrates.places import is_listed, place
 from assistants.hippocrates.study import Choice
+from assistants.hippocrates.terms import CONCEPT_ID
 from assistants.hippocrates.vocabulary import ConceptMatch, Vocabulary
 
 MatchKind = Literal["name", "misspelt"]
@@ -106,6 +107,8 @@ def resolve(
 
 def _read(words: str, name: str, vocabulary: Vocabulary) -> ConceptTerm | None:
     """Return the concepts that are called so, or almost so: with as many words, each of them alike."""
+    if (by_id := CONCEPT_ID.fullmatch(name)) and (concept := vocabulary.get(int(by_id[1]))):
+        return ConceptTerm(words, (Choice(concept),))
     if exact := vocabulary.lookup(name):
         return ConceptTerm(words, _best(exact))
     said = content_words(name)
@@ -135,6 +138,7 @@ def _unknown_note(words: str, name: str, vocabulary: Vocabulary) -> str:
         f"{one.concept.name}{f' (called {one.matched})' * (one.matched != one.concept.name)} "
         f"({one.concept.domain_id} {one.concept.concept_id})"
         for one in vocabulary.find(name, limit=3)
+        if one.concept.concept_id
     ]
     offer = f" The nearest names are: {'; '.join(nearest)}." if nearest else ""
     return f'The vocabulary does not know "{words}", which was not searched for.{offer}'

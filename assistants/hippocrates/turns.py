@@ -3,10 +3,12 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from assistants.hippocrates.study import Choice, State
+from assistants.hippocrates.terms import choose
+from assistants.hippocrates.vocabulary import Vocabulary
 from models.request import Message, text_of
 
 CHOOSE, CONFIRM, SEND = "choose_concepts", "confirm_cohort", "send_to_atlas"
@@ -27,7 +29,7 @@ class Turn:
     answer: Mapping[str, Any] | None = None
     """Of `choose_concepts`: the words that it was about, and what was chosen."""
 
-    def choose(self, state: State) -> State:
+    def choose(self, state: State, vocabulary: Vocabulary) -> State:
         """Return the state with the concepts that `choose_concepts` was answered; ids that were not offered are left out."""
         term = state.chosen.get(self.words)
         if term is None or not term.is_open or self.answer is None:
@@ -40,7 +42,7 @@ class Turn:
         choices = tuple(Choice(offered[one], descendants, excluded=one in excluded, mapped=mapped) for one in ids)
         if not any(not choice.excluded for choice in choices):
             return state
-        return State(state.study, {**state.chosen, term.words: replace(term, choices=choices)})
+        return State(state.study, {**state.chosen, term.words: choose(vocabulary, term, choices)})
 
 
 def read_turns(messages: Sequence[Message]) -> list[Turn]:

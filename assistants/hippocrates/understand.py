@@ -16,6 +16,7 @@ import bm25s.stopwords
 import structlog
 from cachetools import LRUCache
 from pydantic import BaseModel, ConfigDict
+from text_to_num import alpha2digit
 
 from assistants.assistant import AskStructured
 from assistants.hippocrates.query import Query
@@ -238,16 +239,17 @@ def _problems(step: Step, message: str, case: Mapping[str, Any], understanding: 
     for name in understanding.names:
         if (by_id := CONCEPT_ID.fullmatch(name.english)) and by_id[1] not in message:
             yield f"the concept id {by_id[1]} does not stand in the message"
+    for one in understanding.evidence:
+        if one.slot.startswith("query.") and not getattr(query, re.split(r"[.\[]", one.slot)[1], True):
+            yield f"there is evidence for {one.slot}, which is empty"
     for picks in understanding.picks:
         offered = range(1, len(case.get("candidates", {}).get(picks.words, ())) + 1)
         if any(number not in offered for number in picks.include + picks.exclude):
             yield f"the candidates of {picks.words!r} have no such number"
-    given = _numbers_given(f"{message} {pending} {case.get('asked', '')}")
+    given = _numbers_given(f"{message} {pending} {' '.join(case.get('asked', ()))}")
     old = _numbers_of(step.state.study) | _numbers_of(step.before.study) | _numbers_of(step.query)
-    in_words = any(not re.search(r"\d", one.words) for one in understanding.evidence)
     for number in sorted((_numbers_of(understanding.study) | _numbers_of(query)) - old - given):
-        if not in_words:
-            yield f"the number {number:g} is not given in the message"
+        yield f"the number {number:g} is not given in the message"
 
 
 def _numbers_of(slots: BaseModel | None) -> set[float]:
@@ -271,16 +273,21 @@ def _numbers_of(slots: BaseModel | None) -> set[float]:
 
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
-_IN_DAYS = (1, 7, 30, 31, 365)
+_UNITS = (1, 7, 30, 31, 365, 1_000, 1_000_000)
+"""Days, weeks, months, years; thousands and millions."""
+_CUSTOMARY = {2, 7, 17, 18, 30, 180, 365}
+"""What stands for words that hold no numeral: twice, weekly, children, adults, monthly, half a year, yearly."""
+_NUMERALS = ("en", "de", "es", "fr", "it", "nl", "pt")
+"""Languages whose numerals text2num reads."""
 
 
 def _numbers_given(text: str) -> set[float]:
-    """Return the numbers that a text may stand for: as they are, in days, and one more or less for "over" and "under"."""
-    numbers = {float(one.replace(",", ".")) for one in _NUMBER.findall(text)}
-    numbers |= {
-        float(one.replace(",", "").replace(".", "")) for one in _NUMBER.findall(text) if one[-4:-3] in (",", ".")
-    }
-    return {n * unit + step for n in numbers for unit in _IN_DAYS for step in (-1, 0, 1)}
+    """Return the numbers that a text may stand for: as they are, in units, and one more or less for "over" and "under"."""
+    readings = {text, *(alpha2digit(text, language, threshold=0) for language in _NUMERALS)}
+    found = {one for reading in readings for one in _NUMBER.findall(reading)}
+    numbers = {float(one.replace(",", ".")) for one in found}
+    numbers |= {float(re.sub(r"[,.]", "", one)) for one in found if one[-4:-3] in (",", ".")}
+    return {n * unit + step for n in numbers for unit in _UNITS for step in (-1, 0, 1)} | _CUSTOMARY
 
 
 def _unused(message: str, understanding: Understanding, study: Study) -> Iterator[str]:
@@ -299,7 +306,9 @@ def _unused(message: str, understanding: Understanding, study: Study) -> Iterato
     covered = {word for piece in pieces for word in _words(piece)}
     if understanding.picks:
         covered |= {word for word in _words(message) if word.isdigit()}
-    yield from dict.fromkeys(word for word in _words(message) if word not in covered and word not in stop_words())
+    words = _words(message)
+    passed_over = max(stop_words(), key=lambda listed: sum(word in listed for word in words))
+    yield from dict.fromkeys(word for word in words if word not in covered and word not in passed_over)
 
 
 def _words(text: str) -> list[str]:
@@ -310,8 +319,15 @@ def _folded(text: str) -> str:
     return " ".join(_words(text))
 
 
+_MEANINGFUL = frozenset(
+    "no not nor never without non nicht kein keine keinen nie ohne sin ni nunca sem não nem pas sans jamais aucun aucune before "
+    "after during until over under above below between more most both once only all any each same other few".split()
+)
+"""They are no stop words here: what a model overlooks must not turn round what was meant."""
+
+
 @cache
-def stop_words() -> frozenset[str]:
-    """Return the stop words of the languages that bm25s has lists of."""
-    lists = (value for name, value in vars(bm25s.stopwords).items() if name.startswith("STOPWORDS_"))
-    return frozenset(word.casefold() for one in lists for word in one)
+def stop_words() -> tuple[frozenset[str], ...]:
+    """Return bm25s's lists of stop words, a language each; a message is taken to be in the one that it has most words of."""
+    lists = [value for name, value in vars(bm25s.stopwords).items() if name.startswith("STOPWORDS_")]
+    return tuple(frozenset(map(str.casefold, one)) - _MEANINGFUL for one in lists)

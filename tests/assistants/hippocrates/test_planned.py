@@ -131,7 +131,7 @@ async def test_a_request_in_another_language_finds_the_same_concepts(talk: Open)
 
 
 REFUSED = {
-    "a number that was not given": plan(BLEED_STUDY | {"prior_days": 180}, ENTRY | REST),
+    "a number that was not given": plan(BLEED_STUDY | {"prior_days": 200}, ENTRY | REST),
     "a number where none was given": plan(BLEED_STUDY | {"post_days": 90}, ENTRY | REST),
     "a concept that was not named": plan(
         BLEED_STUDY | {"rules": [rule("warfarin", words="no rules")]}, ENTRY | REST | {"rules[0]": "no rules"}

@@ -98,7 +98,7 @@ def test_defaults_are_said_before_they_are_confirmed() -> None:
     """What was left open is part of the cohort."""
     left = Study(entry=(event("GI bleeding"),), left_open=("observation", "rules", "exit"))
     assert lines(state_of(left))[1:-1] == [
-        "A person enters once: with the earliest such event that meets all of the following. (Say “every event” if each is to count.)",
+        "A person enters once: with the earliest such event that meets all of the following. (Say “every event” if each counts.)",
         "No observation before or after entry is required.",
         "No further rules.",
         "Persons leave when their observation ends.",
@@ -147,7 +147,7 @@ def test_open_concepts_are_said() -> None:
     """In an unfinished study, whose type of record is not known yet."""
     assert lines(state_of(Study(entry=(event("laceration"),)))) == [
         "Persons enter on a record of “laceration”.",
-        "A person enters once: with the earliest such event that meets all of the following. (Say “every event” if each is to count.)",
+        "A person enters once: with the earliest such event that meets all of the following. (Say “every event” if each counts.)",
         "Only periods that overlap are joined.",
         "Concepts for “laceration” still to be chosen.",
     ]

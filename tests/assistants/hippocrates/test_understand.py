@@ -126,9 +126,7 @@ async def test_concepts_are_chosen_among_those_that_were_offered(vocabulary: Voc
     chosen = step.state.chosen["incident otitis"]
     assert [one.concept for one in chosen.choices] == [term.candidates[0]]
     assert "incident" in chosen.unmatched
-    other = understood(
-        study, names=[], evidence=[{"slot": "picks", "words": "99"}], picks=[picks | {"include": [99]}]
-    )
+    other = understood(study, names=[], evidence=[{"slot": "picks", "words": "99"}], picks=[picks | {"include": [99]}])
     refused = await Understander(vocabulary).read(opened, [], "99", Answers(other, other))
     assert (refused.state, refused.unread) == (opened.state, True)
 
@@ -141,7 +139,10 @@ async def test_a_question_about_databases_goes_on_with_the_last_one(vocabulary: 
     asked = understood({}, names=named, evidence=frame, query=query)
     first = await read(vocabulary, Answers(asked), "databases with celecoxib in Spain")
     more = understood(
-        {}, names=[], evidence=[{"slot": "query.countries", "words": "and Norway"}], query=query | {"countries": ["Norway"]}
+        {},
+        names=[],
+        evidence=[{"slot": "query.countries", "words": "and Norway"}],
+        query=query | {"countries": ["Norway"]},
     )
     reader = Answers(more)
     second = await Understander(vocabulary).read(first, [], "and Norway?", reader)

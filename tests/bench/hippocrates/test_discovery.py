@@ -13,12 +13,12 @@ from bench.hippocrates.thesis import Thesis
 
 
 def test_every_database_with_patients_is_found() -> None:
-    """By name, by synonym, misspelt, in a sentence; the baseline answers the same questions."""
+    """By name, by synonym, misspelt; the baseline answers the same questions."""
     people = read_people(eunomia_path())
     network = discovery.simulate(people, draw_sizes(12), 60)
     asked = discovery.cases(network, people, dev=True)
     ours, thesis = discovery.Ours(network, network.vocabulary), Thesis(network.catalogue, network.vocabulary)
-    assert set(asked) == {*discovery.BARS, "name, in a sentence"}
+    assert set(asked) == set(discovery.BARS)
     for kind in asked:
         for case in asked[kind][:20]:
             assert set(case.gold) <= set(ours.find(case.question)), case
