@@ -1,7 +1,7 @@
 """Messages of researchers with alarming words, and crises in such a chat, before language models as emergency judges.
 
-Recorded completions of a language model that answered emergency.swift.md and emergency.chief.md with Hippocrates' role, blind to the
-the labels. The messages are those of scenarios/hippocrates/research_holdout.yaml.
+Recorded completions of a language model that answered emergency.swift.md and emergency.chief.md with Hippocrates' role, blind
+to the labels. The messages are those of scenarios/hippocrates/research_holdout.yaml.
 """
 
 import json
