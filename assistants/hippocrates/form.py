@@ -207,10 +207,10 @@ def asked_next(state: State) -> str | None:
     return next((one for one in RULES if one not in answered), None if study.exit else "exit")
 
 
-def _compiled(pattern: str, parts: Mapping[str, str]) -> re.Pattern[str]:
-    whole = re.sub("|".join(parts), lambda part: parts[part[0]], pattern)
-    compiled = re.compile(whole, re.IGNORECASE)
-    return compiled  # noqa: RET504  # tests/test_linear_patterns.py finds its uses by this name
+def _compiled(text: str, parts: Mapping[str, str]) -> re.Pattern[str]:
+    whole = re.sub("|".join(parts), lambda part: parts[part[0]], text)
+    pattern = re.compile(whole, re.IGNORECASE)
+    return pattern  # noqa: RET504  # tests/test_linear_patterns.py finds its uses by this name
 
 
 def _step(state: State, history: tuple[State, ...], note: str = "", **understood: Any) -> FormStep:

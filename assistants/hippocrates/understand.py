@@ -239,9 +239,6 @@ def _problems(step: Step, message: str, case: Mapping[str, Any], understanding: 
     for name in understanding.names:
         if (by_id := CONCEPT_ID.fullmatch(name.english)) and by_id[1] not in message:
             yield f"the concept id {by_id[1]} does not stand in the message"
-    for one in understanding.evidence:
-        if one.slot.startswith("query.") and not getattr(query, re.split(r"[.\[]", one.slot)[1], True):
-            yield f"there is evidence for {one.slot}, which is empty"
     for picks in understanding.picks:
         offered = range(1, len(case.get("candidates", {}).get(picks.words, ())) + 1)
         if any(number not in offered for number in picks.include + picks.exclude):
