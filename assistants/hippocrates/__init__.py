@@ -10,8 +10,7 @@ terms        words to concepts, or to candidates to choose from
 cohort       a study to the expression that ATLAS takes
 render       an expression in plain English, what a message changed, and the next question
 checks       is an expression valid, and does it mean something
-cdm          an expression run on a local CDM: persons, and how many each rule leaves
-proof        these counts, with those of few persons suppressed
+cdm          an expression run on a local CDM: persons, and how many each rule leaves, few of them suppressed
 webapi       a confirmed expression sent to OHDSI WebAPI
 
 catalogue    databases, their countries, and how many patients each has of which concept
@@ -19,7 +18,6 @@ places       countries and continents by their usual names
 query        what a question asks of databases
 estimates    how many patients databases have of it, as far as counts say
 discovery    the databases that answer it, ranked by the patients they have
-demo         a catalogue drawn from demo data
 
 turns        what each turn is: a message, a confirmation, or the answer of a tool
 understand   what a message makes of a study: read once by a model, checked by code

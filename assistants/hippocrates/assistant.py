@@ -22,7 +22,6 @@ from assistants.hippocrates.proposal import Cohort, Proposals
 from assistants.hippocrates.query import Query, resolve
 from assistants.hippocrates.reply_draft import ReplyDraft
 from assistants.hippocrates.settings import Sources, open_sources
-from assistants.hippocrates.study import Term
 from assistants.hippocrates.turns import CHOOSE, Turn, read_turns
 from assistants.hippocrates.understand import PLANNER, Step, Understander, model_reader
 from assistants.hippocrates.webapi import WebApiError
@@ -57,8 +56,8 @@ NO_DATABASES = "No database of the catalogue was found for that."
 
 
 @dataclass(frozen=True)
-class _Said:
-    """The last turn, and what it came to."""
+class _Context:
+    """What the last turn is answered from, and the draft of the answer."""
 
     request: AssistantRequest
     turn: Turn
@@ -94,8 +93,8 @@ class Hippocrates:
         for number, turn in enumerate(turns):
             previous, step = step, await self._read(step, turns[:number], turn, request)
         request.note("read", f"{len(turns)} turns, {'a model' if self._plans else 'the form'}")
-        said = _Said(request, turns[-1], previous, step, draft)
-        return self._confirm(said) or await self._answer(said)
+        context = _Context(request, turns[-1], previous, step, draft)
+        return self._confirm(context) or await self._answer(context)
 
     async def act(self, action: Action, principal: Principal) -> str:
         """Send a confirmed cohort to WebAPI.
@@ -119,12 +118,10 @@ class Hippocrates:
 
     async def _read(self, step: Step, earlier: Sequence[Turn], turn: Turn, request: AssistantRequest) -> Step:
         """Return the step after one more turn."""
-        if turn.kind == "choice":
+        if turn.kind != "message":
             state = turn.choose(step.state, self._sources.vocabulary)
             before = step.before if state == step.state else step.state
             return replace(step, state=state, before=before, understanding=None, unused=(), unread=False, note="")
-        if turn.kind != "message":
-            return replace(step, understanding=None, unused=(), unread=False, note="")
         if self._plans and request.ask_structured is not None:
             texts = [one.text for one in earlier if one.kind == "message"]
             return await self._understander.read(step, texts, turn.text, model_reader(request.ask_structured))
@@ -141,33 +138,33 @@ class Hippocrates:
         """Return the cohort as it stands, complete or not."""
         return render.describe(step.state, build_cohort(step.state, self._sources.vocabulary, partial=True))
 
-    def _confirm(self, said: _Said) -> AssistantReply | None:
+    def _confirm(self, context: _Context) -> AssistantReply | None:
         """Take a confirmation, or a no; None: the turn is neither, or about another cohort than there is now."""
-        turn, draft = said.turn, said.draft
+        turn, draft = context.turn, context.draft
         if turn.kind == "decline":
             draft.add("cohort", "The cohort", "It was not confirmed, and is not sent. Say what is to be changed.")
             return draft.reply()
         if turn.kind not in ("approve", "confirm"):
             return None
-        cohort = self._cohort(said.step)
+        cohort = self._cohort(context.step)
         if (
             isinstance(cohort, Cohort)
-            and said.step.state.question is None
-            and not said.step.left_out
+            and context.step.state.question is None
+            and not context.step.left_out
             and cohort.action.code == turn.code
         ):
             if turn.kind == "approve":
                 draft.add("cohort", "The cohort", f"Confirmed: the cohort “{cohort.name}”.")
-                return self._proposals.propose(draft, cohort, said.request)
+                return self._proposals.propose(draft, cohort, context.request)
             if self._proposals.may_be_sent(cohort):
                 return AssistantReply("Thank you.", ["no_claims"], action=replace(cohort.action, confirmed=True))
         draft.add("service", "What this service does", OTHER_CODE)
         return None
 
-    async def _answer(self, said: _Said) -> AssistantReply:
+    async def _answer(self, context: _Context) -> AssistantReply:
         """Say what the message changed, answer what it asks, and ask what comes next."""
-        draft, step = said.draft, said.step
-        changes = render.difference(self._lines(said.previous), self._lines(step))
+        draft, step = context.draft, context.step
+        changes = render.difference(self._lines(context.previous), self._lines(step))
         if changes:
             draft.add("study", "The cohort so far", "\n".join(["Noted:", *(f"- {line}" for line in changes)]))
             expression = build_cohort(step.state, self._sources.vocabulary, partial=True)
@@ -177,28 +174,28 @@ class Hippocrates:
             draft.add("question", ASKED_NEXT, UNREAD)
         if step.note:
             draft.add("question", ASKED_NEXT, step.note)
-        self._say_what_is_left(said)
-        self._answer_wishes(said)
+        self._say_what_is_left(context)
+        self._answer_wishes(context)
         question = render.ask(step.state) if self._plans else self._form.question(step.state)
-        asks_else = said.wishes - {"summary"} or step.query is not None
+        asks_else = context.wishes - {"summary"} or step.query is not None
         if not step.state.study.entry and not changes and asks_else and not step.note and draft.lines:
             return draft.reply()  # nothing of a cohort was said yet
         if step.state.question is not None:
-            return _ask(said, question)
+            return _ask(context, question)
         if step.left_out:
             return draft.reply()  # a cohort with open questions is not confirmed
         cohort = self._cohort(step)
         if isinstance(cohort, CannotBuild):
             draft.add("question", ASKED_NEXT, str(cohort))
             return draft.reply()
-        about_cohort = said.wishes & {"json", "send", "count", "summary"} or said.turn.kind != "message"
+        about_cohort = context.wishes & {"json", "send", "count", "summary"} or context.turn.kind != "message"
         if changes or about_cohort or not draft.lines:
-            return await self._proposals.show(draft, cohort, said.request, said.wishes, bool(changes))
+            return await self._proposals.show(draft, cohort, context.request, context.wishes, bool(changes))
         return draft.reply()
 
-    def _say_what_is_left(self, said: _Said) -> None:
+    def _say_what_is_left(self, context: _Context) -> None:
         """Say what of the message was not used, cannot be expressed, or is unclear."""
-        step, draft, understanding = said.step, said.draft, said.step.understanding
+        step, draft, understanding = context.step, context.draft, context.step.understanding
         not_expressible = understanding.not_expressible if understanding else ()
         unused = [one for one in dict.fromkeys(step.unused) if one not in {other.words for other in not_expressible}]
         if unused:
@@ -211,71 +208,61 @@ class Hippocrates:
         for unclear in step.left_out:
             draft.add("question", ASKED_NEXT, f"“{unclear.words}”: {unclear.question}")
 
-    def _answer_wishes(self, said: _Said) -> None:
+    def _answer_wishes(self, context: _Context) -> None:
         """Answer a question about databases, and others by the sections or by what the service is for."""
-        understanding, draft = said.step.understanding, said.draft
+        understanding, draft = context.step.understanding, context.draft
         if understanding is None:
             return
         if understanding.query is not None:
-            self._search(said, understanding.query)
-        if "summary" in said.wishes and said.step.state.question is not None:
-            draft.add("study", "The cohort so far", "\n".join(["The cohort so far:", *self._lines(said.step)]))
-        if "courtesy" in said.wishes and not draft.lines and said.step.state.study.entry:
-            draft.lines.append("You are welcome.")
-        if "question" in said.wishes:
-            answer = extract.answer(said.turn.text, "", said.request.view.sections)
+            self._search(context, understanding.query)
+        if "summary" in context.wishes and context.step.state.question is not None:
+            draft.add("study", "The cohort so far", "\n".join(["The cohort so far:", *self._lines(context.step)]))
+        if "courtesy" in context.wishes and not draft.lines and context.step.state.study.entry:
+            draft.lines.append("Glad to help.")
+        if "question" in context.wishes:
+            answer = extract.answer(context.turn.text, "", context.request.view.sections)
             if answer is not None and answer.coverage >= ANSWERED:
                 draft.lines.append(answer.text)
                 draft.citations += answer.ids
             elif understanding.query is None:
                 draft.add("service", "What this service does", SERVICE)
-        if "personal" in said.wishes:
+        if "personal" in context.wishes:
             draft.add("service", "What this service does", PERSONAL)
-        if "help" in said.wishes or (said.wishes and not draft.lines and not said.step.state.study.entry):
+        if "help" in context.wishes or (context.wishes and not draft.lines and not context.step.state.study.entry):
             draft.add("service", "What this service does", SERVICE)
 
-    def _search(self, said: _Said, query: Query) -> None:
-        sources, state = self._sources, said.step.state
-        resolved = resolve(query, sources.vocabulary, sources.catalogue, said.step.english)
+    def _search(self, context: _Context, query: Query) -> None:
+        sources, state = self._sources, context.step.state
+        resolved = resolve(query, sources.vocabulary, sources.catalogue, context.step.english)
         resolved = cohort_query(state, resolved) if query.of_cohort else resolved
-        detail = DETAIL in said.request.principal.permissions
+        detail = DETAIL in context.request.principal.permissions
         result = find_databases(sources.catalogue, sources.vocabulary, resolved, detail=detail)
-        said.request.note("databases", f"{len(result.matches)} of {result.searched}")
+        context.request.note("databases", f"{len(result.matches)} of {result.searched}")
         search, *databases = result.documents(MOST_DATABASES)
         lines = [search.text]
         if not result.matches:
             lines.append(NO_DATABASES)
         elif len(result.matches) > len(databases):
             lines.append(f"The first {len(databases)} are listed here.")
-        said.draft.add("search", search.title, "\n".join([*lines, *result.warnings]))
+        context.draft.add("search", search.title, "\n".join([*lines, *result.warnings]))
         for number, document in enumerate(databases, start=1):
             text = document.text.replace(" By concept: ", "\nBy concept: ", 1)
-            said.draft.add(document.id, document.title, f"{number}. {text}")
+            context.draft.add(document.id, document.title, f"{number}. {text}")
 
 
-def _ask(said: _Said, question: str) -> AssistantReply:
+def _ask(context: _Context, question: str) -> AssistantReply:
     """Ask the next question: concepts by a tool, if the request declares it."""
-    term = said.step.state.open_term if said.step.state.question == "concept" else None
-    if term is not None and term.candidates and CHOOSE in said.request.tools:
-        return replace(said.draft.reply(), tool_calls=[_choice(term)])
-    if said.wishes & {"json", "send", "count"}:
-        said.draft.add("question", ASKED_NEXT, "The cohort is not complete yet.")
-    said.draft.add("question", ASKED_NEXT, question)
-    return said.draft.reply()
-
-
-def _choice(term: Term) -> ToolRequest:
-    """Have concepts chosen by a tool."""
-    candidates = [
-        {
-            "concept_id": one.concept_id,
-            "name": one.name,
-            "domain": one.domain_id,
-            "vocabulary": one.vocabulary_id,
-        }
-        for one in term.candidates
-    ]
-    return ToolRequest(CHOOSE, {"words": term.words, "candidates": candidates})
+    term = next(iter(context.step.state.open_terms), None)
+    if term is not None and term.candidates and CHOOSE in context.request.tools:
+        keys = ("concept_id", "name", "domain", "vocabulary")
+        offered = [(one.concept_id, one.name, one.domain_id, one.vocabulary_id) for one in term.candidates]
+        candidates = [dict(zip(keys, one, strict=True)) for one in offered]
+        call = ToolRequest(CHOOSE, {"words": term.words, "candidates": candidates})
+        return replace(context.draft.reply(), tool_calls=[call])
+    if context.wishes & {"json", "send", "count"}:
+        context.draft.add("question", ASKED_NEXT, "The cohort is not complete yet.")
+    context.draft.add("question", ASKED_NEXT, question)
+    return context.draft.reply()
 
 
 def open_assistant(settings: ModelSettings) -> Hippocrates:

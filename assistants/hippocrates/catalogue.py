@@ -7,12 +7,12 @@ files or a DuckDB file. A count below `SMALL_CELL` is forgotten when it is read,
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from assistants.hippocrates.tables import Tables
+from assistants.hippocrates.tables import DataError, Table, read_tables
 
 SMALL_CELL = 5
 """Counts below this may point to single persons and are not shown."""
@@ -20,36 +20,40 @@ SUPPRESSED = 0
 """What stands for a count of at least one, below `SMALL_CELL`."""
 PERSONS = 1
 """The analysis of Achilles that counts all persons of a database."""
-PERSONS_BY_CONCEPT = {
-    200: "Visit",
-    400: "Condition",
-    600: "Procedure",
-    700: "Drug",
-    800: "Observation",
-    900: "Drug",
-    1000: "Condition",
-    1800: "Measurement",
-    2100: "Device",
-}
+PERSONS_BY_CONCEPT = "200, 400, 600, 700, 800, 900, 1000, 1800, 2100"
 """The analyses of Achilles that count persons by the concept in stratum_1. Others count records, or by more than the concept."""
 DRUG_ERA = 900
 """Counts persons by ingredient, whatever the product."""
 METADATA = 5000
 """The analysis of EHDEN's exports that holds the vocabulary's version in stratum_5."""
 REMEDY = "a catalogue has countries.csv, data_sources.csv and achilles_results.csv, see docs/hippocrates.md"
+_COUNTED = f"""
+data_source_id BIGINT NOT NULL REFERENCES data_sources,
+analysis_id BIGINT NOT NULL,
+stratum_1 BIGINT CHECK (stratum_1 IS NOT NULL OR analysis_id = {PERSONS}),
+count_value BIGINT NOT NULL CHECK (count_value >= 0)
+"""
+_SOURCES = "id BIGINT PRIMARY KEY, name VARCHAR NOT NULL, acronym VARCHAR, country_id BIGINT REFERENCES countries"
+_VERSION = "data_source_id BIGINT NOT NULL, stratum_5 VARCHAR"
+_TABLES = (
+    Table("countries", "id BIGINT PRIMARY KEY, country VARCHAR NOT NULL, continent VARCHAR"),
+    Table("data_sources", _SOURCES),
+    Table("achilles_results", _COUNTED, f"whole(analysis_id) IN ({PERSONS}, {PERSONS_BY_CONCEPT})", copy="counts"),
+    Table("achilles_results", _VERSION, f"whole(analysis_id) = {METADATA}", copy="versions"),
+)
 _SHOWN = f"CASE WHEN max(count_value) < {SMALL_CELL} THEN {SUPPRESSED} ELSE max(count_value) END"
 _DATABASES = f"""
 SELECT source.id, name, coalesce(acronym, ''), coalesce(country, ''), coalesce(continent, ''),
-       (SELECT {_SHOWN} FROM persons WHERE data_source_id = source.id)
+       (SELECT {_SHOWN} FROM counts WHERE data_source_id = source.id AND analysis_id = {PERSONS}),
+       coalesce((SELECT max(stratum_5) FROM versions WHERE data_source_id = source.id), '')
 FROM data_sources AS source LEFT JOIN countries ON countries.id = country_id
-ORDER BY source.row
+ORDER BY source.rowid
 """
-_SILENT = "SELECT name FROM data_sources WHERE id NOT IN (SELECT data_source_id FROM counts) ORDER BY row"
 # Concept 0 is what nobody could map. Where several analyses count persons of one concept, the largest count stands.
 _COUNTS = f"""
-SELECT stratum_1 AS concept, source.row - 1 AS place, {_SHOWN} AS persons, bool_or(analysis_id = {DRUG_ERA}) AS whole
+SELECT stratum_1 AS concept, source.rowid AS place, {_SHOWN} AS persons, bool_or(analysis_id = {DRUG_ERA}) AS whole
 FROM counts JOIN data_sources AS source ON source.id = data_source_id
-WHERE count_value > 0 AND stratum_1 <> 0
+WHERE count_value > 0 AND stratum_1 <> 0 AND analysis_id <> {PERSONS}
 GROUP BY ALL ORDER BY concept, place
 """
 
@@ -87,7 +91,6 @@ class Catalogue:
     """The databases of a network, and what they count of each concept."""
 
     databases: Sequence[Database]
-    """Each id once."""
     by_concept: Mapping[int, Counts]
     locations: frozenset[str]
     """Countries and continents that users may name."""
@@ -107,21 +110,16 @@ class Catalogue:
         Raises:
             DataError: a table or column is missing, an id is no number or points to nothing, or there are no counts.
         """
-        with Tables(path, nulls=("", "NA", "NULL"), remedy=REMEDY) as tables:
-            _load(tables)
-            versions = _versions(tables)
-            databases = [
-                Database(one, name, acronym, country, continent, persons, versions.get(one, ""))
-                for one, name, acronym, country, continent, persons in tables.query(_DATABASES).fetchall()
-            ]
-            places = tables.query("SELECT country FROM countries UNION SELECT continent FROM countries").fetchall()
-            silent = [name for (name,) in tables.query(_SILENT).fetchall()]
-            by_concept = _index(tables.query(_COUNTS).fetchnumpy())
-        warnings: tuple[str, ...] = ()
-        if silent:
-            warnings = (
-                f"{path}: {len(silent)} of {len(databases)} databases have no counts and are never found: {', '.join(silent)}",
-            )
+        with read_tables(path, _TABLES, remedy=REMEDY, nulls=("", "NA", "NULL")) as tables:
+            databases = [Database(*row) for row in tables.sql(_DATABASES).fetchall()]
+            places = tables.sql("SELECT unnest([country, continent]) FROM countries").fetchall()
+            by_concept = _index(tables.sql(_COUNTS).fetchnumpy())
+        if not by_concept:
+            raise DataError(f"{path}: no databases have counts (of analyses {PERSONS_BY_CONCEPT}); {REMEDY}")
+        counted = {place for counts in by_concept.values() for place in counts.places.tolist()}
+        silent = [database.name for place, database in enumerate(databases) if place not in counted]
+        never = f"{len(silent)} of {len(databases)} databases have no counts and are never found: {', '.join(silent)}"
+        warnings = (f"{path}: {never}",) if silent else ()
         return cls(databases, by_concept, frozenset(one for (one,) in places if one), notice, warnings)
 
     @property
@@ -139,63 +137,8 @@ def show_count(count: int) -> str:
     return f"fewer than {SMALL_CELL}" if count == SUPPRESSED else f"{count:,}"
 
 
-def _load(tables: Tables) -> None:
-    """Load the tables; of the results, who is counted, once and by concept.
-
-    Raises:
-        DataError: something is missing or no number, there is nothing, or an id points to nothing.
-    """
-    tables.load("countries", ("id", "country", "continent"), ids=("id",), filled=("id", "country"))
-    tables.load(
-        "data_sources", ("id", "name", "acronym", "country_id"), ids=("id", "country_id"), filled=("id", "name")
-    )
-    results, listed = "achilles_results", ", ".join(str(one) for one in PERSONS_BY_CONCEPT)
-    numbers = ["data_source_id", "analysis_id", "count_value"]
-    where = f"whole(analysis_id) = {PERSONS}"
-    tables.load(results, numbers, ids=numbers, filled=numbers, where=where, name="persons")
-    numbers.append("stratum_1")
-    where = f"whole(analysis_id) IN ({listed})"
-    tables.load(results, numbers, ids=numbers, filled=numbers, where=where, name="counts")
-    tables.refuse("data_sources", "SELECT 1 WHERE NOT EXISTS (FROM data_sources)", f"it has no databases; {REMEDY}")
-    for table in ("countries", "data_sources"):
-        twice = f"SELECT row, id FROM {table} QUALIFY row_number() OVER (PARTITION BY id ORDER BY row) > 1 ORDER BY row"
-        tables.refuse(table, twice, "column 'id' of row {0} is {1}, which an earlier row has; give each its own")
-    tables.refuse(
-        "data_sources",
-        "SELECT row, country_id FROM data_sources WHERE country_id NOT IN (SELECT id FROM countries) ORDER BY row",
-        "column 'country_id' of row {0} is {1}, which is not in {2}; add the country there, or write NA",
-        tables.place("countries"),
-    )
-    tables.refuse(
-        results,
-        "SELECT 1 WHERE NOT EXISTS (FROM counts)",
-        f"column 'analysis_id' has none of {listed}, which count persons by concept; {REMEDY}",
-    )
-    tables.refuse(
-        results,
-        "SELECT data_source_id FROM counts WHERE data_source_id NOT IN (SELECT id FROM data_sources) ORDER BY row",
-        "column 'data_source_id' has {0}, which is not in {1}; add the database there, or remove its rows",
-        tables.place("data_sources"),
-    )
-    for table in ("persons", "counts"):
-        below = f"SELECT count_value FROM {table} WHERE count_value < 0 ORDER BY row"
-        tables.refuse(results, below, "column 'count_value' has {0}, and no count is below nought; mend that row")
-
-
-def _versions(tables: Tables) -> dict[int, str]:
-    if "stratum_5" not in tables.columns("achilles_results"):
-        return {}
-    columns = ("data_source_id", "stratum_5", "analysis_id")
-    where = f"whole(analysis_id) = {METADATA} AND stratum_5 <> ''"
-    rows = tables.load("achilles_results", columns, ids=columns[:1], where=where, name="versions").fetchall()
-    return {one: version for one, version, _ in rows}
-
-
-def _index(rows: Mapping[str, NDArray[np.int64]]) -> dict[int, Counts]:
+def _index(rows: Mapping[str, NDArray[Any]]) -> dict[int, Counts]:
     """Split counts, sorted by concept, into those of each."""
     concepts, starts = np.unique(rows["concept"], return_index=True)
-    ends = [*starts[1:].tolist(), len(rows["concept"])]
-    return {
-        concept: Counts(rows["place"][start:end], rows["persons"][start:end], rows["whole"][start:end].astype(bool))
-        for concept, start, end in zip(concepts.tolist(), starts.tolist(), ends, strict=True)
-    }
+    parts = zip(*(np.split(rows[column], starts[1:]) for column in ("place", "persons", "whole")), strict=True)
+    return {concept: Counts(*part) for concept, part in zip(concepts.tolist(), parts, strict=False)}

@@ -70,8 +70,8 @@ def build_cohort(state: State, vocabulary: Vocabulary, *, partial: bool = False)
     study = state.study
     if not partial and not study.entry:
         raise CannotBuild("No event starts the cohort yet. Which persons should it hold?")
-    if not partial and (term := state.open_term):
-        raise CannotBuild(f"The concepts for “{term.words}” are still to be chosen.")
+    if not partial and state.open_terms:
+        raise CannotBuild(f"The concepts for “{state.open_terms[0].words}” are still to be chosen.")
     builder = _Builder(state, vocabulary)
     primary = [one for event in study.entry for one in builder.criteria(event)]
     same_visit = any(criterion.same_visit for rule in study.rules for criterion in rule.criteria)

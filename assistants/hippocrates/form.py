@@ -1,11 +1,11 @@
-"""What stands in for a language model: a form that asks one thing after the other and reads a dozen forms of answer, form.yaml's.
+"""The keyless form: one question after the other, and a dozen forms of answer (form.yaml).
 
-A message must be one of them from end to end, and its concepts names of the vocabulary; any other changes nothing.
+A message must match one of them from end to end, and its concepts must be names of the vocabulary. Any other changes nothing.
 """
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,25 +24,19 @@ from assistants.hippocrates.vocabulary import Vocabulary
 from models.unique_keys import load_yaml
 
 TEXTS = Path(__file__).parent / "form.yaml"
+DEMOS = Path(__file__).parent / "demo" / "conversations.yaml"
+"""Conversations with a language model as planner, recorded: titles and transcripts."""
 ANY_TIME = "any time"
 RULES = ("include", "exclude", "age", "sex")
-"""What the form asks where a study has one question of rules."""
-MUCH_LIKE = 86
-"""How alike (of 100) a message must be to a command to be told of it rather than of an answer."""
+"""The questions of the form for a study's `rules`."""
+SIMILAR_COMMAND = 86
+"""Least similarity (of 100) to a command for the note to name it rather than an answer."""
 Groups = Mapping[str, str]
-"""The named parts of an answer."""
-
-
-@dataclass(frozen=True)
-class FormStep(Step):
-    """The state after a message."""
-
-    history: tuple[State, ...] = ()
-    """The states before, for `undo`."""
+"""The named groups of an answer's pattern."""
 
 
 class _NotReadError(Exception):
-    """Why a message is no answer: a key of the notes, and what is filled in there."""
+    """Why a message is no answer: a key of the notes, and its fields."""
 
 
 class Form:
@@ -53,6 +47,7 @@ class Form:
         self._vocabulary = vocabulary
         self._questions: dict[str, str] = texts["questions"]
         self._notes: dict[str, str] = texts["notes"]
+        self._demos: dict[str, str] = load_yaml(DEMOS.read_text(encoding="utf-8"))
         self._answers: dict[str, dict[str, re.Pattern[str]]] = {
             question: {one["example"]: _compiled(one["pattern"], texts["parts"]) for one in answers}
             for question, answers in texts["answers"].items()
@@ -60,69 +55,72 @@ class Form:
 
     def question(self, state: State) -> str:
         """Return what to ask next, with examples of answers; "" when the cohort can be confirmed."""
-        asked = asked_next(state)
-        return (
-            ask_about(state.open_term)
-            if asked == "concept" and state.open_term
-            else self._questions[asked]
-            if asked
-            else ""
-        )
+        if state.question == "concept":
+            return ask_about(state.open_terms[0])
+        return self._questions.get(asked_next(state) or "", "")
 
-    def read(self, step: Step, message: str) -> FormStep:
-        """Return the step after one more message; of one that is no answer the note says why, and nothing is understood."""
+    def read(self, step: Step, message: str) -> Step:
+        """Return the step after one more message. For one that is no answer, `note` says why and `understanding` is None."""
         text = message.strip().removesuffix(".").rstrip()
-        state, asked = step.state, asked_next(step.state)
-        history = step.history if isinstance(step, FormStep) else ()
-        if step.before not in (state, *history[-1:]):  # another reader has changed the state
-            history = (*history, step.before)
+        state, asked = step.state, asked_next(step.state) or ANY_TIME
         try:
             if commands := self._matches(ANY_TIME, text):
-                return self._do(state, history, commands[-1])
-            readings = self._matches(asked, text) if asked else []
+                return self._command(state, commands[-1])
+            readings = self._matches(asked, text)
             if not readings:
                 raise _NotReadError("no_form")
-            return _step(self._fill(state, asked or "", readings, text), (*history, state))
+            return _step(self._fill(state, asked, readings, text))
         except _NotReadError as problem:
             reason = self._notes[problem.args[0]].format(**dict(problem.args[1:]))
         except ValidationError:
             reason = self._notes["range"]
-        note = self._notes["not_read"].format(problem=reason, example=self._nearest(asked or ANY_TIME, text.casefold()))
-        return FormStep(state, history[-1] if history else state, note=note, history=history)
+        note = self._notes["not_read"].format(problem=reason, example=self._nearest(asked, text.casefold()))
+        return Step(state, note=note)
 
     def _nearest(self, asked: str, text: str) -> str:
-        """Return the example that a message is most like; a command only if it is much like one."""
-        command = process.extractOne(text, self._answers[ANY_TIME].keys(), scorer=fuzz.WRatio, score_cutoff=MUCH_LIKE)
+        """Return the example that a message is most similar to; a command only above `SIMILAR_COMMAND`."""
+        command = process.extractOne(
+            text, self._answers[ANY_TIME].keys(), scorer=fuzz.WRatio, score_cutoff=SIMILAR_COMMAND
+        )
         answer = process.extractOne(text, self._answers[asked].keys(), scorer=fuzz.ratio)
         return str((command or answer)[0])
 
     def _matches(self, question: str, text: str) -> list[Groups]:
-        """Return the named parts of a message by each answer that it may be; "none" is nothing else."""
+        """Return the groups of each pattern that matches a message; "none" is read as nothing else."""
         matches = [match for pattern in self._answers[question].values() if (match := pattern.fullmatch(text))]
-        found: list[Groups] = [{k: part for k, part in one.groupdict().items() if part is not None} for one in matches]
-        return [groups for groups in found if "none" in groups] or found
+        readings: list[Groups] = [
+            {k: part for k, part in one.groupdict().items() if part is not None} for one in matches
+        ]
+        return [groups for groups in readings if "none" in groups] or readings
 
-    def _do(self, state: State, history: tuple[State, ...], groups: Groups) -> FormStep:
-        """Do what may be said at any time."""
-        if "again" in groups:
-            return _step(State(), (*history, state))
-        if "undo" in groups:
-            return _step(history[-1], history[:-1]) if history else _step(state, (), self._notes["nothing"])
-        if "cohort" in groups:
-            return _step(state, history, query=Query(of_cohort=True))
-        if "concepts" in groups:
-            country = groups.get("country", "")
-            if country and not is_listed(place(country)):
-                groups, country = {"concepts": f"{groups['concepts']} in {country}"}, ""
-            words = self._searched(groups["concepts"])
-            query = Query(concepts=tuple((one,) for one in words), countries=(country,) if country else ())
-            return _step(state, history, query=query, names=[Name(words=one, english=one) for one in words])
-        note, wish = "", groups.get("wish", "courtesy").casefold()
-        if wish == "help":
-            shown = {name: ", ".join(f"“{one}”" for one in answers) for name, answers in self._answers.items()}
-            lines = [f"- {name}: {examples}." for name, examples in shown.items() if name != ANY_TIME]
-            note = "\n".join([self._notes["help"].format_map(shown), *lines])
-        return _step(state, history, note, wishes=[wish])
+    def _command(self, state: State, groups: Groups) -> Step:
+        match groups:
+            case {"again": _}:
+                return _step(State())
+            case {"cohort": _}:
+                return _step(state, query=Query(of_cohort=True))
+            case {"concepts": words}:
+                country = groups.get("country", "")
+                if country and not is_listed(place(country)):
+                    words, country = f"{words} in {country}", ""
+                concepts = self._searched(words)
+                query = Query(concepts=tuple((one,) for one in concepts), countries=(country,) if country else ())
+                return _step(state, query=query, names=[Name(words=one, english=one) for one in concepts])
+            case {"demo": number}:
+                shown = dict(enumerate(self._demos.items(), start=1)).get(int(number))
+                if shown is None:
+                    raise _NotReadError("numbers", ("most", len(self._demos)))
+                return replace(_step(state), note="\n".join(shown))
+        wish = groups.get("wish", "courtesy").casefold()
+        return replace(_step(state, wishes=[wish]), note=self._help() if wish == "help" else "")
+
+    def _help(self) -> str:
+        examples = {name: ", ".join(f"“{one}”" for one in answers) for name, answers in self._answers.items()}
+        lines = [f"- {name}: {listed}." for name, listed in examples.items() if name != ANY_TIME]
+        demos = "; ".join(f"“demo {n}”: {title}" for n, title in enumerate(self._demos, start=1))
+        return "\n".join(
+            [self._notes["help"].format(commands=examples[ANY_TIME]), *lines, self._notes["demos"] + demos]
+        )
 
     def _searched(self, words: str) -> list[str]:
         """Return the concepts that a search names: one with "and" in its name, or several."""
@@ -138,49 +136,45 @@ class Form:
         """Return the state with an answer in it."""
         study, groups, chosen = state.study, readings[0], dict(state.chosen)
         filled: dict[str, Any] = {}
-        if asked == "concept" and (term := state.open_term):
-            if "none" in groups:
-                # The form asks about concepts at once: the words are the entry's, or the last rule's.
+        match asked, groups:
+            case "concept", {"none": _}:  # the words are the last rule's, or the entry's
                 filled = {"rules": study.rules[:-1]} if study.rules else {"entry": ()}
-            else:
+            case "concept", _:
+                term = state.open_terms[0]
                 chosen[term.words] = self._pick(term, groups)
-        elif "none" in groups:
-            # With the last of its questions, the form has answered the one of the study that they stand for.
-            rest = ("rules",) if asked == RULES[-1] and not (study.rules or study.age) else ()
-            filled = {"left_open": (*study.left_open, asked, *rest)}
-        elif "concept" in groups:
-            groups, term = self._one_reading(readings)
-            chosen.setdefault(term.words, term)
-            event = slots.Event(concepts=(term.words,), first="first" in groups, words=text)
-            rule = (*study.rules, _rule(event, asked == "exclude", groups))
-            filled = {"entry": (event,)} if asked == "entry" else {"rules": rule}
-        elif asked == "observation":
-            filled = {"prior_days": int(groups["days"])}
-        elif asked == "age":
-            filled = {"age": slots.Age.model_validate({end: int(years) for end, years in groups.items()})}
-        elif asked == "sex":
-            filled = {"sex": groups["sex"].casefold()}
-        elif "days" in groups:
-            filled = {"exit": slots.FixedExit(days=int(groups["days"]))}
-        elif "treatment" in groups:
-            started = [one.concept for words in study.entry[0].concepts for one in chosen[words].choices]
-            if all(concept.domain_id != "Drug" for concept in started):
-                raise _NotReadError("no_drug")
-            filled = {"exit": slots.TreatmentExit(gap=int(groups.get("gap", 30)))}
-        else:
-            filled = {"exit": slots.ObservationExit()}
+            case _, {"none": _}:
+                answers_rules = asked == RULES[-1] and not (study.rules or study.age)
+                filled = {"left_open": (*study.left_open, asked, *["rules"] * answers_rules)}
+            case _, {"concept": _}:
+                groups, term = self._one_reading(readings)
+                chosen.setdefault(term.words, term)
+                event = slots.Event(concepts=(term.words,), first="first" in groups, words=text)
+                rules = (*study.rules, _rule(event, asked == "exclude", groups))
+                filled = {"entry": (event,)} if asked == "entry" else {"rules": rules}
+            case "observation", {"days": days}:
+                filled = {"prior_days": int(days)}
+            case "age", _:
+                filled = {"age": slots.Age.model_validate({end: int(years) for end, years in groups.items()})}
+            case "sex", {"sex": sex}:
+                filled = {"sex": sex.casefold()}
+            case _, {"days": days}:
+                filled = {"exit": slots.FixedExit(days=int(days))}
+            case _, {"treatment": _}:
+                started = [one.concept for words in study.entry[0].concepts for one in chosen[words].choices]
+                if all(concept.domain_id != "Drug" for concept in started):
+                    raise _NotReadError("no_drug")
+                filled = {"exit": slots.TreatmentExit(gap=int(groups.get("gap", 30)))}
+            case _:
+                filled = {"exit": slots.ObservationExit()}
         study = Study(**(dict(study) | filled))
         return State(study, {words: chosen[words] for words in study.concepts})
 
     def _one_reading(self, readings: list[Groups]) -> tuple[Groups, Term]:
-        """Return the reading whose concept is a name, else the one whose concept may be one."""
-        found = [(groups, term) for groups in readings if (term := self._term(groups["concept"]))]
-        found = [one for one in found if one[1].choices] or found
-        if not found:
+        """Return the reading whose concept is a name, else one whose concept has candidates to choose from."""
+        terms = [(groups, term) for groups in readings if (term := self._term(groups["concept"]))]
+        if not terms:
             raise _NotReadError("unknown", ("words", readings[-1]["concept"]))
-        if len(found) > 1:
-            raise _NotReadError("two_meanings")
-        return found[0]
+        return max(terms, key=lambda one: bool(one[1].choices))
 
     def _term(self, words: str) -> Term | None:
         """Return the term of some words; None unless each of them stands in the name of a concept, misspelt or not."""
@@ -213,10 +207,11 @@ def _compiled(text: str, parts: Mapping[str, str]) -> re.Pattern[str]:
     return pattern  # noqa: RET504  # tests/test_linear_patterns.py finds its uses by this name
 
 
-def _step(state: State, history: tuple[State, ...], note: str = "", **understood: Any) -> FormStep:
+def _step(state: State, **understood: Any) -> Step:
     fields: dict[str, Any] = {"names": [], "picks": [], "query": None, "wishes": [], "evidence": []} | understood
-    read = Understanding(study=state.study, **fields, not_taken=[], not_expressible=[], unclear=[])
-    return FormStep(state, history[-1] if history else state, read, note=note, history=history)
+    return Step(
+        state, understanding=Understanding(study=state.study, **fields, not_taken=[], not_expressible=[], unclear=[])
+    )
 
 
 def _rule(event: slots.Event, excludes: bool, groups: Groups) -> slots.Rule:

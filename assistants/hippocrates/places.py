@@ -1,61 +1,42 @@
-"""Countries and continents by any usual name: English, Spanish, German, Portuguese, French, the country's own, or an ISO code.
+"""Countries and regions by any usual name or ISO code, as the package `countryinfo` lists them.
 
-Names come from Unicode's CLDR (package `babel`) and from `countryinfo`. A place is known by its ISO or UN M49 code; one that
-neither package has, by its own words.
+A place is known by its English name; one that is not listed, by its own words. Countries have their own names, too, and most of
+those in German, Spanish, French and Italian.
 """
 
-from collections.abc import Mapping
-from functools import cache, lru_cache
-from typing import NamedTuple
+from collections.abc import Mapping, Set
+from functools import cache
+from typing import Any
 
-from babel import Locale
-from babel.core import get_global
 from countryinfo import all_countries
 
 from assistants.hippocrates.names import content_words
 
-_LANGUAGES = ("en", "es", "de", "pt", "fr")
 _MORE_NAMES = {
-    "GB": "Britain, England, Gran Bretaña, Inglaterra, Großbritannien, Grã-Bretanha, Grande-Bretagne, Angleterre",
-    "US": "the States, EEUU, EE. UU., EUA",
-    "NL": "Holanda, Hollande",
-    "KR": "Korea, Republic of Korea, Corea, Coreia, Corée",
-    "003": "Norteamérica, América del Norte",
-    "005": "América del Sur",
+    "United Kingdom": ("Britain", "England", "Scotland", "Northern Ireland"),
+    "United States": ("the States",),
+    "South Korea": ("Korea",),
 }
-"""Usual names that neither package has, or has for another country."""
-_AROUND = {"005": {"419"}, "013": {"003", "419"}, "021": {"003"}, "029": {"003", "419"}}
-"""What lies around some UN regions beside those that countryinfo names: North America, Latin America."""
-
-
-class _Places(NamedTuple):
-    codes: Mapping[str, str]
-    """The code of each name."""
-    around: Mapping[str, frozenset[str]]
-    """The regions around each country."""
+_LARGER = {
+    "North America": {"Northern America", "Central America", "Caribbean"},
+    "Latin America": {"Central America", "Caribbean", "South America"},
+}
+"""Usual names of larger regions, which are not among those of the United Nations."""
 
 
 def place(name: str) -> str:
-    """Return the code of a country or region; its words if no list has it."""
-    return _places().codes.get(_key(name), _key(name))
+    """Return the English name of a country or region; its words if it is not listed."""
+    return _places()[0].get(_key(name), _key(name))
 
 
-@lru_cache(maxsize=1024)  # a search asks for every database
-def places_around(country: str, continent: str) -> frozenset[str]:
-    """Return the codes of a country and of what it lies in."""
-    code = place(country)
-    return (frozenset({code, place(continent)}) - {""}) | _places().around.get(code, frozenset())
+def places_around(country: str, continent: str) -> Set[str]:
+    """Return a country and what it lies in."""
+    return {place(country), place(continent)} | _places()[1].get(place(country), frozenset())
 
 
-def is_listed(code: str) -> bool:
-    """Tell whether a code is a country's, or a region's that countries are known to lie in."""
-    around = _places().around
-    return code in around or any(code in regions for regions in around.values())
-
-
-def place_name(code: str) -> str:
-    """Return the English name of a code; words stay as they are."""
-    return str(Locale("en").territories.get(code, code))
+def is_listed(name: str) -> bool:
+    """Tell whether a name that `place` returned is a country's, or a region's."""
+    return name in _places()[0].values()
 
 
 def _key(name: str) -> str:
@@ -64,17 +45,19 @@ def _key(name: str) -> str:
 
 
 @cache
-def _places() -> _Places:
-    codes = {_key(alias): targets[0] for alias, targets in get_global("territory_aliases").items() if len(targets) == 1}
-    around: dict[str, frozenset[str]] = {}
-    countries = [info for country in all_countries() if (info := country.info()).get("ISO", {}).get("alpha2")]
-    for info in reversed(countries):  # parts of countries stand last, and have the code of the whole
-        spelt = (*info["ISO"].values(), *info.get("altSpellings", ()), *info.get("translations", {}).values())
-        codes |= {_key(name): info["ISO"]["alpha2"] for name in (info["name"], *spelt) if name}
-    codes |= {_key(name): code for one in _LANGUAGES for code, name in Locale(one).territories.items()}
-    codes |= {_key(name): code for code, names in _MORE_NAMES.items() for name in names.split(", ")}
-    for info in countries:
-        regions = {codes.get(_key(str(info.get(kind)))) for kind in ("region", "subregion", "intermediateregion")}
-        known = {code for code in regions if code}
-        around.setdefault(info["ISO"]["alpha2"], frozenset(known.union(*(_AROUND.get(one, ()) for one in known))))
-    return _Places(codes, around)
+def _places() -> tuple[Mapping[str, str], Mapping[str, Set[str]]]:
+    """Return the place that each name is of, and the regions around each country."""
+    names: dict[str, str] = {}
+    around: dict[str, Set[str]] = {}
+    for listed in all_countries():
+        info: Mapping[str, Any] = dict(listed.info())
+        if not (codes := [code for code in info.get("ISO", {}).values() if code]):
+            continue
+        # A part of a country (Wales) stands below it, and has its codes.
+        country = names.get(_key(codes[0]), info["name"])
+        others = info.get("nativeName", ""), *info.get("altSpellings", ()), *info.get("translations", {}).values()
+        names = {_key(name): country for name in (info["name"], *codes, *others) if name} | names
+        regions = {info[kind] for kind in ("region", "subregion", "intermediateregion") if info.get(kind)}
+        around.setdefault(country, regions | {one for one, parts in _LARGER.items() if parts & regions})
+    more = [*_MORE_NAMES.items(), *((region, [region]) for regions in around.values() for region in regions)]
+    return {_key(name): place for place, others in more for name in others} | names, around

@@ -7,7 +7,7 @@ ids come from the vocabulary and from the researcher's choices alone.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Literal, Self, TypeVar
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -19,25 +19,33 @@ Visit = Literal["inpatient", "outpatient", "emergency room"]
 Question = Literal["entry", "concept", "observation", "rules", "exit"]
 """What the researcher is asked next, in this order."""
 MOST_DAYS, OLDEST, MOST_RECORDS = 36_500, 120, 10_000
-S = TypeVar("S", bound=BaseModel)
 
 
 class _Slots(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Age(_Slots):
+class _Range(_Slots):
+    """A range whose ends are its first two fields."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        low, high = [*dict(self).values()][:2]
+        if low is None and high is None:
+            raise ValueError("one end is needed")
+        if low is not None and high is not None and low > high:
+            raise ValueError("the first end is above the second")
+        return self
+
+
+class Age(_Range):
     """Age in years, both ends included."""
 
     least: int | None = Field(None, ge=0, le=OLDEST)
     most: int | None = Field(None, ge=0, le=OLDEST)
 
-    @model_validator(mode="after")
-    def _has_an_end(self) -> Self:
-        return _ordered(self, self.least, self.most)
 
-
-class Value(_Slots):
+class Value(_Range):
     """The value of a measurement."""
 
     low: float | None = Field(None, allow_inf_nan=False)
@@ -47,20 +55,12 @@ class Value(_Slots):
     unit: str | None = None
     """As the researcher writes it."""
 
-    @model_validator(mode="after")
-    def _has_an_end(self) -> Self:
-        return _ordered(self, self.low, self.high)
 
-
-class Dates(_Slots):
+class Dates(_Range):
     """Calendar days, both ends included."""
 
     start: date | None = None
     end: date | None = None
-
-    @model_validator(mode="after")
-    def _has_an_end(self) -> Self:
-        return _ordered(self, self.start, self.end)
 
 
 class Event(_Slots):
@@ -238,14 +238,6 @@ class Study(_Slots):
         return (self.name or " or ".join(words) or "death")[:100]
 
 
-def _ordered(slots: "S", low: float | date | None, high: float | date | None) -> "S":
-    if low is None and high is None:
-        raise ValueError("one end is needed")
-    if low is not None and high is not None and low > high:  # type: ignore[operator]  # both are of one kind
-        raise ValueError("the first end is above the second")
-    return slots
-
-
 @dataclass(frozen=True, slots=True)
 class Choice:
     """A concept of a concept set."""
@@ -289,11 +281,6 @@ class State:
         """The terms whose concepts have to be chosen, in the order in which they are asked about."""
         terms = (self.chosen.get(words) or Term(words) for words in self.study.concepts)
         return tuple(term for term in terms if term.is_open)
-
-    @property
-    def open_term(self) -> Term | None:
-        """The term whose concepts have to be chosen next."""
-        return next(iter(self.open_terms), None)
 
     @property
     def questions(self) -> tuple[Question, ...]:

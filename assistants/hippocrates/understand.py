@@ -6,11 +6,11 @@ the same messages give the same state.
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import bm25s.stopwords
 import structlog
@@ -83,11 +83,8 @@ class Understanding(_Form):
     unclear: list[Unclear]
 
 
-class Reader(Protocol):
-    """Reads one message."""
-
-    async def __call__(self, case: Mapping[str, Any]) -> Understanding | None:
-        """Return what a message makes of a study; None if it could not be read."""
+Reader = Callable[[Mapping[str, Any]], Awaitable[Understanding | None]]
+"""Returns what a message makes of a study; None if the model failed."""
 
 
 @dataclass(frozen=True)
@@ -131,11 +128,9 @@ class Understander:
         case = _case(step, earlier, message)
         key = json.dumps(case, ensure_ascii=False, sort_keys=True)
         understanding = self._cache.get(key) or await reader(case)
-        problems = [] if understanding is None else list(_problems(step, message, case, understanding))
-        if problems:
+        if problems := [*_problems(step, message, case, understanding)]:
             understanding = await reader({**case, "problems": problems})
-            problems = [] if understanding is None else list(_problems(step, message, case, understanding))
-        if understanding is None or problems:
+        if understanding is None or any(_problems(step, message, case, understanding)):
             return replace(step, understanding=None, unused=(), unread=True, note="")
         self._cache[key] = understanding
         english = {**step.english, **{name.words: name.english for name in understanding.names}}
@@ -219,8 +214,10 @@ def _offered(term: Term) -> list[str]:
 # What code checks
 
 
-def _problems(step: Step, message: str, case: Mapping[str, Any], understanding: Understanding) -> Iterator[str]:
+def _problems(step: Step, message: str, case: Mapping[str, Any], understanding: Understanding | None) -> Iterator[str]:
     """Yield what contradicts the message; the model is told once, and then nothing is changed."""
+    if understanding is None:
+        return
     pending = " ".join(one.words for one in step.left_out)
     text = _folded(f"{message} {pending}")
     for one in understanding.evidence:
@@ -237,7 +234,7 @@ def _problems(step: Step, message: str, case: Mapping[str, Any], understanding: 
         elif words not in named:
             yield f"the concept {words!r} has no entry in `names`"
     for name in understanding.names:
-        if (by_id := CONCEPT_ID.fullmatch(name.english)) and by_id[1] not in message:
+        if (by_id := CONCEPT_ID.fullmatch(name.english)) and by_id[1] not in _words(message):
             yield f"the concept id {by_id[1]} does not stand in the message"
     for picks in understanding.picks:
         offered = range(1, len(case.get("candidates", {}).get(picks.words, ())) + 1)

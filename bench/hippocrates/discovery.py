@@ -25,10 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistants.hippocrates.catalogue import Catalogue
-from assistants.hippocrates.demo import Drawn, People, draw, draw_sizes, eunomia_path, read_people, write_catalogue
 from assistants.hippocrates.discovery import Databases, find_databases
 from assistants.hippocrates.query import Query, resolve
+from assistants.hippocrates.settings import eunomia_path
 from assistants.hippocrates.vocabulary import Vocabulary
+from bench.hippocrates.network import Drawn, People, draw, draw_sizes, read_people, write_catalogue
 from bench.hippocrates.thesis import Thesis
 
 DATABASES, CONCEPTS = 200, 150
@@ -106,9 +107,7 @@ def main() -> None:
     short = table(asked, ours, Thesis(network.catalogue, network.vocabulary))
     if options.wrong and options.dev:
         wrong([case for group in asked.values() for case in group], network)
-    named_only = Vocabulary(
-        [concept for one in network.vocabulary.concept_ids if (concept := network.vocabulary.get(one)) is not None]
-    )
+    named_only = Vocabulary(network.vocabulary.concepts.values())
     row("synonym, none of them loaded", asked["synonym"], [Ours(network, named_only).find])
     opening, indexing = network.seconds
     p95 = float(np.percentile(ours.seconds, 95)) * 1000
@@ -249,7 +248,7 @@ def wrong(asked: Sequence[Case], network: Network) -> None:
         missed = case.gold.keys() - {match.database.id for match in found.complete}
         if missed:
             read = "; ".join(
-                f"{one.words} ({one.match_kind}): {one.matches[0].concept.name}" for one in found.query.concepts
+                f"{one.words}, misspelt {one.unmatched}: {one.choices[0].concept.name}" for one in found.query.concepts
             )
             print(f"    {case.id} {case.names} misses {len(missed)}: {read}, unknown {found.query.unknown}")
 

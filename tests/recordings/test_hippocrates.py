@@ -13,12 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
+from assistants import view
+from assistants.assistant import AssistantRequest
+from assistants.hippocrates.assistant import Hippocrates
 from assistants.hippocrates.cdm import count_cohort
 from assistants.hippocrates.cohort import CannotBuild, build_cohort
+from assistants.hippocrates.form import DEMOS as DEMO_FILE
 from assistants.hippocrates.settings import Sources, open_sources
 from assistants.hippocrates.understand import Step, Understander, Understanding
 from models.settings import ModelSettings
+from models.structured import StructuredAnswer
 
 ROWS = [
     json.loads(line) for line in (Path(__file__).parent / "hippocrates.jsonl").read_text(encoding="utf-8").splitlines()
@@ -70,3 +76,34 @@ def test_the_recording_has_all_sixty() -> None:
     turns = [turn for row in ROWS for turn in row["turns"]]
     assert len(ROWS) == 60
     assert sum(len(turn["answers"]) > 1 for turn in turns) <= len(turns) / 20
+
+
+DEMOS = {
+    "a cohort in two messages": "r01",
+    "a cohort that is corrected": "r07",
+    "databases, in two questions": "r34",
+    "a cohort, and the databases that could run it": "r31",
+}
+
+
+async def transcript(row: Row) -> str:
+    """Return a conversation with the recorded planner as the form shows it."""
+    answers = [answer for turn in row["turns"] for answer in turn["answers"]]
+
+    async def ask(*_: Any, **__: Any) -> StructuredAnswer[Understanding]:
+        return StructuredAnswer(Understanding.model_validate({"query": None, **answers.pop(0)}), "", False)
+
+    assistant, messages, lines = Hippocrates(sources(), plans=True), [], []
+    for turn in row["turns"]:
+        messages.append({"role": "user", "content": turn["message"]})
+        reply = await assistant.reply(AssistantRequest(messages, view.read(messages), ask_structured=ask))
+        messages.append({"role": "assistant", "content": reply.text})
+        lines += [*(f"> {line}" for line in turn["message"].splitlines()), reply.text]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize(("title", "row_id"), DEMOS.items())
+async def test_the_form_shows_recorded_conversations(title: str, row_id: str) -> None:
+    """Each is what the recorded answers lead to today."""
+    (row,) = [one for one in ROWS if one["id"] == row_id]
+    assert yaml.safe_load(DEMO_FILE.read_text(encoding="utf-8"))[title] == await transcript(row)

@@ -1,12 +1,4 @@
-"""A small catalogue and a small vocabulary, as files and as fixtures; Eunomia's vocabulary."""
-
-from pathlib import Path
-
-import pytest
-
-from assistants.hippocrates.catalogue import Catalogue
-from assistants.hippocrates.demo import demo_vocabulary
-from assistants.hippocrates.vocabulary import Concept, Vocabulary
+"""A small catalogue as files, and the concepts that it counts."""
 
 COUNTRIES = "id,country,continent\n1,Spain,Europe\n2,South Korea,Asia\n3,Peru,South America\n"
 SOURCES = (
@@ -36,43 +28,3 @@ RESULTS = (
 )
 FILES = {"countries.csv": COUNTRIES, "data_sources.csv": SOURCES, "achilles_results.csv": RESULTS}
 GOUT, ACUTE_GOUT, WARFARIN, TABLET, SYRUP, PSORIASIS = 100, 101, 200, 201, 202, 300
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Write the catalogue's files."""
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(text)
-    return tmp_path
-
-
-@pytest.fixture
-def catalogue(folder: Path) -> Catalogue:
-    """Read the catalogue."""
-    return Catalogue.read(folder)
-
-
-@pytest.fixture
-def small_vocabulary() -> Vocabulary:
-    """Make a vocabulary with two hierarchies."""
-    return Vocabulary(
-        [
-            Concept(GOUT, "Gout", "Condition", "SNOMED", True),
-            Concept(ACUTE_GOUT, "Acute gout", "Condition", "SNOMED", True),
-            Concept(WARFARIN, "Warfarin", "Drug", "RxNorm", True),
-            Concept(TABLET, "Warfarin 5 MG Oral Tablet", "Drug", "RxNorm", True),
-            Concept(SYRUP, "Warfarin syrup, 1 MG, sweet", "Drug", "RxNorm", True),
-            Concept(PSORIASIS, "Psoriasis", "Condition", "SNOMED", True),
-            Concept(400, "History of gout with warfarin", "Observation", "SNOMED", True),
-        ],
-        [(GOUT, "Podagra"), (PSORIASIS, "Scaly skin disease")],
-        ancestors=[GOUT, WARFARIN, WARFARIN],
-        descendants=[ACUTE_GOUT, TABLET, SYRUP],
-        version="v5.0 01-JAN-25",
-    )
-
-
-@pytest.fixture(scope="session")
-def vocabulary() -> Vocabulary:
-    """Open Eunomia's vocabulary."""
-    return demo_vocabulary()

@@ -19,8 +19,7 @@ from aiohttp import web
 
 from assistants import registry
 from assistants.hippocrates.assistant import Hippocrates, open_assistant
-from assistants.hippocrates.cdm import Counts, Step
-from assistants.hippocrates.proof import show_counts
+from assistants.hippocrates.cdm import Counts, show_counts
 from assistants.hippocrates.webapi import Sent, WebApi
 from models.errors import ModelSettingsError
 from models.scripted import Scripted
@@ -211,8 +210,8 @@ async def test_a_cohort_is_counted_on_demo_data_that_is_called_so(talk: Open) ->
 )
 def test_no_count_shows_few_persons(persons: tuple[int, ...], shown: list[str]) -> None:
     """Nor does the difference of two that stand below one another."""
-    steps = tuple(Step(f"rule {place}", count) for place, count in enumerate(persons))
-    lines = show_counts(Counts(persons[-1], persons[-1], steps), is_demo=False)
+    steps = [(f"rule {place}", count) for place, count in enumerate(persons)]
+    lines = show_counts(Counts(steps), is_demo=False)
     listed = [line for line in lines if line.startswith("- ")] or lines
     assert [one in line for one, line in zip(shown, listed, strict=True)] == [True] * len(shown)
 
@@ -349,7 +348,8 @@ async def test_a_code_of_another_cohort_shows_the_one_there_is(talk: Open) -> No
     """With the code that stands for it."""
     chat = await talk(webapi="http://127.0.0.1:9/WebAPI")
     code = await proposal(chat)
-    text = await chat.say("undo", "60 days", f"confirm {code}")
+    chat.messages = [*chat.messages[: 2 * (len(BLEED) - 1)], {"role": "user", "content": "60 days"}]
+    text = await chat.say(f"confirm {code}")
     assert "does not stand for the cohort as it is now" in text
     assert "Persons leave 60 days after the entry event starts." in text
     found = CODE.search(text)

@@ -14,8 +14,8 @@ import pytest
 from assistants.hippocrates import cdm
 from assistants.hippocrates.checks import check, check_schema
 from assistants.hippocrates.cohort import CannotBuild, build_cohort
-from assistants.hippocrates.demo import demo_vocabulary, eunomia_path
 from assistants.hippocrates.render import describe
+from assistants.hippocrates.settings import demo_vocabulary, eunomia_path
 from assistants.hippocrates.study import (
     Age,
     Choice,

@@ -4,13 +4,15 @@ import pytest
 from pydantic import ValidationError
 
 from assistants.hippocrates.catalogue import Catalogue
-from assistants.hippocrates.query import ConceptTerm, Query, ResolvedQuery, resolve
+from assistants.hippocrates.places import is_listed, place, places_around
+from assistants.hippocrates.query import Query, ResolvedQuery, resolve
+from assistants.hippocrates.study import Term
 from assistants.hippocrates.vocabulary import Concept, Vocabulary
 from tests.assistants.hippocrates.catalogue_files import ACUTE_GOUT, GOUT, PSORIASIS, SYRUP, WARFARIN
 
 
-def ids(terms: tuple[ConceptTerm, ...]) -> list[list[int]]:
-    return [[choice.concept.concept_id for choice in one.matches] for one in terms]
+def ids(terms: tuple[Term, ...]) -> list[list[int]]:
+    return [[choice.concept.concept_id for choice in one.choices] for one in terms]
 
 
 def test_every_group_is_wanted_and_any_word_of_it_will_do(catalogue: Catalogue, small_vocabulary: Vocabulary) -> None:
@@ -27,21 +29,22 @@ def test_every_group_is_wanted_and_any_word_of_it_will_do(catalogue: Catalogue, 
 
 
 @pytest.mark.parametrize(
-    ("words", "kind", "wanted"),
+    ("words", "misspelt", "wanted"),
     [
-        ("psoriasis", "name", [PSORIASIS]),
-        ("scaly skin disease", "name", [PSORIASIS]),
-        ("psoriasus", "misspelt", [PSORIASIS]),
-        ("warfarin sirup, 1 MG, sweet", "misspelt", [SYRUP]),
-        ("histroy of gout with warfarin", "misspelt", [400]),
+        ("psoriasis", (), [PSORIASIS]),
+        ("disease, scaly skin", (), [PSORIASIS]),
+        ("concept 300", (), [PSORIASIS]),
+        ("psoriasus", ("psoriasus",), [PSORIASIS]),
+        ("warfarin sirup, 1 MG, sweet", ("sirup",), [SYRUP]),
+        ("histroy of gout with warfarin", ("histroy",), [400]),
     ],
 )
 def test_it_says_how_words_were_read(
-    catalogue: Catalogue, small_vocabulary: Vocabulary, words: str, kind: str, wanted: list[int]
+    catalogue: Catalogue, small_vocabulary: Vocabulary, words: str, misspelt: tuple[str, ...], wanted: list[int]
 ) -> None:
     """A reply can show what words were taken for."""
     (term,) = resolve(Query(concepts=((words,),)), small_vocabulary, catalogue).concepts
-    assert (term.match_kind, *ids((term,))) == (kind, wanted)
+    assert (term.words, term.unmatched, *ids((term,))) == (words, misspelt, wanted)
 
 
 @pytest.mark.parametrize(
@@ -52,6 +55,7 @@ def test_it_says_how_words_were_read(
         "warfarin sirup, 2 MG, sweet",
         "chronic gout",
         "warfarin syrup 1 MG",
+        "latanoprost 0.050 MG drops",
         "non-acute gout",
         "xyzzy",
         "",
@@ -62,7 +66,9 @@ def test_nothing_is_counted_for_words_that_no_name_has(
     catalogue: Catalogue, small_vocabulary: Vocabulary, words: str
 ) -> None:
     """Another number, a word more or other than the name's: that is another thing, and the nearest name is only offered."""
-    query = resolve(Query(concepts=((words,), ("gout",))), small_vocabulary, catalogue)
+    drops = Concept(500, "Latanoprost 0.005 MG drops", "Drug", "RxNorm", True)
+    vocabulary = Vocabulary([*small_vocabulary.concepts.values(), drops])
+    query = resolve(Query(concepts=((words,), ("gout",))), vocabulary, catalogue)
     assert ids(query.concepts) == [[GOUT]]
     assert query.unknown == (words,)
     assert f'does not know "{words}", which was not searched for.' in query.notes[0]
@@ -91,41 +97,49 @@ def test_words_of_another_language_are_looked_up_in_english(catalogue: Catalogue
     assert (query.concepts[0].words, *ids(query.concepts)) == ("gota", [GOUT])
 
 
+def test_concepts_of_one_name_are_all_meant(catalogue: Catalogue) -> None:
+    """Nobody can tell which, so the persons of any of them are counted."""
+    vocabulary = Vocabulary([Concept(one, "Gout", "Condition", "SNOMED", True) for one in (GOUT, ACUTE_GOUT)])
+    for words in ("gout", "gouts"):
+        assert ids(resolve(Query(concepts=((words,),)), vocabulary, catalogue).concepts) == [[GOUT, ACUTE_GOUT]]
+
+
 @pytest.mark.parametrize(
-    ("names", "code"),
+    ("names", "wanted"),
     [
-        (
-            "UK, U.K., gb, GBR, United Kingdom, Great Britain, England, Reino Unido, Vereinigtes Königreich, Großbritannien, "
-            "Grossbritannien, Royaume-Uni, Gran Bretaña",
-            "GB",
-        ),
-        (
-            "the Netherlands, Holland, NL, Países Bajos, Paises Bajos, Niederlande, Países Baixos, Pays-Bas, Holanda",
-            "NL",
-        ),
-        ("US, USA, U.S.A., United States, the United States of America, EE. UU., États-Unis, Vereinigte Staaten", "US"),
-        ("Deutschland, Germany, Alemania, Alemanha, Allemagne, DE", "DE"),
-        ("South Korea, Korea, Republic of Korea, Südkorea, Corea del Sur, Corée du Sud, Coreia do Sul", "KR"),
-        ("Turkey, Türkiye, Turquía", "TR"),
-        ("Norway, NO, Noruega, Norvège", "NO"),
-        ("Europe, europa", "150"),
-        ("South America, América del Sur, Südamerika, Amérique du Sud", "005"),
+        ("UK, U.K., gb, GBR, Great Britain, England, Wales, Reino Unido, Vereinigtes Königreich", "United Kingdom"),
+        ("the Netherlands, Holland, NL, Nederland, Países Bajos, Paises Bajos, Niederlande, Pays-Bas", "Netherlands"),
+        ("US, USA, U.S.A., United States, the United States of America, the States", "United States"),
+        ("Deutschland, Germany, Alemania, Allemagne, DE", "Germany"),
+        ("South Korea, Korea, Republic of Korea, Südkorea, Corea del Sur, Corée du Sud", "South Korea"),
+        ("Turkey, Türkiye, Turquía", "Turkey"),
+        ("Czechia, Czech Republic", "Czech Republic"),
+        ("Norway, NO, Norge, Noruega, Norvège", "Norway"),
+        ("Europe, EUROPE", "Europe"),
+        ("America, the Americas", "Americas"),
+        ("South America, south america", "South America"),
     ],
 )
 def test_countries_have_any_usual_name(
-    catalogue: Catalogue, small_vocabulary: Vocabulary, names: str, code: str
+    catalogue: Catalogue, small_vocabulary: Vocabulary, names: str, wanted: str
 ) -> None:
-    """In five languages, with or without accents, or by their codes."""
+    """With or without accents, their own, or their codes."""
     listed = tuple(names.split(", "))
-    query = resolve(Query(countries=listed, not_countries=listed), small_vocabulary, catalogue)
-    assert query.notes == ()
-    assert query.countries == query.not_countries == (code,) * len(listed)
+    assert {place(name) for name in listed} == {wanted}
+    assert is_listed(wanted)
+    assert resolve(Query(countries=listed, not_countries=listed), small_vocabulary, catalogue).notes == ()
+
+
+def test_countries_lie_in_regions() -> None:
+    """Whatever a catalogue calls its continents."""
+    assert places_around("UK", "") >= {"United Kingdom", "Northern Europe", "Europe"}
+    assert places_around("Mexico", "") >= {"Central America", "Latin America", "North America", "Americas"}
+    assert places_around("Atlantis", "the ocean") == {"atlantis", "ocean"}
 
 
 def test_unknown_countries_are_named(catalogue: Catalogue, small_vocabulary: Vocabulary) -> None:
-    """They still narrow: a search in Atlantis is not one everywhere."""
+    """A search in Atlantis is not one everywhere."""
     query = resolve(Query(countries=("Atlantis",), not_countries=("Lemuria",)), small_vocabulary, catalogue)
-    assert (query.countries, query.not_countries) == ((), ())
     assert query.notes == (
         'No country or continent is known by the name "Atlantis".',
         'No country or continent is known by the name "Lemuria".',
@@ -134,7 +148,7 @@ def test_unknown_countries_are_named(catalogue: Catalogue, small_vocabulary: Voc
 
 def test_query_for_nothing_asks_for_nothing(catalogue: Catalogue, small_vocabulary: Vocabulary) -> None:
     """No concept is guessed, and no place."""
-    assert resolve(Query(), small_vocabulary, catalogue) == ResolvedQuery()
+    assert resolve(Query(), small_vocabulary, catalogue) == ResolvedQuery(Query())
 
 
 def test_form_has_no_other_fields() -> None:

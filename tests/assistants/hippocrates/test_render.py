@@ -5,8 +5,8 @@ from datetime import date
 import pytest
 
 from assistants.hippocrates.cohort import build_cohort
-from assistants.hippocrates.demo import demo_vocabulary
 from assistants.hippocrates.render import ask, describe, difference
+from assistants.hippocrates.settings import demo_vocabulary
 from assistants.hippocrates.study import (
     Age,
     Choice,

