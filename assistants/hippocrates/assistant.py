@@ -53,6 +53,9 @@ IN_OTHER_WORDS = "If it matters, please say it in other words."
 SEARCHED_BY = "Databases are searched by concepts, countries and numbers of persons alone."
 OTHER_CODE = "That code does not stand for the cohort as it is now."
 NO_DATABASES = "No database of the catalogue was found for that."
+SUGGESTED, ASKED = "Suggested by the language model:", "Asked by the language model:"
+OF_COHORT = {"json", "count", "send"}
+"""Wishes that need a cohort."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,7 @@ class Hippocrates:
             return draft.reply()
         step = previous = Step()
         for number, turn in enumerate(turns):
-            previous, step = step, await self._read(step, turns[:number], turn, request)
+            previous, step = step, await self._read(step, turns[:number], turn, request, is_last=turn is turns[-1])
         request.note("read", f"{len(turns)} turns, {'a model' if self._plans else 'the form'}")
         context = _Context(request, turns[-1], previous, step, draft)
         return self._confirm(context) or await self._answer(context)
@@ -116,7 +119,9 @@ class Hippocrates:
     async def close(self) -> None:
         """Nothing to close."""
 
-    async def _read(self, step: Step, earlier: Sequence[Turn], turn: Turn, request: AssistantRequest) -> Step:
+    async def _read(
+        self, step: Step, earlier: Sequence[Turn], turn: Turn, request: AssistantRequest, *, is_last: bool
+    ) -> Step:
         """Return the step after one more turn."""
         if turn.kind != "message":
             state = turn.choose(step.state, self._sources.vocabulary)
@@ -124,7 +129,8 @@ class Hippocrates:
             return replace(step, state=state, before=before, understanding=None, unused=(), unread=False, note="")
         if self._plans and request.ask_structured is not None:
             texts = [one.text for one in earlier if one.kind == "message"]
-            return await self._understander.read(step, texts, turn.text, model_reader(request.ask_structured))
+            reader = model_reader(request.ask_structured)
+            return await self._understander.read(step, texts, turn.text, reader, is_last=is_last)
         return self._form.read(step, turn.text)
 
     def _cohort(self, step: Step) -> Cohort | CannotBuild:
@@ -177,7 +183,7 @@ class Hippocrates:
         self._say_what_is_left(context)
         self._answer_wishes(context)
         question = render.ask(step.state) if self._plans else self._form.question(step.state)
-        asks_else = context.wishes - {"summary"} or step.query is not None
+        asks_else = (context.wishes - {"summary"} or step.query is not None) and not context.wishes & OF_COHORT
         if not step.state.study.entry and not changes and asks_else and not step.note and draft.lines:
             return draft.reply()  # nothing of a cohort was said yet
         if step.state.question is not None:
@@ -185,13 +191,15 @@ class Hippocrates:
         if step.left_out:
             return draft.reply()  # a cohort with open questions is not confirmed
         cohort = self._cohort(step)
+        about_cohort = context.wishes & (OF_COHORT | {"summary"}) or context.turn.kind != "message"
+        shown = AssistantReply()
         if isinstance(cohort, CannotBuild):
             draft.add("question", ASKED_NEXT, str(cohort))
-            return draft.reply()
-        about_cohort = context.wishes & {"json", "send", "count", "summary"} or context.turn.kind != "message"
-        if changes or about_cohort or not draft.lines:
-            return await self._proposals.show(draft, cohort, context.request, context.wishes, bool(changes))
-        return draft.reply()
+        elif changes or about_cohort or not draft.lines:
+            shown = await self._proposals.show(draft, cohort, context.request, context.wishes, bool(changes))
+        if question and "json" not in context.wishes:
+            draft.add("question", ASKED_NEXT, question)
+        return replace(draft.reply(), tool_calls=shown.tool_calls, action=shown.action)
 
     def _say_what_is_left(self, context: _Context) -> None:
         """Say what of the message was not used, cannot be expressed, or is unclear."""
@@ -203,10 +211,10 @@ class Hippocrates:
             remedy = SEARCHED_BY if understanding and understanding.query else IN_OTHER_WORDS
             draft.add("question", ASKED_NEXT, f"Not used: {pieces}. {remedy}")
         for one in not_expressible:
-            nearest = f" The nearest: {one.nearest}" if one.nearest else ""
+            nearest = f" {SUGGESTED} {one.nearest}" if one.nearest else ""
             draft.add("question", ASKED_NEXT, f"A cohort definition cannot hold “{one.words}”.{nearest}")
         for unclear in step.left_out:
-            draft.add("question", ASKED_NEXT, f"“{unclear.words}”: {unclear.question}")
+            draft.add("question", ASKED_NEXT, f"“{unclear.words}” is unclear. {ASKED} {unclear.question}")
 
     def _answer_wishes(self, context: _Context) -> None:
         """Answer a question about databases, and others by the sections or by what the service is for."""
@@ -228,7 +236,8 @@ class Hippocrates:
                 draft.add("service", "What this service does", SERVICE)
         if "personal" in context.wishes:
             draft.add("service", "What this service does", PERSONAL)
-        if "help" in context.wishes or (context.wishes and not draft.lines and not context.step.state.study.entry):
+        has_answer = draft.lines or context.wishes & OF_COHORT or context.step.state.study.entry
+        if "help" in context.wishes or (context.wishes and not has_answer):
             draft.add("service", "What this service does", SERVICE)
 
     def _search(self, context: _Context, query: Query) -> None:
@@ -243,7 +252,8 @@ class Hippocrates:
         if not result.matches:
             lines.append(NO_DATABASES)
         elif len(result.matches) > len(databases):
-            lines.append(f"The first {len(databases)} are listed here.")
+            remedy = f"Narrow the search by a country{' or a size' * self._plans}."
+            lines.append(f"The first {len(databases)} are listed here. {remedy}")
         context.draft.add("search", search.title, "\n".join([*lines, *result.warnings]))
         for number, document in enumerate(databases, start=1):
             text = document.text.replace(" By concept: ", "\nBy concept: ", 1)
@@ -259,8 +269,9 @@ def _ask(context: _Context, question: str) -> AssistantReply:
         candidates = [dict(zip(keys, one, strict=True)) for one in offered]
         call = ToolRequest(CHOOSE, {"words": term.words, "candidates": candidates})
         return replace(context.draft.reply(), tool_calls=[call])
-    if context.wishes & {"json", "send", "count"}:
-        context.draft.add("question", ASKED_NEXT, "The cohort is not complete yet.")
+    if context.wishes & OF_COHORT:
+        lacks = "The cohort is not complete yet." if context.step.state.study.entry else "There is no cohort yet."
+        context.draft.add("question", ASKED_NEXT, lacks)
     context.draft.add("question", ASKED_NEXT, question)
     return context.draft.reply()
 

@@ -4,16 +4,18 @@ Read from the tables that a network's dashboards export: `countries`, `data_sour
 files or a DuckDB file. A count below `SMALL_CELL` is forgotten when it is read, so that nothing computed from it can tell it.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
 from assistants.hippocrates.tables import DataError, Table, read_tables
 
+log = structlog.get_logger()
 SMALL_CELL = 5
 """Counts below this may point to single persons and are not shown."""
 SUPPRESSED = 0
@@ -91,13 +93,14 @@ class Catalogue:
     """The databases of a network, and what they count of each concept."""
 
     databases: Sequence[Database]
-    by_concept: Mapping[int, Counts]
+    counts: Mapping[int, Counts]
+    """How many persons each database has, of each concept that any of them has."""
     locations: frozenset[str]
     """Countries and continents that users may name."""
     notice: str
     """What users must be told of this data, such as that it is simulated."""
     warnings: tuple[str, ...]
-    """What a user should know of what was read."""
+    """What users should know of what was read."""
 
     @classmethod
     def read(cls, path: Path, *, notice: str = "") -> Self:
@@ -113,23 +116,16 @@ class Catalogue:
         with read_tables(path, _TABLES, remedy=REMEDY, nulls=("", "NA", "NULL")) as tables:
             databases = [Database(*row) for row in tables.sql(_DATABASES).fetchall()]
             places = tables.sql("SELECT unnest([country, continent]) FROM countries").fetchall()
-            by_concept = _index(tables.sql(_COUNTS).fetchnumpy())
-        if not by_concept:
+            counts = _index(tables.sql(_COUNTS).fetchnumpy())
+        if not counts:
             raise DataError(f"{path}: no databases have counts (of analyses {PERSONS_BY_CONCEPT}); {REMEDY}")
-        counted = {place for counts in by_concept.values() for place in counts.places.tolist()}
+        counted = {place for one in counts.values() for place in one.places.tolist()}
         silent = [database.name for place, database in enumerate(databases) if place not in counted]
-        never = f"{len(silent)} of {len(databases)} databases have no counts and are never found: {', '.join(silent)}"
-        warnings = (f"{path}: {never}",) if silent else ()
-        return cls(databases, by_concept, frozenset(one for (one,) in places if one), notice, warnings)
-
-    @property
-    def concept_ids(self) -> Collection[int]:
-        """All concepts that any database has."""
-        return self.by_concept.keys()
-
-    def counts(self, concept_id: int) -> Counts | None:
-        """Return how many persons each database has of a concept, None if none has any."""
-        return self.by_concept.get(concept_id)
+        never = f"{len(silent)} of {len(databases)} databases of the catalogue have no counts and are never found."
+        warnings = (never,) if silent else ()
+        if silent:
+            log.warning("catalogue_incomplete", path=str(path), without_counts=silent)
+        return cls(databases, counts, frozenset(one for (one,) in places if one), notice, warnings)
 
 
 def show_count(count: int) -> str:

@@ -11,8 +11,11 @@ from duckcdm.omop import cdm_fields
 from duckcdm.sqlrender import render, translate
 
 from assistants.hippocrates.catalogue import SMALL_CELL
-from assistants.hippocrates.cohort import Json
+from assistants.hippocrates.study import Json
 
+MOST_STEPS = 30
+"""Rules that are counted one by one: each step runs all rules before it, so twice as many take four times as long."""
+REMEDY = "name a DuckDB file with an OMOP CDM in its schema `main`"
 _NEEDED = ("concept", "concept_ancestor", "observation_period", "person")
 """The tables that most cohorts need."""
 
@@ -26,7 +29,7 @@ class Counts:
     """What a cohort comes to on a CDM."""
 
     attrition: Sequence[tuple[str, int]]
-    """How many persons are left after what: first an entry event with enough observation, then each rule."""
+    """How many persons are left after what: an entry event with enough observation, each rule, calendar days if there are any."""
     notes: Sequence[str] = ()
     """What a reader of the counts has to know."""
 
@@ -41,17 +44,22 @@ def count_cohort(path: Path, expression: Json) -> Counts:
     Raises:
         CdmError: the file is no CDM, lacks a table that the cohort needs, or the cohort cannot be run.
     """
-    rules = expression["InclusionRules"]
-    attrition: list[tuple[str, int]] = []
+    rules, days = expression["InclusionRules"], expression["CensorWindow"]
+    # Calendar days come last: a rule that moves the entry of some persons into them would add persons.
+    steps = [("calendar days", expression)] if days or len(rules) > MOST_STEPS else []
+    if len(rules) <= MOST_STEPS:
+        # Rule by rule: who meets the first rules may do so with another event than the one that meets most of them.
+        names = ["entry event and observation", *(rule["name"] for rule in rules)]
+        partial = [{**expression, "InclusionRules": rules[:n], "CensorWindow": {}} for n in range(len(names))]
+        steps = [*zip(names, partial, strict=True), *steps]
     try:
         with duckdb.connect() as connection:
             notes = attach(connection, path, expression)
-            # Rule by rule: who meets the first rules may do so with another event than the one that meets most of them.
-            for n in range(len(rules) + 1):
-                persons = run(connection, cohort_sql({**expression, "InclusionRules": rules[:n]}))
-                attrition.append((rules[n - 1]["name"] if n else "entry event and observation", persons))
+            attrition = [(name, run(connection, cohort_sql(one))) for name, one in steps]
     except (CirceError, duckdb.Error) as error:
         raise CdmError(f"it could not be run on this CDM: {str(error).splitlines()[0]}") from error
+    if len(rules) > MOST_STEPS:
+        notes.append(f"The cohort has more than {MOST_STEPS} rules, so it was counted as a whole and not step by step.")
     return Counts(attrition, notes)
 
 
@@ -65,7 +73,7 @@ def check_cdm(path: Path) -> None:
         try:
             attach(connection, path)
         except CdmError as error:
-            raise CdmError(f"{path}: {error}") from error
+            raise CdmError(f"{path}: {error}; {REMEDY}") from error
 
 
 def cohort_sql(expression: Json) -> str:
@@ -84,7 +92,7 @@ def attach(connection: duckdb.DuckDBPyConnection, path: Path, expression: Json |
     try:
         connection.execute(f"ATTACH '{quoted}' AS source (READ_ONLY)")
     except duckdb.Error as error:
-        raise CdmError("there is no such file, or it is no DuckDB file; name one with a CDM") from error
+        raise CdmError("there is no such file, or it is no DuckDB file") from error
     cohort = "cohort_definition_id BIGINT, subject_id BIGINT, cohort_start_date DATE, cohort_end_date DATE"
     connection.execute(f"CREATE SCHEMA cdm; CREATE SCHEMA results; CREATE TABLE results.cohort ({cohort})")
     tables = re.findall(r"\bcdm\.(\w+)", cohort_sql(expression).casefold()) if expression else _NEEDED
@@ -93,7 +101,7 @@ def attach(connection: duckdb.DuckDBPyConnection, path: Path, expression: Json |
         try:
             described = connection.execute(f"DESCRIBE source.main.{table}").fetchall()
         except duckdb.CatalogException as error:
-            raise CdmError(f"it has no table {table!r} in its schema `main`, which this cohort needs") from error
+            raise CdmError(f"it has no table {table!r}") from error
         columns = {name.casefold() for name, *_ in described}
         fields = {name: kind.replace("INTEGER", "BIGINT") for name, kind in cdm_fields()[table]}
         values = [
@@ -122,8 +130,9 @@ def show_counts(counts: Counts, is_demo: bool) -> list[str]:
     steps: list[str] = []
     below = 0
     for rule, persons in reversed(counts.attrition):  # from the count that is shown already
-        if below >= SMALL_CELL and 0 < persons - below < SMALL_CELL:
-            steps.append(f"- {rule}: the same, or fewer than {SMALL_CELL} more than after the next step")
+        if below >= SMALL_CELL and 0 < abs(persons - below) < SMALL_CELL:
+            other = "more" if persons > below else "less"
+            steps.append(f"- {rule}: the same, or fewer than {SMALL_CELL} {other} than after the next step")
         else:
             steps.append(f"- {rule}: {_persons(persons)}")
             below = persons

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from assistants.hippocrates.cohort import CRITERIA, Json, counted, criteria_of
+from assistants.hippocrates.cohort import CRITERIA, counted, criteria_of
 from assistants.hippocrates.render import day_of
+from assistants.hippocrates.study import Json
 from assistants.hippocrates.vocabulary import Vocabulary
 
 with warnings.catch_warnings():

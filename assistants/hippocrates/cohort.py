@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 
 from assistants.hippocrates.render import OPEN, REFUSED, group_text
-from assistants.hippocrates.render import Json as Json
 from assistants.hippocrates.study import (
     Choice,
     Criterion,
     Event,
     FixedExit,
     Group,
+    Json,
     Rule,
     State,
     Study,

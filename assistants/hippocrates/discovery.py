@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from assistants.assistant import Document
 from assistants.hippocrates.catalogue import Catalogue, Database, show_count
 from assistants.hippocrates.estimates import NO_SIZE, Patients, added_concepts, bounds, together
-from assistants.hippocrates.places import place, places_around
+from assistants.hippocrates.places import place, place_name, places_around
 from assistants.hippocrates.query import Query, ResolvedQuery, any_of
 from assistants.hippocrates.study import Criterion, Group, State, SubGroup, Term
 from assistants.hippocrates.vocabulary import Concept, Vocabulary
@@ -112,12 +112,12 @@ def _is_absent_for_ever(criterion: Criterion) -> bool:
 
 def _compare_versions(catalogue: Catalogue, vocabulary: Vocabulary) -> list[str]:
     versions = sorted({one.vocabulary_version for one in catalogue.databases} - {"", vocabulary.version})
-    unknown = sum(vocabulary.get(one) is None for one in catalogue.concept_ids)
+    unknown = sum(vocabulary.get(one) is None for one in catalogue.counts)
     if not unknown and not (versions and vocabulary.version):
         return []
     other, own = ", ".join(versions) or "not given", vocabulary.version or "not given"
-    lacks = f"which lacks {unknown} of its concepts; export that version"
-    return [f"The catalogue may use another version of the vocabulary ({other}) than this one ({own}), {lacks}"]
+    lacks = f"which lacks {unknown} of its concepts"
+    return [f"The catalogue may use another version of the vocabulary ({other}) than this service ({own}), {lacks}."]
 
 
 def _matches(
@@ -150,7 +150,7 @@ def _counts(
     """Return how many persons a database has of every concept of some terms, the most first."""
     rows = []
     for concept_id in {one for term in terms for added in added_concepts(vocabulary, term).values() for one in added}:
-        if (concept := vocabulary.get(concept_id)) and (counts := catalogue.counts(concept_id)):
+        if (concept := vocabulary.get(concept_id)) and (counts := catalogue.counts.get(concept_id)):
             rows += [(concept, persons) for persons in counts.persons[counts.places == number].tolist()]
     return sorted(rows, key=lambda row: (-row[1], row[0].concept_id))
 
@@ -176,8 +176,8 @@ def _document(match: DatabaseMatch, query: ResolvedQuery) -> Document:
 def _search_document(results: Databases) -> Document:
     query, asked = results.query, results.query.asked
     narrowed = {
-        f"in {' or '.join(map(place, asked.countries))}": asked.countries,
-        f"not in {' or '.join(map(place, asked.not_countries))}": asked.not_countries,
+        f"in {' or '.join(map(place_name, asked.countries))}": asked.countries,
+        f"not in {' or '.join(map(place_name, asked.not_countries))}": asked.not_countries,
         f"of {asked.min_persons:,} persons or more": asked.min_persons,
         f"that may have {asked.min_patients:,} such patients or more": asked.min_patients,
     }

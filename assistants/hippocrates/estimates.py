@@ -39,12 +39,12 @@ def bounds(catalogue: Catalogue, vocabulary: Vocabulary, term: Term) -> list[Pat
         entire = added == vocabulary.descendants(root)
         total = np.zeros_like(high)
         for concept_id in added:
-            if (counts := catalogue.counts(concept_id)) is not None:
+            if (counts := catalogue.counts.get(concept_id)) is not None:
                 # A count that holds more than is wanted bounds it from above alone.
                 least = np.where(counts.whole & (not entire), 0, np.maximum(counts.persons, 1))
                 low[counts.places] = np.maximum(low[counts.places], least)
                 total[counts.places] += np.maximum(counts.persons, SMALL_CELL - 1)
-        if entire and (counts := catalogue.counts(root)) is not None:
+        if entire and (counts := catalogue.counts.get(root)) is not None:
             total[counts.places[counts.whole]] = np.maximum(counts.persons[counts.whole], SMALL_CELL - 1)
         high += total
     low, high = np.minimum((low, high), [one.persons or NO_SIZE for one in catalogue.databases])
@@ -73,4 +73,4 @@ def together(wanted: Sequence[Patients | None], excluded: Sequence[Patients | No
         return None
     low = sum(one.low for one in every) - (len(every) - 1) * persons - sum(one.high for one in absent)
     high = min(*(one.high for one in every), persons - max((one.low for one in absent), default=0))
-    return Patients(max(0, low), high)
+    return Patients(max(0, low), max(high, SMALL_CELL - 1))  # no rank or search tells what is below from one another

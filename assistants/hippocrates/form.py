@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from rapidfuzz import fuzz, process
 
 from assistants.hippocrates import study as slots
 from assistants.hippocrates.names import COMPLETE
@@ -29,8 +28,6 @@ DEMOS = Path(__file__).parent / "demo" / "conversations.yaml"
 ANY_TIME = "any time"
 RULES = ("include", "exclude", "age", "sex")
 """The questions of the form for a study's `rules`."""
-SIMILAR_COMMAND = 86
-"""Least similarity (of 100) to a command for the note to name it rather than an answer."""
 Groups = Mapping[str, str]
 """The named groups of an answer's pattern."""
 
@@ -52,16 +49,18 @@ class Form:
             question: {one["example"]: _compiled(one["pattern"], texts["parts"]) for one in answers}
             for question, answers in texts["answers"].items()
         }
+        patterns = [pattern for answers in self._answers.values() for pattern in answers.values()]
+        self._without_concept = [one for one in patterns if one.groupindex.keys().isdisjoint({"concept", "concepts"})]
 
     def question(self, state: State) -> str:
-        """Return what to ask next, with examples of answers; "" when the cohort can be confirmed."""
+        """Return what to ask next, with examples of answers; when the cohort can be confirmed, what to do with it."""
         if state.question == "concept":
             return ask_about(state.open_terms[0])
-        return self._questions.get(asked_next(state) or "", "")
+        return self._questions[asked_next(state) or "complete"]
 
     def read(self, step: Step, message: str) -> Step:
         """Return the step after one more message. For one that is no answer, `note` says why and `understanding` is None."""
-        text = message.strip().removesuffix(".").rstrip()
+        text = " ".join(message.split()).removesuffix(".").rstrip()
         state, asked = step.state, asked_next(step.state) or ANY_TIME
         try:
             if commands := self._matches(ANY_TIME, text):
@@ -74,16 +73,10 @@ class Form:
             reason = self._notes[problem.args[0]].format(**dict(problem.args[1:]))
         except ValidationError:
             reason = self._notes["range"]
-        note = self._notes["not_read"].format(problem=reason, example=self._nearest(asked, text.casefold()))
-        return Step(state, note=note)
+        return Step(state, note=self._notes["not_read"].format(problem=reason, examples=self._examples(asked)))
 
-    def _nearest(self, asked: str, text: str) -> str:
-        """Return the example that a message is most similar to; a command only above `SIMILAR_COMMAND`."""
-        command = process.extractOne(
-            text, self._answers[ANY_TIME].keys(), scorer=fuzz.WRatio, score_cutoff=SIMILAR_COMMAND
-        )
-        answer = process.extractOne(text, self._answers[asked].keys(), scorer=fuzz.ratio)
-        return str((command or answer)[0])
+    def _examples(self, question: str) -> str:
+        return ", ".join(f"“{one}”" for one in self._answers[question])
 
     def _matches(self, question: str, text: str) -> list[Groups]:
         """Return the groups of each pattern that matches a message; "none" is read as nothing else."""
@@ -101,10 +94,9 @@ class Form:
                 return _step(state, query=Query(of_cohort=True))
             case {"concepts": words}:
                 country = groups.get("country", "")
-                if country and not is_listed(place(country)):
-                    words, country = f"{words} in {country}", ""
-                concepts = self._searched(words)
-                query = Query(concepts=tuple((one,) for one in concepts), countries=(country,) if country else ())
+                unlisted = "" if is_listed(place(country)) else country
+                concepts = self._searched(f"{words} in {unlisted}" if unlisted else words, unlisted)
+                query = Query(concepts=tuple((one,) for one in concepts), countries=tuple({country} - {unlisted, ""}))
                 return _step(state, query=query, names=[Name(words=one, english=one) for one in concepts])
             case {"demo": number}:
                 shown = dict(enumerate(self._demos.items(), start=1)).get(int(number))
@@ -115,21 +107,19 @@ class Form:
         return replace(_step(state, wishes=[wish]), note=self._help() if wish == "help" else "")
 
     def _help(self) -> str:
-        examples = {name: ", ".join(f"“{one}”" for one in answers) for name, answers in self._answers.items()}
-        lines = [f"- {name}: {listed}." for name, listed in examples.items() if name != ANY_TIME]
+        lines = [f"- {name}: {self._examples(name)}." for name in self._answers if name != ANY_TIME]
         demos = "; ".join(f"“demo {n}”: {title}" for n, title in enumerate(self._demos, start=1))
-        return "\n".join(
-            [self._notes["help"].format(commands=examples[ANY_TIME]), *lines, self._notes["demos"] + demos]
-        )
+        commands = self._notes["help"].format(commands=self._examples(ANY_TIME))
+        return "\n".join([commands, *lines, self._notes["demos"] + demos])
 
-    def _searched(self, words: str) -> list[str]:
-        """Return the concepts that a search names: one with "and" in its name, or several."""
+    def _searched(self, words: str, unlisted: str) -> list[str]:
+        """Return the concepts that a search names: one with "and" in its name, or several; they may end with an unlisted place."""
         whole, parts = self._term(words), re.split(" and ", words, flags=re.IGNORECASE)
         unknown = [part for part in parts if self._term(part) is None]
         if whole and (whole.choices or unknown):
             return [words]
         if unknown:
-            raise _NotReadError("unknown", ("words", unknown[0]))
+            raise _NotReadError("place" if unlisted else "unknown", ("words", unknown[0]), ("place", unlisted))
         return parts
 
     def _fill(self, state: State, asked: str, readings: list[Groups], text: str) -> State:
@@ -138,7 +128,7 @@ class Form:
         filled: dict[str, Any] = {}
         match asked, groups:
             case "concept", {"none": _}:  # the words are the last rule's, or the entry's
-                filled = {"rules": study.rules[:-1]} if study.rules else {"entry": ()}
+                filled = {"rules": study.rules[:-1]} if study.rules else {"entry": (), "entries": None}
             case "concept", _:
                 term = state.open_terms[0]
                 chosen[term.words] = self._pick(term, groups)
@@ -150,7 +140,7 @@ class Form:
                 chosen.setdefault(term.words, term)
                 event = slots.Event(concepts=(term.words,), first="first" in groups, words=text)
                 rules = (*study.rules, _rule(event, asked == "exclude", groups))
-                filled = {"entry": (event,)} if asked == "entry" else {"rules": rules}
+                filled = {"entry": (event,), "entries": "first"} if asked == "entry" else {"rules": rules}
             case "observation", {"days": days}:
                 filled = {"prior_days": int(days)}
             case "age", _:
@@ -177,7 +167,13 @@ class Form:
         return max(terms, key=lambda one: bool(one[1].choices))
 
     def _term(self, words: str) -> Term | None:
-        """Return the term of some words; None unless each of them stands in the name of a concept, misspelt or not."""
+        """Return the term of some words; None unless each of them stands in the name of a concept, misspelt or not.
+
+        Raises:
+            _NotReadError: They are an answer without a concept.
+        """
+        if any(pattern.fullmatch(words) for pattern in self._without_concept):
+            raise _NotReadError("other_answer", ("words", words))
         term = find_term(self._vocabulary, words)
         matches = self._vocabulary.find(words, limit=MOST_CANDIDATES)
         complete = {match.concept for match in matches if match.score >= COMPLETE}

@@ -29,6 +29,11 @@ def place(name: str) -> str:
     return _places()[0].get(_key(name), _key(name))
 
 
+def place_name(name: str) -> str:
+    """Return how to show a place: its English name; what the user wrote if it is not listed."""
+    return place(name) if is_listed(place(name)) else name
+
+
 def places_around(country: str, continent: str) -> Set[str]:
     """Return a country and what it lies in."""
     return {place(country), place(continent)} | _places()[1].get(place(country), frozenset())

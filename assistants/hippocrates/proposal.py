@@ -3,15 +3,16 @@
 import asyncio
 import json
 from collections.abc import Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from assistants.assistant import Action, AssistantReply, AssistantRequest, ToolRequest
 from assistants.hippocrates.cdm import CdmError, count_cohort, show_counts
 from assistants.hippocrates.checks import check
-from assistants.hippocrates.cohort import Json
 from assistants.hippocrates.reply_draft import ReplyDraft
 from assistants.hippocrates.settings import Sources
+from assistants.hippocrates.study import Json
 from assistants.hippocrates.turns import CONFIRM, SEND
 
 ACT = "act"
@@ -46,7 +47,8 @@ class Proposals:
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
-        self._places = asyncio.Semaphore(_COUNTED_AT_ONCE)
+        # Threads of its own: a turn that is cancelled frees none before its count has ended.
+        self._counting = ThreadPoolExecutor(_COUNTED_AT_ONCE, "count")
         self._count = lru_cache(maxsize=256)(lambda text: count_cohort(sources.cdm, json.loads(text)))
 
     def may_be_sent(self, cohort: Cohort) -> bool:
@@ -91,9 +93,9 @@ class Proposals:
 
     async def _count_lines(self, expression: Json) -> list[str]:
         """Return the counts of a cohort as they may be shown, or why it could not be counted. The same is counted once."""
-        async with self._places:
-            try:
-                counts = await asyncio.to_thread(self._count, json.dumps(expression, sort_keys=True))
-            except CdmError as error:
-                return [f"The cohort could not be counted: {error}."]
+        text, loop = json.dumps(expression, sort_keys=True), asyncio.get_running_loop()
+        try:
+            counts = await loop.run_in_executor(self._counting, self._count, text)
+        except CdmError as error:
+            return [f"The cohort could not be counted: {error}."]
         return show_counts(counts, self._sources.cdm_is_demo)

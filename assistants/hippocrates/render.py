@@ -6,12 +6,10 @@ The lines come from the expression, not from the study: what a researcher confir
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from assistants.hippocrates.names import content_words
-from assistants.hippocrates.study import ObservationExit, State, Term
+from assistants.hippocrates.study import Json, ObservationExit, State, Term
 
-Json = dict[str, Any]
 OPEN = "Record"
 """The criterion, in an unfinished expression, of concepts that are still to be chosen: they decide its type."""
 REFUSED = "Refused"
@@ -44,8 +42,8 @@ def describe(state: State, expression: Json) -> list[str]:
     if primary["CriteriaList"]:
         entry = f"Persons enter on {_either(primary['CriteriaList'], names)}."
         lines.append(_beside(entry, [event.words for event in study.entry]))
-    unsaid = study.entries is None and not all(event.first for event in study.entry)
-    lines.append(_EVERY if expression["ExpressionLimit"]["Type"] == "All" else _EARLIEST if unsaid else _ONCE)
+        unsaid = study.entries is None and not all(event.first for event in study.entry)
+        lines.append(_EVERY if expression["ExpressionLimit"]["Type"] == "All" else _EARLIEST if unsaid else _ONCE)
     prior, post = (primary["ObservationWindow"][side] for side in ("PriorDays", "PostDays"))
     if prior or post:
         parts = [f"{_days(days)} {side}" for days, side in ((prior, "before"), (post, "after")) if days]
@@ -70,7 +68,7 @@ def describe(state: State, expression: Json) -> list[str]:
     lines.append(f"Periods of a person that are {_days(pad)} or less apart are joined." if pad else _OVERLAP)
     lines += [_concepts(one) for one in expression["ConceptSets"]]
     chosen = [state.chosen[words] for words in study.concepts if words in state.chosen]
-    lines += [line for term in chosen if not term.is_open for line in _unmatched(term)]
+    lines += [line for term in chosen if term.unmatched for line in _unmatched(term)]
     return lines + [f"This cannot be built: {why}" for why in expression.get(REFUSED, ())]
 
 
@@ -99,7 +97,7 @@ def ask_about(term: Term) -> str:
         for n, concept in enumerate(term.candidates, start=1)
     ]
     asked = f"Which concepts are meant by “{term.words}”? Answer with numbers, such as “1, 3; exclude 4”, or “none”."
-    return "\n".join([asked, *_unmatched(term), *listed])
+    return "\n".join([asked, *listed])
 
 
 def group_text(group: Json, names: Mapping[int, str]) -> str:
@@ -255,5 +253,7 @@ def _concepts(concept_set: Json) -> str:
 
 
 def _unmatched(term: Term) -> list[str]:
-    which = "any concept like" if term.is_open else "the chosen concept for"
-    return [f"“{word}” is not in the name of {which} “{term.words}”." for word in term.unmatched]
+    """Say which of a term's words the chosen concepts lack; of misspelt words, what they were read as."""
+    if {*term.unmatched} == {*content_words(term.name or term.words)}:
+        return [f"“{term.words}” was read as {' or '.join(one.concept.name for one in term.choices)}."]
+    return [f"“{word}” is not in the name of the chosen concept for “{term.words}”." for word in term.unmatched]

@@ -70,7 +70,7 @@ def open_sources(settings: ModelSettings) -> Sources:
         options = Options.model_validate(settings.options)
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
-        raise ModelSettingsError(problems) from None
+        raise ModelSettingsError(f"{problems} (expected options: {', '.join(Options.model_fields)})") from None
     option = "cdm"
     try:
         cdm = options.cdm or eunomia_path()

@@ -7,9 +7,9 @@ ids come from the vocabulary and from the researcher's choices alone.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from assistants.hippocrates.vocabulary import Concept
 
@@ -19,6 +19,12 @@ Visit = Literal["inpatient", "outpatient", "emergency room"]
 Question = Literal["entry", "concept", "observation", "rules", "exit"]
 """What the researcher is asked next, in this order."""
 MOST_DAYS, OLDEST, MOST_RECORDS = 36_500, 120, 10_000
+MOST_RULES = 50
+"""Rules of a study, and criteria of a group."""
+Words = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
+"""Words that may be shown: on one line, so that they pass for no other."""
+Json = dict[str, Any]
+"""A cohort expression, or a part of one."""
 
 
 class _Slots(BaseModel):
@@ -66,7 +72,7 @@ class Dates(_Range):
 class Event(_Slots):
     """A record of any of some concepts, or a death."""
 
-    concepts: tuple[str, ...] = ()
+    concepts: tuple[Words, ...] = ()
     """The researcher's words, any of which will do; of a death, its causes, or none."""
     kind: Literal["record", "drug era", "death"] = "record"
     first: bool = False
@@ -78,7 +84,7 @@ class Event(_Slots):
     """Within which the event begins."""
     visit: Visit | None = None
     """The kind of visit that the record belongs to."""
-    words: str = ""
+    words: Words = ""
     """The researcher's words for the whole."""
 
     @model_validator(mode="after")
@@ -124,14 +130,14 @@ class SubGroup(_Slots):
     match: Literal["all", "any", "at least", "at most"] = "all"
     n: int = Field(1, ge=0, le=100)
     """With `at least` and `at most`."""
-    criteria: tuple[Criterion, ...] = Field(min_length=1)
+    criteria: tuple[Criterion, ...] = Field(min_length=1, max_length=MOST_RULES)
 
 
 class Group(SubGroup):
     """The same, with groups among the criteria."""
 
-    criteria: tuple[Criterion, ...] = ()
-    groups: tuple[SubGroup, ...] = ()
+    criteria: tuple[Criterion, ...] = Field((), max_length=MOST_RULES)
+    groups: tuple[SubGroup, ...] = Field((), max_length=MOST_RULES)
 
     @model_validator(mode="after")
     def _is_something(self) -> Self:
@@ -145,7 +151,7 @@ class Rule(_Slots):
 
     criterion: Criterion | None = None
     group: Group | None = None
-    words: str = ""
+    words: Words = ""
     """The researcher's words."""
 
     @model_validator(mode="after")
@@ -177,7 +183,7 @@ class TreatmentExit(_Slots):
     """Leave when exposure to drugs ends."""
 
     kind: Literal["treatment"] = "treatment"
-    drugs: tuple[str, ...] = ()
+    drugs: tuple[Words, ...] = ()
     """None: the drugs of entry."""
     gap: int = Field(30, ge=0, le=MOST_DAYS)
     """Days without the drug that do not end it."""
@@ -204,7 +210,7 @@ class Study(_Slots):
     age: Age | None = None
     """At entry."""
     sex: Sex | None = None
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[Rule, ...] = Field((), max_length=MOST_RULES)
     exit: FixedExit | TreatmentExit | ObservationExit | None = None
     censoring: tuple[Event, ...] = ()
     """Events that end a person's time in the cohort."""
@@ -214,7 +220,7 @@ class Study(_Slots):
     """Calendar days within which a person is in the cohort."""
     left_open: tuple[Literal["observation", "rules", "exit", "include", "exclude", "age", "sex"], ...] = ()
     """Questions that the researcher leaves at their default; the form asks four where others ask about `rules`."""
-    name: str | None = Field(None, max_length=100)
+    name: Words | None = Field(None, max_length=100)
 
     @property
     def events(self) -> Iterator[Event]:

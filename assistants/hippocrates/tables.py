@@ -1,5 +1,7 @@
 """Tables of a folder of CSV files, or of a DuckDB file opened read-only: DuckDB reads, converts, constrains and joins them."""
 
+import csv
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +15,8 @@ WHEN CAST(value AS DOUBLE) % 1 <> 0 THEN error(alias(value) || ': ' || value || 
 ELSE CAST(value AS BIGINT) END
 """
 _BAD_ROW = (duckdb.ConstraintException, duckdb.ConversionException, duckdb.InvalidInputException)
+_FORMAT = "expected UTF-8 text, comma or tab separated, with a header and as many values in every row; "
+_BROKEN_RULE = re.compile(r"NOT NULL constraint failed: \w+\.(?P<column>.+)|expression CHECK(?P<check>.+)")
 
 
 class DataError(ValueError):
@@ -65,27 +69,45 @@ def read_tables(
         copy = memory.table(name)
         types = zip(copy.columns, copy.types, strict=True)
         values = [f"whole({column})" if kind == "BIGINT" else column for column, kind in types]
-        place = str(file) if file else f"{path}, table {table.name}"
+        place, form = (str(file), _FORMAT) if file else (f"{path}, table {table.name}", "")
         try:
             source = _read_csv(memory, file, nulls) if file else memory.table(f"store.main.{table.name}")
-            source.filter(table.where).project(", ".join(values)).insert_into(name)
+            rows = source.filter(table.where).project(", ".join(values))
+            rows.insert_into(name)
         except duckdb.CatalogException as error:
             if not table.optional:
                 raise DataError(f"{place}: it is missing; {remedy}") from error
         except _BAD_ROW as error:
-            raise DataError(f"{place}: {_reason(error)}; mend or remove that row") from error
+            is_rule = isinstance(error, duckdb.ConstraintException)
+            reason = _find_row(rows, copy.columns, error) if is_rule else _reason(error)
+            form = form if "CSV Error" in reason else ""
+            raise DataError(f"{place}: {reason}; {form}mend or remove that row") from error
         except duckdb.Error as error:
-            raise DataError(f"{place}: {_reason(error)}; {remedy}") from error
+            raise DataError(f"{place}: {_reason(error)}; {form}{remedy}") from error
     return memory
 
 
 def _read_csv(memory: duckdb.DuckDBPyConnection, file: Path, nulls: Sequence[str]) -> duckdb.DuckDBPyRelation:
-    with file.open(encoding="utf-8", errors="replace") as lines:
-        athena = "\t" in lines.readline()  # whose files hold bare quotation marks in names
-    sep, quote = ("\t", "") if athena else (",", '"')
+    with file.open(encoding="utf-8-sig", errors="replace") as lines:
+        header = lines.readline(100_000)
+    sep, quote = ("\t", "") if "\t" in header else (",", '"')  # Athena's files hold bare quotation marks in names
+    # Given the columns, DuckDB names the line that it cannot read; where it detects them, it does not.
+    names = next(csv.reader([header.strip() or "(empty)"], delimiter=sep))
+    columns = [name if name and name not in names[:n] else f"column{n}" for n, name in enumerate(names)]
     return memory.read_csv(
-        str(file), header=True, all_varchar=True, sep=sep, quotechar=quote, na_values=[*nulls], strict_mode=False
-    )
+        str(file), header=True, auto_detect=False, columns=dict.fromkeys(columns, "VARCHAR"), sep=sep, quotechar=quote,
+        escapechar=quote, na_values=[*nulls], strict_mode=False,
+    )  # fmt: skip
+
+
+def _find_row(rows: duckdb.DuckDBPyRelation, columns: Sequence[str], error: duckdb.Error) -> str:
+    """Return which constraint is broken, with the first row that breaks it where DuckDB names no value."""
+    if (broken := _BROKEN_RULE.search(str(error))) is None:
+        return _reason(error)
+    rule = f"{broken['column']} IS NOT NULL" if broken["column"] else broken["check"]
+    named = rows.project(", ".join(f"#{n} AS {column}" for n, column in enumerate(columns, start=1)))
+    row = named.filter(f"NOT ({rule})").limit(1).fetchall()[0]
+    return f"{rule} does not hold in the row {', '.join(map('{}={}'.format, columns, row))}"
 
 
 def _reason(error: duckdb.Error) -> str:

@@ -9,18 +9,20 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
+import structlog
 from numpy.typing import ArrayLike
 
 from assistants.hippocrates.names import NameIndex, read_name
 from assistants.hippocrates.tables import DataError, Table, read_tables
 
+log = structlog.get_logger()
 REMEDY = "point to an OMOP CDM in a DuckDB file, or to a folder with an export of https://athena.ohdsi.org"
 _ID, _TEXT = "BIGINT NOT NULL", "VARCHAR NOT NULL"
 _CONCEPT = f"concept_id {_ID}, concept_name {_TEXT}, domain_id {_TEXT}, vocabulary_id {_TEXT}, standard_concept VARCHAR"
 _SYNONYM = f"concept_id {_ID}, concept_synonym_name {_TEXT}"
 _RELATIONSHIP = f"concept_id_1 {_ID}, concept_id_2 {_ID}"
 _TABLES = (
-    Table("concept", _CONCEPT),
+    Table("concept", f"{_CONCEPT}, PRIMARY KEY (concept_id)"),
     Table("concept_ancestor", f"ancestor_concept_id {_ID}, descendant_concept_id {_ID}"),
     Table("concept_synonym", _SYNONYM, "concept_synonym_name <> ''", optional=True),
     Table("concept_relationship", _RELATIONSHIP, "relationship_id = 'Maps to'", optional=True),
@@ -73,7 +75,7 @@ class Vocabulary:
             synonyms: concept ids with other names; those of unknown concepts are left out.
             maps_to: the standard concept for each one that is not.
             hierarchy: ancestors, in rising order, and a descendant for each.
-            warnings: what a user should know of what was read.
+            warnings: what users should know of what was read.
         """
         self.version, self.warnings = version, warnings
         self.concepts = {concept.concept_id: concept for concept in concepts}
@@ -105,11 +107,10 @@ class Vocabulary:
         version = next((version for (version,) in versions if version), "")
         if not concepts:
             raise DataError(f"{path}: it has no concepts (table concept); {REMEDY}")
-        lacks = {
-            "it has no synonyms (table concept_synonym): concepts are found by their names alone": not synonyms,
-            "it does not say the vocabulary's version (table vocabulary, row 'None')": not version,
-        }
-        warnings = tuple(f"{path}: {what}" for what, lacking in lacks.items() if lacking)
+        needed = {"concept_synonym": synonyms, "the version, in the row 'None' of vocabulary": version}
+        if lacks := [what for what, rows in needed.items() if not rows]:
+            log.warning("vocabulary_incomplete", path=str(path), lacks=lacks)
+        warnings = () if synonyms else ("The vocabulary has no synonyms; concepts are found by their names alone.",)
         return cls(concepts, synonyms, maps_to=maps_to, hierarchy=hierarchy, version=version, warnings=warnings)
 
     def get(self, concept_id: int) -> Concept | None:

@@ -12,7 +12,7 @@ import aiohttp
 import pydantic
 import structlog
 
-from assistants.hippocrates.cohort import Json
+from assistants.hippocrates.study import Json
 
 log = structlog.get_logger()
 T = TypeVar("T")
@@ -102,7 +102,7 @@ class _Sending:
         body = {"description": "", "expressionType": "SIMPLE_EXPRESSION", "expression": json.dumps(expression)}
         cohort_id = await self._create("cohort definition", name, **body)
         stored = await self._ask("GET", f"cohortdefinition/{cohort_id}", _Stored)
-        if stored.expression != expression:
+        if not _holds(stored.expression, expression):
             raise WebApiError(f"WebAPI holds another expression as cohort definition {cohort_id} than was sent.")
         return Sent(cohort_id, (*set_ids,))
 
@@ -143,3 +143,17 @@ class _Sending:
         except pydantic.ValidationError:
             remedy = "is the configured address a WebAPI?"
             raise WebApiError(f"WebAPI answered {step} with something unexpected; {remedy}{unsure}") from None
+
+
+def _holds(stored: Any, sent: Any) -> bool:
+    """Tell whether an expression is stored as it was sent, but for fields without effect.
+
+    OHDSI's WebAPI stores what Circe writes of it, with fields that are false, null or empty, and captions of coded values.
+    """
+    if isinstance(stored, dict) and isinstance(sent, dict):
+        added = [stored[name] for name in stored.keys() - sent.keys() if not name.endswith("_CAPTION")]
+        has_effect = any(value is not None and value is not False and value not in ("", [], {}) for value in added)
+        return not has_effect and all(name in stored and _holds(stored[name], sent[name]) for name in sent)
+    if isinstance(stored, list) and isinstance(sent, list):
+        return len(stored) == len(sent) and all(map(_holds, stored, sent))
+    return bool(stored == sent and isinstance(stored, bool) == isinstance(sent, bool))

@@ -169,7 +169,7 @@ def row(
 def cases(network: Network, people: People, *, dev: bool) -> dict[str, list[Case]]:
     """Write the questions about one half of the concepts."""
     vocabulary, drawn = network.vocabulary, network.drawn
-    every = sorted(one for one in network.catalogue.concept_ids if vocabulary.get(one) is not None)
+    every = sorted(one for one in network.catalogue.counts if vocabulary.get(one) is not None)
     random.Random(SEED).shuffle(every)
     half = every[: len(every) // 2] if dev else every[len(every) // 2 :]
     chance = random.Random(SEED + dev)

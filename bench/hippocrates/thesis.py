@@ -20,8 +20,8 @@ class Thesis:
         """Write the documents and index them."""
         self._databases: list[int] = []
         texts: list[str] = []
-        for concept_id in catalogue.concept_ids:
-            concept, counts = vocabulary.get(concept_id), catalogue.counts(concept_id)
+        for concept_id in catalogue.counts:
+            concept, counts = vocabulary.get(concept_id), catalogue.counts.get(concept_id)
             if concept is None or counts is None:
                 continue
             for place in counts.places.tolist():

@@ -41,6 +41,8 @@ class Delivery:
     """Sections in use when it was settled; None: none were selected, as in an emergency."""
     documents: Sequence[Source] = ()
     """Documents that it could rest on."""
+    proposed: str = ""
+    """The code of the action that it asks to confirm."""
     choice: Body = field(default_factory=dict)
     """The upstream's choice."""
 

@@ -2,9 +2,21 @@
 
 from typing import Any
 
-from assistants.hippocrates.cohort import Json, build_cohort
+from assistants.hippocrates.cohort import build_cohort
 from assistants.hippocrates.settings import demo_vocabulary
-from assistants.hippocrates.study import Age, Choice, Criterion, Event, FixedExit, Rule, State, Study, Term, Window
+from assistants.hippocrates.study import (
+    Age,
+    Choice,
+    Criterion,
+    Event,
+    FixedExit,
+    Json,
+    Rule,
+    State,
+    Study,
+    Term,
+    Window,
+)
 from assistants.hippocrates.vocabulary import Concept
 
 IDS = {

@@ -216,6 +216,22 @@ def test_no_count_shows_few_persons(persons: tuple[int, ...], shown: list[str]) 
     assert [one in line for one, line in zip(shown, listed, strict=True)] == [True] * len(shown)
 
 
+async def test_a_complete_cohort_says_what_can_be_done_with_it(talk: Open) -> None:
+    """Also one with an error, which cannot be sent; and how a long list of databases is made shorter."""
+    chat = await talk()
+    told = "Answer “json” for the definition, “databases for this cohort”, or “start again”."
+    assert (await chat.say(*BLEED)).splitlines()[-1].startswith(told)
+    searched = await chat.say("databases for this cohort")
+    assert "The first 10 are listed here. Narrow the search by a country.\n" in searched
+    assert searched.splitlines()[-1].startswith(told)
+    chat.messages = []
+    rules = ["ibuprofen, 90 days before", "none", "ibuprofen", "none"]
+    *_, error, last = (await chat.say("celecoxib", "365", *rules, "none", "none", "30 days")).splitlines()
+    assert error == "With an error the cohort is not sent."
+    assert last.startswith(told)
+    assert "Say “every event”" not in chat.messages[1]["content"]
+
+
 # --- sending
 
 

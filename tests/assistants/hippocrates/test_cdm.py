@@ -1,14 +1,25 @@
 """Cohorts run on Eunomia, and on CDMs that are broken."""
 
 import shutil
+from datetime import date
 from pathlib import Path
 
 import duckdb
 import pytest
 
 from assistants.hippocrates import cdm
-from assistants.hippocrates.study import Criterion, Event, Study, TreatmentExit, Value, Window
-from tests.assistants.hippocrates.examples import CELECOXIB, GI_BLEED, built, event, rule
+from assistants.hippocrates.study import (
+    Age,
+    Criterion,
+    Dates,
+    Event,
+    FixedExit,
+    Study,
+    TreatmentExit,
+    Value,
+    Window,
+)
+from tests.assistants.hippocrates.examples import CELECOXIB, GI_BLEED, built, event, new_users, no, rule
 
 DAY_30 = rule(Criterion(event=event("osteoarthritis"), window=Window(start=-30, end=-1)))
 EXAMPLES = {
@@ -45,6 +56,49 @@ def test_persons_of_gastrointestinal_bleeding_are_those_of_the_condition_table(e
         ).fetchone()
     assert row == (479,)
     assert cdm.count_cohort(eunomia, built(GI_BLEED)).persons == 479
+
+
+def test_calendar_days_come_last(eunomia: Path) -> None:
+    """A rule that leaves out the early events of a person may move the entry into them: no step adds persons all the same."""
+    days = Dates(start=date(1975, 1, 1))
+    study = Study(entry=(event("otitis media"),), age=Age(least=4), exit=FixedExit(days=30), dates=days)
+    counts = cdm.count_cohort(eunomia, built(study))
+    assert [name for name, _ in counts.attrition] == [
+        "entry event and observation",
+        "Age at entry: at least 4",
+        "calendar days",
+    ]
+    left = [persons for _, persons in counts.attrition]
+    assert left == sorted(left, reverse=True)
+    assert left[-1] == 474
+
+
+@pytest.mark.parametrize(
+    ("persons", "shown"),
+    [
+        ((100, 103), "fewer than 5 less than after the next step"),
+        ((103, 100), "fewer than 5 more"),
+        ((5, 5), "5 persons"),
+    ],
+)
+def test_a_step_that_adds_few_persons_is_not_shown_either(persons: tuple[int, int], shown: str) -> None:
+    """Whichever of two counts is larger, their difference is not told."""
+    lines = cdm.show_counts(cdm.Counts([("entry", persons[0]), ("rule", persons[1])]), is_demo=False)
+    assert shown in lines[-2]
+    assert str(persons[0]) not in lines[-2] or persons[0] == persons[1]
+
+
+def test_many_rules_are_counted_at_once(eunomia: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step runs all rules before it; the count is the same, and says that it has no steps."""
+    monkeypatch.setattr(cdm, "MOST_STEPS", 1)
+    two = new_users(rule(no("GI bleeding")), rule(no("warfarin")))
+    assert len(built(two)["InclusionRules"]) == 2
+    counts = cdm.count_cohort(eunomia, built(two))
+    assert len(counts.attrition) == 1
+    assert counts.notes == ["The cohort has more than 1 rules, so it was counted as a whole and not step by step."]
+    assert "step by step:" not in " ".join(cdm.show_counts(counts, is_demo=True))
+    monkeypatch.undo()
+    assert cdm.count_cohort(eunomia, built(two)).persons == counts.persons
 
 
 def test_the_cdm_is_not_changed(eunomia: Path) -> None:
@@ -89,7 +143,8 @@ def test_a_table_that_is_missing_is_named(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE concept_ancestor (ancestor_concept_id BIGINT)")
     with pytest.raises(cdm.CdmError, match=r"no table 'condition_occurrence'"):
         cdm.count_cohort(path, built(GI_BLEED))
-    with pytest.raises(cdm.CdmError, match=r"part\.duckdb: it has no table 'observation_period'"):
+    told = r"part\.duckdb: it has no table 'observation_period'; name a DuckDB file with an OMOP CDM"
+    with pytest.raises(cdm.CdmError, match=told):
         cdm.check_cdm(path)
 
 

@@ -6,13 +6,14 @@ from typing import Any
 import pytest
 
 from assistants.hippocrates.checks import check, contradictions
-from assistants.hippocrates.cohort import Json, build_cohort
+from assistants.hippocrates.cohort import build_cohort
 from assistants.hippocrates.settings import demo_vocabulary
 from assistants.hippocrates.study import (
     Age,
     Choice,
     Criterion,
     Group,
+    Json,
     Rule,
     State,
     Study,

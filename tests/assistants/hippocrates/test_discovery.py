@@ -119,6 +119,21 @@ def test_no_result_depends_on_a_suppressed_count(folder: Path, small_vocabulary:
     assert len(seen) == 3
 
 
+@pytest.mark.parametrize("absent", [96, 97, 98, 99, 100])
+def test_few_patients_cannot_be_told_apart_by_asking(folder: Path, small_vocabulary: Vocabulary, absent: int) -> None:
+    """All but a few have what is excluded: neither a least number of patients nor the ranking tells how few are left."""
+    (folder / "data_sources.csv").write_text("id,name,acronym,country_id\n1,Axis,NA,NA\n2,Bear,NA,NA\n")
+    header = RESULTS.splitlines()[0]
+    rows = [f"{one},{analysis},NA,NA,NA,NA,100,NA" for one in (1, 2) for analysis in ("1,NA", "400,300", "700,201")]
+    text = "\n".join([header, *rows, ""]).replace("1,700,201,NA,NA,NA,NA,100", f"1,700,201,NA,NA,NA,NA,{absent}")
+    (folder / "achilles_results.csv").write_text(text.replace("2,700,201,NA,NA,NA,NA,100", "2,700,201,NA,NA,NA,NA,98"))
+    catalogue, tablets = Catalogue.read(folder), "Warfarin 5 MG Oral Tablet"
+    for least, wanted in ((0, [1, 2]), (1, [1, 2]), (2, [1, 2]), (3, [1, 2]), (4, [1, 2]), (5, []), (6, [])):
+        found = find(catalogue, small_vocabulary, "psoriasis", excluded=(tablets,), min_patients=least)
+        assert ids(found) == wanted
+        assert [str(match.all_wanted) for match in found.matches] == ["fewer than 5"] * len(wanted)
+
+
 def test_counts_of_single_concepts_need_the_permission(catalogue: Catalogue, small_vocabulary: Vocabulary) -> None:
     """Without it only the sum's bounds are given; with it small cells are still suppressed."""
     plain = find(catalogue, small_vocabulary, "gout")
@@ -162,6 +177,15 @@ def test_documents_hold_every_count_that_is_shown(catalogue: Catalogue, small_vo
         'Andalusian records (ANDA): Spain, 1,000 persons. Patients with "gout": 80 to 110. '
         'Patients with "warfarn" (Warfarin (Drug 200), with descendants): 60. Patients with all of these: at most 60.'
     )
+
+
+def test_a_place_that_nobody_knows_is_shown_in_the_users_words(
+    catalogue: Catalogue, small_vocabulary: Vocabulary
+) -> None:
+    """Rather than as it was compared."""
+    search = find(catalogue, small_vocabulary, "gout", countries=("Nordic Countries",)).documents()[0].text
+    assert 'No country or continent is known by the name "Nordic Countries".' in search
+    assert "Only databases in Nordic Countries." in search
 
 
 def test_excluded_concepts_bound_who_is_left(catalogue: Catalogue, small_vocabulary: Vocabulary) -> None:
@@ -352,7 +376,7 @@ def test_other_version_of_the_vocabulary_is_warned_of(folder: Path, small_vocabu
     assert find(Catalogue.read(folder), small_vocabulary, "gout").warnings == ()
     (folder / "achilles_results.csv").write_text(RESULTS.replace("01-JAN-25", "31-AUG-23"))
     (warning,) = find(Catalogue.read(folder), small_vocabulary, "gout").warnings
-    assert "another version of the vocabulary (v5.0 31-AUG-23) than this one (v5.0 01-JAN-25)" in warning
+    assert "another version of the vocabulary (v5.0 31-AUG-23) than this service (v5.0 01-JAN-25)" in warning
 
 
 def test_concepts_that_the_vocabulary_lacks_are_warned_of(folder: Path, small_vocabulary: Vocabulary) -> None:

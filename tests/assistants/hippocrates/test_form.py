@@ -64,10 +64,10 @@ def test_the_questions_lead_to_new_users(form: Form) -> None:
 def test_the_form_reaches_the_reference_counts(
     messages: tuple[str, ...], persons: int, form: Form, vocabulary: Vocabulary, eunomia: Path
 ) -> None:
-    """The two cohorts of the documentation, counted on Eunomia."""
+    """The two cohorts of the documentation, counted on Eunomia; what can be done with them is said."""
     state = fold(form, *messages).state
     assert state.question is None
-    assert form.question(state) == ""
+    assert "“databases for this cohort”" in form.question(state)
     assert count_cohort(eunomia, build_cohort(state, vocabulary)).persons == persons
 
 
@@ -76,7 +76,7 @@ def test_the_form_asks_one_thing_after_the_other(asked: str, before: tuple[str, 
     """A question is asked as long as the study has one open, with examples that the form reads."""
     state = fold(form, *before).state
     assert (asked_next(state) or "") == asked
-    assert bool(form.question(state)) == (state.question is not None) == bool(asked)
+    assert ("“start again”" in form.question(state)) == (state.question is None) == (not asked)
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_what_is_no_answer_changes_nothing(message: str, asked: str, form: Form)
     step = fold(form, *UNTIL[asked])
     after = form.read(step, message)
     assert (after.state, after.understanding) == (step.state, None)
-    assert "The nearest form is" in after.note
+    assert f"“{ANSWERS[asked][0]['example']}”" in after.note
 
 
 @pytest.mark.parametrize(
@@ -191,6 +191,11 @@ def test_treatment_ends_only_where_a_drug_starts_the_cohort(form: Form) -> None:
     step = fold(form, *BLEEDING[:-1], "end of treatment")
     assert step.state.study.exit is None
     assert "no drug" in step.note
+
+
+def test_spaces_are_not_counted(form: Form) -> None:
+    """A line that is broken, or words far apart, are the same answer."""
+    assert fold(form, "gastrointestinal \n hemorrhage").state == fold(form, "gastrointestinal hemorrhage").state
 
 
 def test_a_name_that_begins_with_first_is_a_name(form: Form) -> None:
@@ -242,21 +247,36 @@ def test_a_search_with_unknown_words_is_none(more: str, form: Form) -> None:
     step = fold(form, f"databases with celecoxib{more}")
     assert step.understanding is None
     assert "the vocabulary has no name" in step.note
+    assert ("“Atlantis” is no known country or region" in step.note) == ("Atlantis" in more)
+
+
+@pytest.mark.parametrize("asked", UNTIL)
+def test_the_forms_of_the_open_question_are_named(asked: str, form: Form) -> None:
+    """By their examples; when the cohort is complete, the commands."""
+    note = fold(form, *UNTIL[asked], "over 65, please").note
+    assert all(f"“{one['example']}”" in note for one in ANSWERS[asked or ANY_TIME])
 
 
 @pytest.mark.parametrize(
-    ("asked", "message", "nearest"),
-    [
-        ("entry", "show me the json", "json"),
-        ("observation", "365 days of prior observation", "365"),
-        ("include", "ibuprofen in the 90 days before entry", "ibuprofen, 90 days before"),
-        ("age", "over 65", "18 to 65"),
-        ("exit", "at the end of observation", "end of observation"),
-    ],
+    "message", ["none", "male", "2 days", "first none", "18 to 65", "end of treatment", "start again"]
 )
-def test_the_nearest_form_is_named(asked: str, message: str, nearest: str, form: Form) -> None:
-    """It is one of the question's, or a command that is much like the message."""
-    assert f"nearest form is “{nearest}”" in fold(form, *UNTIL[asked], message).note
+@pytest.mark.parametrize("asked", ["entry", "include", "exclude"])
+def test_an_answer_to_another_question_is_no_concept(asked: str, message: str, form: Form) -> None:
+    """Although words of the vocabulary are like it."""
+    step = fold(form, *UNTIL[asked])
+    after = form.read(step, message)
+    assert after.state.study.concepts.keys() <= {"celecoxib"}
+    if message not in ("none", "start again"):
+        assert after.state == step.state
+    if asked == "entry" and message != "start again":
+        assert f"“{message.removeprefix('first ')}” answers another question" in after.note
+
+
+def test_a_cohort_has_fifty_rules_at_most(form: Form) -> None:
+    """The note to the next one says so."""
+    step = fold(form, *UNTIL["include"], *["ibuprofen"] * 51)
+    assert len(step.state.study.rules) == 50
+    assert "50 rules" in step.note
 
 
 def test_help_lists_all_forms(form: Form) -> None:

@@ -117,6 +117,37 @@ async def test_a_failing_model_changes_nothing_and_says_so(talk: Open, broken: A
     assert noted(chat) == []
 
 
+async def test_a_message_that_was_not_read_stays_so_until_it_is_sent_again(talk: Open) -> None:
+    """What the reply to it said holds as the conversation goes on; sent once more as the last message, it is read."""
+    men = plan(BLEED_STUDY | {"sex": "male"}, {"sex": "only men"})
+    answers: dict[str, list[Answer]] = {
+        BLEED: [plan(BLEED_STUDY, ENTRY | REST)],
+        "only men": [UpstreamUnavailable(), men],
+        "adults": [plan(BLEED_STUDY | {"age": {"least": 18}}, {"age": "adults"})],
+    }
+    chat = await talk(
+        planner=Scripted(lambda body: answers[json.loads(body["messages"][-1]["content"])["message"]].pop(0))
+    )
+    await chat.say(BLEED, "only men")
+    unread = chat.messages[:-1]
+    await chat.say("adults")
+    assert "could not read" in reply(chat, 1)
+    assert noted(chat) == ["- Added: Age at entry: at least 18."]
+    assert "Sex" not in reply(chat)
+    assert "- Added: Sex: male." in (await chat.post(unread))["choices"][0]["message"]["content"]
+
+
+async def test_a_cohort_that_is_not_there_is_said_to_be_none(talk: Open) -> None:
+    """Its JSON, its count, and sending it are asked for too early."""
+    asked = plan({}, {"wishes": "the json please"}, wishes=["json"], not_taken=["quickly"])
+    chat = await said(talk, ("the json please, quickly", asked))
+    assert reply(chat).splitlines()[1] == "There is no cohort yet."
+    assert "Which event starts the cohort?" in reply(chat)
+    form = await talk()
+    for message in ("json", "send", "count"):
+        assert (await form.say(message)).startswith("There is no cohort yet.\nWhich record starts the cohort?")
+
+
 async def test_a_request_in_another_language_finds_the_same_concepts(talk: Open) -> None:
     """By the words that an English vocabulary has for them; the researcher's words stay."""
     message = "Pacientes con hemorragia gastrointestinal"
@@ -155,10 +186,10 @@ async def test_what_the_message_does_not_say_is_refused(talk: Open, answer: Body
     [
         ("patients with incident stroke in 2015", "stroke", {"frame": "patients with", "entry[0]": "stroke"}, ["incident", "2015"]),
         ("hospitalized patients with asthma", "asthma", {"frame": "patients with", "entry[0]": "asthma"}, ["hospitalized"]),
-        ("non-hemorrhagic stroke", "stroke", {"entry[0]": "stroke"}, ["non", "hemorrhagic"]),
-        ("untreated recent asthma", "asthma", {"entry[0]": "asthma"}, ["untreated", "recent"]),
+        ("non-hemorrhagic stroke", "stroke", {"entry[0]": "stroke"}, ["non hemorrhagic"]),
+        ("untreated recent asthma", "asthma", {"entry[0]": "asthma"}, ["untreated recent"]),
         ("men with asthma", "asthma", {"entry[0]": "asthma"}, ["men"]),
-        ("stroke but not asthma", "stroke", {"entry[0]": "stroke"}, ["not", "asthma"]),
+        ("stroke but not asthma", "stroke", {"entry[0]": "stroke"}, ["but not asthma"]),
         ("second stroke", "stroke", {"entry[0]": "stroke"}, ["second"]),
     ],
 )  # fmt: skip
@@ -168,7 +199,7 @@ async def test_words_that_nothing_holds_are_shown(
     """Although the model passes over them."""
     chat = await said(talk, (message, plan({"entry": [{"concepts": [concept], "words": concept}]}, evidence)))
     (told,) = (line for line in reply(chat).splitlines() if line.startswith("Not used:"))
-    assert all(f"“{word}”" in told for word in lost), told
+    assert all(word in told for word in lost), told
 
 
 async def test_words_that_the_chosen_entry_lacks_are_shown(talk: Open) -> None:
@@ -193,8 +224,9 @@ async def test_what_a_message_asks_back_is_no_cohort_yet(talk: Open) -> None:
         "not_expressible": [{"words": "in rural areas", "nearest": "A care site."}],
     }
     chat = await said(talk, (message, plan(BLEED_STUDY, ENTRY | REST, **more)), webapi="http://127.0.0.1:9/WebAPI")
-    assert "“recently”: How many days is that?" in reply(chat)
-    assert "A cohort definition cannot hold “in rural areas”. The nearest: A care site." in reply(chat)
+    assert "“recently” is unclear. Asked by the language model: How many days is that?" in reply(chat)
+    cannot = "A cohort definition cannot hold “in rural areas”."
+    assert f"{cannot} Suggested by the language model: A care site." in reply(chat)
     assert not CODE.search(reply(chat))
 
 
@@ -305,7 +337,7 @@ async def test_a_country_is_never_lost_unsaid(talk: Open) -> None:
     assert "Only databases in United Kingdom" in reply(chat)
     assert "Portugal" not in reply(chat)
     lost = await said(talk, (message, plan({}, evidence, query={"concepts": [["asthma"]]})))
-    assert "Not used: “uk”" in reply(lost)
+    assert "Not used: “in the uk”" in reply(lost)
 
 
 async def test_what_counts_are_of_stands_beside_them(talk: Open) -> None:
@@ -321,6 +353,6 @@ async def test_what_counts_are_of_stands_beside_them(talk: Open) -> None:
 async def test_databases_are_searched_for_the_cohort_at_hand(talk: Open) -> None:
     """Its concepts are wanted, although the question names none."""
     message = "which databases have these patients?"
-    asked = plan(BLEED_STUDY, {"frame": message}, query={"of_cohort": True})
+    asked = plan(BLEED_STUDY, {"query": message}, query={"of_cohort": True})
     chat = await said(talk, (BLEED, plan(BLEED_STUDY, ENTRY | REST)), (message, asked))
     assert 'Patients with "GI bleeding": 199.' in reply(chat)

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from assistants.hippocrates.names import ALL_WORDS
 from assistants.hippocrates.tables import DataError
@@ -116,7 +117,17 @@ def test_words_that_mean_nothing_find_nothing(export: Path, said: str) -> None:
             CONCEPTS.replace("\n2\t", "\nII\t"),
             r"CONCEPT\.csv: .*'II'.* column concept_id; mend or remove",
         ),
-        ("CONCEPT.csv", CONCEPTS.replace("\n2\t", "\n\t"), r"CONCEPT\.csv: .*NOT NULL.*concept\.concept_id; mend"),
+        (
+            "CONCEPT.csv",
+            CONCEPTS.replace("\n2\t", "\n\t"),
+            r"CONCEPT\.csv: .*concept_id IS NOT NULL .* in the row concept_id=None, .*; mend",
+        ),
+        ("CONCEPT.csv", CONCEPTS.replace("\n2\t", "\n1\t"), r'CONCEPT\.csv: .*duplicate key "1"; mend or remove'),
+        (
+            "CONCEPT.csv",
+            CONCEPTS.replace("Warfarin\t", "\t"),
+            r"concept_name IS NOT NULL does not hold in the row concept_id=5, concept_name=None, .*; mend",
+        ),
         ("CONCEPT.csv", CONCEPTS.replace("\n2\t", "\n2.5\t"), r"CONCEPT\.csv: .*concept_id: 2\.5 is no whole number"),
         ("CONCEPT.csv", CONCEPTS.partition("\n")[0] + "\n", r"it has no concepts \(table concept\); point to"),
         ("CONCEPT_ANCESTOR.csv", "a\tb\n1\t2\n", r'CONCEPT_ANCESTOR\.csv: .*"ancestor_concept_id" not found'),
@@ -137,13 +148,17 @@ def test_bad_export_is_named_with_its_remedy(export: Path, file: str, text: str 
 
 
 def test_export_without_synonyms_or_version_warns(export: Path) -> None:
-    """It is used all the same."""
+    """It is used all the same. Users are told what that does to a search, and the log where the export is."""
     (export / "CONCEPT_SYNONYM.csv").unlink()
     (export / "VOCABULARY.csv").unlink()
-    vocabulary = Vocabulary.open(export)
+    with capture_logs() as logged:
+        vocabulary = Vocabulary.open(export)
     assert ids(vocabulary.find("warfarin")) == [5, 4]
     assert vocabulary.version == ""
-    assert len(vocabulary.warnings) == 2
+    assert vocabulary.warnings == ("The vocabulary has no synonyms; concepts are found by their names alone.",)
+    (entry,) = logged
+    assert entry["path"] == str(export)
+    assert len(entry["lacks"]) == 2
 
 
 def test_what_is_no_database_is_refused(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from aiohttp.test_utils import TestServer
 from structlog.testing import capture_logs
 
 from assistants.hippocrates import cdm
+from assistants.hippocrates.study import Json
 from assistants.hippocrates.webapi import WebApi, WebApiError
 from tests.assistants.hippocrates.examples import CELECOXIB, GI_BLEED, built
 
@@ -197,6 +198,76 @@ async def test_what_may_have_been_created_is_said(fault: Handler, unsure: bool, 
         await server.close()
     assert (f"It may be there all the same: look among the {told}" in str(caught.value)) is unsure
     assert ("concept set 7" in str(caught.value)) == (path == "/cohortdefinition/")
+
+
+def written_by_circe(value: Any) -> Any:
+    """Return an expression as OHDSI's WebAPI stores it: read by Circe (1.10.1) and written again, with fields of its own."""
+    if isinstance(value, list):
+        return [written_by_circe(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    written = {name: written_by_circe(part) for name, part in reversed(value.items())}
+    if "Occurrence" in value:
+        written["Occurrence"]["IsDistinct"] = False
+        written |= {"RestrictVisit": False, "IgnoreObservationPeriod": False}
+    if "CodesetId" in value:
+        written["ConditionTypeExclude"] = False
+    if "CONCEPT_ID" in value:
+        captions = {"STANDARD_CONCEPT_CAPTION": "Standard", "INVALID_REASON_CAPTION": "Unknown"}
+        written |= {"CONCEPT_CLASS_ID": None, "INVALID_REASON": None, **captions}
+    return written
+
+
+def storing(store: Callable[[Any], Any]) -> Handler:
+    """Return a WebAPI that keeps of an expression what `store` makes of it."""
+    sent: dict[str, Any] = {}
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.path.endswith("/exists"):
+            return web.json_response(0)
+        if request.method in ("POST", "PUT"):
+            sent[request.path] = await request.json()
+            return web.json_response({"id": 7})
+        if request.path.endswith("/items"):
+            return web.json_response(sent[request.path])
+        stored = store(json.loads(sent["/cohortdefinition/"]["expression"]))
+        return web.json_response({"id": 7, "expression": json.dumps(stored)})
+
+    return answer
+
+
+@pytest.mark.parametrize("cohort", [cohort for cohort, _ in COHORTS.values()], ids=COHORTS)
+async def test_an_expression_may_be_stored_with_fields_that_say_nothing(cohort: Json) -> None:
+    """OHDSI's WebAPI stores what Circe writes of it."""
+    server = await serve(storing(written_by_circe))
+    try:
+        assert (await WebApi(str(server.make_url(""))).send("gi bleed", cohort)).cohort_id == 7
+    finally:
+        await server.close()
+
+
+OTHERS: dict[str, Callable[[Json], Any]] = {
+    "nothing": lambda stored: None,
+    "less": lambda stored: {name: part for name, part in stored.items() if name != "ExpressionLimit"},
+    "a criterion more": lambda stored: {**stored, "AdditionalCriteria": {"Type": "ALL"}},
+    "a flag set": lambda stored: {**stored, "IsDistinct": True},
+    "a number more": lambda stored: {**stored, "PriorDays": 0},
+    "another number": lambda stored: {**stored, "CollapseSettings": {"CollapseType": "ERA", "EraPad": 1}},
+    "a number for a flag": lambda stored: json.loads(json.dumps(stored).replace("true", "1")),
+    "rules in another order": lambda stored: {**stored, "InclusionRules": stored["InclusionRules"][::-1]},
+    "a rule less": lambda stored: {**stored, "InclusionRules": stored["InclusionRules"][:1]},
+}
+
+
+@pytest.mark.parametrize("store", OTHERS.values(), ids=OTHERS)
+async def test_an_expression_that_means_something_else_is_an_error(store: Callable[[Json], Any]) -> None:
+    """Whatever Circe adds to it besides."""
+    server = await serve(storing(lambda sent: store(written_by_circe(sent))))
+    try:
+        with pytest.raises(WebApiError, match=r"another expression as cohort definition 7|with something unexpected"):
+            await WebApi(str(server.make_url(""))).send("gi bleed", COHORTS["celecoxib"][0])
+    finally:
+        await server.close()
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,6 @@ def test_counts_are_those_of_the_drawn_persons(tmp_path: Path) -> None:
     people = read_people(eunomia_path())
     write_catalogue(tmp_path, people, draw(people, [2694], concepts=None), demo_vocabulary())
     catalogue = Catalogue.read(tmp_path)
-    counts = catalogue.counts(192671)  # gastrointestinal hemorrhage
+    counts = catalogue.counts.get(192671)  # gastrointestinal hemorrhage
     assert counts is not None
     assert (counts.persons.tolist(), catalogue.databases[0].persons) == ([479], 2694)
