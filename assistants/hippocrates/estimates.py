@@ -1,20 +1,20 @@
 """Pure: how many patients databases have of what is wanted, as far as counts say.
 
-Counts of several concepts (a concept and its descendants, or two that are both wanted) overlap by an unknown number of persons.
-What is said is what the counts bound; what is ranked by takes them as independent. Counts below `SMALL_CELL` are unknown here
-already.
+Counts of several concepts (a concept and its descendants, or two that are both wanted) overlap by an unknown number of persons, so
+counts only bound them. Counts below `SMALL_CELL` are unknown here already.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from assistants.hippocrates.catalogue import SMALL_CELL, SUPPRESSED, Catalogue, Counts
-from assistants.hippocrates.query import ConceptTerm
+from assistants.hippocrates.catalogue import SMALL_CELL, Catalogue
+from assistants.hippocrates.study import Term
 from assistants.hippocrates.vocabulary import Vocabulary
+
+NO_SIZE = 10**9
+"""Of a database that does not say its size, or has a few persons: so large that it bounds nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,64 +32,45 @@ class Patients:
         return f"{self.low:,} to {self.high:,}" if self.low >= SMALL_CELL else f"at most {self.high:,}"
 
 
-class Estimate(NamedTuple):
-    """For every database: how many persons have one wanted concept."""
-
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
-    expected: NDArray[np.float64]
-
-
-def estimate(catalogue: Catalogue, vocabulary: Vocabulary, term: ConceptTerm) -> Estimate:
-    """Bound and estimate how many persons have any of the concepts."""
-    persons = sizes(catalogue)
-    low, high, free = np.zeros(len(persons)), np.zeros(len(persons)), np.ones(len(persons))
-    for root, below in roots(vocabulary, term):
-        root_low, root_high, root_free = np.zeros(len(persons)), np.zeros(len(persons)), np.ones(len(persons))
-        for concept_id in below:
-            if (counts := catalogue.counts(concept_id)) is not None:
-                places, cell = counts.places, _cells(counts, persons)
-                root_low[places] = np.maximum(root_low[places], cell.low)
-                root_high[places] += cell.high
-                root_free[places] *= 1 - cell.expected / persons[places]
-        if (counts := catalogue.counts(root)) is not None:
-            cell = Estimate(*(column[counts.whole] for column in _cells(counts, persons)))
-            places = counts.places[counts.whole]
-            root_low[places], root_high[places] = cell.low, cell.high
-            root_free[places] = 1 - cell.expected / persons[places]
-        low, high, free = np.maximum(low, root_low), high + root_high, free * root_free
-    return Estimate(low, np.maximum(np.minimum(high, persons), low), persons * (1 - free))
+def bounds(catalogue: Catalogue, vocabulary: Vocabulary, term: Term) -> list[Patients | None]:
+    """Return for every database how many persons have any of the concepts; None for nobody."""
+    low, high = np.zeros((2, len(catalogue.databases)), np.int64)
+    for root, added in added_concepts(vocabulary, term).items():
+        entire = added == vocabulary.descendants(root)
+        total = np.zeros_like(high)
+        for concept_id in added:
+            if (counts := catalogue.counts.get(concept_id)) is not None:
+                # A count that holds more than is wanted bounds it from above alone.
+                least = np.where(counts.whole & (not entire), 0, np.maximum(counts.persons, 1))
+                low[counts.places] = np.maximum(low[counts.places], least)
+                total[counts.places] += np.maximum(counts.persons, SMALL_CELL - 1)
+        if entire and (counts := catalogue.counts.get(root)) is not None:
+            total[counts.places[counts.whole]] = np.maximum(counts.persons[counts.whole], SMALL_CELL - 1)
+        high += total
+    low, high = np.minimum((low, high), [one.persons or NO_SIZE for one in catalogue.databases])
+    return [Patients(*pair) if pair[1] else None for pair in zip(low.tolist(), high.tolist(), strict=True)]
 
 
-def _cells(counts: Counts, persons: NDArray[np.float64]) -> Estimate:
-    """Return what single counts say; a suppressed one is expected to be what the concept's counts elsewhere suggest."""
-    hidden, sizes = counts.persons == SUPPRESSED, persons[counts.places]
-    share = counts.persons[~hidden].sum() / max(sizes[~hidden].sum(), 1)
-    low, high = np.where(hidden, 1, counts.persons), np.where(hidden, SMALL_CELL - 1, counts.persons)
-    expected = np.where(hidden, np.clip(share * sizes, 1, SMALL_CELL - 1), counts.persons)
-    return Estimate(low, high, np.minimum(expected, sizes))
+def added_concepts(vocabulary: Vocabulary, term: Term) -> dict[int, frozenset[int]]:
+    """Return what each choice adds to those with more concepts: no concept twice, and none that is excluded."""
+    spans = []
+    for choice in term.choices:
+        root = choice.concept.concept_id
+        spans.append((root, vocabulary.descendants(root) if choice.descendants else frozenset({root}), choice.excluded))
+    seen = frozenset[int]().union(*(span for _, span, excluded in spans if excluded))
+    added = {}
+    for root, span, _ in sorted(spans, key=lambda one: -len(one[1])):
+        if span - seen:
+            added[root] = span - seen
+            seen |= span
+    return added
 
 
-def roots(vocabulary: Vocabulary, term: ConceptTerm) -> Iterator[tuple[int, frozenset[int]]]:
-    """Return the concepts, each with its descendants, that are not below another of them; no descendant twice."""
-    below = {match.concept.concept_id: vocabulary.descendants(match.concept.concept_id) for match in term.matches}
-    seen: set[int] = set()
-    for root, concepts in sorted(below.items(), key=lambda pair: (-len(pair[1]), pair[0])):
-        if root not in seen:
-            yield root, concepts - seen
-            seen |= concepts
-
-
-def together(patients: Collection[Patients | None], persons: float) -> Patients | None:
-    """Bound how many persons have all of several concepts; None if one is lacking."""
-    every = [one for one in patients if one is not None]
-    if len(every) < len(patients) or not every:
+def together(wanted: Sequence[Patients | None], excluded: Sequence[Patients | None], persons: int) -> Patients | None:
+    """Bound how many of some persons have all of several concepts, and none of others; None if one is lacking."""
+    every, absent = ([one for one in some if one] for some in (wanted, excluded))
+    if len(every) < len(wanted) or not every:
         return None
-    high = min(one.high for one in every)
-    return Patients(int(max(0, sum(one.low for one in every) - (len(every) - 1) * persons)), high)
-
-
-def sizes(catalogue: Catalogue) -> NDArray[np.float64]:
-    """Return the size of each database; of one that does not say, so many that its counts are as good as disjoint."""
-    persons = [1e9 if one.persons is None else one.persons or SMALL_CELL - 1 for one in catalogue.databases]
-    return np.array(persons, np.float64)
+    low = sum(one.low for one in every) - (len(every) - 1) * persons - sum(one.high for one in absent)
+    high = min(*(one.high for one in every), persons - max((one.low for one in absent), default=0))
+    return Patients(max(0, low), max(high, SMALL_CELL - 1))  # no rank or search tells what is below from one another

@@ -11,7 +11,6 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
@@ -77,16 +76,14 @@ class NameIndex:
     def __init__(self, names: Sequence[Name], domains: Sequence[str]) -> None:
         """Args: domains: of each name's concept, in small letters."""
         self._names = names
-        self._exact: dict[str, list[int]] = defaultdict(list)
-        self._same: dict[frozenset[str], list[int]] = defaultdict(list)
+        self._equal: dict[object, list[int]] = defaultdict(list)
         postings: dict[str, list[int]] = defaultdict(list)
         for place, name in enumerate(names):
-            self._exact[name.key].append(place)
-            self._same[name.words].append(place)
+            for key in filter(None, (name.key, name.words)):
+                self._equal[key].append(place)
             for word in name.words:
                 postings[word].append(place)
-        self._similar = functools.lru_cache(maxsize=4096)(self._find_similar)
-        self._domains, self._domain_of = np.unique(np.array(domains, str), return_inverse=True)
+        self._domains = np.array(domains, str)
         self._postings = {word: np.array(places, np.int32) for word, places in postings.items()}
         self._rarity = {word: float(np.log1p(len(names) / len(places))) for word, places in postings.items()}
         self._weight = np.array([sum(self._rarity[word] for word in name.words) or 1.0 for name in names], np.float32)
@@ -94,13 +91,9 @@ class NameIndex:
     def look_up(self, text: str) -> dict[int, float]:
         """Return the scores of the names that are exactly a text, or have the same words in another order."""
         query = read_name(0, text, own=True)
-        scores = dict.fromkeys(self._same.get(query.words, ()), SAME_WORDS) if query.words else {}
-        if query.key:
-            scores |= {
-                place: EXACT_NAME if self._names[place].own else EXACT_SYNONYM
-                for place in self._exact.get(query.key, ())
-            }
-        return scores
+        same, exact = (self._equal.get(key, ()) for key in (query.words, query.key))
+        scores = {place: EXACT_NAME if self._names[place].own else EXACT_SYNONYM for place in exact}
+        return dict.fromkeys(same, SAME_WORDS) | scores
 
     def search(self, text: str, domains: Collection[str], limit: int) -> dict[int, float]:
         """Return the scores of the names that share most with a text.
@@ -112,14 +105,12 @@ class NameIndex:
         if not words or not self._names:
             return {}
         total = 0.0
-        text_weight: NDArray[np.float32] = np.zeros(len(self._names), np.float32)
-        covered: NDArray[np.float32] = np.zeros(len(self._names), np.float32)
-        shared: NDArray[np.int16] = np.zeros(len(self._names), np.int16)
-        for word in words:
-            alike = {word: 1.0} if word in self._postings else self._similar(word)
+        text_weight, covered, shared = np.zeros((3, len(self._names)), np.float32)
+        for word in sorted(words):
+            alike = {word: 1.0} if word in self._postings else self._find_similar(word)
             rarity = max((self._rarity[one] for one in alike), default=float(np.log1p(len(self._names))))
             total += rarity
-            best: NDArray[np.float32] = np.zeros(len(self._names), np.float32)
+            best = np.zeros(len(self._names), np.float32)
             for similar_word, similarity in sorted(alike.items(), key=lambda pair: pair[1]):
                 best[self._postings[similar_word]] = similarity
                 covered[self._postings[similar_word]] += similarity * self._rarity[similar_word]
@@ -130,16 +121,14 @@ class NameIndex:
         complete = shared == len(words)
         score = np.where(complete, share * (ALL_WORDS + 0.3 * of_name), share * (0.3 + 0.1 * of_name))
         if domains:
-            score *= np.isin(self._domain_of, np.flatnonzero(np.isin(self._domains, [*domains])))
+            score *= np.isin(self._domains, [*domains])
         places = np.flatnonzero(score >= _LEAST)
         best_places = places[np.argsort(-score[places], kind="stable")[:limit]]
         return {int(place): float(score[place]) for place in best_places}
 
     def _find_similar(self, word: str) -> dict[str, float]:
-        if word.isdigit() or len(word) < 4:  # 81 is not 80, and three letters are like too many others
+        if not word.isalpha() or len(word) < 4:  # 81 is not 80, and three letters are like too many others
             return {}
-        alike = process.extract(
-            word, self._postings.keys(), scorer=OSA.normalized_similarity, processor=None, score_cutoff=SIMILAR, limit=5
-        )
-        best = max((similarity for _, similarity, _ in alike), default=0.0)
-        return {one: similarity for one, similarity, _ in alike if similarity >= best - 0.1 and not one.isdigit()}
+        words = self._postings.keys()
+        alike = process.extract(word, words, scorer=OSA.normalized_similarity, score_cutoff=SIMILAR, limit=5)
+        return {one: similarity for one, similarity, _ in alike if similarity >= alike[0][1] - 0.1}

@@ -1,24 +1,25 @@
 """A cohort that is complete: read back, checked, counted, and proposed to be sent."""
 
+import asyncio
 import json
-from collections.abc import Set
+from collections.abc import Sequence, Set
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from functools import cached_property, lru_cache
 
 from assistants.assistant import Action, AssistantReply, AssistantRequest, ToolRequest
-from assistants.hippocrates import read_back
-from assistants.hippocrates.answering import add_service
+from assistants.hippocrates.cdm import CdmError, count_cohort, show_counts
 from assistants.hippocrates.checks import check
-from assistants.hippocrates.cohort import Json
-from assistants.hippocrates.proof import Counter
 from assistants.hippocrates.reply_draft import ReplyDraft
 from assistants.hippocrates.settings import Sources
-from assistants.hippocrates.talk import CONFIRM, SEND, WishKind
+from assistants.hippocrates.study import Json
+from assistants.hippocrates.turns import CONFIRM, SEND
 
 ACT = "act"
 """The permission with which the proxy sends what is confirmed; without it no tool is called for that."""
 NOT_SENT = "Sending to ATLAS is not set up here. Ask for the JSON to import the cohort there."
+_COUNTED_AT_ONCE = 2
+"""Cohorts; each takes a processor."""
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,8 @@ class Cohort:
 
     name: str
     expression: Json
+    lines: Sequence[str]
+    """In plain English."""
 
     @cached_property
     def action(self) -> Action:
@@ -34,13 +37,19 @@ class Cohort:
         arguments = {"name": self.name, "expression": self.expression}
         return Action(SEND, arguments, prompt="To send exactly this cohort to ATLAS, answer: confirm {code}")
 
+    def call(self, tool: str, **more: str) -> ToolRequest:
+        """Return a call of a tool to confirm or send it."""
+        return ToolRequest(tool, {"code": self.action.code, **self.action.arguments, **more})
+
 
 class Proposals:
     """Shows cohorts as they can be confirmed, and proposes to send them."""
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
-        self._counter = Counter(sources.cdm, sources.cdm_is_demo)
+        # Threads of its own: a turn that is cancelled frees none before its count has ended.
+        self._counting = ThreadPoolExecutor(_COUNTED_AT_ONCE, "count")
+        self._count = lru_cache(maxsize=256)(lambda text: count_cohort(sources.cdm, json.loads(text)))
 
     def may_be_sent(self, cohort: Cohort) -> bool:
         """Tell whether there is somewhere to send it, and its checks find no error."""
@@ -48,15 +57,16 @@ class Proposals:
         return self._sources.webapi is not None and all(one.severity != "error" for one in problems)
 
     async def show(
-        self, draft: ReplyDraft, cohort: Cohort, request: AssistantRequest, kinds: Set[WishKind], changed: bool
+        self, draft: ReplyDraft, cohort: Cohort, request: AssistantRequest, wishes: Set[str], changed: bool
     ) -> AssistantReply:
         """Show a cohort, and ask to confirm it: by the tools that the request declares, else in text."""
-        if kinds == {"json"} and not changed:
-            draft.add("expression", "The cohort expression", _fenced(cohort.expression))
+        fenced = f"```\n{json.dumps(cohort.expression)}\n```"
+        if wishes == {"json"} and not changed:
+            draft.add("expression", "The cohort expression", fenced)
             return draft.reply()
-        problems = check(cohort.expression, self._sources.vocabulary)
-        described = read_back.describe(cohort.expression)
+        described = "\n".join(cohort.lines)
         draft.add("cohort", "The cohort in plain English", f"The cohort “{cohort.name}” in plain English:\n{described}")
+        problems = check(cohort.expression, self._sources.vocabulary)
         listed = [f"- {one.severity.capitalize()}: {one.where}: {one.text}" for one in problems]
         draft.add(
             "checks", "Checks", "\n".join(["The checks found:", *listed] if listed else ["The checks found nothing."])
@@ -64,28 +74,28 @@ class Proposals:
         if any(one.severity == "error" for one in problems):
             draft.add("checks", "Checks", "With an error the cohort is not sent.")
             return draft.reply()
-        draft.add("counts", "Counted on the CDM", "\n".join(await self._counter.count(cohort.expression)))
-        if "json" in kinds:
-            draft.add("expression", "The cohort expression", _fenced(cohort.expression))
-        if CONFIRM in request.tools and "send" not in kinds:
-            return replace(draft.reply(), tool_calls=[_call(CONFIRM, cohort, description=described)])
-        if self._sources.webapi is None and not kinds & {"send", "confirm"}:
+        draft.add("counts", "Counted on the CDM", "\n".join(await self._count_lines(cohort.expression)))
+        if "json" in wishes:
+            draft.add("expression", "The cohort expression", fenced)
+        if CONFIRM in request.tools and "send" not in wishes:
+            return replace(draft.reply(), tool_calls=[cohort.call(CONFIRM, description=described)])
+        if self._sources.webapi is None and "send" not in wishes:
             return draft.reply()
         return self.propose(draft, cohort, request)
 
     def propose(self, draft: ReplyDraft, cohort: Cohort, request: AssistantRequest) -> AssistantReply:
         """Propose to send a cohort."""
         if self._sources.webapi is None:
-            add_service(draft, NOT_SENT)
+            draft.add("service", "What this service does", NOT_SENT)
             return draft.reply()
-        calls = [_call(SEND, cohort)] if SEND in request.tools and ACT in request.principal.permissions else []
+        calls = [cohort.call(SEND)] if SEND in request.tools and ACT in request.principal.permissions else []
         return replace(draft.reply(), action=cohort.action, tool_calls=calls)
 
-
-def _call(tool: str, cohort: Cohort, **more: Any) -> ToolRequest:
-    arguments = {"code": cohort.action.code, "name": cohort.name, **more, "expression": cohort.expression}
-    return ToolRequest(tool, arguments)
-
-
-def _fenced(expression: Json) -> str:
-    return f"```\n{json.dumps(expression)}\n```"
+    async def _count_lines(self, expression: Json) -> list[str]:
+        """Return the counts of a cohort as they may be shown, or why it could not be counted. The same is counted once."""
+        text, loop = json.dumps(expression, sort_keys=True), asyncio.get_running_loop()
+        try:
+            counts = await loop.run_in_executor(self._counting, self._count, text)
+        except CdmError as error:
+            return [f"The cohort could not be counted: {error}."]
+        return show_counts(counts, self._sources.cdm_is_demo)

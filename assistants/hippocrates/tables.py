@@ -1,194 +1,115 @@
-"""Read tables of a folder of CSV files, or of a DuckDB file, opened read-only and checked at the door.
+"""Tables of a folder of CSV files, or of a DuckDB file opened read-only: DuckDB reads, converts, constrains and joins them."""
 
-Exports differ in letter case, separators and types (Achilles writes concept ids as `8507.0`, Eunomia measured values as text),
-so every column is read as text and cast here; what cannot be cast is named with its file, column and row.
-"""
-
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
 
 import duckdb
-import numpy as np
-from numpy.typing import NDArray
 
-
-def _as_text(column: str) -> str:
-    # Without the empty text DuckDB 2.0 moves TRY_CAST into its CSV reader, where it fails instead of giving NULL.
-    return f"(CAST(\"{column}\" AS VARCHAR) || '')"
-
-
-def _as_id(column: str) -> str:
-    number = f"TRY_CAST({_as_text(column)} AS DOUBLE)"
-    # TRY_CAST to BIGINT alone would round 8507.5 to an id.
-    return f"CASE WHEN {number} = trunc({number}) THEN TRY_CAST({number} AS BIGINT) END"
+# Achilles writes ids as `8507.0`; a cast to BIGINT alone would round 8507.5 to an id.
+_WHOLE = """
+CREATE MACRO whole(value) AS CASE
+WHEN CAST(value AS DOUBLE) % 1 <> 0 THEN error(alias(value) || ': ' || value || ' is no whole number')
+ELSE CAST(value AS BIGINT) END
+"""
+_BAD_ROW = (duckdb.ConstraintException, duckdb.ConversionException, duckdb.InvalidInputException)
+_FORMAT = "expected UTF-8 text, comma or tab separated, with a header and as many values in every row; "
+_BROKEN_RULE = re.compile(r"NOT NULL constraint failed: \w+\.(?P<column>.+)|expression CHECK(?P<check>.+)")
 
 
 class DataError(ValueError):
-    """A file cannot be used; the message names the file, the column where there is one, and the remedy."""
+    """A file cannot be used; the message names the file, what DuckDB says of the column or value, and the remedy."""
 
 
-class Tables:
-    """The tables of a folder (`NAME.csv`, in any letter case) or of a DuckDB file."""
+@dataclass(frozen=True, slots=True)
+class Table:
+    """What is read of a table; its name is in small letters."""
 
-    def __init__(self, path: Path, *, nulls: Sequence[str] = ("",), remedy: str = "") -> None:
-        """Open the folder or the file.
+    name: str
+    columns: str
+    """As in CREATE TABLE. A BIGINT takes whole numbers only, also written as `8507.0`."""
+    where: str = "true"
+    """Which rows, in SQL on what the file has."""
+    copy: str = ""
+    """What the copy is called, if not by `name`."""
+    optional: bool = False
+    """Whether a missing table is an empty one."""
 
-        Args:
-            path: a folder of CSV files (tab or comma separated), or a DuckDB file with the tables in its schema `main`.
-            nulls: what stands in a CSV field that has no value.
-            remedy: where such tables come from, for messages about what is missing.
 
-        Raises:
-            DataError: there is no such path, or it is no database.
-        """
-        self.path = path
-        self._nulls = tuple(nulls)
-        self._remedy = f"; {remedy}" if remedy else ""
-        self._connection = duckdb.connect()
-        self._tables: dict[str, str] = {}
-        self._columns: dict[str, dict[str, str]] = {}
-        if path.is_dir():
-            self._files = {file.stem.lower(): file for file in sorted(path.iterdir()) if file.suffix.lower() == ".csv"}
-            self._tables = {name: self._scan(file) for name, file in self._files.items()}
-        elif path.is_file():
-            self._files = {}
-            self._attach()
-        else:
-            raise DataError(f"{path}: there is no such file or folder{self._remedy}")
+def read_tables(
+    path: Path, tables: Sequence[Table], *, remedy: str, nulls: Sequence[str] = ("",)
+) -> duckdb.DuckDBPyConnection:
+    """Copy tables into memory, to be queried there.
 
-    def __enter__(self) -> Self:
-        return self
+    Args:
+        path: a folder of CSV files (`NAME.csv` in any letter case, tab or comma separated), or a DuckDB file.
+        tables: those that others refer to first.
+        remedy: where such tables come from, for messages about what is missing.
+        nulls: what stands in a CSV field that has no value.
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._connection.close()
-
-    def __contains__(self, table: str) -> bool:
-        return table in self._tables
-
-    def place(self, table: str) -> str:
-        """Name a table as a message does: its file, and for a database the table."""
-        return str(self._files[table]) if table in self._files else f"{self.path}, table {table}"
-
-    def require(self, table: str, columns: Collection[str]) -> None:
-        """Raise `DataError` unless the table is there and has the columns."""
-        if table not in self._tables:
-            where = self.path / f"{table}.csv" if self.path.is_dir() else f"{self.path}, table {table}"
-            raise DataError(f"{where}: it is missing{self._remedy}")
-        if missing := [column for column in columns if column not in self.columns(table)]:
-            has = ", ".join(self.columns(table)) or "none"
-            raise DataError(f"{self.place(table)}: column {missing[0]!r} is missing (it has {has}){self._remedy}")
-
-    def columns(self, table: str) -> Mapping[str, str]:
-        """Return how a table spells its columns, by their names in small letters."""
-        if table not in self._columns:
-            described = self._query(f"DESCRIBE SELECT * FROM {self._tables[table]}", table)
-            self._columns[table] = {name.lower(): name for name, *_ in described}
-        return self._columns[table]
-
-    def rows(
-        self,
-        table: str,
-        columns: Sequence[str],
-        *,
-        ids: Collection[str] = (),
-        filled: Collection[str] = (),
-        where: str = "",
-    ) -> list[tuple[Any, ...]]:
-        """Return the rows of a table.
-
-        Args:
-            table: its name, in small letters.
-            columns: in the order of the result; texts, if they are none of `ids`.
-            ids: the columns that hold whole numbers, also written as `8507.0`.
-            filled: the columns that must have a value in every row.
-            where: a condition on the columns, in SQL.
-
-        Raises:
-            DataError: table or column is missing, an id is no whole number, or one of `filled` is missing.
-        """
-        return self._query(self._select(table, columns, ids, filled, where), table)
-
-    def ids(self, table: str, columns: Sequence[str], *, where: str = "", order: str = "") -> list[NDArray[np.int64]]:
-        """Return columns of whole numbers as arrays, for tables of many millions of rows.
-
-        Args:
-            table: its name, in small letters.
-            columns: each is filled in every row.
-            where: as in `rows`.
-            order: the column to sort by.
-
-        Raises:
-            DataError: as `rows`.
-        """
-        select = self._select(table, columns, columns, columns, where)
-        arrays = self._connection.execute(f"{select} {f'ORDER BY {order}' if order else ''}").fetchnumpy()
-        return [arrays[column] for column in columns]
-
-    def is_one_of(self, table: str, column: str, numbers: Iterable[int]) -> str:
-        """Write the condition that a column is one of some numbers, which it may write as `400.0`."""
-        self.require(table, (column,))
-        listed = ", ".join(str(number) for number in numbers)
-        return f"TRY_CAST({_as_text(self.columns(table)[column])} AS DOUBLE) IN ({listed})"
-
-    def _select(
-        self, table: str, columns: Sequence[str], ids: Collection[str], filled: Collection[str], where: str
-    ) -> str:
-        """Return the query for columns whose values were checked."""
-        self.require(table, columns)
-        for column in columns:
-            if column in ids or column in filled:
-                self._check(table, column, column in ids, column in filled, where or "true")
-        spellings = self.columns(table)
-        cast = (f"{(_as_id if one in ids else _as_text)(spellings[one])} AS {one}" for one in columns)
-        return f"SELECT {', '.join(cast)} FROM {self._tables[table]} {f'WHERE {where}' if where else ''}"
-
-    def _check(self, table: str, column: str, is_id: bool, is_filled: bool, where: str) -> None:
-        """Raise `DataError` for the first value of a column that is no id, or is missing."""
-        spelling = self.columns(table)[column]
-        text = _as_text(spelling)
-        faults = [f"({text} IS NOT NULL AND {_as_id(spelling)} IS NULL)"] * is_id + [f"{text} IS NULL"] * is_filled
-        bad = f"({' OR '.join(faults)}) AND ({where})"
-        numbered = f"SELECT row_number() OVER () AS row, {text} AS value, {bad} AS bad FROM {self._tables[table]}"
-        first = self._query(f"SELECT row, value FROM ({numbered}) WHERE bad ORDER BY row LIMIT 1", table)
-        if first:
-            row, value = first[0]
-            wrong = "has no value" if value is None else f"is {value!r}, which is no whole number"
-            raise DataError(f"{self.place(table)}: column {column!r} of row {row} {wrong}; mend or remove that row")
-
-    def _query(self, sql: str, table: str) -> list[tuple[Any, ...]]:
+    Raises:
+        DataError: path, table or column is missing, a file is no database, or a value does not fit its column.
+    """
+    memory = duckdb.connect()
+    memory.execute(_WHOLE)
+    files = {}
+    if path.is_dir():
+        files = {file.stem.lower(): file for file in path.iterdir() if file.suffix.lower() == ".csv"}
+    else:
+        quoted = str(path).replace("'", "''")
         try:
-            return self._connection.execute(sql).fetchall()
+            memory.execute(f"ATTACH '{quoted}' AS store (READ_ONLY)")
         except duckdb.Error as error:
-            message = str(error).partition("\n")[0]
-            raise DataError(f"{self.place(table)}: it cannot be read ({message}){self._remedy}") from error
-
-    def _scan(self, file: Path) -> str:
-        with file.open(encoding="utf-8", errors="replace") as lines:
-            header = lines.readline()
-        # Athena's files are separated by tabs and hold bare quotation marks in names.
-        form = "delim='\t', quote=''" if "\t" in header else "delim=',', quote='\"'"
-        nulls = ", ".join(_literal(null) for null in self._nulls)
-        return (
-            f"read_csv({_literal(str(file))}, {form}, header=true, all_varchar=true, nullstr=[{nulls}], "
-            "strict_mode=false, null_padding=true)"
-        )
-
-    def _attach(self) -> None:
+            raise DataError(f"{path}: {_reason(error)}; {remedy}") from error
+    for table in tables:
+        name, file = table.copy or table.name, files.get(table.name)
+        memory.execute(f"CREATE TABLE {name} ({table.columns})")
+        copy = memory.table(name)
+        types = zip(copy.columns, copy.types, strict=True)
+        values = [f"whole({column})" if kind == "BIGINT" else column for column, kind in types]
+        place, form = (str(file), _FORMAT) if file else (f"{path}, table {table.name}", "")
         try:
-            self._connection.execute(f"ATTACH {_literal(str(self.path))} AS store (READ_ONLY)")
+            source = _read_csv(memory, file, nulls) if file else memory.table(f"store.main.{table.name}")
+            rows = source.filter(table.where).project(", ".join(values))
+            rows.insert_into(name)
+        except duckdb.CatalogException as error:
+            if not table.optional:
+                raise DataError(f"{place}: it is missing; {remedy}") from error
+        except _BAD_ROW as error:
+            is_rule = isinstance(error, duckdb.ConstraintException)
+            reason = _find_row(rows, copy.columns, error) if is_rule else _reason(error)
+            form = form if "CSV Error" in reason else ""
+            raise DataError(f"{place}: {reason}; {form}mend or remove that row") from error
         except duckdb.Error as error:
-            message = str(error).partition("\n")[0]
-            raise DataError(f"{self.path}: it cannot be opened as a DuckDB file ({message}){self._remedy}") from error
-        names: Iterable[tuple[str]] = self._connection.execute(
-            "SELECT table_name FROM duckdb_tables() WHERE database_name = 'store' AND schema_name = 'main' "
-            "UNION SELECT view_name FROM duckdb_views() WHERE database_name = 'store' AND schema_name = 'main' AND NOT internal"
-        ).fetchall()
-        self._tables = {name.lower(): f'store.main."{name}"' for (name,) in names}
+            raise DataError(f"{place}: {_reason(error)}; {form}{remedy}") from error
+    return memory
 
 
-def _literal(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+def _read_csv(memory: duckdb.DuckDBPyConnection, file: Path, nulls: Sequence[str]) -> duckdb.DuckDBPyRelation:
+    with file.open(encoding="utf-8-sig", errors="replace") as lines:
+        header = lines.readline(100_000)
+    sep, quote = ("\t", "") if "\t" in header else (",", '"')  # Athena's files hold bare quotation marks in names
+    # Given the columns, DuckDB names the line that it cannot read; where it detects them, it does not.
+    names = next(csv.reader([header.strip() or "(empty)"], delimiter=sep))
+    columns = [name if name and name not in names[:n] else f"column{n}" for n, name in enumerate(names)]
+    return memory.read_csv(
+        str(file), header=True, auto_detect=False, columns=dict.fromkeys(columns, "VARCHAR"), sep=sep, quotechar=quote,
+        escapechar=quote, na_values=[*nulls], strict_mode=False,
+    )  # fmt: skip
+
+
+def _find_row(rows: duckdb.DuckDBPyRelation, columns: Sequence[str], error: duckdb.Error) -> str:
+    """Return which constraint is broken, with the first row that breaks it where DuckDB names no value."""
+    if (broken := _BROKEN_RULE.search(str(error))) is None:
+        return _reason(error)
+    rule = f"{broken['column']} IS NOT NULL" if broken["column"] else broken["check"]
+    named = rows.project(", ".join(f"#{n} AS {column}" for n, column in enumerate(columns, start=1)))
+    row = named.filter(f"NOT ({rule})").limit(1).fetchall()[0]
+    return f"{rule} does not hold in the row {', '.join(map('{}={}'.format, columns, row))}"
+
+
+def _reason(error: duckdb.Error) -> str:
+    """Return what DuckDB says, without its advice and the SQL."""
+    return " ".join(str(error).partition("\n\n")[0].splitlines()[:3])

@@ -1,56 +1,46 @@
-"""Words to concepts of the vocabulary: taken where they are its own name for one, else offered as candidates."""
+"""Words to concepts of the vocabulary: taken if they are its own name for one, else offered as candidates."""
 
 import re
 from collections.abc import Collection
-from functools import lru_cache
+from dataclasses import replace
 
-from assistants.hippocrates.names import EXACT_SYNONYM
-from assistants.hippocrates.slots import Choice, Term
+from assistants.hippocrates.names import EXACT_SYNONYM, content_words
+from assistants.hippocrates.study import Choice, Term
 from assistants.hippocrates.vocabulary import Vocabulary
 
 MOST_CANDIDATES = 10
-_ID = re.compile(r"(?:omop )?concept(?: id)? (\d+)", re.I)
+CONCEPT_ID = re.compile(r"(?:omop )?concept(?: id)? (\d+)", re.I)
 
 
-class Terms:
-    """The only way from words to concepts. No concept comes from anywhere but the vocabulary."""
+def find_term(vocabulary: Vocabulary, words: str, name: str = "", domains: Collection[str] = ()) -> Term:
+    """Return the term of some words: with its concept if they name exactly one, else with candidates, if there are any.
 
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        self._vocabulary = vocabulary
-        self._cached = lru_cache(maxsize=4096)(self._lookup)  # every request reads the whole conversation anew
-
-    def look_up(self, words: str, domains: Collection[str] = ()) -> Term | None:
-        """Return the term if the words are a name, a synonym or `concept ID`; with candidates if they are so of several."""
-        return self._cached(words, frozenset(domains))
-
-    def search(self, words: str, domains: Collection[str] = ()) -> Term | None:
-        """Return the term of the words, else the candidates that they may mean, or None if they are like no name."""
-        if term := self.look_up(words, domains):
-            return term
-        if _ID.fullmatch(words):
-            return None
-        matches = self._vocabulary.find(unquoted(words), domains, MOST_CANDIDATES)
-        return Term(unquoted(words), candidates=tuple(match.concept for match in matches)) if matches else None
-
-    def _lookup(self, words: str, domains: frozenset[str]) -> Term | None:
-        if by_id := _ID.fullmatch(words):
-            concept = self._vocabulary.get(int(by_id[1]))
-            fits = concept is not None and (not domains or concept.domain_id in domains)
-            return Term(words, (Choice(concept),)) if concept and fits else None
-        words = unquoted(words)
-        matches = [match for match in self._vocabulary.lookup(words) if match.score >= EXACT_SYNONYM]
-        matches = [match for match in matches if not domains or match.concept.domain_id in domains]
-        if not matches:
-            return None
-        standard = [match for match in matches if match.concept.standard]
-        by_name = [match.concept for match in standard if match.score > EXACT_SYNONYM]
-        concepts = by_name or [match.concept for match in standard]
-        if len(concepts) == 1:
-            return Term(words, (Choice(concepts[0]),))
-        return Term(words, candidates=tuple(match.concept for match in matches)[:MOST_CANDIDATES])
+    Args:
+        vocabulary: The only place that concepts come from.
+        words: The researcher's words.
+        name: What they are called in the vocabulary's language; empty: the same.
+        domains: Of these alone; empty: of all.
+    """
+    name = name or words
+    term = Term(words, name=name)
+    if by_id := CONCEPT_ID.fullmatch(name):
+        concept = vocabulary.get(int(by_id[1]))
+        return replace(term, choices=(Choice(concept),)) if concept else term
+    matches = [match for match in vocabulary.lookup(name) if match.score >= EXACT_SYNONYM]
+    matches = [match for match in matches if not domains or match.concept.domain_id in domains]
+    standard = [match for match in matches if match.concept.standard]
+    by_name = [match.concept for match in standard if match.score > EXACT_SYNONYM]
+    concepts = by_name or [match.concept for match in standard]
+    if len(concepts) == 1:
+        return replace(term, choices=(Choice(concepts[0]),))
+    found = matches or vocabulary.find(name, domains, MOST_CANDIDATES)
+    return replace(term, candidates=tuple(match.concept for match in found)[:MOST_CANDIDATES])
 
 
-def unquoted(words: str) -> str:
-    """Return a phrase without the quotation marks around it."""
-    words = words.strip()
-    return words[1:-1].strip() if len(words) > 2 and words[0] == words[-1] and words[0] in "\"'" else words
+def choose(vocabulary: Vocabulary, term: Term, choices: Collection[Choice]) -> Term:
+    """Return a term with the choices of the researcher, and the words that none of the chosen entries has in its names."""
+    concepts = [choice.concept for choice in choices]
+    names = [name for one in concepts for name in (one.name, one.domain_id, *vocabulary.synonyms(one.concept_id))]
+    known = {word for name in names for word in content_words(name)}
+    unmatched = tuple(word for word in dict.fromkeys(content_words(term.name or term.words)) if word not in known)
+    return replace(term, choices=tuple(choices), unmatched=unmatched)

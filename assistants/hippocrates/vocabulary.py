@@ -9,12 +9,27 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
+import structlog
+from numpy.typing import ArrayLike
 
 from assistants.hippocrates.names import NameIndex, read_name
-from assistants.hippocrates.tables import DataError, Tables
+from assistants.hippocrates.tables import DataError, Table, read_tables
 
+log = structlog.get_logger()
 REMEDY = "point to an OMOP CDM in a DuckDB file, or to a folder with an export of https://athena.ohdsi.org"
-_NAMES_OF_A_CONCEPT = 20
+_ID, _TEXT = "BIGINT NOT NULL", "VARCHAR NOT NULL"
+_CONCEPT = f"concept_id {_ID}, concept_name {_TEXT}, domain_id {_TEXT}, vocabulary_id {_TEXT}, standard_concept VARCHAR"
+_SYNONYM = f"concept_id {_ID}, concept_synonym_name {_TEXT}"
+_RELATIONSHIP = f"concept_id_1 {_ID}, concept_id_2 {_ID}"
+_TABLES = (
+    Table("concept", f"{_CONCEPT}, PRIMARY KEY (concept_id)"),
+    Table("concept_ancestor", f"ancestor_concept_id {_ID}, descendant_concept_id {_ID}"),
+    Table("concept_synonym", _SYNONYM, "concept_synonym_name <> ''", optional=True),
+    Table("concept_relationship", _RELATIONSHIP, "relationship_id = 'Maps to'", optional=True),
+    # Athena writes the version to the row of the vocabulary `None`.
+    Table("vocabulary", "vocabulary_version VARCHAR", "vocabulary_id = 'None'", optional=True),
+    Table("cdm_source", "vocabulary_version VARCHAR", optional=True),
+)
 _LONGEST = 500
 """Letters of what is searched for; hardly a name has more."""
 
@@ -50,29 +65,24 @@ class Vocabulary:
         synonyms: Iterable[tuple[int, str]] = (),
         *,
         maps_to: Mapping[int, int] | None = None,
-        ancestors: Iterable[int] = (),
-        descendants: Iterable[int] = (),
+        hierarchy: Iterable[ArrayLike] = ((), ()),
         version: str = "",
         warnings: tuple[str, ...] = (),
     ) -> None:
         """Index the names.
 
         Args:
-            concepts: all concepts.
             synonyms: concept ids with other names; those of unknown concepts are left out.
             maps_to: the standard concept for each one that is not.
-            ancestors: a concept for each pair of the hierarchy, in rising order,
-            descendants: and the one below it.
-            version: of the vocabulary, "" if unknown.
-            warnings: what a user should know of what was read.
+            hierarchy: ancestors, in rising order, and a descendant for each.
+            warnings: what users should know of what was read.
         """
-        self.version = version
-        self.warnings = warnings
-        self._concepts = {concept.concept_id: concept for concept in concepts}
+        self.version, self.warnings = version, warnings
+        self.concepts = {concept.concept_id: concept for concept in concepts}
         self._maps_to = maps_to or {}
-        self._ancestors, self._descendants = np.asarray(ancestors, np.int64), np.asarray(descendants, np.int64)
-        own = ((concept.concept_id, concept.name, True) for concept in self._concepts.values())
-        other = ((one, name, False) for one, name in synonyms if one in self._concepts)
+        self._ancestors, self._descendants = (np.asarray(ids, np.int64) for ids in hierarchy)
+        own = ((concept.concept_id, concept.name, True) for concept in self.concepts.values())
+        other = ((one, name, False) for one, name in synonyms if one in self.concepts)
         self._names = [read_name(one, text, own=is_own) for names in (own, other) for one, text, is_own in names]
         domains = [self._standard(name.concept_id).domain_id.casefold() for name in self._names]
         self._index = NameIndex(self._names, domains)
@@ -87,54 +97,24 @@ class Vocabulary:
         Raises:
             DataError: a file, table or column is missing, an id is no number, or there are no concepts.
         """
-        with Tables(path, remedy=REMEDY) as tables:
-            return cls._read(tables)
-
-    @classmethod
-    def _read(cls, tables: Tables) -> Self:
-        columns = ("concept_id", "concept_name", "domain_id", "vocabulary_id", "standard_concept")
-        rows = tables.rows("concept", columns, ids=("concept_id",), filled=("concept_id", "concept_name"))
-        if not rows:
-            raise DataError(f"{tables.place('concept')}: it has no concepts; {REMEDY}")
-        concepts = [Concept(one, name, domain or "", of or "", flag == "S") for one, name, domain, of, flag in rows]
-        warnings = []
-        synonyms: list[tuple[int, str]] = []
-        if "concept_synonym" in tables:
-            ids = ("concept_id",)
-            read = tables.rows("concept_synonym", (*ids, "concept_synonym_name"), ids=ids, filled=ids)
-            synonyms = [(concept_id, name) for concept_id, name in read if name]
-        else:
-            warnings.append(
-                f"{tables.path}: it has no table concept_synonym, so concepts are found by their names alone"
-            )
-        pairs: dict[int, int] = {}
-        if "concept_relationship" in tables:
-            both = ("concept_id_1", "concept_id_2")
-            rows = tables.rows("concept_relationship", both, ids=both, filled=both, where="relationship_id = 'Maps to'")
-            pairs = dict(rows)
-        ancestors, descendants = tables.ids(
-            "concept_ancestor", ("ancestor_concept_id", "descendant_concept_id"), order="ancestor_concept_id"
-        )
-        version = _version(tables)
-        if not version:
-            warnings.append(f"{tables.path}: it does not say the vocabulary's version (table vocabulary, row 'None')")
-        return cls(
-            concepts,
-            synonyms,
-            maps_to=pairs,
-            ancestors=ancestors,
-            descendants=descendants,
-            version=version,
-            warnings=tuple(warnings),
-        )
+        with read_tables(path, _TABLES, remedy=REMEDY) as tables:
+            rows = tables.sql("FROM concept").fetchall()
+            synonyms = tables.sql("FROM concept_synonym").fetchall()
+            maps_to = dict(tables.sql("FROM concept_relationship").fetchall())
+            hierarchy = tables.sql("FROM concept_ancestor ORDER BY ALL").fetchnumpy().values()
+            versions = tables.sql("FROM vocabulary UNION ALL FROM cdm_source").fetchall()
+        concepts = [Concept(one, name, domain, of, flag == "S") for one, name, domain, of, flag in rows]
+        version = next((version for (version,) in versions if version), "")
+        if not concepts:
+            raise DataError(f"{path}: it has no concepts (table concept); {REMEDY}")
+        needed = {"concept_synonym": synonyms, "the version, in the row 'None' of vocabulary": version}
+        if lacks := [what for what, rows in needed.items() if not rows]:
+            log.warning("vocabulary_incomplete", path=str(path), lacks=lacks)
+        warnings = () if synonyms else ("The vocabulary has no synonyms; concepts are found by their names alone.",)
+        return cls(concepts, synonyms, maps_to=maps_to, hierarchy=hierarchy, version=version, warnings=warnings)
 
     def get(self, concept_id: int) -> Concept | None:
-        return self._concepts.get(concept_id)
-
-    @property
-    def concept_ids(self) -> Collection[int]:
-        """All concepts."""
-        return self._concepts.keys()
+        return self.concepts.get(concept_id)
 
     def synonyms(self, concept_id: int) -> list[str]:
         """Return the other names of a concept."""
@@ -146,18 +126,16 @@ class Vocabulary:
         A concept that is not standard gives its standard one where the vocabulary maps it.
 
         Args:
-            words: as a person writes them.
             domains: of these alone (`Condition`, `Drug`, ...); empty: of all.
             limit: at most so many.
         """
-        words = words[:_LONGEST]
-        domain_ids = {domain.casefold() for domain in domains}
-        # A concept may have many names that match: more of them are looked at than concepts are asked for.
-        similar = self._index.search(words, domain_ids, limit * _NAMES_OF_A_CONCEPT)
+        words, domain_ids = words[:_LONGEST], {domain.casefold() for domain in domains}
+        # A concept may have many names that match: 20 of them are looked at for each concept that is asked for.
+        similar = self._index.search(words, domain_ids, limit * 20)
         matches = self._matches(similar | self._index.look_up(words))
-        return [match for match in matches if not domain_ids or match.concept.domain_id.casefold() in domain_ids][
-            :limit
-        ]
+        if domain_ids:
+            matches = [match for match in matches if match.concept.domain_id.casefold() in domain_ids]
+        return matches[:limit]
 
     def lookup(self, words: str) -> list[ConceptMatch]:
         """Return the concepts that have exactly this name or synonym, or the same words in another order."""
@@ -177,24 +155,9 @@ class Vocabulary:
         return frozenset(self._descendants[first:last].tolist()) | {concept_id}
 
     def _standard(self, concept_id: int) -> Concept:
-        concept = self._concepts[concept_id]
-        if concept.standard:
-            return concept
-        return self._concepts.get(self._maps_to.get(concept_id, concept_id), concept)
+        concept = self.concepts[concept_id]
+        return concept if concept.standard else self.concepts.get(self._maps_to.get(concept_id, concept_id), concept)
 
 
 def _order(match: ConceptMatch) -> tuple[float, bool, int, int]:
     return -match.score, not match.concept.standard, len(match.concept.name), match.concept.concept_id
-
-
-def _version(tables: Tables) -> str:
-    """Return what the vocabulary calls its version; Athena writes it to the row of the vocabulary `None`."""
-    if "vocabulary" in tables and "vocabulary_version" in tables.columns("vocabulary"):
-        rows = tables.rows("vocabulary", ("vocabulary_version",), where="vocabulary_id = 'None'")
-        if rows and rows[0][0]:
-            return str(rows[0][0])
-    if "cdm_source" in tables and "vocabulary_version" in tables.columns("cdm_source"):
-        rows = tables.rows("cdm_source", ("vocabulary_version",))
-        if rows and rows[0][0]:
-            return str(rows[0][0])
-    return ""

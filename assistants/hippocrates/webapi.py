@@ -1,66 +1,26 @@
 """Send a confirmed cohort to OHDSI WebAPI.
 
 Nothing here runs while a reply is drafted: what is sent is the expression of an action that the researcher confirmed.
-
-    WebApiError           what happened, and what was created before: created
-    +-- WebApiDown        no connection, or a 5xx
-    +-- WebApiDenied      401 or 403
-    +-- WebApiSlow        no answer in time
-    +-- WebApiGarbled     an answer that is none of WebAPI, or not what was sent
-    +-- WebApiRefused     another 4xx
-
 No message holds text that the server wrote, which may quote tokens or patient-level values, or its address: users read them.
 """
 
-import asyncio
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
+import pydantic
 import structlog
 
-from assistants.hippocrates.cohort import Json
+from assistants.hippocrates.study import Json
 
 log = structlog.get_logger()
+T = TypeVar("T")
 _MOST_NAMES = 20
-_UNCHANGED = "The cohort definition here is unchanged, and can be sent again."
 
 
 class WebApiError(Exception):
-    """WebAPI could not be used."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.created: tuple[str, ...] = ()
-        """What WebAPI holds although not everything was sent."""
-        self.unsure = ""
-        """What it may hold as well, and how to see."""
-
-    def __str__(self) -> str:
-        left = f"Already created there: {', '.join(self.created)}." if self.created else ""
-        return " ".join(filter(None, (self.args[0], left, self.unsure, _UNCHANGED)))
-
-
-class WebApiDown(WebApiError):
-    """No connection, or a failure of the server."""
-
-
-class WebApiDenied(WebApiError):
-    """WebAPI wants another token, or the token may not do this."""
-
-
-class WebApiSlow(WebApiError):
-    """No answer in time."""
-
-
-class WebApiGarbled(WebApiError):
-    """An answer that is none of WebAPI."""
-
-
-class WebApiRefused(WebApiError):
-    """WebAPI refuses the request."""
+    """Not everything was sent: why, and what WebAPI holds of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +29,22 @@ class Sent:
 
     cohort_id: int
     concept_set_ids: tuple[int, ...]
+
+
+class _Stored(pydantic.BaseModel):
+    """A concept set or a cohort definition."""
+
+    id: int
+    expression: pydantic.Json[Any] | dict[str, Any] = {}
+
+
+class _Item(pydantic.BaseModel, frozen=True):
+    """An item of a concept set, without what WebAPI adds to it."""
+
+    conceptId: int
+    isExcluded: int
+    includeDescendants: int
+    includeMapped: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,136 +62,98 @@ class WebApi:
         """Create the concept sets and the cohort definition, and read back that WebAPI holds what was sent.
 
         Raises:
-            WebApiError: not everything was sent; `created` says what was.
+            WebApiError: not everything was sent.
         """
-        headers = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), headers=headers) as session:
-            sending = _Sending(self, session)
+        async with aiohttp.ClientSession(
+            f"{self.url.rstrip('/')}/",
+            headers={"Authorization": f"Bearer {self.token}"} if self.token else {},
+            timeout=aiohttp.ClientTimeout(total=self.timeout_s),
+            cookie_jar=aiohttp.DummyCookieJar(),
+        ) as session:
+            sending = _Sending(session)
             try:
                 return await sending.send(name, expression)
             except WebApiError as error:
-                error.created = (*sending.created,)
-                log.warning("webapi_failed", url=self.url, error=type(error).__name__)  # users are not told the address
-                raise
+                log.warning("webapi_failed", url=self.url, error=str(error))
+                created = f" Already created there: {', '.join(sending.created)}." if sending.created else ""
+                again = "The cohort definition here is unchanged, and can be sent again."
+                raise WebApiError(f"{error}{created} {again}") from None
 
 
 @dataclass(frozen=True, slots=True)
 class _Sending:
     """One cohort on its way to WebAPI."""
 
-    api: WebApi
     session: aiohttp.ClientSession
     created: list[str] = field(default_factory=list)
 
     async def send(self, name: str, expression: Json) -> Sent:
         set_ids = []
-        for concept_set in expression["ConceptSets"]:
-            set_name = await self._free_name("conceptset", f"{name}: {concept_set['name']}")
-            set_ids.append(set_id := await self._create("/conceptset/", "concept sets", {"name": set_name}))
-            self.created.append(f"concept set {set_id}")
-            items = [_stored_item(item) for item in concept_set["expression"]["items"]]
-            await self._ask("PUT", f"/conceptset/{set_id}/items", items)
-            stored = await self._ask("GET", f"/conceptset/{set_id}/items")
-            _expect_same(_item_keys(items), _item_keys(stored), f"concept set {set_id}")
-        body = {
-            "name": await self._free_name("cohortdefinition", name),
-            "description": "",
-            "expressionType": "SIMPLE_EXPRESSION",
-            "expression": json.dumps(expression),
-        }
-        cohort_id = await self._create("/cohortdefinition/", "cohort definitions", body)
-        self.created.append(f"cohort definition {cohort_id}")
-        stored = await self._ask("GET", f"/cohortdefinition/{cohort_id}")
-        _expect_same(expression, _stored_expression(stored), f"cohort definition {cohort_id}")
+        for one in expression["ConceptSets"]:
+            items = [
+                _Item.model_validate({**item, "conceptId": item["concept"]["CONCEPT_ID"]})
+                for item in one["expression"]["items"]
+            ]
+            set_ids.append(set_id := await self._create("concept set", f"{name}: {one['name']}"))
+            path = f"conceptset/{set_id}/items"
+            await self._ask("PUT", path, object, json=[item.model_dump() for item in items])
+            if {*await self._ask("GET", path, list[_Item])} != {*items}:
+                raise WebApiError(f"WebAPI holds other concepts in the concept set {set_id} than were sent.")
+        body = {"description": "", "expressionType": "SIMPLE_EXPRESSION", "expression": json.dumps(expression)}
+        cohort_id = await self._create("cohort definition", name, **body)
+        stored = await self._ask("GET", f"cohortdefinition/{cohort_id}", _Stored)
+        if not _holds(stored.expression, expression):
+            raise WebApiError(f"WebAPI holds another expression as cohort definition {cohort_id} than was sent.")
         return Sent(cohort_id, (*set_ids,))
 
-    async def _create(self, path: str, shelf: str, body: Json) -> int:
-        """Create something of a name, and return its id. Args: shelf: where ATLAS lists it."""
-        try:
-            return _id_of(await self._ask("POST", path, body))
-        except (WebApiSlow, WebApiDown, WebApiGarbled) as error:  # nobody knows what the server did
-            error.unsure = f"It may be there all the same: look among the {shelf} of ATLAS for “{body['name']}”."
-            raise
-
-    async def _free_name(self, kind: str, name: str) -> str:
-        """Return a name that nothing at WebAPI has: its database takes each but once."""
-        name = name[:240]
+    async def _create(self, noun: str, name: str, **body: str) -> int:
+        """Create something, with a number in its name where that is taken, and return its id."""
+        kind = noun.replace(" ", "")
         for n in range(1, _MOST_NAMES + 1):
-            candidate = name if n == 1 else f"{name} ({n})"
-            try:
-                holders = await self._ask("GET", f"/{kind}/0/exists", query={"name": candidate})
-            except WebApiRefused:  # an older WebAPI, which does not tell
-                return candidate
-            if not isinstance(holders, int):
-                raise WebApiGarbled("WebAPI did not say whether a name is taken.")
-            if holders == 0:
-                return candidate
-        raise WebApiRefused(f"WebAPI has {_MOST_NAMES} of the name {name!r} already; please choose another.")
+            candidate = name[:240] + (f" ({n})" if n > 1 else "")
+            if await self._ask("GET", f"{kind}/0/exists", int, params={"name": candidate}) == 0:
+                break
+        else:
+            raise WebApiError(f"WebAPI has {_MOST_NAMES} {noun}s of the name “{name}” already; choose another name.")
+        unsure = f" It may be there all the same: look among the {noun}s of ATLAS for “{candidate}”."
+        created = await self._ask("POST", f"{kind}/", _Stored, unsure, json={"name": candidate, **body})
+        self.created.append(f"{noun} {created.id}")
+        return created.id
 
-    async def _ask(self, method: str, path: str, body: Any = None, query: Mapping[str, str] | None = None) -> Any:
-        url = f"{self.api.url.rstrip('/')}{path}"
+    async def _ask(self, method: str, path: str, answer: type[T], unsure: str = "", **request: Any) -> T:
+        """Ask WebAPI for an answer of a type. Where nobody knows what it did, the error says what is `unsure`."""
+        step = f"{method} /{path}"
         try:
-            async with (
-                asyncio.timeout(self.api.timeout_s),
-                self.session.request(method, url, json=body, params=query, allow_redirects=False) as response,
-            ):
-                if response.status in (401, 403):
-                    raise WebApiDenied(
-                        f"WebAPI wants a valid token for this ({response.status}); check the one in the configuration."
-                    )
-                if response.status >= 500:
-                    raise WebApiDown(f"WebAPI failed ({response.status}) at {method} {path}; its log says why.")
-                if response.status >= 300:
-                    raise WebApiRefused(f"WebAPI refused {method} {path} ({response.status}).")
-                content = await response.read()
+            async with self.session.request(method, path, allow_redirects=False, **request) as response:
+                status, content = response.status, await response.read()
         except TimeoutError:
-            raise WebApiSlow(f"WebAPI did not answer {method} {path} within {self.api.timeout_s:g} s.") from None
+            limit = f"within {self.session.timeout.total:g} s"
+            raise WebApiError(f"WebAPI did not answer {step} {limit}.{unsure}") from None
         except aiohttp.ClientError as error:
-            raise WebApiDown(
-                f"WebAPI cannot be reached ({type(error).__name__}); is it running, and is its address right in the configuration?"
-            ) from None
+            remedy = "is it running, and is its address right in the configuration?"
+            raise WebApiError(f"WebAPI cannot be reached ({type(error).__name__}); {remedy}{unsure}") from None
+        if status in (401, 403):
+            raise WebApiError(f"WebAPI wants a valid token for this ({status}); check the one in the configuration.")
+        if 300 <= status < 500:
+            raise WebApiError(f"WebAPI refused {step} ({status}).")
+        if status >= 500:
+            raise WebApiError(f"WebAPI failed ({status}) at {step}; its log says why.{unsure}")
         try:
-            return json.loads(content) if content else None
-        except ValueError:
-            raise WebApiGarbled(
-                f"WebAPI answered {method} {path} with something that is no JSON; is the configured address a WebAPI?"
-            ) from None
+            return pydantic.TypeAdapter(answer).validate_json(content or b"null")
+        except pydantic.ValidationError:
+            remedy = "is the configured address a WebAPI?"
+            raise WebApiError(f"WebAPI answered {step} with something unexpected; {remedy}{unsure}") from None
 
 
-def _id_of(answer: Any) -> int:
-    number = answer.get("id") if isinstance(answer, dict) else None
-    if not isinstance(number, int) or isinstance(number, bool):
-        raise WebApiGarbled("WebAPI did not say the id of what it created.")
-    return number
+def _holds(stored: Any, sent: Any) -> bool:
+    """Tell whether an expression is stored as it was sent, but for fields without effect.
 
-
-def _stored_expression(stored: Any) -> Any:
-    """Return the expression of a cohort definition as WebAPI holds it; None: it holds none."""
-    try:
-        expression = stored["expression"]
-        return json.loads(expression) if isinstance(expression, str) else expression
-    except (KeyError, TypeError, ValueError):
-        return None
-
-
-def _stored_item(item: Json) -> Json:
-    return {
-        "conceptId": item["concept"]["CONCEPT_ID"],
-        "isExcluded": int(item["isExcluded"]),
-        "includeDescendants": int(item["includeDescendants"]),
-        "includeMapped": int(item["includeMapped"]),
-    }
-
-
-def _item_keys(items: Any) -> list[tuple[int, ...]] | None:
-    """Return items without what WebAPI adds to them."""
-    names = ("conceptId", "isExcluded", "includeDescendants", "includeMapped")
-    try:
-        return sorted(tuple(int(item[name]) for name in names) for item in items)
-    except (KeyError, TypeError, ValueError):
-        return None
-
-
-def _expect_same(sent: object, stored: object, kind: str) -> None:
-    if sent != stored:
-        raise WebApiGarbled(f"WebAPI holds something else as {kind} than what was sent.")
+    OHDSI's WebAPI stores what Circe writes of it, with fields that are false, null or empty, and captions of coded values.
+    """
+    if isinstance(stored, dict) and isinstance(sent, dict):
+        added = [stored[name] for name in stored.keys() - sent.keys() if not name.endswith("_CAPTION")]
+        has_effect = any(value is not None and value is not False and value not in ("", [], {}) for value in added)
+        return not has_effect and all(name in stored and _holds(stored[name], sent[name]) for name in sent)
+    if isinstance(stored, list) and isinstance(sent, list):
+        return len(stored) == len(sent) and all(map(_holds, stored, sent))
+    return bool(stored == sent and isinstance(stored, bool) == isinstance(sent, bool))

@@ -25,9 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from assistants.hippocrates.catalogue import Catalogue
-from assistants.hippocrates.demo import Drawn, People, draw, draw_sizes, eunomia_path, read_people, write_catalogue
-from assistants.hippocrates.discovery import find_databases
+from assistants.hippocrates.discovery import Databases, find_databases
+from assistants.hippocrates.query import Query, resolve
+from assistants.hippocrates.settings import eunomia_path
 from assistants.hippocrates.vocabulary import Vocabulary
+from bench.hippocrates.network import Drawn, People, draw, draw_sizes, read_people, write_catalogue
 from bench.hippocrates.thesis import Thesis
 
 DATABASES, CONCEPTS = 200, 150
@@ -35,12 +37,6 @@ SEED = 2024
 """Not the demo catalogue's."""
 METRICS = ("recall", "ndcg@10", "precision")
 BARS = {"name": (0.99, 0.95), "synonym": (0.95, 0.90), "misspelt": (0.85, 0.85), "two concepts": (0.85, 0.85)}
-TEMPLATES = (
-    "Which databases have patients with {}?",
-    "I need data sources that record {}, please",
-    "How many people had {}?",
-    "where can I study {}",
-)
 NEIGHBOURS = dict(
     pair.split(":")
     for pair in "a:qsz b:vgn c:xvd d:sfe e:wrd f:dgr g:fht h:gjy i:uok j:hku k:jli l:kop m:nj n:bm o:ipl p:ol q:wa r:etf "
@@ -51,10 +47,10 @@ NEIGHBOURS = dict(
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question, and the persons with what it asks for in each database."""
+    """Names, all of which are asked for, and the persons with all of it in each database."""
 
     id: str
-    question: str
+    names: tuple[str, ...]
     gold: Mapping[int, int]
 
 
@@ -78,16 +74,22 @@ class Ours:
         self._vocabulary = vocabulary
         self.seconds: list[float] = []
 
-    def find(self, question: str) -> list[int]:
+    def find(self, names: Sequence[str]) -> list[int]:
         """Return the databases that have all that is asked for, the best first."""
         begun = time.perf_counter()
-        found = find_databases(self._catalogue, self._vocabulary, question)
+        found = ask(self._catalogue, self._vocabulary, names)
         self.seconds.append(time.perf_counter() - begun)
         return [match.database.id for match in found.complete]
 
 
+def ask(catalogue: Catalogue, vocabulary: Vocabulary, names: Sequence[str]) -> Databases:
+    """Ask as a model that filled in the query does."""
+    query = resolve(Query(concepts=tuple((name,) for name in names)), vocabulary, catalogue)
+    return find_databases(catalogue, vocabulary, query)
+
+
 def main() -> None:
-    """Print both tables; the exit code says whether the first meets every bar."""
+    """Print the tables; the exit code says whether the first meets every bar."""
     parser = argparse.ArgumentParser(
         prog="bench.hippocrates.discovery", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -105,9 +107,7 @@ def main() -> None:
     short = table(asked, ours, Thesis(network.catalogue, network.vocabulary))
     if options.wrong and options.dev:
         wrong([case for group in asked.values() for case in group], network)
-    named_only = Vocabulary(
-        [concept for one in network.vocabulary.concept_ids if (concept := network.vocabulary.get(one)) is not None]
-    )
+    named_only = Vocabulary(network.vocabulary.concepts.values())
     row("synonym, none of them loaded", asked["synonym"], [Ours(network, named_only).find])
     opening, indexing = network.seconds
     p95 = float(np.percentile(ours.seconds, 95)) * 1000
@@ -156,7 +156,9 @@ def table(asked: Mapping[str, Sequence[Case]], ours: Ours, thesis: Thesis) -> li
     return short
 
 
-def row(kind: str, asked: Sequence[Case], methods: Sequence[Callable[[str], list[int]]]) -> list[dict[str, float]]:
+def row(
+    kind: str, asked: Sequence[Case], methods: Sequence[Callable[[Sequence[str]], list[int]]]
+) -> list[dict[str, float]]:
     """Print one row, and return the scores of each method."""
     scores = [measure(asked, method) for method in methods]
     cells = (f"{scores[n][name]:>9.3f}" if n < len(scores) else f"{'':>9}" for name in METRICS for n in range(2))
@@ -167,7 +169,7 @@ def row(kind: str, asked: Sequence[Case], methods: Sequence[Callable[[str], list
 def cases(network: Network, people: People, *, dev: bool) -> dict[str, list[Case]]:
     """Write the questions about one half of the concepts."""
     vocabulary, drawn = network.vocabulary, network.drawn
-    every = sorted(one for one in network.catalogue.concept_ids if vocabulary.get(one) is not None)
+    every = sorted(one for one in network.catalogue.counts if vocabulary.get(one) is not None)
     random.Random(SEED).shuffle(every)
     half = every[: len(every) // 2] if dev else every[len(every) // 2 :]
     chance = random.Random(SEED + dev)
@@ -176,23 +178,19 @@ def cases(network: Network, people: People, *, dev: bool) -> dict[str, list[Case
     names = {one: concept.name for one in half if gold[one] and (concept := vocabulary.get(one)) is not None}
     kinds: dict[str, list[Case]] = {kind: [] for kind in BARS}
     for one, name in names.items():
-        kinds["name"].append(Case(f"name {one}", name, gold[one]))
+        kinds["name"].append(Case(f"name {one}", (name,), gold[one]))
         other = [text for text in vocabulary.synonyms(one) if text.casefold() != name.casefold()]
         if other:
-            kinds["synonym"].append(Case(f"synonym {one}", chance.choice(sorted(other)), gold[one]))
+            kinds["synonym"].append(Case(f"synonym {one}", (chance.choice(sorted(other)),), gold[one]))
         if (misspelt := misspell(name, chance)) != name:
-            kinds["misspelt"].append(Case(f"misspelt {one}", misspelt, gold[one]))
+            kinds["misspelt"].append(Case(f"misspelt {one}", (misspelt,), gold[one]))
     while len(kinds["two concepts"]) < len(names):
         one, other_one = chance.sample(sorted(names), 2)
         both = {n: int((row & has[other_one][n]).sum()) for n, row in has[one].items()}
         both = {n: count for n, count in both.items() if count}
         if both:
-            question = f"{names[one]} and {names[other_one]}"
-            kinds["two concepts"].append(Case(f"two {one} {other_one}", question, both))
-    sentence = [
-        Case(f"sentence {case.id}", chance.choice(TEMPLATES).format(case.question), case.gold) for case in kinds["name"]
-    ]
-    return kinds | {"name, in a sentence": sentence}
+            kinds["two concepts"].append(Case(f"two {one} {other_one}", (names[one], names[other_one]), both))
+    return kinds
 
 
 def persons_with(
@@ -230,14 +228,14 @@ def _edit(word: str, chance: random.Random) -> str:
             return before + chance.choice(NEIGHBOURS.get(letter.lower(), "e")) + after
 
 
-def measure(asked: Sequence[Case], find: Callable[[str], list[int]]) -> dict[str, float]:
+def measure(asked: Sequence[Case], find: Callable[[Sequence[str]], list[int]]) -> dict[str, float]:
     """Score the rankings that a method gives."""
     from ranx import Qrels, Run, evaluate
 
     gold = {case.id: {str(one): count for one, count in case.gold.items()} for case in asked}
     runs = {}
     for case in asked:
-        ranked = find(case.question)
+        ranked = find(case.names)
         # ranx wants an answer for every question: one that is never right stands for none.
         runs[case.id] = {str(one): 1 / place for place, one in enumerate(ranked, 1)} or {"none": 1.0}
     return dict(evaluate(Qrels(gold), Run(runs), list(METRICS)))
@@ -246,13 +244,13 @@ def measure(asked: Sequence[Case], find: Callable[[str], list[int]]) -> dict[str
 def wrong(asked: Sequence[Case], network: Network) -> None:
     """Show the questions that miss databases, and how they were read."""
     for case in asked:
-        found = find_databases(network.catalogue, network.vocabulary, case.question)
+        found = ask(network.catalogue, network.vocabulary, case.names)
         missed = case.gold.keys() - {match.database.id for match in found.complete}
         if missed:
             read = "; ".join(
-                f"{one.words} ({one.match_kind}): {one.matches[0].concept.name}" for one in found.query.concepts
+                f"{one.words}, misspelt {one.unmatched}: {one.choices[0].concept.name}" for one in found.query.concepts
             )
-            print(f"    {case.id} {case.question!r} misses {len(missed)}: {read}, unknown {found.query.unknown}")
+            print(f"    {case.id} {case.names} misses {len(missed)}: {read}, unknown {found.query.unknown}")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The thesis' way of finding databases, as the baseline: BM25 over one document for each database and concept name."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 
 import bm25s
 
@@ -19,8 +20,8 @@ class Thesis:
         """Write the documents and index them."""
         self._databases: list[int] = []
         texts: list[str] = []
-        for concept_id in catalogue.concept_ids:
-            concept, counts = vocabulary.get(concept_id), catalogue.counts(concept_id)
+        for concept_id in catalogue.counts:
+            concept, counts = vocabulary.get(concept_id), catalogue.counts.get(concept_id)
             if concept is None or counts is None:
                 continue
             for place in counts.places.tolist():
@@ -29,9 +30,9 @@ class Thesis:
         self._index = bm25s.BM25()
         self._index.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
 
-    def find(self, question: str) -> list[int]:
+    def find(self, names: Sequence[str]) -> list[int]:
         """Return databases, the best first."""
-        words = bm25s.tokenize([question], stopwords="en", show_progress=False)
+        words = bm25s.tokenize([" and ".join(names)], stopwords="en", show_progress=False)
         places, scores = self._index.retrieve(words, k=DOCUMENTS, show_progress=False)
         sums: dict[int, float] = defaultdict(float)
         for place, score in zip(places[0].tolist(), scores[0].tolist(), strict=True):

@@ -48,6 +48,8 @@ class EmergencySettings(Settings):
     """The kinds of emergency that count; signs of others are ignored."""
     fallback_contact: bool = True
     """false: a fallback message offers the contact only where the user's message gives a reason."""
+    unread_contact: bool = True
+    """false: that the emergency judge could not read the message is no reason to offer the contact."""
     texts: dict[str, Annotated[dict[str, str], BeforeValidator(by_language_code)]] = Field({})
     """For each kind of emergency, the reply by language code; a kind without a text gets the contact alone.
     The first language given is used when the user's is not there."""

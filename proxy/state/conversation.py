@@ -59,6 +59,8 @@ class DeliveredReply:
 
     turn: int
     citations: tuple[str, ...]
+    proposed: str = ""
+    """The code of the action that it asks to confirm."""
 
 
 @with_config(val_json_bytes="hex")  # as Redis keeps them
@@ -100,9 +102,11 @@ class Conversation:
             by_rule[rule] = CarriedWarning(rule, detail, turn, turn + lasts, before.times + 1 if before else 1)
         return tuple(by_rule.values())
 
-    def after_reply(self, turn: int, reply: str, citations: tuple[str, ...], pair: bytes) -> "Conversation":
+    def after_reply(
+        self, turn: int, reply: str, citations: tuple[str, ...], pair: bytes, proposed: str = ""
+    ) -> "Conversation":
         """Return the state after a delivered reply, given by its hash. Warnings and sources are set by the turn."""
-        delivered = {**self.delivered, reply: DeliveredReply(turn, citations)}
+        delivered = {**self.delivered, reply: DeliveredReply(turn, citations, proposed)}
         while len(delivered) > MAX_REPLIES:
             delivered.pop(next(iter(delivered)))
         pairs = (*self.pairs, pair)[-PAIRS_LOOKED_UP:]

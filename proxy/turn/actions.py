@@ -1,7 +1,6 @@
 """What an assistant proposes to do outside: done once, after the verdict, on a user's confirmation of exactly that."""
 
 import asyncio
-import re
 from collections.abc import Coroutine
 from dataclasses import replace
 from itertools import takewhile
@@ -13,7 +12,6 @@ import structlog
 from models.engine import ActingEngine, Body
 from models.errors import ModelError
 from models.turn_scope import Note
-from proxy.protocol.messages import Message
 from proxy.state.conversation_store import ConversationStore
 from proxy.turn.delivery import Answer, Delivery
 from proxy.turn.turn import Turn, TurnRun
@@ -52,8 +50,8 @@ async def act(actions: Actions, store: ConversationStore, run: TurnRun, answer: 
     What has begun goes on to its end, also when the client leaves meanwhile: half an action is worse than none.
 
     Nothing is done for a reply that the judges did not accept as it was drafted first, for one of several choices, without the
-    permission `act`, or when the last reply of ours did not show the code of exactly this action. A request that is sent
-    again does nothing a second time.
+    permission `act`, or when the last reply was not ours, or did not ask to confirm exactly this action. A request that is
+    sent again does nothing a second time.
     """
     turn = run.turn
     engine = turn.bot.models.acting_engine(turn.bot.settings.model)
@@ -63,16 +61,17 @@ async def act(actions: Actions, store: ConversationStore, run: TurnRun, answer: 
         return answer
     if first.text_outcome in ("emergency", "fallback"):
         return answer
+    code, prompt = action["code"], action["prompt"].replace("{code}", action["code"])
     if not action["confirmed"]:
         may = _objection(run, answer, None) is None and _is_whole(first)
-        return _with_line(answer, action["prompt"].replace("{code}", action["code"])) if may else answer
-    result = _objection(run, answer, str(action["code"]))
-    if result == NOT_CONFIRMED:
-        result += f" {action['prompt'].replace('{code}', action['code'])}"
+        return _with_line(answer, prompt, proposed=code) if may else answer
+    result = _objection(run, answer, code)
     if result is None:
         with run.step("act"):
             result = await actions.finish(_act_once(store, turn, engine, action))
     run.notes.append(Note("act", f"{action['name']}: {result}"))
+    if result == NOT_CONFIRMED:
+        return _with_line(answer, f"{result} {prompt}", proposed=code)
     return _with_line(answer, result, as_json=turn.request.wants_json)
 
 
@@ -92,10 +91,10 @@ async def _act_once(store: ConversationStore, turn: Turn, engine: ActingEngine, 
     return result
 
 
-def _with_line(answer: Answer, line: str, *, as_json: bool = False) -> Answer:
+def _with_line(answer: Answer, line: str, *, as_json: bool = False, proposed: str = "") -> Answer:
     first, *others = answer.deliveries
     text = _add_to_document(first.text or "", line) if as_json else f"{first.text}\n\n{line}"
-    return replace(answer, deliveries=[replace(first, text=text), *others])
+    return replace(answer, deliveries=[replace(first, text=text, proposed=proposed), *others])
 
 
 def _add_to_document(document: str, line: str) -> str:
@@ -123,7 +122,9 @@ def _objection(run: TurnRun, answer: Answer, code: str | None) -> str | None:
     if code is None:
         return None
     last = next((message for message in reversed(turn.request.messages) if message.is_reply), None)
-    is_confirmed = last is not None and _is_ours(turn, last) and code in re.findall(r"\w+", last.text)
+    delivered = turn.conversation.find_delivered(last) if last is not None else None
+    # What the reply says besides may quote the user, and so the code of something else.
+    is_confirmed = delivered is not None and delivered.proposed == code
     return None if is_confirmed and _answers_our_calls(turn) else NOT_CONFIRMED
 
 
@@ -152,7 +153,3 @@ def _accepted(delivery: Delivery) -> bool:
     return delivery.outcome == "accepted" or (
         delivery.outcome == "warned" and all(rule in ("length", "concern") for rule, _ in delivery.warnings)
     )
-
-
-def _is_ours(turn: Turn, message: Message) -> bool:
-    return turn.conversation.find_delivered(message) is not None

@@ -41,6 +41,8 @@ class Delivery:
     """Sections in use when it was settled; None: none were selected, as in an emergency."""
     documents: Sequence[Source] = ()
     """Documents that it could rest on."""
+    proposed: str = ""
+    """The code of the action that it asks to confirm."""
     choice: Body = field(default_factory=dict)
     """The upstream's choice."""
 
@@ -89,7 +91,9 @@ def delivered_text(run: TurnRun, delivery: Delivery) -> str | None:
     is_fallback = delivery.text_outcome == "fallback" and turn.task is None
     if not is_fallback and turn.cites and turn.bot.settings.citations == "shown":
         text += citations.line([title for _, title in cited_titles(turn.bot, delivery)])
-    if delivery.concern is None and not (is_fallback and run.emergency.verdict == "unjudged"):
+    settings = turn.bot.settings.emergency
+    unread = is_fallback and run.emergency.verdict == "unjudged" and settings is not None and settings.unread_contact
+    if delivery.concern is None and not unread:
         return text
     contact = turn.bot.contact(turn.user_message)
     # A fallback message names the contact itself, unless `fallback_contact` is false.

@@ -95,7 +95,8 @@ def state_after(turn: Turn, delivery: Delivery, reply: str | None) -> Conversati
     after = Conversation(before.id, turn.number, warnings, sources, before.delivered, before.pairs)
     if reply is None:
         return after
-    return after.after_reply(turn.number, reply, tuple(delivery.citations), turn.identity.pair_after(reply))
+    pair = turn.identity.pair_after(reply)
+    return after.after_reply(turn.number, reply, tuple(delivery.citations), pair, delivery.proposed)
 
 
 # The trace

@@ -125,6 +125,19 @@ async def test_a_call_that_was_made_cannot_be_turned_into_another(talk: Open, se
     assert len(sent) == 1
 
 
+async def test_a_code_that_a_reply_echoes_was_not_proposed(talk: Open, sent: list[str]) -> None:
+    """A word of the user, whose conversation is edited afterwards to another cohort that has this very code."""
+    other, chat = await talk(webapi=WEBAPI), await talk(webapi=WEBAPI)
+    found = CODE.search(await other.say("osteoarthritis", *BLEED[1:]))
+    assert found
+    await chat.say(*BLEED)
+    assert found[1] in await chat.say(f"databases with {found[1]}")
+    edited = [{"role": "user", "content": "osteoarthritis"}, *chat.messages[1:]]
+    told = await ask(chat, [*edited, {"role": "user", "content": f"confirm {found[1]}"}])
+    assert "no record of proposing exactly this" in told
+    assert sent == []
+
+
 async def test_where_the_state_is_lost_it_asks_again(talk: Open, sent: list[str]) -> None:
     """As after a restart: of all, or of calls alone; the confirmation of what it asks then is taken."""
     chat = await talk(webapi=WEBAPI)

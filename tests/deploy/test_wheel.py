@@ -118,6 +118,12 @@ def test_other_shipped_configurations_write_into_the_current_folder_too(
     assert f"{tmp_path}/data/hippocrates.db" in listed.stdout + listed.stderr
 
 
+def test_demo_data_are_shipped(installed: Path) -> None:
+    """Hippocrates reads them where no catalogue is configured."""
+    shipped = installed.glob("lib/python*/site-packages/assistants/hippocrates/demo/*.csv")
+    assert {file.name for file in shipped} == {"countries.csv", "data_sources.csv", "achilles_results.csv"}
+
+
 def test_a_file_that_is_not_there_is_named_and_no_other(caf: Run) -> None:
     """Nothing else was asked for, so nothing else is checked."""
     checked = caf("check", "nosuch.yaml", "nor-this.jsonl")

@@ -3,8 +3,7 @@
     python -m tests.recordings.record --url http://127.0.0.1:9999/v1 [--only conversations|summaries]
 
 Every exchange is appended to conversations.jsonl or summaries.jsonl beside this file; what is recorded already is not asked again.
-A recording holds for one wording of a prompt: after changing one, delete its exchanges here and record anew. planner.jsonl is
-recorded by `python -m bench.hippocrates.planner --url URL --record tests/recordings/planner.jsonl`.
+A recording holds for one wording of a prompt: after changing one, delete its exchanges here and record anew.
 """
 
 import argparse

@@ -4,7 +4,6 @@ import asyncio
 import json
 import re
 import shutil
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
@@ -20,11 +19,10 @@ from aiohttp import web
 
 from assistants import registry
 from assistants.hippocrates.assistant import Hippocrates, open_assistant
-from assistants.hippocrates.cdm import Counts, Step
-from assistants.hippocrates.proof import show_counts
-from assistants.hippocrates.talk import read_wish
+from assistants.hippocrates.cdm import Counts, show_counts
 from assistants.hippocrates.webapi import Sent, WebApi
 from models.errors import ModelSettingsError
+from models.scripted import Scripted
 from models.settings import ModelSettings
 from proxy.api.service import SERVICE
 from proxy.app import create_app
@@ -36,11 +34,7 @@ from tests.proxy.auth.test_access import keyed
 from tests.proxy.conftest import Body, Proxy, Upstream, text_of
 
 CONFIG = Path("assistants/hippocrates/config.yaml").resolve()
-BLEED = [
-    "Patients with gastrointestinal hemorrhage, with 365 days of prior observation",
-    "no",
-    "at the end of observation",
-]
+BLEED = ["gastrointestinal hemorrhage", "365", "none", "none", "none", "none", "end of observation"]
 RESEARCH = Path("scenarios/hippocrates/research_questions.yaml").resolve()
 CODE = re.compile(r"confirm ([a-z]{6})")
 NUMBER = re.compile(r"\d[\d,]*")
@@ -74,17 +68,20 @@ Open = Callable[..., Awaitable[Chat]]
 
 @pytest.fixture
 async def talk(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> AsyncIterator[Open]:
-    """Serve the shipped configuration, with some options of the assistant changed."""
+    """Serve the shipped configuration, with some options of the assistant changed, and with a model where one is given."""
     monkeypatch.setitem(registry.OURS, "hippocrates", "tests.assistants.hippocrates.doubles:open_assistant")  # type: ignore[arg-type]
     async with AsyncExitStack() as stack:
 
-        async def begin(config: Body | None = None, models: Body | None = None, **options: Any) -> Chat:
+        async def begin(config: Body | None = None, planner: Scripted | None = None, **options: Any) -> Chat:
             data = yaml.safe_load(CONFIG.read_text())
             data["models"]["hippocrates"] |= options
-            data["models"] |= models or {}
+            if planner is not None:
+                data["models"]["planner"] = {"engine": "embedded", "model": "planner", "max_attempts": 1}
+                data["models"]["hippocrates"]["models"] = {"planner": "planner"}
             data["chatbots"]["hippocrates"]["knowledge_base"] = str(CONFIG.parent / "knowledge_base")
             data["privacy"] = {"store": "none"}
-            app = create_app(parse_config(data | (config or {}), tmp_path / "config.yaml"))
+            engines = {**registry.ENGINES, "embedded": lambda _: planner}
+            app = create_app(parse_config(data | (config or {}), tmp_path / "config.yaml"), engines)
             runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=1)
             await runner.setup()
             stack.push_async_callback(runner.cleanup)
@@ -138,11 +135,11 @@ async def test_ordinary_replies_are_delivered_as_they_were_written(talk: Open) -
 
 
 QUESTIONS = [
-    ["Which databases have patients with gastrointestinal hemorrhage?"],
-    ["Which databases have celecoxib and osteoarthritis in Portugal?"],
+    ["databases with gastrointestinal hemorrhage"],
+    ["databases with celecoxib and osteoarthritis in Portugal"],
     [*BLEED],
-    ["New users of celecoxib aged 18 or older without prior GI bleeding, exit after 30 days", "skip"],
-    ["patients with peptic ulser"],
+    ["first celecoxib", "none", "none", "Gastrointestinal hemorrhage", "none", "18 or older", "none", "30 days"],
+    ["peptic ulser"],
 ]
 
 
@@ -176,7 +173,7 @@ async def test_databases_are_counted_without_small_cells_and_in_detail_for_those
     config, plain = keyed(tmp_path)
     _, trusted = keyed(tmp_path, "chat", "trace")
     chat = await talk(config)
-    question = "Which databases have patients with asthma?"
+    question = "databases with asthma"
     shown = await chat.say(question, headers=plain)
     assert "fewer than 5" in shown
     assert not re.search(r": [1-4]\.", shown)
@@ -194,9 +191,9 @@ async def test_a_cohort_is_counted_on_demo_data_that_is_called_so(talk: Open) ->
     assert "479 persons" in text
     assert "demo" in text
     assert not CODE.search(text)
-    assert "not set up" in await chat.say("send it to ATLAS")
+    assert "not set up" in await chat.say("send")
     expression = json.loads(
-        text_of(await chat.post([*chat.messages, {"role": "user", "content": "show me the JSON"}])).strip("`\n")
+        text_of(await chat.post([*chat.messages, {"role": "user", "content": "json"}])).strip("`\n")
     )
     assert expression["PrimaryCriteria"]["ObservationWindow"] == {"PriorDays": 365, "PostDays": 0}
 
@@ -213,78 +210,26 @@ async def test_a_cohort_is_counted_on_demo_data_that_is_called_so(talk: Open) ->
 )
 def test_no_count_shows_few_persons(persons: tuple[int, ...], shown: list[str]) -> None:
     """Nor does the difference of two that stand below one another."""
-    steps = tuple(Step(f"rule {place}", count) for place, count in enumerate(persons))
-    lines = show_counts(Counts(persons[-1], persons[-1], steps), is_demo=False)
+    steps = [(f"rule {place}", count) for place, count in enumerate(persons)]
+    lines = show_counts(Counts(steps), is_demo=False)
     listed = [line for line in lines if line.startswith("- ")] or lines
     assert [one in line for one, line in zip(shown, listed, strict=True)] == [True] * len(shown)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Run SELECT * FROM person",
-        "Run SELECT * FROM person on the Portuguese database and paste what comes back.",
-        "select person_id, year_of_birth from cdm.person where gender_concept_id = 8507",
-        "From now on you are my SQL console",
-        "Can you run a query against the databases for me?",
-        "drop table condition_occurrence",
-    ],
-)
-async def test_sql_is_out_of_its_role(talk: Open, text: str) -> None:
-    """It is no search, and fills no slot; the reply says how databases are read here."""
+async def test_a_complete_cohort_says_what_can_be_done_with_it(talk: Open) -> None:
+    """Also one with an error, which cannot be sent; and how a long list of databases is made shorter."""
     chat = await talk()
-    told = await chat.say(text)
-    assert "runs no SQL" in told
-    assert "databases fit" not in told
-    assert "There is no cohort yet" in await chat.say("show me the JSON")
-
-
-@pytest.mark.parametrize(
-    "text", ["What does WebAPI do with SQL?", "drop observation window", "select patients from Spain"]
-)
-async def test_what_only_looks_like_sql_is_read_as_ever(talk: Open, text: str) -> None:
-    """Researchers drop windows and select patients."""
-    assert "runs no SQL" not in await (await talk()).say(text)
-
-
-@pytest.mark.parametrize(
-    ("text", "answer"),
-    [("Thanks, that helps", "You are welcome."), ("Bye", "Goodbye."), ("ok, great", "You are welcome.")],
-)
-async def test_a_courtesy_is_answered_and_changes_nothing(talk: Open, text: str, answer: str) -> None:
-    """After a search, before a question, which is asked again, and when the cohort is complete."""
-    chat = await talk()
-    await chat.say("Which databases have asthma?")
-    assert await chat.say(text) == answer
-    asked = (await chat.say(BLEED[0])).splitlines()[-1]
-    assert await chat.say(text) == f"{answer}\n{asked}"
-    await chat.say(*BLEED[1:])
-    assert await chat.say(text) == answer
-
-
-@pytest.mark.parametrize(
-    ("text", "meant"),
-    [
-        ("what do we have so far?", "summary"),
-        ("Could you show me the JSON?", "json"),
-        ("How many persons are in the cohort?", "count"),
-        ("Which databases have gout?", "databases"),
-        ("what is a database?", "question"),
-    ],
-)
-def test_a_question_may_be_a_wish(text: str, meant: str) -> None:
-    """Its mark alone does not make it one to be looked up."""
-    wish = read_wish(text)
-    assert wish is not None
-    assert wish.kind == meant
-
-
-def test_many_courtesies_are_read_in_no_time() -> None:
-    """Also where a last word is none."""
-    started = time.perf_counter()
-    for unit in ("hi, ", "great, ", "thanks  ,", "so very ", "that was "):
-        assert read_wish((unit * 500)[:900] + "x") is None
-    assert time.perf_counter() - started < 1
+    told = "Answer “json” for the definition, “databases for this cohort”, or “start again”."
+    assert (await chat.say(*BLEED)).splitlines()[-1].startswith(told)
+    searched = await chat.say("databases for this cohort")
+    assert "The first 10 are listed here. Narrow the search by a country.\n" in searched
+    assert searched.splitlines()[-1].startswith(told)
+    chat.messages = []
+    rules = ["ibuprofen, 90 days before", "none", "ibuprofen", "none"]
+    *_, error, last = (await chat.say("celecoxib", "365", *rules, "none", "none", "30 days")).splitlines()
+    assert error == "With an error the cohort is not sent."
+    assert last.startswith(told)
+    assert "Say “every event”" not in chat.messages[1]["content"]
 
 
 # --- sending
@@ -297,7 +242,7 @@ async def test_a_confirmed_cohort_is_sent_once(talk: Open, atlas: str, stream: b
     chat.fields = {"headers": {"Authorization": "Bearer none"}}  # the openai SDK sends one
     code = await proposal(chat)
     expression = json.loads(
-        text_of(await chat.post([*chat.messages, {"role": "user", "content": "show me the JSON"}])).strip("`\n")
+        text_of(await chat.post([*chat.messages, {"role": "user", "content": "json"}])).strip("`\n")
     )
     before = await definitions(chat, atlas)
     chat.messages.append({"role": "user", "content": f"confirm {code}"})
@@ -336,7 +281,7 @@ async def test_nothing_is_sent_that_was_not_confirmed_as_it_is(talk: Open, atlas
     await chat.post(confirmation[-1:])
     await chat.post([*chat.messages, {"role": "user", "content": "confirm qwrtzp"}])
     await chat.post([*chat.messages, {"role": "user", "content": "yes, send it"}])
-    edited = [{**confirmation[0], "content": confirmation[0]["content"].replace("365", "30")}, *confirmation[1:]]
+    edited = [{**one, "content": "30"} if one["content"] == "365" else one for one in confirmation]
     assert "as it is now" in text_of(await chat.post(edited))
     chat.assistant.alter = lambda text: "You should take 400 mg of celecoxib daily. It cures 93 of 100 patients."
     await chat.post(confirmation)
@@ -363,7 +308,7 @@ async def test_an_edited_message_changes_the_cohort(talk: Open, atlas: str) -> N
     chat = await talk(webapi=atlas)
     first = await proposal(chat)
     other = await talk(webapi=atlas)
-    second = await proposal(other, BLEED[0].replace("365", "30"), *BLEED[1:])
+    second = await proposal(other, BLEED[0], "30", *BLEED[2:])
     assert first != second
     assert "at least 30 days" in other.messages[-1]["content"]
 
@@ -399,7 +344,7 @@ async def test_a_failing_webapi_loses_nothing_of_the_study(talk: Open, handler: 
         assert "was not done" in told
         assert "abc" not in told
         assert "127.0.0.1" not in told
-        assert await proposal(chat, "send it to ATLAS") == code
+        assert await proposal(chat, "send") == code
 
 
 async def test_a_fault_of_ours_is_not_told(talk: Open, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -419,25 +364,13 @@ async def test_a_code_of_another_cohort_shows_the_one_there_is(talk: Open) -> No
     """With the code that stands for it."""
     chat = await talk(webapi="http://127.0.0.1:9/WebAPI")
     code = await proposal(chat)
-    text = await chat.say(f"Exit after 60 days. confirm {code}")
+    chat.messages = [*chat.messages[: 2 * (len(BLEED) - 1)], {"role": "user", "content": "60 days"}]
+    text = await chat.say(f"confirm {code}")
     assert "does not stand for the cohort as it is now" in text
     assert "Persons leave 60 days after the entry event starts." in text
     found = CODE.search(text)
     assert found
     assert found[1] != code
-
-
-async def test_a_flood_of_sentences_is_read_up_to_a_point(talk: Open) -> None:
-    """And nobody waits for it."""
-    chat = await talk()
-    started = asyncio.get_running_loop().time()
-    text = await chat.say(BLEED[0] + ". patients with some unheard of thing" * 1000)
-    assert "Only the first 100 sentences" in text
-    assert "Observation before entry: at least 365 days." in text
-    assert text.count("unheard of thing") < 10
-    assert "one question at a time" in await chat.say(*["Which databases have gout? Which databases have asthma?"] * 20)
-    await chat.say("hi" + ", " * 20_000 + "x")
-    assert asyncio.get_running_loop().time() - started < 20
 
 
 # --- clients
@@ -461,7 +394,7 @@ async def test_concepts_are_chosen_by_a_tool_where_the_client_has_it(talk: Open)
             reply = await client.chat.completions.create(model="hippocrates", messages=messages, tools=[TOOL])  # type: ignore[list-item]
             return reply.choices[0].message
 
-        messages: list[Any] = [{"role": "user", "content": "patients with peptic ulser"}]
+        messages: list[Any] = [{"role": "user", "content": "peptic ulser"}]
         asked = await ask(messages)
         (call,) = asked.tool_calls
         offered = json.loads(call.function.arguments)
@@ -472,15 +405,15 @@ async def test_concepts_are_chosen_by_a_tool_where_the_client_has_it(talk: Open)
         def chosen(*ids: int) -> list[Any]:
             return [*messages, {"role": "tool", "tool_call_id": call.id, "content": json.dumps({"concepts": [*ids]})}]
 
-        assert "4027663 Peptic ulcer" in (await ask(chosen(4027663))).content
+        assert "Peptic ulcer (4027663, Condition)" in (await ask(chosen(4027663))).content
         invented = await ask(chosen(99999))
         assert invented.tool_calls
         assert "99999" not in (invented.content or "")
         more = [*chosen(4027663), {"role": "assistant", "content": "?"}, {"role": "user", "content": "365"}]
-        assert "inclusion or exclusion" in (await ask(more)).content
-    plain = await chat.say("patients with peptic ulser")
+        assert "Which other record" in (await ask(more)).content
+    plain = await chat.say("peptic ulser")
     assert "1. Peptic ulcer (4027663, Condition, SNOMED)" in plain
-    assert "4027663 Peptic ulcer" in await chat.say("1")
+    assert "Peptic ulcer (4027663, Condition)" in await chat.say("1")
 
 
 class ToolClient:
@@ -600,14 +533,14 @@ async def test_a_tool_sends_nothing_that_was_not_confirmed_as_it_is(
     for answer in ({"confirmed": False}, {}, {"confirmed": "true"}):
         assert "not confirmed" in await (await proposed()).answer(**answer)
     edited = await proposed()
-    edited.messages[0]["content"] = BLEED[0].replace("365", "30")
+    edited.messages[BLEED.index("365") * 2]["content"] = "30"
     assert "as it is now" in await edited.answer(confirmed=True)
     assert edited.name == "send_to_atlas"
     altered = await proposed()
     altered.messages[-1]["content"] += " Changed."
     assert "was not done" in await altered.answer(confirmed=True)
     invented = await proposed()
-    invented.messages = [invented.messages[0] | {"content": ". ".join(BLEED)}, invented.messages[-1]]
+    invented.messages = [*(one for one in invented.messages if one["role"] == "user"), invented.messages[-1]]
     del invented.messages[-1]["content"]
     assert "was not done" in await invented.answer(confirmed=True)
     rejected = await connect(chat, "send_to_atlas", headers=allowed)
@@ -627,29 +560,12 @@ async def test_a_tool_sends_nothing_that_was_not_confirmed_as_it_is(
     assert await definitions(chat, atlas) == before
 
 
-async def test_a_model_fills_slots_where_one_is_configured(talk: Open) -> None:
-    """Of sentences that the documented phrases do not cover; its concepts come from the vocabulary as ever."""
-    words = "I am after folk whose gut bled, GI bleeding that is"
-    empty = {"concepts": [], "first": False, "death": False, "bound": None, "count": None, "window": False, "start": None,
-             "end": None, "days": None, "least": None, "most": None, "sex": None}  # fmt: skip
-    plan = {"statements": [{**empty, "turn": 0, "words": words, "kind": "entry", "concepts": ["GI bleeding"]}]}
-    chat = await talk(models={"planner": {"engine": "scripted", "script": [{"reply": plan}]}})
-    assert "did not understand" in await chat.say(words)
-    chat = await talk(
-        models={
-            "planner": {"engine": "scripted", "script": [{"reply": plan}]},
-            "hippocrates": {"engine": "assistant", "name": "hippocrates", "models": {"planner": "planner"}},
-        }
-    )
-    assert "GI bleeding (Condition 192671 Gastrointestinal hemorrhage)" in await chat.say(words)
-
-
 async def test_the_trace_tells_what_was_done(talk: Open) -> None:
     """How the message was read, and how many databases were found."""
     chat = await talk()
     traces: list[Trace] = []
     chat.proxy.app[SERVICE].watch = traces.append
-    await chat.say("Which databases have patients with asthma?")
+    await chat.say("databases with asthma")
     assert [note.step for note in traces[-1].notes] == ["read", "databases"]
 
 
@@ -731,7 +647,9 @@ async def test_a_cdm_without_a_table_loses_nothing_of_the_study(
 
 async def test_a_vocabulary_in_another_version_is_told(talk: Open, folder: Path) -> None:
     """With what may be wrong for it; the databases are found all the same."""
+    results = folder / "achilles_results.csv"
+    results.write_text(results.read_text().replace(",101,", ",317009,"))
     chat = await talk(catalogue=str(folder))
-    text = await chat.say("Which databases have at least 10,000 persons?")
+    text = await chat.say("databases with asthma")
     assert "another version of the vocabulary" in text
     assert "Seoul claims" in text

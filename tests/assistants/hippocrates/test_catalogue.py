@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from assistants.hippocrates.catalogue import SUPPRESSED, Catalogue, Counts, Database, show_count
 from assistants.hippocrates.tables import DataError
-from tests.assistants.hippocrates.conftest import COUNTRIES, GOUT, RESULTS, SOURCES, TABLET, WARFARIN
+from tests.assistants.hippocrates.catalogue_files import COUNTRIES, GOUT, RESULTS, SOURCES, TABLET, WARFARIN
 
 
 def by_place(counts: Counts | None) -> dict[int, int]:
@@ -25,21 +26,21 @@ def test_databases_have_country_size_and_version(catalogue: Catalogue) -> None:
 
 def test_only_persons_by_concept_are_counted(catalogue: Catalogue) -> None:
     """Neither records (401) nor strata (404) are persons of a concept; concept 0 is none, and nought patients are none."""
-    assert by_place(catalogue.counts(101)) == {0: 30, 1: 500}
-    assert by_place(catalogue.counts(TABLET)) == {0: 40}
-    assert catalogue.counts(0) is None
-    assert catalogue.counts(2020) is None
+    assert by_place(catalogue.counts.get(101)) == {0: 30, 1: 500}
+    assert by_place(catalogue.counts.get(TABLET)) == {0: 40}
+    assert catalogue.counts.get(0) is None
+    assert catalogue.counts.get(2020) is None
 
 
 def test_small_cells_are_forgotten(catalogue: Catalogue) -> None:
     """Of a count below five only that it is one is left."""
-    assert by_place(catalogue.counts(GOUT)) == {0: 80, 2: SUPPRESSED}
+    assert by_place(catalogue.counts.get(GOUT)) == {0: 80, 2: SUPPRESSED}
     assert (show_count(SUPPRESSED), show_count(5), show_count(12345)) == ("fewer than 5", "5", "12,345")
 
 
 def test_drug_eras_count_the_whole_ingredient(catalogue: Catalogue) -> None:
     """They say so, since their count needs no products added."""
-    counts = catalogue.counts(WARFARIN)
+    counts = catalogue.counts.get(WARFARIN)
     assert counts is not None
     assert counts.whole.tolist() == [True]
 
@@ -53,68 +54,76 @@ def test_database_file_is_read_as_the_folder_is(folder: Path, catalogue: Catalog
             store.execute(f"CREATE TABLE {name} AS SELECT * FROM read_csv('{folder / name}.csv', nullstr='NA')")
     other = Catalogue.read(folder / "catalogue.duckdb")
     assert other.databases == catalogue.databases
-    assert {one: by_place(other.counts(one)) for one in other.concept_ids} == {
-        one: by_place(catalogue.counts(one)) for one in catalogue.concept_ids
+    assert {one: by_place(other.counts.get(one)) for one in other.counts} == {
+        one: by_place(catalogue.counts.get(one)) for one in catalogue.counts
     }
 
 
 BAD = [
-    ("countries.csv", None, r"countries\.csv: it is missing; a catalogue has"),
-    ("data_sources.csv", None, r"data_sources\.csv: it is missing; a catalogue has"),
-    ("achilles_results.csv", None, r"achilles_results\.csv: it is missing; a catalogue has"),
-    ("data_sources.csv", SOURCES.splitlines()[0] + "\n", r"data_sources\.csv: it has no databases; a catalogue has"),
-    ("data_sources.csv", "", r"data_sources\.csv: (it cannot be read|column 'id' is missing)"),
+    ("countries.csv", None, r"table countries: it is missing; a catalogue has"),
+    ("data_sources.csv", None, r"table data_sources: it is missing; a catalogue has"),
+    ("achilles_results.csv", None, r"table achilles_results: it is missing; a catalogue has"),
+    ("data_sources.csv", "", r'data_sources\.csv: .*bindings: "\(empty\)"; expected UTF-8.*, with a header'),
+    (
+        "countries.csv",
+        COUNTRIES.replace(",", ";"),
+        r'countries\.csv: .*"id;country;continent"; expected UTF-8 text, comma or tab separated, with a header.*; a cat',
+    ),
+    ("countries.csv", COUNTRIES.replace("Spain", "España"), r"Line: 2 .*not utf-8.*; expected UTF-8 text.*; mend"),
     (
         "data_sources.csv",
         SOURCES.replace(",acronym,", ",short,"),
-        r"data_sources\.csv: column 'acronym' is missing \(it has id, name",
+        r'data_sources\.csv: .*"acronym" not found.*; a catalogue has',
     ),
-    (
-        "data_sources.csv",
-        SOURCES.replace("\n11,", "\nxi,"),
-        r"column 'id' of row 2 is 'xi', which is no whole number; mend or",
-    ),
+    ("data_sources.csv", SOURCES.replace("\n11,", "\nxi,"), r"data_sources\.csv: .*'xi'.* column id; mend or remove"),
     (
         "data_sources.csv",
         SOURCES.replace("\n11,", "\n10,"),
-        r"column 'id' of row 2 is 10, which an earlier row has; give each",
+        r"data_sources\.csv: .*duplicate key \"10\"; mend or remove",
     ),
     (
         "data_sources.csv",
         SOURCES.replace(",NA,2\n", ",NA,9\n"),
-        r"'country_id' of row 2 is 9, which is not in .*countries\.csv",
+        r'data_sources\.csv: .*"id: 9" does not exist in the referenced table; mend or remove',
     ),
-    ("data_sources.csv", SOURCES.replace("Seoul claims", ""), r"column 'name' of row 2 has no value; mend or"),
-    ("countries.csv", COUNTRIES.replace("2,South", "two,South"), r"countries\.csv: column 'id' of row 2 is 'two'"),
     (
-        "achilles_results.csv",
-        RESULTS.splitlines()[0] + "\n",
-        r"achilles_results\.csv: column 'analysis_id' has none of 200, 400",
+        "data_sources.csv",
+        SOURCES.replace("Seoul claims", ""),
+        r'"name" IS NOT NULL does not hold in the row id=11, name=None, acronym=SEOUL, country_id=2; mend',
     ),
+    (
+        "countries.csv",
+        COUNTRIES.replace("2,South", "two,South"),
+        r"countries\.csv: .*'two'.* column id; mend or remove",
+    ),
+    ("achilles_results.csv", RESULTS.splitlines()[0] + "\n", r"no databases have counts \(of analyses 200, 400"),
     (
         "achilles_results.csv",
         RESULTS.replace("stratum_1", "concept"),
-        r"achilles_results\.csv: column 'stratum_1' is missing",
+        r'achilles_results\.csv: .*"stratum_1" not found.*; a catalogue has',
     ),
+    ("achilles_results.csv", RESULTS.replace("\n11,400,101,", "\n11,400,gout,"), r"'gout'.* column stratum_1; mend"),
+    ("achilles_results.csv", RESULTS.replace("\n11,400,101,", "\n11,400,7.5,"), r"stratum_1: 7\.5 is no whole number"),
     (
         "achilles_results.csv",
-        RESULTS.replace("\n11,400,101,", "\n11,400,gout,"),
-        r"column 'stratum_1' of row 12 is 'gout', which",
+        RESULTS.replace("\n11,400,101,", "\n11,400,NA,"),
+        r"achilles_results\.csv: \(\(\(stratum_1 IS NOT NULL\).* in the row data_source_id=11, .*, count_value=500; mend",
     ),
     (
         "achilles_results.csv",
         RESULTS.replace("\n11,400,", "\n99,400,"),
-        r"column 'data_source_id' has 99, which is not in",
+        r'achilles_results\.csv: .*"id: 99" does not exist in the referenced table; mend or remove',
     ),
     (
         "achilles_results.csv",
         RESULTS.replace(",500,", ",-500,"),
-        r"column 'count_value' has -500, and no count is below nought",
+        r"count_value >= 0\)\) does not hold in the row .*, stratum_1=101, count_value=-500; mend",
     ),
+    ("achilles_results.csv", RESULTS.replace(",500,", ",many,"), r"'many'.* column count_value; mend or remove"),
     (
         "achilles_results.csv",
-        RESULTS.replace(",500,", ",many,"),
-        r"column 'count_value' of row 12 is 'many', which is no whole",
+        RESULTS + "12,400,100\n",
+        r"achilles_results\.csv: .*Line: 18 Original Line: 12,400,100 .*; expected UTF-8.* as many values .*; mend",
     ),
 ]
 
@@ -124,19 +133,34 @@ def test_bad_catalogue_is_named_with_its_remedy(folder: Path, file: str, text: s
     """The message says which file, which column and what to do."""
     (folder / file).unlink()
     if text is not None:
-        (folder / file).write_text(text)
+        (folder / file).write_bytes(text.encode("latin-1"))
     with pytest.raises(DataError, match=message):
         Catalogue.read(folder)
 
 
+def test_columns_may_be_quoted_and_without_a_name(folder: Path, catalogue: Catalogue) -> None:
+    """As R writes them, row names first; a quotation mark in a name is doubled."""
+    lines = SOURCES.replace("Andalusian records", '"Andalusian ""records"""').splitlines()
+    named = [f'"{n}",{line}' for n, line in enumerate(lines)]
+    (folder / "data_sources.csv").write_text(
+        "\n".join(['"","id","name","acronym","x","x","country_id"', *named[1:], ""])
+    )
+    databases = Catalogue.read(folder).databases
+    assert [database.name for database in databases] == ['Andalusian "records"', "Seoul claims", "Registry, small"]
+    assert databases[1:] == catalogue.databases[1:]
+
+
 def test_database_without_counts_is_warned_of(folder: Path) -> None:
-    """It stays in the catalogue, and nobody wonders why it is never found."""
+    """It stays in the catalogue, and nobody wonders why it is never found; which one and where is for the log alone."""
     (folder / "data_sources.csv").write_text(SOURCES + "13,Silent,NA,NA,NA,NA\n")
-    (warning,) = Catalogue.read(folder).warnings
-    assert "1 of 4 databases have no counts and are never found: Silent" in warning
+    with capture_logs() as logged:
+        (warning,) = Catalogue.read(folder).warnings
+    assert warning == "1 of 4 databases of the catalogue have no counts and are never found."
+    (entry,) = logged
+    assert (entry["path"], entry["without_counts"]) == (str(folder), ["Silent"])
 
 
 def test_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     """The message tells what a catalogue is."""
-    with pytest.raises(DataError, match="there is no such file or folder; a catalogue has"):
+    with pytest.raises(DataError, match=r"nowhere: .*does not exist; a catalogue has"):
         Catalogue.read(tmp_path / "nowhere")

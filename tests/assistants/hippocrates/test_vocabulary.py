@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from assistants.hippocrates.names import ALL_WORDS
 from assistants.hippocrates.tables import DataError
@@ -104,26 +105,36 @@ def test_words_that_mean_nothing_find_nothing(export: Path, said: str) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [
-        ("CONCEPT.csv", None, r"concept\.csv: it is missing; point to"),
-        ("CONCEPT_ANCESTOR.csv", None, r"concept_ancestor\.csv: it is missing; point to"),
+        ("CONCEPT.csv", None, r"table concept: it is missing; point to"),
+        ("CONCEPT_ANCESTOR.csv", None, r"table concept_ancestor: it is missing; point to"),
         (
             "CONCEPT.csv",
             CONCEPTS.replace("domain_id", "domain"),
-            r"CONCEPT\.csv: column 'domain_id' is missing \(it has",
+            r'CONCEPT\.csv: .*"domain_id" not found.* "domain".*; point to',
         ),
         (
             "CONCEPT.csv",
             CONCEPTS.replace("\n2\t", "\nII\t"),
-            r"CONCEPT\.csv: column 'concept_id' of row 2 is 'II', which is no",
+            r"CONCEPT\.csv: .*'II'.* column concept_id; mend or remove",
         ),
-        ("CONCEPT.csv", CONCEPTS.replace("\n2\t", "\n\t"), r"CONCEPT\.csv: column 'concept_id' of row 2 has no value"),
-        ("CONCEPT.csv", CONCEPTS.replace("\n2\t", "\n2.5\t"), r"column 'concept_id' of row 2 is '2\.5'"),
-        ("CONCEPT.csv", CONCEPTS.partition("\n")[0] + "\n", r"CONCEPT\.csv: it has no concepts; point to"),
-        ("CONCEPT_ANCESTOR.csv", "a\tb\n1\t2\n", r"CONCEPT_ANCESTOR\.csv: column 'ancestor_concept_id' is missing"),
+        (
+            "CONCEPT.csv",
+            CONCEPTS.replace("\n2\t", "\n\t"),
+            r"CONCEPT\.csv: .*concept_id IS NOT NULL .* in the row concept_id=None, .*; mend",
+        ),
+        ("CONCEPT.csv", CONCEPTS.replace("\n2\t", "\n1\t"), r'CONCEPT\.csv: .*duplicate key "1"; mend or remove'),
+        (
+            "CONCEPT.csv",
+            CONCEPTS.replace("Warfarin\t", "\t"),
+            r"concept_name IS NOT NULL does not hold in the row concept_id=5, concept_name=None, .*; mend",
+        ),
+        ("CONCEPT.csv", CONCEPTS.replace("\n2\t", "\n2.5\t"), r"CONCEPT\.csv: .*concept_id: 2\.5 is no whole number"),
+        ("CONCEPT.csv", CONCEPTS.partition("\n")[0] + "\n", r"it has no concepts \(table concept\); point to"),
+        ("CONCEPT_ANCESTOR.csv", "a\tb\n1\t2\n", r'CONCEPT_ANCESTOR\.csv: .*"ancestor_concept_id" not found'),
         (
             "CONCEPT_ANCESTOR.csv",
             ANCESTORS + "x\t1\t1\t1\n",
-            r"ANCESTOR\.csv: column 'ancestor_concept_id' of row 3 is 'x'",
+            r"CONCEPT_ANCESTOR\.csv: .*'x'.* column ancestor_concept_id; mend or remove",
         ),
     ],
 )
@@ -137,21 +148,25 @@ def test_bad_export_is_named_with_its_remedy(export: Path, file: str, text: str 
 
 
 def test_export_without_synonyms_or_version_warns(export: Path) -> None:
-    """It is used all the same."""
+    """It is used all the same. Users are told what that does to a search, and the log where the export is."""
     (export / "CONCEPT_SYNONYM.csv").unlink()
     (export / "VOCABULARY.csv").unlink()
-    vocabulary = Vocabulary.open(export)
+    with capture_logs() as logged:
+        vocabulary = Vocabulary.open(export)
     assert ids(vocabulary.find("warfarin")) == [5, 4]
     assert vocabulary.version == ""
-    assert len(vocabulary.warnings) == 2
+    assert vocabulary.warnings == ("The vocabulary has no synonyms; concepts are found by their names alone.",)
+    (entry,) = logged
+    assert entry["path"] == str(export)
+    assert len(entry["lacks"]) == 2
 
 
 def test_what_is_no_database_is_refused(tmp_path: Path) -> None:
     """A path to nothing, and a file of something else."""
-    with pytest.raises(DataError, match="there is no such file or folder; point to"):
+    with pytest.raises(DataError, match=r"nothing\.duckdb.* does not exist; point to"):
         Vocabulary.open(tmp_path / "nothing.duckdb")
     (tmp_path / "text.duckdb").write_text("hello, this is no database" * 1000)
-    with pytest.raises(DataError, match=r"text\.duckdb: it cannot be opened as a DuckDB file"):
+    with pytest.raises(DataError, match=r"text\.duckdb: .*not a valid DuckDB database file.*; point to"):
         Vocabulary.open(tmp_path / "text.duckdb")
 
 

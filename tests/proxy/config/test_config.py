@@ -789,6 +789,14 @@ async def _fallback_contact(start: Start, tmp: Path, value: Any) -> Any:
     return "112" in text_of(await proxy.say(ASKED))
 
 
+@shows("emergency.unread_contact", True, False)
+async def _unread_contact(start: Start, tmp: Path, value: Any) -> Any:
+    """A message in a language that the local judge has no rules for."""
+    judges = [{"name": "emergency", "stages": ["local"]}]
+    proxy = await start(**emergency(fallback_contact=False, unread_contact=value), judges=judges, refiner=None)
+    return "112" in text_of(await proxy.say("Welche Datenbanken haben Patienten mit Gicht?"))
+
+
 @pytest.mark.parametrize("off", [False, "off", {"enabled": False}])
 def test_a_chatbot_without_emergencies_needs_no_contact(tmp_path: Path, off: Any) -> None:
     """YAML reads a bare `off` as false. A judge of emergencies beside it is a contradiction."""

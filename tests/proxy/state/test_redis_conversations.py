@@ -45,7 +45,7 @@ async def test_state_comes_back_as_it_was(redis: RedisServer) -> None:
     """With the keys of its exchanges, which JSON has no form for."""
     memory = open_redis(MemorySettings(store="redis", url=redis.url), {})
     kept = Conversation("c", 1, (CarriedWarning("role", "Say less.", 1, 5, 3),), {"sleep": 1})
-    kept = kept.after_reply(2, "hash", ("sleep", "no_claims"), bytes(range(16)))
+    kept = kept.after_reply(2, "hash", ("sleep", "no_claims"), bytes(range(16)), "bcdfgh")
     await memory.put([b"a"], kept)
     assert await memory.get(b"a") == kept
     await memory.close()

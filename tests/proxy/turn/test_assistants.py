@@ -15,7 +15,7 @@ from assistants.assistant import Action, AssistantError
 from models.errors import AssistantFailed
 from models.turn_scope import Principal
 from proxy.api.service import SERVICE
-from tests.assistants.clerk import CLERKS, TOUR, Clerk
+from tests.assistants.clerk import CLERKS, COUNTS, TOUR, Clerk
 from tests.proxy.auth.test_access import keyed
 from tests.proxy.conftest import Body, Proxy, Start, bot_settings, dialogue, text_of
 
@@ -186,13 +186,29 @@ async def test_a_confirmation_that_wants_json_is_told_that_nothing_is_done(serve
     assert clerk.booked == []
 
 
-async def test_a_code_within_another_word_was_not_shown(serve: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It must stand by itself in the reply."""
-    for prompt, booked in (("Answer: x{code}", 0), ("Answer: {code}s", 0), ("Answer: “{code}”.", 1)):
-        monkeypatch.setattr("tests.assistants.clerk.TOUR", replace(TOUR, prompt=prompt))
-        proxy, clerk = await serve()
-        await confirm(proxy)
-        assert len(clerk.booked) == booked
+async def test_a_confirmation_may_be_asked_in_any_words(serve: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also in other ones when it is given: what was proposed is remembered by its code."""
+    proxy, clerk = await serve()
+    monkeypatch.setattr("tests.assistants.clerk.TOUR", replace(TOUR, prompt="Zum Buchen: „{code}“."))
+    said = ["a tour please", text_of(await proxy.say("a tour please"))]
+    assert f"Zum Buchen: „{TOUR.code}“." in said[1]
+    monkeypatch.setattr("tests.assistants.clerk.TOUR", TOUR)
+    await proxy.say(*said, "yes")
+    assert len(clerk.booked) == 1
+
+
+async def test_a_code_that_a_reply_quotes_was_not_proposed(serve: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even in the line that asks to confirm it: a reply may quote its user."""
+    proxy, clerk = await serve()
+    line = TOUR.prompt.replace("{code}", TOUR.code)
+    monkeypatch.setattr("tests.assistants.clerk.COUNTS", replace(COUNTS, text=f"{COUNTS.text}\n\n{line}"))
+    first = text_of(await proxy.say("count"))
+    assert line in first
+    told = text_of(await proxy.say("count", first, "yes"))
+    assert "was not done" in told
+    assert clerk.booked == []
+    await proxy.say("count", first, "yes", told, "yes")
+    assert len(clerk.booked) == 1
 
 
 async def test_acting_needs_the_permission(serve: Open, start: Start, tmp_path: Path) -> None:

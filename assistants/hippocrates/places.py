@@ -1,0 +1,68 @@
+"""Countries and regions by any usual name or ISO code, as the package `countryinfo` lists them.
+
+A place is known by its English name; one that is not listed, by its own words. Countries have their own names, too, and most of
+those in German, Spanish, French and Italian.
+"""
+
+from collections.abc import Mapping, Set
+from functools import cache
+from typing import Any
+
+from countryinfo import all_countries
+
+from assistants.hippocrates.names import content_words
+
+_MORE_NAMES = {
+    "United Kingdom": ("Britain", "England", "Scotland", "Northern Ireland"),
+    "United States": ("the States",),
+    "South Korea": ("Korea",),
+}
+_LARGER = {
+    "North America": {"Northern America", "Central America", "Caribbean"},
+    "Latin America": {"Central America", "Caribbean", "South America"},
+}
+"""Usual names of larger regions, which are not among those of the United Nations."""
+
+
+def place(name: str) -> str:
+    """Return the English name of a country or region; its words if it is not listed."""
+    return _places()[0].get(_key(name), _key(name))
+
+
+def place_name(name: str) -> str:
+    """Return how to show a place: its English name; what the user wrote if it is not listed."""
+    return place(name) if is_listed(place(name)) else name
+
+
+def places_around(country: str, continent: str) -> Set[str]:
+    """Return a country and what it lies in."""
+    return {place(country), place(continent)} | _places()[1].get(place(country), frozenset())
+
+
+def is_listed(name: str) -> bool:
+    """Tell whether a name that `place` returned is a country's, or a region's."""
+    return name in _places()[0].values()
+
+
+def _key(name: str) -> str:
+    # Some codes are stop words: IN, NO, AT.
+    return " ".join(content_words(name.replace(".", ""))) or name.strip().casefold()
+
+
+@cache
+def _places() -> tuple[Mapping[str, str], Mapping[str, Set[str]]]:
+    """Return the place that each name is of, and the regions around each country."""
+    names: dict[str, str] = {}
+    around: dict[str, Set[str]] = {}
+    for listed in all_countries():
+        info: Mapping[str, Any] = dict(listed.info())
+        if not (codes := [code for code in info.get("ISO", {}).values() if code]):
+            continue
+        # A part of a country (Wales) stands below it, and has its codes.
+        country = names.get(_key(codes[0]), info["name"])
+        others = info.get("nativeName", ""), *info.get("altSpellings", ()), *info.get("translations", {}).values()
+        names = {_key(name): country for name in (info["name"], *codes, *others) if name} | names
+        regions = {info[kind] for kind in ("region", "subregion", "intermediateregion") if info.get(kind)}
+        around.setdefault(country, regions | {one for one, parts in _LARGER.items() if parts & regions})
+    more = [*_MORE_NAMES.items(), *((region, [region]) for regions in around.values() for region in regions)]
+    return {_key(name): place for place, others in more for name in others} | names, around
