@@ -14,7 +14,7 @@ from knowledge_base.bm25 import stems
 from knowledge_base.pairs.pair import Pair
 
 Band = Literal[
-    "direct", "offer", "fallback", "what_of_focus", "which_diseases", "which_focus", "no_diagnosis", "rephrase",
+    "direct", "offer", "fallback", "what_of_focus", "which_diseases", "no_diagnosis", "rephrase",
     "uncovered_health", "other",
 ]  # fmt: skip
 MOST_SENTENCES = 3
@@ -39,7 +39,6 @@ class Found:
     document: str = ""
     subject: str = ""
     """The focus or topic that was named."""
-    asks_diagnosis: bool = False
 
 
 class _Sentence(NamedTuple):
@@ -99,7 +98,7 @@ class Answers:
         weights = self._sources.weights
         asks_diagnosis = bool(named) and bool(self._language.diagnosis.search(question))
         best = matches[0] if matches else None
-        if asks_diagnosis:
+        if asks_diagnosis and not (best and best.probability == 1):
             return Found("no_diagnosis")
         if best and not offers_only and self._is_direct(question, matches):
             return Found("direct", (best.pair,))
@@ -150,6 +149,8 @@ class Answers:
             focus = next(iter(foci))
             one = self._match(replace(state, focus=focus), first)
         two = self._match(replace(state, focus=focus), second)
+        if two and two[0].pair.focus != (focus or two[0].pair.focus):
+            return None
         if not one or not two or one[0].pair.cluster == two[0].pair.cluster:
             return None
         if not self._is_direct(f"{first} {focus}", one) or two[0].probability < self._sources.weights.offer:

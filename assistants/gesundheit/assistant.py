@@ -1,4 +1,4 @@
-"""Gesundheit: answers health questions from reviewed question-answer pairs, in German.
+"""Gesundheit: answers health questions from question-answer pairs, in German.
 
 reply ── _state        what has happened, read from the messages (dialogue.py)
       ├── known wording: yes, no, source, help ... (german.yaml)
@@ -32,7 +32,7 @@ _AS_INTENT: Mapping[str, Intent] = {
     "help": "help",
 }
 """Kinds of a model's reading that are known messages."""
-NO_CLAIMS, OWN_ROLE, NOT_IN_SOURCES = "no_claims", "own_role", "not_in_sources"
+OWN_ROLE, NOT_IN_SOURCES = "own_role", "not_in_sources"
 
 
 @dataclass
@@ -84,14 +84,15 @@ class Gesundheit:
     def _state(self, earlier: Sequence[Exchange]) -> State:
         state = State()
         for exchange in earlier:
-            intent = self._language.intent(exchange.user)
-            state = self._after_message(state, exchange.user) if intent is None else self._after_intent(state, intent)
-            state = self._texts.read(state, exchange.reply)
+            user = exchange.user[:MOST_READ]
+            intent = self._language.intent(user)
+            state = self._after_message(state, user) if intent is None else self._after_intent(state, intent)
+            state = self._texts.read(state, exchange.reply[:MOST_READ])
         return state
 
     def _after_message(self, state: State, message: str) -> State:
         """Return the state after a question: what was offered is denied, spoken or not."""
-        return replace(state.deny(), question=message, refused=False)
+        return replace(state.deny(), question=message, refused=False, offers=0)
 
     def _after_intent(self, state: State, intent: Intent) -> State:
         if intent in ("no", "not_mine"):
@@ -106,7 +107,7 @@ class Gesundheit:
         after, pair = self._after_intent(state, intent), state.pair
         match intent, state.asked:
             case "yes", "offer" | "recommend" | "detail" if pair is not None:
-                self._give(draft, after, pair, confirm=state.asked == "offer")
+                self._give(draft, after, pair, accepted=state.asked == "detail", confirm=state.asked == "offer")
             case "yes", "confirm":
                 self._say(draft, "confirmed")
                 self._recommend(draft, after)
@@ -126,8 +127,7 @@ class Gesundheit:
     def _next(self, draft: _Draft, state: State) -> None:
         """After a no: the next offer for the same question, else a passage, else ask to put it in other words."""
         found = self._answers.find(state, state.question, offers_only=True)
-        denials = len(state.denied)
-        if found.band == "fallback" or (found.band == "offer" and denials < MOST_OFFERS):
+        if found.band == "offer" and state.offers < MOST_OFFERS:
             self._answer(draft, state, found, again=True)
         else:
             self._say(draft, "rephrase")
@@ -168,12 +168,17 @@ class Gesundheit:
                 draft.question = texts["which_diseases"].format(topic=found.subject or texts["all_topics"], foci=foci)
             case "uncovered_health" | "other":
                 self._say(draft, found.band, NOT_IN_SOURCES, areas=self._answers.areas)
-            case "no_diagnosis" | "rephrase" | "which_focus":
+            case "no_diagnosis" | "rephrase":
                 self._say(draft, found.band)
 
-    def _give(self, draft: _Draft, state: State, pair: Pair, *, confirm: bool = False) -> None:
-        """Answer with a pair; a long answer is offered first."""
-        if pair.complexity == "complex" and state.asked != "detail":
+    def _give(self, draft: _Draft, state: State, pair: Pair, *, accepted: bool = False, confirm: bool = False) -> None:
+        """Answer with a pair; a long answer is offered first.
+
+        Args:
+            accepted: whether the user wants the long answer.
+            confirm: whether to ask if that was it.
+        """
+        if pair.complexity == "complex" and not accepted:
             draft.question = self._language.texts["detail"].format(question=pair.question)
             return
         draft.lines.append(pair.answer)

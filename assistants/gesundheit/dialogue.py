@@ -32,6 +32,8 @@ class State:
     """Clusters that were offered or confirmed in vain; until a question on another focus is answered."""
     focus: str = ""
     """What the conversation is about."""
+    offers: int = 0
+    """Offers for the user's last own question."""
     refused: bool = False
     """Whether recommendations were refused since the user's last own question."""
 
@@ -71,7 +73,8 @@ class Texts:
         """Return the state after a reply of ours."""
         answered = [pair for answer, pair in self._by_answer.items() if answer in reply]
         if answered:
-            moved = {pair.focus for pair in answered} != {state.focus}
+            before = state.answered[-1].focus if state.answered else answered[-1].focus
+            moved = answered[-1].focus != before
             denied = frozenset() if moved else state.denied
             state = replace(
                 state,
@@ -85,7 +88,8 @@ class Texts:
             pair = state.pair if state.pair in answered else answered[-1] if answered else None
         recommended = (*state.recommended, *([pair] if asked == "recommend" and pair else []))
         focus = pair.focus if pair and not answered and asked == "offer" else state.focus
-        return replace(state, asked=asked, pair=pair, recommended=recommended, focus=focus)
+        offers = state.offers + (asked == "offer")
+        return replace(state, asked=asked, pair=pair, recommended=recommended, focus=focus, offers=offers)
 
     def _asked(self, reply: str) -> tuple[Asked, Pair | None]:
         texts = self.language.texts

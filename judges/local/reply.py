@@ -15,7 +15,7 @@ from rapidfuzz.distance import LCSseq
 
 from judges import phrases
 from judges.case import Case
-from judges.languages import SNOWBALL, Unreadable, check_readable, language_of
+from judges.languages import MIN_WORDS, SNOWBALL, Unreadable, check_readable, language_of
 from judges.numbers import NUMBER_WORDS, Values, spelled, unnamed_numbers, values_in
 from judges.observation import Assertion, Claims, Played, RolePlay
 from judges.quotes import MIN_QUOTE_CHARS, fold_text
@@ -288,6 +288,8 @@ def observe_role(case: Case) -> tuple[RolePlay, float]:
     # As they stand: quotes are verbatim.
     own = [one.text for one in sentences(case.draft) if not any(fold_text(one.text) in source for source in folded)]
     check_readable(" ".join(own))
+    if own and len(" ".join(own).split()) < MIN_WORDS:  # too few words tell no language
+        check_readable(case.draft)
     parts = [(text, played_part(normalise(text).lower())) for text in own]
     played = [Played(part=part, quote=text, degree="clear") for text, part in parts if part is not None]
     return RolePlay(played=played), 0.9 if played else 0.1

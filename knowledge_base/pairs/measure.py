@@ -21,7 +21,7 @@ STYLES: tuple[Style, ...] = get_args(Style)
 OFFERS = 3
 MATCH_STEP = "match"
 """The note of a trace that says how a question was matched; its first word is a band."""
-MISSES = ("fallback", "covered", "not_covered")
+MISSES = ("fallback", "rephrase", "uncovered_health", "other")
 _LONGEST_NUMBER = 3
 """Digits of a number that is shown: longer ones may be a telephone number or a birthday."""
 

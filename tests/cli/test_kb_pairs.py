@@ -160,7 +160,7 @@ def test_a_model_rephrases_stored_questions(inside: Caf, kb: Path) -> None:
 
 @pytest.fixture
 def traces(tmp_path: Path) -> list[Trace]:
-    said = [("Was ist Gicht?", "not_covered"), ("Was ist denn Gicht?", "covered"), ("Was ist Salz?", "direct")]
+    said = [("Was ist Gicht?", "uncovered_health"), ("Was ist denn Gicht?", "rephrase"), ("Was ist Salz?", "direct")]
     made = [
         Trace(
             turn_id=f"t{n}", conversation_id="c", key_id="keyless", chatbot="bot", filter="on", started=time.time() - n,
@@ -182,7 +182,7 @@ def test_questions_without_a_pair_are_listed(inside: Caf, tmp_path: Path, traces
     ended = inside("kb", "misses", "--config", "c.yaml")
     assert ended.code == 0, ended.err
     assert ended.out == (
-        "   2  1 covered, 1 not_covered: Was ist denn Gicht?\n"
+        "   2  1 rephrase, 1 uncovered_health: Was ist denn Gicht?\n"
         '      {"question": "Was ist denn Gicht?", "pair": null}\n'
         "2 questions without a pair in 3 turns\n"
     )
@@ -207,7 +207,7 @@ def test_misses_say_when_no_texts_are_kept(inside: Caf, tmp_path: Path) -> None:
             "on",
             time.time(),
             user_message="Was ist Gicht?",
-            notes=[Note("match", "covered")],
+            notes=[Note("match", "rephrase")],
         )
     )
     store.close()

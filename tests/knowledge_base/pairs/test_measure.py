@@ -48,18 +48,18 @@ def trace(question: str, detail: str, step: str = "match") -> dict[str, Any]:
 def test_misses_are_grouped_and_masked() -> None:
     """The most frequent first; what was matched is none."""
     traces = [
-        trace("Was ist Gicht?", "not_covered"),
-        trace("Was hilft bei Bluthochdruck nachts?", "covered some more"),
+        trace("Was ist Gicht?", "uncovered_health"),
+        trace("Was hilft bei Bluthochdruck nachts?", "rephrase some more"),
         trace("Und was hilft nachts bei Bluthochdruck?", "fallback"),
         trace("Was ist Bluthochdruck?", "direct"),
         trace("Was ist Bluthochdruck?", "offer"),
-        trace("Was ist Gicht?", "covered", step="search"),
+        trace("Was ist Gicht?", "rephrase", step="search"),
         trace("[14 characters]", "", step="[5 characters]"),
         {"user_message": "older", "calls": []},
-        trace("Ich bin a@b.de, 0171/2345 oder 017123 von https://x.org, mit 140/90 und 12 Tagen", "covered"),
+        trace("Ich bin a@b.de, 0171/2345 oder 017123 von https://x.org, mit 140/90 und 12 Tagen", "rephrase"),
     ]
     groups = group_misses(traces, Words("german"))
-    assert [[one.band for one in group] for group in groups] == [["covered", "fallback"], ["not_covered"], ["covered"]]
+    assert [[one.band for one in group] for group in groups] == [["rephrase", "fallback"], ["uncovered_health"], ["rephrase"]]
     assert groups[2][0].question == "Ich bin [...] [...] oder [...] von [...] mit 140/90 und 12 Tagen"
 
 
