@@ -13,7 +13,7 @@ checks       is an expression valid, and does it mean something
 cdm          an expression run on a local CDM: persons, and how many each rule leaves, few of them suppressed
 webapi       a confirmed expression sent to OHDSI WebAPI
 
-catalogue    databases, their countries, and how many patients each has of which concept
+catalogue    databases, their countries, and their patients per concept
 places       countries and continents by their usual names
 query        what a question asks of databases
 estimates    how many patients databases have of it, as far as counts say
@@ -21,7 +21,7 @@ discovery    the databases that answer it, ranked by the patients they have
 
 turns        what each turn is: a message, a confirmation, or the answer of a tool
 understand   what a message makes of a study: read once by a model, checked by code
-form         what stands in for a model where none is configured
+form         fixed questions and answers, for use without a model
 settings     what config.yaml says of the assistant
 reply_draft  a reply as it comes together
 proposal     a cohort that is complete: read back, checked, counted, proposed to be sent

@@ -117,7 +117,8 @@ class Hippocrates:
         return f"Sent: cohort definition {sent.cohort_id} “{name}”{with_sets}."
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Give up counting: what is waiting is dropped, what runs ends by itself."""
+        self._proposals.close()
 
     async def _read(
         self, step: Step, earlier: Sequence[Turn], turn: Turn, request: AssistantRequest, *, is_last: bool

@@ -46,7 +46,7 @@ def count_cohort(path: Path, expression: Json) -> Counts:
     """
     rules, days = expression["InclusionRules"], expression["CensorWindow"]
     # Calendar days come last: a rule that moves the entry of some persons into them would add persons.
-    steps = [("calendar days", expression)] if days or len(rules) > MOST_STEPS else []
+    steps = [("calendar days" if days else "all rules", expression)] if days or len(rules) > MOST_STEPS else []
     if len(rules) <= MOST_STEPS:
         # Rule by rule: who meets the first rules may do so with another event than the one that meets most of them.
         names = ["entry event and observation", *(rule["name"] for rule in rules)]

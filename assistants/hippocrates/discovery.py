@@ -94,7 +94,7 @@ def cohort_query(state: State, query: ResolvedQuery) -> ResolvedQuery:
 
 
 def _clauses(group: SubGroup) -> list[tuple[Criterion, ...]]:
-    """Return criteria of each of which one at least holds, as far as that follows from a group."""
+    """Return the clauses that a group implies. A clause is a tuple of criteria; at least one of them holds."""
     parts: list[list[tuple[Criterion, ...]]] = [[(one,)] for one in group.criteria]
     if isinstance(group, Group):
         parts += map(_clauses, group.groups)
@@ -116,8 +116,8 @@ def _compare_versions(catalogue: Catalogue, vocabulary: Vocabulary) -> list[str]
     if not unknown and not (versions and vocabulary.version):
         return []
     other, own = ", ".join(versions) or "not given", vocabulary.version or "not given"
-    lacks = f"which lacks {unknown} of its concepts"
-    return [f"The catalogue may use another version of the vocabulary ({other}) than this service ({own}), {lacks}."]
+    lacks = f", which lacks {unknown} of its concepts" if unknown else ""
+    return [f"The catalogue may use another version of the vocabulary ({other}) than this service ({own}){lacks}."]
 
 
 def _matches(

@@ -167,7 +167,7 @@ class Form:
         return max(terms, key=lambda one: bool(one[1].choices))
 
     def _term(self, words: str) -> Term | None:
-        """Return the term of some words; None unless each of them stands in the name of a concept, misspelt or not.
+        """Look up words. Return None unless one concept's name has all of them, possibly misspelt.
 
         Raises:
             _NotReadError: They are an answer without a concept.

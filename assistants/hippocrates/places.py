@@ -58,7 +58,7 @@ def _places() -> tuple[Mapping[str, str], Mapping[str, Set[str]]]:
         info: Mapping[str, Any] = dict(listed.info())
         if not (codes := [code for code in info.get("ISO", {}).values() if code]):
             continue
-        # A part of a country (Wales) stands below it, and has its codes.
+        # The package lists parts of a country (Wales) after it, with the same codes.
         country = names.get(_key(codes[0]), info["name"])
         others = info.get("nativeName", ""), *info.get("altSpellings", ()), *info.get("translations", {}).values()
         names = {_key(name): country for name in (info["name"], *codes, *others) if name} | names

@@ -51,6 +51,10 @@ class Proposals:
         self._counting = ThreadPoolExecutor(_COUNTED_AT_ONCE, "count")
         self._count = lru_cache(maxsize=256)(lambda text: count_cohort(sources.cdm, json.loads(text)))
 
+    def close(self) -> None:
+        """Take no more cohorts to count."""
+        self._counting.shutdown(wait=False, cancel_futures=True)
+
     def may_be_sent(self, cohort: Cohort) -> bool:
         """Tell whether there is somewhere to send it, and its checks find no error."""
         problems = check(cohort.expression, self._sources.vocabulary)

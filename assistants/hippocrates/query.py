@@ -72,7 +72,7 @@ def resolve(
 
 
 def any_of(terms: Iterable[Term]) -> Term:
-    """Return the term of which any of several will do. Those whose concepts are not known are left out."""
+    """Join terms as alternatives. Terms without known concepts are left out."""
     closed = [term for term in terms if not term.is_open]
     return Term(
         " or ".join(term.words for term in closed),

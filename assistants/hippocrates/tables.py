@@ -47,7 +47,7 @@ def read_tables(
         path: a folder of CSV files (`NAME.csv` in any letter case, tab or comma separated), or a DuckDB file.
         tables: those that others refer to first.
         remedy: where such tables come from, for messages about what is missing.
-        nulls: what stands in a CSV field that has no value.
+        nulls: values of a CSV field that mean no value.
 
     Raises:
         DataError: path, table or column is missing, a file is no database, or a value does not fit its column.

@@ -223,8 +223,10 @@ def _offered(term: Term) -> list[str]:
 async def _ask(step: Step, message: str, case: Mapping[str, Any], reader: Reader) -> Understanding | None:
     """Return what a message means; None if the model fails, or contradicts the message although it was told once."""
     understanding = await reader(case)
-    if problems := [*_problems(step, message, case, understanding)]:
-        understanding = await reader({**case, "problems": problems})
+    problems = [*_problems(step, message, case, understanding)]
+    if not problems:
+        return understanding
+    understanding = await reader({**case, "problems": problems})
     return None if any(_problems(step, message, case, understanding)) else understanding
 
 

@@ -34,3 +34,6 @@ async def test_a_cancelled_turn_keeps_its_place_until_its_count_ends(monkeypatch
     end.set()
     assert await turns[5] == ["The cohort could not be counted: it is no CDM."]
     assert begun == [0, 1, 5]
+    proposals.close()
+    with pytest.raises(RuntimeError, match="shutdown"):
+        await proposals._count_lines({"cohort": 6})

@@ -404,7 +404,7 @@ def test_turns_of_an_older_file_come_into_the_lists_while_the_proxy_runs(
     assert page.to_index > 0
     assert page.turns[0].line.started == max(one.started for one in traces)
     store.record(trace("now", outcome="warned"))
-    wait_for(lambda: "now" in [turn.line.turn_id for turn in search_turns(path, TurnFilter()).turns], 1)
+    wait_for(lambda: "now" in [turn.line.turn_id for turn in search_turns(path, TurnFilter()).turns])
     monkeypatch.setattr(trace_store, "INDEX_EVERY_S", 0.0)
     wait_for(lambda: search_turns(path, TurnFilter()).to_index == 0)
     store.close()
