@@ -3,13 +3,12 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from assistants.gesundheit.dialogue import State
 from assistants.gesundheit.language import Language
 from assistants.gesundheit.matcher import Match, Matcher
 from assistants.gesundheit.settings import Sources
-from assistants.gesundheit.similarity import TermIndex
 from knowledge_base.bm25 import stems
 from knowledge_base.pairs.pair import Pair
 
@@ -17,7 +16,6 @@ Band = Literal[
     "direct", "offer", "fallback", "what_of_focus", "which_diseases", "no_diagnosis", "rephrase",
     "uncovered_health", "other",
 ]  # fmt: skip
-MOST_SENTENCES = 3
 RIVALS = 8
 """Candidates whose words a direct answer must have where the question has them."""
 MOST_OVERVIEW_STEMS = 3
@@ -26,8 +24,8 @@ _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """What was found for a question."""
+class Answer:
+    """What there is to say to a question."""
 
     band: Band
     pairs: tuple[Pair, ...] = ()
@@ -41,23 +39,17 @@ class Found:
     """The focus or topic that was named."""
 
 
-class _Sentence(NamedTuple):
-    document: str
-    paragraph: int
-    text: str
-
-
 class Answers:
     """Finds answers in a knowledge base."""
 
     def __init__(self, sources: Sources, language: Language) -> None:
         self._sources, self._language = sources, language
         self._matcher = Matcher(sources.pairs, sources.taxonomy, sources.weights, language, sources.encode)
-        self.pairs = self._matcher.pairs
+        self.pairs, self.foci_in = self._matcher.pairs, self._matcher.foci_in
         self._foci = {focus.id: focus for focus in sources.taxonomy.foci}
-        self._sentences = [*_sentences(sources)]
-        self._passages = TermIndex([one.text for one in self._sentences], self._stems)
-        self._vocabulary = {stem for one in self._sentences for stem in self._stems(one.text)}
+        self.sentences = {document: [*_sentences(source.text)] for document, source in sources.documents.items()}
+        """Of each document, without headings."""
+        self._vocabulary = {stem for source in sources.documents.values() for stem in self._stems(source.text)}
         self._vocabulary |= {stem for pair in self.pairs for stem in self._stems(pair.question)}
         self.focus_names = [focus.name for focus in sources.taxonomy.foci]
         self.areas = self._list(topic.name for topic in sources.taxonomy.topics)
@@ -65,6 +57,10 @@ class Answers:
     def names_of_foci(self) -> list[tuple[str, str]]:
         """Return the ids and names of all foci."""
         return [(focus.id, focus.name) for focus in self._foci.values()]
+
+    def document_of(self, focus: str) -> str:
+        """Return the document of a focus by its name, "" if there is none."""
+        return next((one.id for one in self._foci.values() if one.name == focus), "")
 
     def candidates(self, state: State, question: str) -> list[Pair]:
         """Return the pairs that a model chooses from."""
@@ -84,7 +80,7 @@ class Answers:
         *first, last = names
         return f"{', '.join(first)} {self._language.texts['and']} {last}" if first else last
 
-    def find(self, state: State, question: str, *, offers_only: bool = False) -> Found:
+    def find(self, state: State, question: str, *, offers_only: bool = False) -> Answer:
         """Return what there is to say to a question.
 
         Args:
@@ -93,29 +89,28 @@ class Answers:
         parts = self._divide(question)
         if len(parts) == 2 and not offers_only and (both := self._find_both(state, parts)):
             return both
-        matches = self._match(state, question)
-        named = self._matcher.foci_in(question)
+        matches = self._matcher.match(question, state.focus, exact=not offers_only)
+        named = self.foci_in(question)
         weights = self._sources.weights
         asks_diagnosis = bool(named) and bool(self._language.diagnosis.search(question))
         best = matches[0] if matches else None
         if asks_diagnosis and not (best and best.probability == 1):
-            return Found("no_diagnosis")
+            return Answer("no_diagnosis")
         if best and not offers_only and self._is_direct(question, matches):
-            return Found("direct", (best.pair,))
+            return Answer("direct", (best.pair,))
         if subject := self._overview(question, named):
             return subject
         offered = [one for one in matches if one.pair.cluster not in state.denied]
         left = 1 - sum(one.probability for one in matches if one.pair.cluster in state.denied)
-        least = weights.offer if named else weights.offer_unnamed
+        is_about_focus = bool(named or (state.focus and self._language.refers_back.search(question)))
+        least = weights.offer if is_about_focus else weights.offer_unnamed
         if offered and offered[0].probability >= least * left:
-            return Found("offer", (offered[0].pair,))
-        if passage := self._passage(question, named):
-            return passage
-        if named:
-            return Found("rephrase")
+            return Answer("offer", (offered[0].pair,))
+        if is_about_focus:
+            return Answer("rephrase")
         stems_asked = self._stems(question)
         known = sum(stem in self._vocabulary for stem in stems_asked) / max(len(stems_asked), 1)
-        return Found("uncovered_health" if known >= weights.health else "other")
+        return Answer("uncovered_health" if known >= weights.health else "other")
 
     def _is_direct(self, question: str, matches: Sequence[Match]) -> bool:
         """Tell whether the first pair may be answered with at once: probable, about what is named, and nothing speaks against it.
@@ -125,8 +120,10 @@ class Answers:
         best, *others = matches
         if best.probability == 1:  # its own wording
             return True
-        is_probable = best.probability >= self._sources.weights.direct and not best.is_opposite
+        is_probable = best.probability >= self._sources.weights.direct
         if not is_probable or best.pair.focus not in self._matcher.foci_in(question):
+            return False
+        if self._matcher.is_opposite(question, best.pair):
             return False
         own = self._stems_of(best.pair) | set(self._stems(f"{best.pair.answer} {best.pair.context}"))
         rival = set[str]().union(*(self._stems_of(one.pair) for one in others[:RIVALS]))
@@ -139,7 +136,7 @@ class Answers:
     def _match(self, state: State, question: str) -> list[Match]:
         return self._matcher.match(question, state.focus)
 
-    def _find_both(self, state: State, parts: list[str]) -> Found | None:
+    def _find_both(self, state: State, parts: list[str]) -> Answer | None:
         """Answer two questions: both if both are direct, else the first, with the second as an offer."""
         first, second = parts
         one = self._match(state, first)
@@ -156,57 +153,38 @@ class Answers:
         if not self._is_direct(f"{first} {focus}", one) or two[0].probability < self._sources.weights.offer:
             return None
         if self._is_direct(f"{second} {focus}", two):
-            return Found("direct", (one[0].pair, two[0].pair))
-        return Found("direct", (one[0].pair,), also_offered=two[0].pair)
+            return Answer("direct", (one[0].pair, two[0].pair))
+        return Answer("direct", (one[0].pair,), also_offered=two[0].pair)
 
     def _divide(self, question: str) -> list[str]:
         parts = [part.strip() for part in self._language.conjunctions.split(question) if part and part.strip()]
         return [part for part in parts if self._stems(part)]
 
-    def _overview(self, question: str, named: set[str]) -> Found | None:
+    def _overview(self, question: str, named: set[str]) -> Answer | None:
         """Answer a question about a focus without an aspect, or about what there is, from the taxonomy."""
         lower = question.lower()
         if self._language.topics.search(question):
             topics = [topic for topic in self._sources.taxonomy.topics if _shares_word(topic.name, lower)]
             foci = [focus.name for topic in topics for one in topic.subtopics for focus in one.foci]
             if len(foci) > 1:
-                return Found("which_diseases", subject=topics[0].name)
-            return Found("which_diseases")
+                return Answer("which_diseases", subject=topics[0].name)
+            return Answer("which_diseases")
         if len(named) == 1:
             (focus,) = named
             rest = self._stems(self._matcher.without_names(question, focus))
             is_bare = not rest and not self._language.question_words.match(lower)
             if is_bare or (len(rest) <= MOST_OVERVIEW_STEMS and self._language.overview.search(lower)):
-                return Found("what_of_focus", subject=focus)
+                return Answer("what_of_focus", subject=focus)
         return None
-
-    def _passage(self, question: str, named: set[str]) -> Found | None:
-        """Return up to three sentences of a paragraph that hold most of the question."""
-        rest = question
-        for focus in named:
-            rest = self._matcher.without_names(rest, focus)
-        cosines = self._passages.compare(rest)
-        scored = [
-            (float(score), n) for n, score in enumerate(cosines) if not named or self._sentences[n].document in named
-        ]
-        score, best = max(scored, default=(0.0, 0))
-        if score < self._sources.weights.passage or not named:
-            return None
-        at = self._sentences[best]
-        beside = [n for n, one in enumerate(self._sentences) if (one.document, one.paragraph) == at[:2]]
-        chosen = sorted(sorted(beside, key=lambda n: (n != best, -cosines[n]))[:MOST_SENTENCES])
-        return Found("fallback", sentences=tuple(self._sentences[n].text for n in chosen), document=at.document)
 
     def _stems(self, text: str) -> list[str]:
         return stems(text, self._sources.taxonomy.language)
 
 
-def _sentences(sources: Sources) -> Iterator[_Sentence]:
-    for document, source in sources.documents.items():
-        paragraphs = [one for one in source.text.split("\n\n") if not one.startswith("#")]
-        for n, paragraph in enumerate(paragraphs):
-            for sentence in _SENTENCE.split(" ".join(paragraph.split())):
-                yield _Sentence(document, n, sentence)
+def _sentences(text: str) -> Iterator[str]:
+    for paragraph in text.split("\n\n"):
+        if not paragraph.startswith("#"):
+            yield from _SENTENCE.split(" ".join(paragraph.split()))
 
 
 def _shares_word(name: str, lower: str) -> bool:

@@ -5,14 +5,15 @@ reply ── _state        what has happened, read from the messages (dialogue.p
       └── _ask         a question: direct answer, offer, passage of a document, or why there is none (answers.py)
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from assistants.assistant import AssistantReply, AssistantRequest, Document
-from assistants.gesundheit.answers import Answers, Found
+from assistants.assistant import AskStructured, AssistantReply, AssistantRequest, Document
+from assistants.gesundheit.answers import Answer, Answers
 from assistants.gesundheit.dialogue import State, Texts
 from assistants.gesundheit.language import Intent, Language
-from assistants.gesundheit.reader import READER, Reading, read_message
+from assistants.gesundheit.reader import READER, find_passage, read_message
 from assistants.gesundheit.recommend import recommend
 from assistants.gesundheit.settings import Sources, open_sources
 from assistants.view import Exchange
@@ -32,6 +33,7 @@ _AS_INTENT: Mapping[str, Intent] = {
     "help": "help",
 }
 """Kinds of a model's reading that are known messages."""
+_LINK = re.compile(r",?\s*https?://[^\s;,]+")
 OWN_ROLE, NOT_IN_SOURCES = "own_role", "not_in_sources"
 
 
@@ -43,6 +45,8 @@ class _Draft:
     citations: list[str]
     documents: list[Document]
     question: str = ""
+    band: str = ""
+    """For the trace: what was found for a question (answers.Band), or what a known message was (Intent)."""
 
 
 class Gesundheit:
@@ -54,29 +58,30 @@ class Gesundheit:
         """
         self._sources, self._language, self._reads = sources, language, reads
         self._answers = Answers(sources, language)
-        self._texts = Texts(language, self._answers.pairs)
+        self._texts = Texts(language, self._answers.pairs, self._answers.sentences)
 
     async def reply(self, request: AssistantRequest) -> AssistantReply:
         view = request.view
-        state, message = self._state(view.earlier), view.question[:MOST_READ].strip()
-        draft = _Draft([], [], [])
-        intent = self._language.intent(message)
-        if intent is None and (correction := self._language.no_but.match(message)):
-            message = correction["rest"]
+        state = self._state(view.earlier)
+        intent, message = self._parse(state, view.question[:MOST_READ].strip(), by_beginning=not self._reads)
+        draft = _Draft([], [], [], band=intent or "")
         if not message or intent == "help":
             self._say(draft, "help", OWN_ROLE, areas=self._answers.areas)
         elif intent is not None:
             self._react(draft, state, intent)
         else:
-            await self._ask(draft, self._after_message(state, message), message, request)
+            await self._ask(draft, state, message, request)
+        request.note("match", draft.band)
         given = {section.id for section in view.sections}
         missing = [one for one in draft.citations if one in self._sources.documents and one not in given]
         if missing and missing[0] in view.catalogue:
             return AssistantReply(requested_section=missing[0])
-        text = self._language.speakable(" ".join(filter(None, (*draft.lines, draft.question))))
-        # Every sentence stands in a document, so that judges in any language find it there.
-        spoken = Document("reply", self._language.texts["document"], text)
-        return AssistantReply(text, [*draft.citations, spoken.id], [spoken])
+        own = [line for line in draft.lines if not any(line in document.text for document in draft.documents)]
+        # What judges hold a reply against: pairs with their paragraphs, and what the assistant says of itself.
+        texts = Document("texts", self._language.texts["document"], self._speak(*own, draft.question))
+        documents = [*draft.documents, texts] if texts.text else draft.documents
+        citations = [*draft.citations, *(one.id for one in documents)]
+        return AssistantReply(self._speak(*draft.lines, draft.question), citations, documents)
 
     async def close(self) -> None:
         """Nothing to close."""
@@ -84,15 +89,30 @@ class Gesundheit:
     def _state(self, earlier: Sequence[Exchange]) -> State:
         state = State()
         for exchange in earlier:
-            user = exchange.user[:MOST_READ]
-            intent = self._language.intent(user)
-            state = self._after_message(state, user) if intent is None else self._after_intent(state, intent)
+            intent, message = self._parse(state, exchange.user[:MOST_READ], by_beginning=True)
+            state = self._after_message(state, message) if intent is None else self._after_intent(state, intent)
             state = self._texts.read(state, exchange.reply[:MOST_READ])
         return state
 
+    def _parse(self, state: State, message: str, *, by_beginning: bool) -> tuple[Intent | None, str]:
+        """Return what a message is by its wording, None for a question, and the question in it.
+
+        Args:
+            by_beginning: whether the first word of a longer message may be a yes or a no to what was asked.
+        """
+        intent = self._language.intent(message)
+        if intent is None and (correction := self._language.no_but.match(message)):
+            return None, (correction["rest"] or correction["question"]).strip()
+        begun = self._language.beginning(message) if intent is None else None
+        if begun == "bye" or (by_beginning and state.asked):
+            return begun or intent, message
+        return intent, message
+
     def _after_message(self, state: State, message: str) -> State:
         """Return the state after a question: what was offered is denied, spoken or not."""
-        return replace(state.deny(), question=message, refused=False, offers=0)
+        named = self._answers.foci_in(message)
+        focus = next(iter(named)) if len(named) == 1 else state.focus
+        return replace(state.deny(), question=message, focus=focus, refused=False, offers=0)
 
     def _after_intent(self, state: State, intent: Intent) -> State:
         if intent in ("no", "not_mine"):
@@ -125,29 +145,62 @@ class Gesundheit:
                 self._say(draft, "help", OWN_ROLE, areas=self._answers.areas)
 
     def _next(self, draft: _Draft, state: State) -> None:
-        """After a no: the next offer for the same question, else a passage, else ask to put it in other words."""
+        """After a no: the next offer for the same question, else ask to put it in other words."""
         found = self._answers.find(state, state.question, offers_only=True)
         if found.band == "offer" and state.offers < MOST_OFFERS:
             self._answer(draft, state, found, again=True)
         else:
-            self._say(draft, "rephrase")
+            self._answer(draft, state, Answer("rephrase"))
 
-    async def _ask(self, draft: _Draft, state: State, question: str, request: AssistantRequest) -> None:
-        """Answer a question: by the stored ones, and where these are not sure by what a model reads."""
+    async def _ask(self, draft: _Draft, before: State, question: str, request: AssistantRequest) -> None:
+        """Answer a question: by the stored ones, and where these are not sure by what a model reads.
+
+        Args:
+            before: The state before the message, which may turn out to be a yes or a no.
+        """
+        state = self._after_message(before, question)
         found = self._answers.find(state, question)
-        if self._reads and found.band != "direct" and request.ask_structured is not None:
-            candidates = self._answers.candidates(state, question)
-            earlier, foci = request.view.earlier, self._answers.focus_names
-            reading = await read_message(request.ask_structured, earlier, question, candidates, foci)
-            if reading is not None and (intent := _AS_INTENT.get(reading.kind)) is not None:
-                self._react(draft, state, intent)
+        if found.band != "direct" and self._reads and request.ask_structured is not None:
+            read = await self._read(request, request.ask_structured, state, found)
+            if isinstance(read, str):
+                draft.band = read
+                self._react(draft, before, read)
                 return
-            found = _as_read(reading, candidates) if reading is not None else found
-        request.note("match", found.band)
+            found = read
         self._answer(draft, state, found)
 
-    def _answer(self, draft: _Draft, state: State, found: Found, *, again: bool = False) -> None:
+    async def _read(
+        self, request: AssistantRequest, ask: AskStructured, state: State, found: Answer
+    ) -> Answer | Intent:
+        """Return what a model reads in a message; what was found without it if it fails."""
+        earlier, question = request.view.earlier, state.question
+        candidates = self._answers.candidates(state, question)
+        reading = await read_message(ask, earlier, question, candidates, self._answers.focus_names)
+        if reading is None:
+            return found
+        if (intent := _AS_INTENT.get(reading.kind)) is not None:
+            return intent
+        chosen = [candidates[n - 1] for n in dict.fromkeys(reading.numbers) if 0 < n <= len(candidates)][:2]
+        match reading.kind:
+            case "stored" if chosen:
+                return Answer("direct", (*chosen,))  # the opposites of german.yaml would stop 50 of 205 right ones
+            case "stored" | "about":
+                if found.band in ("what_of_focus", "which_diseases"):
+                    return found
+                document = self._answers.document_of(reading.focus)
+                sentences = self._answers.sentences.get(document, [])
+                passage = await find_passage(ask, earlier, question, sentences) if sentences else []
+                return Answer("fallback", sentences=(*passage,), document=document) if passage else Answer("rephrase")
+            case "diagnosis":
+                return Answer("no_diagnosis")
+            case "health":
+                return Answer("uncovered_health")
+            case _:
+                return Answer("other")
+
+    def _answer(self, draft: _Draft, state: State, found: Answer, *, again: bool = False) -> None:
         texts = self._language.texts
+        draft.band = draft.band or found.band
         match found.band:
             case "direct":
                 for pair in found.pairs:
@@ -157,8 +210,10 @@ class Gesundheit:
             case "offer":
                 draft.question = texts["next_offer" if again else "offer"].format(question=found.pairs[0].question)
             case "fallback":
-                draft.lines += [texts["fallback"], *found.sentences]
+                passage = " ".join(found.sentences)
+                draft.lines += [texts["fallback"], passage]
                 draft.citations.append(found.document)
+                draft.documents.append(Document("passage", found.document, self._speak(passage)))
                 draft.question = texts["confirm"]
             case "what_of_focus":
                 focus, aspects = self._answers.say_aspects(found.subject)
@@ -166,9 +221,9 @@ class Gesundheit:
             case "which_diseases":
                 foci = self._answers.say_foci(found.subject)
                 draft.question = texts["which_diseases"].format(topic=found.subject or texts["all_topics"], foci=foci)
-            case "uncovered_health" | "other":
+            case "uncovered_health" | "other" | "rephrase":
                 self._say(draft, found.band, NOT_IN_SOURCES, areas=self._answers.areas)
-            case "no_diagnosis" | "rephrase":
+            case "no_diagnosis":
                 self._say(draft, found.band)
 
     def _give(self, draft: _Draft, state: State, pair: Pair, *, accepted: bool = False, confirm: bool = False) -> None:
@@ -183,10 +238,12 @@ class Gesundheit:
             return
         draft.lines.append(pair.answer)
         draft.citations.append(pair.document)
+        paragraphs = self._speak(pair.answer), pair.context
+        draft.documents.append(Document(f"pair:{pair.id}", pair.question, "\n\n".join(paragraphs)))
         if confirm:
             draft.question = self._language.texts["confirm"]
         else:
-            moved = replace(state, answered=(*state.answered, pair), focus=pair.focus, document=pair.document)
+            moved = replace(state, answered=(*state.answered, pair), focus=pair.focus, last=pair)
             self._recommend(draft, moved)
 
     def _recommend(self, draft: _Draft, state: State, *, or_say: bool = False) -> None:
@@ -206,31 +263,18 @@ class Gesundheit:
             return
         pair = state.last
         source = pair.source if pair else "; ".join(self._sources.documents[state.document].references)
-        self._say(draft, "source", state.document, source=source)
+        self._say(draft, "source", state.document, source=_LINK.sub("", source))
         if pair is not None and pair.review is not None:
             self._say(draft, "reviewed", reviewer=pair.review.reviewer, date=f"{pair.review.date:%d.%m.%Y}")
         else:
             self._say(draft, "unreviewed")
 
+    def _speak(self, *lines: str) -> str:
+        return self._language.speakable(" ".join(filter(None, lines)))
+
     def _say(self, draft: _Draft, name: str, citation: str = "", **values: str) -> None:
         draft.lines.append(self._language.texts[name].format(**values))
         draft.citations += [citation] if citation else []
-
-
-def _as_read(reading: Reading, candidates: Sequence[Pair]) -> Found:
-    """Return what a model's reading of a message comes to."""
-    chosen = [candidates[n - 1] for n in dict.fromkeys(reading.numbers) if 0 < n <= len(candidates)][:2]
-    match reading.kind:
-        case "stored" if chosen:
-            return Found("direct", tuple(chosen))
-        case "diagnosis":
-            return Found("no_diagnosis")
-        case "health":
-            return Found("uncovered_health")
-        case "stored" | "about":
-            return Found("rephrase")
-        case _:
-            return Found("other")
 
 
 def open_assistant(settings: ModelSettings) -> Gesundheit:

@@ -27,6 +27,8 @@ class State:
     """In the order of the answers."""
     document: str = ""
     """The document that the last answer is from."""
+    last: Pair | None = None
+    """The pair that was answered last; None after a passage of a document."""
     recommended: tuple[Pair, ...] = ()
     denied: frozenset[str] = frozenset()
     """Clusters that were offered or confirmed in vain; until a question on another focus is answered."""
@@ -36,11 +38,6 @@ class State:
     """Offers for the user's last own question."""
     refused: bool = False
     """Whether recommendations were refused since the user's last own question."""
-
-    @property
-    def last(self) -> Pair | None:
-        """The pair that was answered last; None after a passage of a document."""
-        return self.answered[-1] if self.answered and self.answered[-1].document == self.document else None
 
     def deny(self) -> "State":
         """Return the state after a no, spoken or implied, to an offer or a confirmation."""
@@ -55,6 +52,8 @@ class Texts:
 
     language: Language
     pairs: Sequence[Pair]
+    sentences: Mapping[str, Sequence[str]]
+    """Of each document."""
     _by_answer: Mapping[str, Pair] = field(init=False)
     _by_question: Mapping[str, Pair] = field(init=False)
     _by_recommendation: Mapping[str, Pair] = field(init=False)
@@ -75,14 +74,17 @@ class Texts:
         if answered:
             before = state.answered[-1].focus if state.answered else answered[-1].focus
             moved = answered[-1].focus != before
-            denied = frozenset() if moved else state.denied
+            denied = frozenset() if moved else state.denied - {pair.cluster for pair in answered}
             state = replace(
                 state,
                 answered=(*state.answered, *answered),
                 focus=answered[-1].focus,
                 document=answered[-1].document,
+                last=answered[-1],
                 denied=denied,
             )
+        elif document := self._document_of_passage(reply):
+            state = replace(state, document=document, focus=document, last=None)
         asked, pair = self._asked(reply)
         if asked == "confirm":
             pair = state.pair if state.pair in answered else answered[-1] if answered else None
@@ -90,6 +92,15 @@ class Texts:
         focus = pair.focus if pair and not answered and asked == "offer" else state.focus
         offers = state.offers + (asked == "offer")
         return replace(state, asked=asked, pair=pair, recommended=recommended, focus=focus, offers=offers)
+
+    def _document_of_passage(self, reply: str) -> str | None:
+        start, _, passage = reply.partition(self.language.texts["fallback"])
+        if start or not passage:
+            return None
+        speakable = self.language.speakable
+        return next(
+            (name for name, texts in self.sentences.items() if any(speakable(text) in passage for text in texts)), None
+        )
 
     def _asked(self, reply: str) -> tuple[Asked, Pair | None]:
         texts = self.language.texts

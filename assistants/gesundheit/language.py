@@ -19,14 +19,18 @@ class Language:
 
     texts: Mapping[str, str]
     intents: Mapping[Intent, re.Pattern[str]]
+    begins: Mapping[Intent, re.Pattern[str]]
+    """What a message without a question mark begins with."""
     no_but: re.Pattern[str]
-    """"No, I mean ...": the group `rest` is what is meant."""
+    """"No, I mean ...": the group `rest` or `question` is what is meant."""
     diagnosis: re.Pattern[str]
     """A person asks whether they have a disease."""
     topics: re.Pattern[str]
     """A question about what there is."""
     overview: re.Pattern[str]
     """A question about a focus that names no aspect."""
+    refers_back: re.Pattern[str]
+    """A message that goes on about what was spoken of."""
     question_words: re.Pattern[str]
     """What a question begins with."""
     conjunctions: re.Pattern[str]
@@ -37,8 +41,13 @@ class Language:
 
     def intent(self, message: str) -> Intent | None:
         """Return what a whole message is known to be by its wording."""
-        plain = " ".join(_PUNCTUATION.sub(" ", message.lower()).split())
+        plain = _plain(message)
         return next((name for name, pattern in self.intents.items() if pattern.fullmatch(plain)), None)
+
+    def beginning(self, message: str) -> Intent | None:
+        """Return what a message that asks nothing is by the word that it begins with."""
+        plain = "" if "?" in message else _plain(message)
+        return next((name for name, pattern in self.begins.items() if pattern.match(plain)), None)
 
     def sides(self, text: str) -> Sides:
         """Return which sides of which opposites a text has."""
@@ -58,6 +67,10 @@ class Language:
         return text
 
 
+def _plain(message: str) -> str:
+    return " ".join(_PUNCTUATION.sub(" ", message.lower()).split())
+
+
 def are_opposite(one: Sides, other: Sides) -> bool:
     """Tell whether two texts are on different sides of an opposite."""
     return any((n, 1 - side) in other and (n, side) not in other and (n, 1 - side) not in one for n, side in one)
@@ -66,10 +79,11 @@ def are_opposite(one: Sides, other: Sides) -> bool:
 def load_language(name: str) -> Language:
     """Read the language file of a language, as Snowball calls it."""
     data = load_yaml((Path(__file__).parent / f"{name}.yaml").read_text(encoding="utf-8"))
-    patterns = ("no_but", "diagnosis", "topics", "overview", "question_words", "conjunctions")
+    patterns = ("no_but", "diagnosis", "topics", "overview", "refers_back", "question_words", "conjunctions")
     return Language(
         texts=data["texts"],
         intents={intent: re.compile(pattern) for intent, pattern in data["intents"].items()},
+        begins={intent: re.compile(pattern) for intent, pattern in data["begins"].items()},
         **{key: re.compile(data[key], re.IGNORECASE) for key in patterns},
         opposites=tuple(
             (re.compile(one, re.IGNORECASE), re.compile(other, re.IGNORECASE) if other else None)

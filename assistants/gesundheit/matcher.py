@@ -16,7 +16,7 @@ from rapidfuzz import fuzz
 from assistants.gesundheit.language import Language, are_opposite
 from assistants.gesundheit.similarity import Encode, EncoderIndex, Floats, TermIndex, letter_grams
 from knowledge_base.bm25 import stems
-from knowledge_base.pairs.pair import Focus, Pair, Taxonomy
+from knowledge_base.pairs.pair import Pair, Taxonomy
 
 CANDIDATES = 20
 """Clusters that compete for a question."""
@@ -49,8 +49,6 @@ class Weights(NamedTuple):
     """Least probability to ask "Did you mean ...?"."""
     offer_unnamed: float = 0.3
     """The same for a question that names no focus."""
-    passage: float = 0.4
-    """Least cosine of a sentence of a document to the question."""
     health: float = 0.6
     """Least share of known words in a question about health."""
 
@@ -61,8 +59,22 @@ class Match:
 
     pair: Pair
     probability: float
-    is_opposite: bool
-    """Whether the question and the wording that is most like it are on different sides of an opposite, or name other numbers."""
+
+
+class _Name:
+    """A name of a focus, ready to be looked for."""
+
+    def __init__(self, name: str) -> None:
+        self.folded = name.casefold()
+        self.anywhere = re.compile(rf"{re.escape(name)}\w*", re.IGNORECASE)
+        self._as_word = re.compile(rf"\b{re.escape(name)}", re.IGNORECASE)
+
+    def is_in(self, text: str) -> bool:
+        """Tell whether a text has the name, misspelt or inflected."""
+        if self._as_word.search(text):
+            return True
+        is_long = len(self.folded) >= SHORTEST_FUZZY
+        return is_long and fuzz.partial_ratio(self.folded, text.casefold(), score_cutoff=SIMILAR_NAME) > 0
 
 
 class Matcher:
@@ -78,7 +90,7 @@ class Matcher:
     ) -> None:
         self.pairs = [pair for pair in pairs if pair.served]
         self.weights, self._language, self._stemmer = weights, language, taxonomy.language
-        self._foci = taxonomy.foci
+        self._names = {focus.id: [_Name(name) for name in (focus.name, *focus.other_names)] for focus in taxonomy.foci}
         self._foci_of = np.array([pair.focus for pair in self.pairs])
         wordings = [(n, text) for n, pair in enumerate(self.pairs) for text in (pair.question, *pair.variants)]
         self._wordings = [text for _, text in wordings]
@@ -100,21 +112,34 @@ class Matcher:
         self._by_wording = {_folded(text): self.pairs[n] for n, text in reversed(wordings)}
         self._weights = np.array([weights.of.get(name, 0.0) for name in FEATURES])
 
-    def match(self, question: str, focus: str = "") -> list[Match]:
+    def match(self, question: str, focus: str = "", *, exact: bool = True) -> list[Match]:
         """Return the candidates, one of each cluster, most probable first.
 
         Args:
             question: As the user writes it.
             focus: The focus that the conversation is about, for a question that names none.
+            exact: Whether a stored wording, letter by letter, has no other candidates.
         """
-        if (pair := self._by_wording.get(_folded(question))) is not None:
-            return [Match(pair, 1.0, is_opposite=False)]
+        if exact and (pair := self._by_wording.get(_folded(question))) is not None:
+            return [Match(pair, 1.0)]
         places, features = self.features(question, focus)
         scores = np.append(features @ self._weights, self.weights.none)
         odds = np.exp(scores - scores.max())
         probabilities = odds[:-1] / odds.sum()
         order = np.argsort(-probabilities, kind="stable")
-        return [self._as_match(question, self.pairs[places[n]], float(probabilities[n])) for n in order]
+        return [Match(self.pairs[places[n]], float(probabilities[n])) for n in order]
+
+    def is_opposite(self, question: str, pair: Pair) -> bool:
+        """Tell whether a question and the wording of a pair that is most like it contradict each other.
+
+        They do if they are on different sides of an opposite, or name other numbers.
+        """
+        if self._by_wording.get(_folded(question)) is pair:
+            return False
+        wording = max((pair.question, *pair.variants), key=lambda text: fuzz.token_set_ratio(text, question))
+        numbers = frozenset(_NUMBER.findall(wording))
+        opposite = are_opposite(self._language.sides(question), self._language.sides(wording))
+        return opposite or bool(numbers and numbers != frozenset(_NUMBER.findall(question)))
 
     def features(self, question: str, focus: str = "") -> tuple[list[int], NDArray[np.float64]]:
         """Return the candidates, by their places in `pairs`, and their features, of shape (candidates, FEATURES)."""
@@ -134,18 +159,17 @@ class Matcher:
 
     def foci_in(self, text: str) -> set[str]:
         """Return the ids of the foci that a text names, misspelt or inflected; of names within names the longest counts."""
-        named = [(name, focus.id) for focus in self._foci for name in _names_of(focus) if _is_named(name, text)]
+        named = [(name.folded, focus) for focus, names in self._names.items() for name in names if name.is_in(text)]
         return {
             focus
             for name, focus in named
-            if not any(name.casefold() in other.casefold() and name != other and focus != of for other, of in named)
+            if not any(name in other and name != other and focus != of for other, of in named)
         }
 
     def without_names(self, text: str, focus: str) -> str:
         """Return a text without the names of a focus: what is asked of it."""
-        names = next((_names_of(one) for one in self._foci if one.id == focus), [])
-        for name in sorted(names, key=len, reverse=True):
-            text = re.sub(rf"{re.escape(name)}\w*", " ", text, flags=re.IGNORECASE)
+        for name in sorted(self._names.get(focus, []), key=lambda name: len(name.folded), reverse=True):
+            text = name.anywhere.sub(" ", text)
         return text
 
     def _stem(self, text: str) -> list[str]:
@@ -173,13 +197,6 @@ class Matcher:
         best = -np.partition(-rows, AVERAGED - 1, axis=1)[:, :AVERAGED]
         return best.max(axis=1), best.mean(axis=1)
 
-    def _as_match(self, question: str, pair: Pair, probability: float) -> Match:
-        """Compare the sides of opposites and the numbers with those of the wording that is most like the question."""
-        wording = max((pair.question, *pair.variants), key=lambda text: fuzz.token_set_ratio(text, question))
-        numbers = frozenset(_NUMBER.findall(wording))
-        opposite = are_opposite(self._language.sides(question), self._language.sides(wording))
-        return Match(pair, probability, opposite or bool(numbers and numbers != frozenset(_NUMBER.findall(question))))
-
 
 def _pad(pair_of: Sequence[int], pairs: int) -> NDArray[np.intp]:
     """Return the places of each pair's wordings, a row each, filled up with -1."""
@@ -193,13 +210,3 @@ def _pad(pair_of: Sequence[int], pairs: int) -> NDArray[np.intp]:
 
 def _folded(text: str) -> str:
     return " ".join(_WORD.findall(text.lower()))
-
-
-def _names_of(focus: Focus) -> list[str]:
-    return [focus.name, *focus.other_names]
-
-
-def _is_named(name: str, text: str) -> bool:
-    if re.search(rf"\b{re.escape(name)}", text, re.IGNORECASE):
-        return True
-    return len(name) >= SHORTEST_FUZZY and fuzz.partial_ratio(name.casefold(), text.casefold()) >= SIMILAR_NAME

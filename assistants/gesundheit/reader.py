@@ -1,8 +1,11 @@
-"""What a model reads in a message that no rule and no stored question understands: one structured call."""
+"""What a model reads: which stored question a message means, and which sentences of a document answer it.
 
-from collections.abc import Sequence
+It returns numbers. No text of its own reaches the user.
+"""
+
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import orjson
 import structlog
@@ -13,12 +16,14 @@ from assistants.view import Exchange
 from knowledge_base.pairs.pair import Pair
 from models.errors import ModelError
 
-PROMPT = Path(__file__).parent / "reader.md"
+PROMPTS = {name: (Path(__file__).parent / f"{name}.md").read_text(encoding="utf-8") for name in ("reader", "passage")}
 READER = "reader"
 """The role, under `models` of the alias."""
 TIMEOUT_S = 20.0
-EARLIER = 3
-"""Exchanges that the model sees."""
+EARLIER, MOST_EARLIER = 3, 1_000
+"""Exchanges that the model sees, and characters of each of their messages."""
+MOST_SENTENCES = 3
+"""Sentences of a passage."""
 log = structlog.get_logger()
 
 
@@ -33,22 +38,54 @@ class Reading(BaseModel):
     focus: str
 
 
+class Passage(BaseModel):
+    """The sentences of a document that answer a message. The prompt describes each field."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    numbers: list[int]
+    """None if the document does not answer it."""
+
+
+Schema = TypeVar("Schema", Reading, Passage)
+
+
 async def read_message(
     ask: AskStructured, earlier: Sequence[Exchange], message: str, candidates: Sequence[Pair], foci: Sequence[str]
 ) -> Reading | None:
     """Ask the model what a message is; None if the model failed."""
-    case = {
-        "earlier": [{"user": one.user, "assistant": one.reply} for one in earlier[-EARLIER:]],
-        "message": message,
-        "stored": [f"{n}. {pair.question}" for n, pair in enumerate(candidates, start=1)],
-        "foci": foci,
-    }
+    case = {"stored": _numbered([pair.question for pair in candidates]), "foci": foci}
+    return await _ask(ask, "reader", Reading, earlier, message, case)
+
+
+async def find_passage(
+    ask: AskStructured, earlier: Sequence[Exchange], message: str, sentences: Sequence[str]
+) -> Sequence[str]:
+    """Return the sentences that answer a message, at most `MOST_SENTENCES`; none if the model found none or failed."""
+    found = await _ask(ask, "passage", Passage, earlier, message, {"sentences": _numbered(sentences)})
+    numbers = sorted({n for n in found.numbers if 0 < n <= len(sentences)}) if found else []
+    return [sentences[n - 1] for n in numbers] if len(numbers) <= MOST_SENTENCES else []
+
+
+async def _ask(
+    ask: AskStructured,
+    step: Literal["reader", "passage"],
+    schema: type[Schema],
+    earlier: Sequence[Exchange],
+    message: str,
+    case: Mapping[str, Sequence[str]],
+) -> Schema | None:
+    before = [{"user": one.user[:MOST_EARLIER], "assistant": one.reply[:MOST_EARLIER]} for one in earlier[-EARLIER:]]
     messages = [
-        {"role": "system", "content": PROMPT.read_text(encoding="utf-8")},
-        {"role": "user", "content": orjson.dumps(case).decode()},
+        {"role": "system", "content": PROMPTS[step]},
+        {"role": "user", "content": orjson.dumps({"earlier": before, "message": message, **case}).decode()},
     ]
     try:
-        return (await ask(READER, messages, Reading, step=READER, timeout_s=TIMEOUT_S)).value
+        return (await ask(READER, messages, schema, step=step, timeout_s=TIMEOUT_S)).value
     except ModelError as error:
-        log.warning("reader_failed", error=error.kind)
+        log.warning("reader_failed", step=step, error=error.kind)
         return None
+
+
+def _numbered(texts: Sequence[str]) -> list[str]:
+    return [f"{n}. {text}" for n, text in enumerate(texts, start=1)]
