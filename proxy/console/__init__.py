@@ -31,6 +31,7 @@ experiments.py      runs with the filter on and off
   runs.py             their folders, read
 knowledge.py        sections of knowledge bases
   section_table.py    with how often they were used, filtered and sorted
+  pair_table.py       question-answer pairs with their reviews, counted and filtered
 operation.py        what happened over time
   activity.py         as plots with tables; process_figures.py: how the proxy itself is
 

@@ -1,4 +1,4 @@
-"""Knowledge: the sections of a chatbot's knowledge base, how often they are used, and the questions that found none."""
+"""Knowledge: the sections and pairs of a chatbot's knowledge base, how often they are used, and the questions that found none."""
 
 import time
 from collections.abc import Mapping
@@ -10,16 +10,17 @@ from proxy.console.admission import admit
 from proxy.console.console_request import ConsoleRequest
 from proxy.console.journal import record_action
 from proxy.console.list_query import ListQuery, read_query
+from proxy.console.pair_table import STATES, PairTable, read_pair_table, select_pairs
 from proxy.console.period import PERIOD_LABELS, PERIODS
 from proxy.console.section_table import ORDERS, SHOWN, describe_review, make_rows, missing_sections, select_rows
-from proxy.console.trace_reading import NoTraces, read_traces
+from proxy.console.trace_reading import NoTraces, read_traces, run_query
 from proxy.traces.counts import SectionUse, count_sections
 from proxy.traces.fact_query import TurnFilter
 from proxy.traces.search import Page, search_turns
 
 HOME = "/console/knowledge"
-TURNS = 20
-"""Turns of a page of them."""
+TURNS, PAIRS = 20, 50
+"""Turns, and pairs, of a page of them."""
 ALL = "all"
 NO_USE = SectionUse(0, {}, {})
 
@@ -46,7 +47,7 @@ async def show_knowledge(console: ConsoleRequest) -> web.Response:
         query=query, libraries=libraries, library=library, use=use, rows=rows, questions=questions, trouble=trouble,
         selected=select_rows(rows, words=query.get("words"), shown=query.get("shown"), order=query.get("order")),
         missing=missing_sections(library, use), most=max([row.chosen for row in rows] + [row.cited for row in rows], default=0),
-        shown=SHOWN, periods={**PERIOD_LABELS, ALL: "time that is kept"},
+        shown=SHOWN, periods={**PERIOD_LABELS, ALL: "time that is kept"}, pairs=await _read_pairs(console, chatbot),
     )  # fmt: skip
 
 
@@ -74,6 +75,30 @@ async def show_section(console: ConsoleRequest) -> web.Response:
         query=query, section=section, review=describe_review(section), use=use, turns=turns, trouble=trouble,
         periods=PERIOD_LABELS, previous=ids[at - 1] if at else None, next=ids[at + 1] if at + 1 < len(ids) else None,
     )  # fmt: skip
+
+
+async def show_pairs(console: ConsoleRequest) -> web.Response:
+    """Show the question-answer pairs of a chatbot's knowledge base."""
+    libraries = _libraries(console)
+    default = next(iter(libraries), "")
+    chatbot = console.request.query.get("chatbot", default)  # another one's is not there
+    table = await _read_pairs(console, chatbot) if chatbot in libraries else None
+    if table is None:
+        raise web.HTTPNotFound
+    answers = {"chatbot": libraries, "words": None, "focus": table.foci, "state": STATES}
+    query = read_query(console.request.query, answers, {"chatbot": default})
+    selected = select_pairs(table.rows, words=query.get("words"), focus=query.get("focus"), state=query.get("state"))
+    start = query.before or 0
+    return console.render(
+        "knowledge/pairs.html",
+        query=query, table=table, selected=selected, page=selected[start : start + PAIRS], start=start, states=STATES,
+        library=libraries[chatbot], next=start + PAIRS if start + PAIRS < len(selected) else None,
+    )  # fmt: skip
+
+
+async def _read_pairs(console: ConsoleRequest, chatbot: str) -> PairTable | None:
+    folder = console.service.chatbots[chatbot].settings.knowledge_base
+    return None if folder is None else await run_query(read_pair_table, folder)
 
 
 async def _read_turns(console: ConsoleRequest, turn_filter: TurnFilter, before: int | None) -> Page:
@@ -104,4 +129,5 @@ def _libraries(console: ConsoleRequest) -> dict[str, Library]:
 ROUTES = [
     web.get(HOME, admit(show_knowledge)),
     web.get(f"{HOME}/section", admit(show_section)),
+    web.get(f"{HOME}/pairs", admit(show_pairs)),
 ]
