@@ -1,4 +1,4 @@
-"""`caf rate`: replies to people who rate them, and their ratings back into the run."""
+"""`caf rate`: replies to people who rate them, and their ratings back into the run; a survey, and a table of its answers."""
 
 import secrets
 from collections.abc import Mapping
@@ -10,11 +10,15 @@ import typer
 from cli.extras import LabCommand
 from cli.terminal import leave, printable
 from knowledge_base.library import KnowledgeBaseError, Source, load
+from scenarios import files as yaml_files
+from scenarios.files import ScenarioError
 from scoring.folder import RunError, write_files
 from scoring.people import folder
 from scoring.people.export import prepare_export
 from scoring.people.returned_ratings import AcceptedRatings, ReturnError
+from scoring.people.survey import Conversation, Form, answers_model, page, read_returned, render_table
 
+FormArgument = Annotated[Path, typer.Argument(metavar="FORM", help="The form, a YAML file.")]
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run, with its transcripts.jsonl.")]
 
 app = typer.Typer(
@@ -28,6 +32,8 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
+survey = typer.Typer(help="Ask the participants of a study, on a page or on paper.", no_args_is_help=True)
+app.add_typer(survey, name="survey")
 
 
 @app.command("export", cls=LabCommand)
@@ -134,3 +140,77 @@ def _read_sections(path: Path | None) -> Mapping[str, Source]:
         return load(path)
     except KnowledgeBaseError as error:
         leave(*(f"--knowledge-base: {problem}" for problem in error.problems))
+
+
+@survey.command("print")
+def print_(
+    form: FormArgument,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where the pages are written.")],
+    participants: Annotated[
+        int, typer.Option(metavar="N", min=0, max=999, help="A page each for P01 to PN; 0: one that asks for the code.")
+    ] = 0,
+) -> None:
+    """Write the page on which a participant answers: one HTML file that is opened from disk, loads nothing and sends nothing.
+
+    Participants download a file for `caf rate survey export`, or fill the printed page in by hand.
+
+    \b
+    Example:
+      caf rate survey print assistants/gesundheit/survey.yaml --out pages --participants 12
+    """
+    codes = [f"P{n:02}" for n in range(1, participants + 1)] or [""]
+    try:
+        asked = yaml_files.load(form, "a form", Form)
+        write_files({out / f"survey{code and '-'}{code}.html": page(asked, code) for code in codes})
+    except (ScenarioError, RunError) as error:
+        leave(*printable(str(error)).splitlines())
+    typer.echo(f"wrote {out}: form {asked.version}, pages: {len(codes)}", err=True)
+
+
+@survey.command("export")
+def export_answers(
+    form: FormArgument,
+    files: Annotated[list[Path], typer.Argument(metavar="ANSWERS...", help="What participants downloaded.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where the table is written.")],
+    conversations: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Count the events of conversations with Gesundheit.")
+    ] = None,
+) -> None:
+    """Put all answers into one table, a row for each participant: CSV for German Excel. If a file is wrong, nothing is written.
+
+    `sus_score` is the System Usability Scale, 0 to 100. DIR holds a file for each participant: what `caf chat --save P01.yaml`
+    wrote, or a *.json: {"participant": "P01", "messages": [{"role": "user", "content": "..."}, ...]}.
+
+    \b
+    Example:
+      caf rate survey export assistants/gesundheit/survey.yaml answers-*.json --conversations talks --out answers.csv
+    """
+    try:
+        asked = yaml_files.load(form, "a form", Form)
+        answers = read_returned(answers_model(asked), files)
+        talks = read_returned(Conversation, sorted(conversations.glob("*.[jy]*"))) if conversations else {}
+        if unknown := sorted(talks.keys() - answers.keys()):
+            raise ReturnError([f"{conversations}: participant: {unknown[0]!r} has no file of answers"])
+        if conversations and not talks:
+            raise ReturnError([f"{conversations}: has no conversation, *.json or *.yaml"])
+        write_files({out: render_table(asked, answers, _count_events(talks) if talks else {})})
+    except (ReturnError, ScenarioError, RunError) as error:
+        leave(*printable(str(error)).splitlines(), "nothing was written")
+    typer.echo(f"wrote {out}: participants: {len(answers)}, conversations: {len(talks)}", err=True)
+
+
+def _count_events(talks: Mapping[str, Conversation]) -> dict[str, dict[str, int]]:
+    """Count in conversations that were answered from the shipped knowledge base."""
+    from assistants import view
+    from assistants.gesundheit import answers, counters, dialogue, settings
+    from models.settings import ModelSettings
+
+    alias = ModelSettings(engine="assistant", name="gesundheit", options={"encoder": "off"})
+    sources, language = settings.open_sources(alias)
+    stored = answers.Answers(sources, language)
+    texts = dialogue.Texts(language, stored.pairs, stored.sentences)
+    counts = {}
+    for code, one in talks.items():
+        read = view.read([*one.messages, {"role": "user", "content": ""}])  # `earlier` ends before the last message
+        counts[code] = counters.count(read.earlier, texts, stored.foci_in)._asdict()
+    return counts

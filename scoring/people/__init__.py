@@ -5,4 +5,5 @@ page.py              the page
 export.py            the pages of several raters, with nothing of others lost
 returned_ratings.py  what a rater sent back, checked
 folder.py            a run's folder, read and written for all this
+survey.py            a study's form: the page to answer it on, and the table of the answers
 """
