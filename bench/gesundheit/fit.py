@@ -34,10 +34,11 @@ RIGHT_OFFERS = 0.5
 
 
 class Case(NamedTuple):
-    """A message, with the cluster of the pair that it asks for; None: it asks for none."""
+    """A message, with the pair that it asks for and its cluster; None: it asks for none."""
 
     text: str
     kind: str
+    pair: str | None
     cluster: str | None
 
 
@@ -52,7 +53,7 @@ def read_cases(split: str, clusters: dict[str, str]) -> list[Case]:
     """Read the messages of a split."""
     rows = [load_json(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
     return [
-        Case(row["text"], row["kind"], clusters[row["pair"]] if row["pair"] else None)
+        Case(row["text"], row["kind"], row["pair"], clusters[row["pair"]] if row["pair"] else None)
         for row in rows
         if row["split"] == split and (row["pair"] is None or row["pair"] in clusters)
     ]

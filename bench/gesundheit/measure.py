@@ -4,27 +4,35 @@ python -m bench.gesundheit.measure [--split tune|held_out] [--encoder]
 """
 
 import argparse
+import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from functools import partial
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from assistants.gesundheit.answers import Answers
+from assistants.gesundheit.answers import Answers, Band
 from assistants.gesundheit.dialogue import State
-from assistants.gesundheit.settings import open_sources
+from assistants.gesundheit.settings import Sources, open_sources
+from assistants.gesundheit.similarity import Encode, EncoderIndex
 from bench.gesundheit.fit import QUESTIONS, Case, clusters_of, read_cases
 from knowledge_base.bm25 import stems
 from knowledge_base.pairs.pair import Pair
 from models.settings import ModelSettings
 from models.unique_keys import load_json
 
-Outcome = Literal["direct", "offer 1", "offer 2", "wrong direct", "declined"]
-OUTCOMES: tuple[Outcome, ...] = ("direct", "offer 1", "offer 2", "wrong direct", "declined")
-"""`declined`: a passage, a request to rephrase, no answer, or offers that were not meant."""
+Outcome = Literal["direct", "direct =", "offer 1", "offer 1 =", "offer 2", "wrong direct", "declined"]
+OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+"""`=`: another pair of the same cluster, which says the same. `declined`: no answer, or two offers that were not meant."""
+RIGHT = OUTCOMES[:5]
 OUT_OF_SCOPE = ("uncovered_health", "other")
+SIZES = (400, 800)
+"""Clusters of the smaller knowledge bases, those that are asked for among them."""
+THESIS_DIRECT, THESIS_OFFER = 0.9, 0.7
+"""Cosines of the rule of the thesis: answer at once, or offer."""
 
 
 def outcome(answers: Answers, case: Case) -> Outcome:
@@ -32,19 +40,31 @@ def outcome(answers: Answers, case: Case) -> Outcome:
     state = State(question=case.text)
     found = answers.find(state, case.text)
     if found.band == "direct":
-        return "direct" if case.cluster in [pair.cluster for pair in found.pairs] else "wrong direct"
-    for name in ("offer 1", "offer 2"):
+        return _direct(case, found.pairs)
+    for first in (True, False):
         if found.band != "offer":
             break
         if found.pairs[0].cluster == case.cluster:
-            return name  # type: ignore[return-value]
+            return _offer(case, found.pairs[0], first=first)
         state = replace(state, denied=state.denied | {found.pairs[0].cluster})
         found = answers.find(state, case.text, offers_only=True)
     return "declined"
 
 
+def _direct(case: Case, pairs: Sequence[Pair]) -> Outcome:
+    if case.pair in [pair.id for pair in pairs]:
+        return "direct"
+    return "direct =" if case.cluster in [pair.cluster for pair in pairs] else "wrong direct"
+
+
+def _offer(case: Case, pair: Pair, *, first: bool) -> Outcome:
+    if not first:
+        return "offer 2"
+    return "offer 1" if pair.id == case.pair else "offer 1 ="
+
+
 def by_bm25(pairs: Sequence[Pair], language: str) -> Callable[[Case], Outcome]:
-    """Return a baseline: the pair whose question has most of the words, by BM25; its first answers, its second is offered."""
+    """Return a baseline: the pair whose question has most of the words, by BM25, answers at once."""
     import bm25s
 
     index = bm25s.BM25()
@@ -52,11 +72,33 @@ def by_bm25(pairs: Sequence[Pair], language: str) -> Callable[[Case], Outcome]:
 
     def outcome_of(case: Case) -> Outcome:
         words = [word for word in stems(case.text, language) if word in index.vocab_dict]
-        if not words:
-            return "declined"
-        scores = index.get_scores(words)
-        first = pairs[int(np.argmax(scores))]
-        return "direct" if first.cluster == case.cluster else "wrong direct"
+        return _direct(case, [pairs[int(np.argmax(index.get_scores(words)))]]) if words else "declined"
+
+    return outcome_of
+
+
+def by_cosine(pairs: Sequence[Pair], encode: Encode, direct: float, offer: float) -> Callable[[Case], Outcome]:
+    """Return a baseline: the stored wordings nearest to a message by the encoder alone.
+
+    Args:
+        direct: Least cosine to answer at once.
+        offer: Least cosine to offer; two clusters at most.
+    """
+    wordings = [(pair, text) for pair in pairs for text in (pair.question, *pair.variants)]
+    index = EncoderIndex([text for _, text in wordings], encode)
+
+    def outcome_of(case: Case) -> Outcome:
+        cosines = index.compare(case.text)
+        nearest: dict[str, tuple[float, Pair]] = {}
+        for n in np.argsort(-cosines)[:200]:
+            nearest.setdefault(wordings[n][0].cluster, (float(cosines[n]), wordings[n][0]))
+        (cosine, best), *others = nearest.values()
+        if cosine >= direct:
+            return _direct(case, [best])
+        offers = [pair for near, pair in ((cosine, best), *others[:1]) if near >= offer]
+        return next(
+            (_offer(case, pair, first=pair is best) for pair in offers if pair.cluster == case.cluster), "declined"
+        )
 
     return outcome_of
 
@@ -82,19 +124,26 @@ def print_table(name: str, cases: Sequence[Case], outcome_of: Callable[[Case], O
 
 def _print_row(kind: str, some: Sequence[Outcome]) -> None:
     counts = Counter(some)
-    right = sum(counts[one] for one in OUTCOMES[:3])
+    right = sum(counts[one] for one in RIGHT)
     low, high = wilson(right, len(some))
     shares = "".join(f"{100 * counts[one] / len(some):>14.1f}" for one in OUTCOMES)
     print(f"{kind:<18}{len(some):>5}{shares}{100 * right / len(some):>7.1f} ({100 * low:.0f}-{100 * high:.0f})")
 
 
-def print_rejections(answers: Answers, cases: Iterable[Case]) -> None:
-    """Print what becomes of messages that no pair answers."""
-    for kind in OUT_OF_SCOPE:
-        bands = Counter(answers.find(State(), case.text).band for case in cases if case.kind == kind)
-        total = sum(bands.values())
-        answered = bands["direct"] + bands["fallback"]
-        print(f"{kind}: {total}; answered {answered}, offered {bands['offer']}; {dict(bands)}")
+def print_bands(answers: Answers, cases: Sequence[Case]) -> None:
+    """Print which bands messages of which kind get, and how long finding takes."""
+    seconds, counts = [], {kind: Counter[str]() for kind in ("covered", *OUT_OF_SCOPE)}
+    for case in cases:
+        start = time.perf_counter()
+        band = answers.find(State(), case.text).band
+        seconds.append(time.perf_counter() - start)
+        counts[case.kind if case.cluster is None else "covered"][band] += 1
+    bands = [band for band in get_args(Band) if any(some[band] for some in counts.values())]
+    print(f"\n{'messages by band':<18}{'n':>5}" + "".join(f"{band:>18}" for band in bands))
+    for kind, some in counts.items():
+        print(f"{kind:<18}{some.total():>5}" + "".join(f"{some[band]:>18}" for band in bands))
+    p50, p95 = np.percentile(seconds, [50, 95]) * 1000
+    print(f"finding an answer: p50 {p50:.0f} ms, p95 {p95:.0f} ms")
 
 
 def print_dialogues(answers: Answers) -> None:
@@ -128,22 +177,38 @@ def _rows(name: str) -> list[dict[str, Any]]:
     return [load_json(line) for line in (QUESTIONS.parent / name).read_text(encoding="utf-8").splitlines()]
 
 
+def smaller(sources: Sources, cases: Iterable[Case], clusters: int) -> Sources:
+    """Return the sources with so many clusters of pairs, those that are asked for among them."""
+    asked = {case.cluster for case in cases}
+    others = sorted({pair.cluster for pair in sources.pairs} - asked)
+    random.Random(1).shuffle(others)
+    kept = asked | {*others[: clusters - len(asked)]}
+    return replace(sources, pairs=[pair for pair in sources.pairs if pair.cluster in kept])
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--split", choices=("tune", "held_out"), default="tune")
     parser.add_argument("--encoder", action="store_true", help="with the encoder (extra `encoder`)")
+    parser.add_argument("--sizes", action="store_true", help="also with smaller knowledge bases")
     arguments = parser.parse_args()
     options = {"encoder": "on" if arguments.encoder else "off"}
     sources, language = open_sources(ModelSettings(engine="assistant", name="gesundheit", **options))
     answers = Answers(sources, language)
     cases = read_cases(arguments.split, clusters_of())
     print_table("BM25 over the questions", cases, by_bm25(answers.pairs, sources.taxonomy.language))
-    start = time.perf_counter()
-    print_table("Gesundheit", cases, lambda case: outcome(answers, case))
-    print_rejections(answers, cases)
+    if sources.encode is not None:
+        pairs = answers.pairs
+        print_table("Nearest by the encoder alone", cases, by_cosine(pairs, sources.encode, 0, 0))
+        rule = by_cosine(pairs, sources.encode, THESIS_DIRECT, THESIS_OFFER)
+        print_table("The rule of the thesis on this encoder", cases, rule)
+    for size in SIZES if arguments.sizes else ():
+        part = Answers(smaller(sources, cases, size), language)
+        print_table(f"Gesundheit, {len(part.pairs)} pairs", cases, partial(outcome, part))
+    print_table(f"Gesundheit, {len(answers.pairs)} pairs", cases, partial(outcome, answers))
+    print_bands(answers, cases)
     print_dialogues(answers)
-    print(f"{(time.perf_counter() - start) / len(cases) * 1000:.1f} ms a message, offers included")
 
 
 if __name__ == "__main__":
