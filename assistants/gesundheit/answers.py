@@ -46,6 +46,7 @@ class Answers:
         self._sources, self._language = sources, language
         self._matcher = Matcher(sources.pairs, sources.taxonomy, sources.weights, language, sources.encode)
         self.pairs, self.foci_in = self._matcher.pairs, self._matcher.foci_in
+        self.is_stored = self._matcher.is_stored
         self._foci = {focus.id: focus for focus in sources.taxonomy.foci}
         self.sentences = {document: [*_sentences(source.text)] for document, source in sources.documents.items()}
         """Of each document, without headings."""

@@ -153,14 +153,14 @@ class Gesundheit:
             self._answer(draft, state, Answer("rephrase"))
 
     async def _ask(self, draft: _Draft, before: State, question: str, request: AssistantRequest) -> None:
-        """Answer a question: by the stored ones, and where these are not sure by what a model reads.
+        """Answer a question that is stored word for word; any other one by what a model reads, else by the matcher.
 
         Args:
             before: The state before the message, which may turn out to be a yes or a no.
         """
         state = self._after_message(before, question)
         found = self._answers.find(state, question)
-        if found.band != "direct" and self._reads and request.ask_structured is not None:
+        if self._reads and request.ask_structured is not None and not self._answers.is_stored(question):
             read = await self._read(request, request.ask_structured, state, found)
             if isinstance(read, str):
                 draft.band = read

@@ -129,6 +129,10 @@ class Matcher:
         order = np.argsort(-probabilities, kind="stable")
         return [Match(self.pairs[places[n]], float(probabilities[n])) for n in order]
 
+    def is_stored(self, question: str) -> bool:
+        """Tell whether a question is a stored wording, but for case and punctuation."""
+        return _folded(question) in self._by_wording
+
     def is_opposite(self, question: str, pair: Pair) -> bool:
         """Tell whether a question and the wording of a pair that is most like it contradict each other.
 

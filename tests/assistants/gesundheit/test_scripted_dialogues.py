@@ -1,4 +1,4 @@
-"""Forty dialogues, written from the description of the assistant's behaviour without sight of code or language file; no model, no encoder."""
+"""Forty dialogues whose author saw a description of the behaviour and no code; no model, no encoder."""
 
 import json
 from functools import cache
