@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,14 +12,14 @@ from assistants.registry import ENGINES
 from cli.drawing import cost_text, figure_table, progress_bars, table_console
 from cli.judging.output import quiet_logs
 from cli.terminal import leave, plain_errors
-from knowledge_base.pairs.build import draft_pairs, keep_stored, select, vary_pairs, write_built
+from knowledge_base.pairs.build import draft_pairs, keep_stored, select, write_built
 from knowledge_base.pairs.drafts import Writer, few_at_once
 from knowledge_base.pairs.gates import Finding
-from knowledge_base.pairs.measure import OUTCOMES, STYLES, Question, Style, count_outcomes, rephrase
-from knowledge_base.pairs.pair import Pair, Taxonomy
+from knowledge_base.pairs.pair import PAIRS_FILE, TAXONOMY_FILE, Pair, Taxonomy
+from knowledge_base.pairs.pair_eval import OUTCOMES, STYLES, Question, Style, count_outcomes, rephrase
 from knowledge_base.pairs.paragraphs import AspectSection, ReadDocuments, read_documents
 from models.answer_cache import AnswerCache, CachingEngine, cache_hits
-from models.client import Models, open_models
+from models.client import open_models
 from models.errors import ModelError
 from models.openai_engine import make_session
 from models.usage import Ledger
@@ -32,42 +32,52 @@ def build_pairs(
     documents: list[Path], out: Path, taxonomy: Taxonomy, stored: Sequence[Pair], alias: str | None, config: Path
 ) -> tuple[list[Pair], list[Finding], ReadDocuments]:
     """Build pairs and write them; return them, what was dropped, and what was read and went wrong."""
+    places = taxonomy.pair_places()
+    if lost := [one for one in stored if one.review and (one.focus, one.aspect) not in places]:
+        what = f"reviewed pair {lost[0].id!r} is on {lost[0].focus} / {lost[0].aspect}"
+        leave(f"{out / PAIRS_FILE}: {what}, which taxonomy.yaml lacks; add them there, or delete the pair")
+    if alias is None and (out / JOURNAL).exists():
+        leave(
+            f"{out / JOURNAL}: a model wrote these pairs; give --model ALIAS, or delete the file to extract them instead"
+        )
     with progress_bars() as bars:
         bar = bars.add_task("documents", total=len(documents), cost="")
         read = read_documents(documents, taxonomy, done=lambda: bars.advance(bar))
-    pairs, failed = asyncio.run(_draft(read.sections, out, taxonomy, alias, config))
-    read.problems += [f"{one.place.source_reference}: {error}" for one, error in failed.items()]
+    pairs, failed, failures = asyncio.run(_draft(read.sections, out, taxonomy, stored, alias, config))
+    read.problems += failures
+    if alias is None and read.sections and not pairs:
+        leave(
+            f"{out / TAXONOMY_FILE}: no aspect of the documents has `questions` to extract; add some, or give --model ALIAS"
+        )
     kept, findings = select([*keep_stored(stored, read.texts, failed), *pairs], taxonomy)
-    if alias:
-        kept = asyncio.run(_vary(kept, out, taxonomy, alias, config))
     if read.texts:
         write_built(out, read.texts, kept)
     return kept, findings, read
 
 
 async def _draft(
-    sections: list[AspectSection], out: Path, taxonomy: Taxonomy, alias: str | None, config: Path
-) -> tuple[list[Pair], dict[AspectSection, ModelError]]:
+    sections: list[AspectSection],
+    out: Path,
+    taxonomy: Taxonomy,
+    stored: Sequence[Pair],
+    alias: str | None,
+    config: Path,
+) -> tuple[list[Pair], list[AspectSection], list[str]]:
     if alias is None or not sections:
-        return await draft_pairs(sections, taxonomy)
+        return await draft_pairs(sections, taxonomy, stored)
     cache_hits.set(hits := list[str]())
-    async with _asking(alias, config, "sections", len(sections), out / JOURNAL) as (models, ledger, done):
-        drafted = await draft_pairs(sections, taxonomy, Writer(models, alias, ledger), done)
-    cost = f", {cost_text(ledger.cost)} in all" if ledger.cost else ""
-    count = f"{len(ledger.calls)} answers, {len(hits)} of them from {JOURNAL}"
-    typer.echo(f"{alias}: {count}; {ledger.tokens:,} tokens{cost}")
+    async with _asking(alias, config, "calls", out / JOURNAL) as writer:
+        drafted = await draft_pairs(sections, taxonomy, stored, writer)
+    cost = f", {cost_text(writer.ledger.cost)} in all" if writer.ledger.cost else ""
+    count = f"{len(writer.ledger.calls)} answers, {len(hits)} of them from {JOURNAL}"
+    typer.echo(f"{alias}: {count}; {writer.ledger.tokens:,} tokens{cost}")
     return drafted
-
-
-async def _vary(pairs: list[Pair], out: Path, taxonomy: Taxonomy, alias: str, config: Path) -> list[Pair]:
-    async with _asking(alias, config, "wordings", -(-len(pairs) // 10), out / JOURNAL) as (models, ledger, done):
-        return await vary_pairs(pairs, taxonomy, Writer(models, alias, ledger), done)
 
 
 def print_outcomes(
     pairs: list[Pair], taxonomy: Taxonomy, questions: list[Question], alias: str | None, number: int, config: Path
 ) -> None:
-    """Print what the search makes of questions, and of stored ones that a model rephrases, as the thesis' Table 5.2."""
+    """Print which pairs BM25 finds for questions, and for stored ones that a model rephrases, as the thesis' Table 5.2."""
     asked = {"questions": [one for one in questions if one[1]], "of no pair": [one for one in questions if not one[1]]}
     if alias:
         chosen = random.Random(0).sample(pairs, min(number, len(pairs)))
@@ -78,12 +88,18 @@ def print_outcomes(
         if some:
             table.add_row(str(len(some)), name, *(f"{counts[one]} / {counts[one] / len(some):.2f}" for one in OUTCOMES))
     table_console().print(table)
+    typer.echo(
+        f"Measured: BM25 over question, variants, aspect and answer of {len(pairs)} served pairs; no threshold.\n"
+        "Not measured: an assistant's own matcher, its thresholds and its dialogue."
+    )
 
 
 async def _rephrase(pairs: list[Pair], style: Style, taxonomy: Taxonomy, alias: str, config: Path) -> list[Question]:
-    async with _asking(alias, config, style, len(pairs)) as (models, ledger, done):
+    async with _asking(alias, config, style) as writer:
         said = await few_at_once(
-            pairs, lambda pair: rephrase(models, alias, pair.question, style, taxonomy.language, ledger), done
+            pairs,
+            lambda pair: rephrase(writer.models, alias, pair.question, style, taxonomy.language, writer.ledger),
+            writer.progress,
         )
     if errors := [one for one in said if isinstance(one, ModelError)]:
         leave(f"{len(errors)} of {len(said)} questions were not rephrased: {errors[0]}")
@@ -91,10 +107,8 @@ async def _rephrase(pairs: list[Pair], style: Style, taxonomy: Taxonomy, alias: 
 
 
 @asynccontextmanager
-async def _asking(
-    alias: str, config: Path, title: str, total: int, journal: Path | None = None
-) -> AsyncIterator[tuple[Models, Ledger, Callable[[], None]]]:
-    """Yield models, a ledger of their calls, and what advances a progress bar. What the journal has is not asked again."""
+async def _asking(alias: str, config: Path, title: str, journal: Path | None = None) -> AsyncIterator[Writer]:
+    """Yield a model that shows its progress. What the journal has is not asked again."""
     with plain_errors(config):
         settings = load_config(config).models
         if alias not in settings:
@@ -108,5 +122,10 @@ async def _asking(
                 wrap_engine=lambda name, engine: CachingEngine(engine, cache, name) if cache else engine,
             )  # fmt: skip
             with progress_bars() as bars:
-                bar = bars.add_task(title, total=total, cost="")
-                yield models, ledger, lambda: bars.update(bar, advance=1, cost=cost_text(ledger.cost or 0))
+                bar = bars.add_task(title, total=0, cost="")
+
+                def progress(more: int, done: int) -> None:
+                    total = (bars.tasks[0].total or 0) + more
+                    bars.update(bar, total=total, advance=done, cost=cost_text(ledger.cost or 0))
+
+                yield Writer(models, alias, ledger, progress)

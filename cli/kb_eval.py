@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from cli.drawing import figure_table, table_console
 from cli.terminal import leave, printable
 from knowledge_base.library import Library
-from knowledge_base.pairs.measure import Question
 from knowledge_base.pairs.pair import Pair
+from knowledge_base.pairs.pair_eval import Question
 from knowledge_base.retrieval_eval import RetrievalCase, RetrievalFigures
 from models.unique_keys import load_json
 from scenarios import questions

@@ -12,7 +12,16 @@ from cli.drawing import figure_table, table_console
 from cli.extras import ImportCommand
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors, printable
 from knowledge_base.library import KnowledgeBaseError, load
-from knowledge_base.pairs.pair import PAIRS_FILE, Pair, PairsError, Taxonomy, load_pairs, load_taxonomy, write_pairs
+from knowledge_base.pairs.pair import (
+    PAIRS_FILE,
+    Pair,
+    PairsError,
+    Taxonomy,
+    load_pairs,
+    load_taxonomy,
+    replace_file,
+    write_pairs,
+)
 from knowledge_base.pairs.words import Words
 
 app = typer.Typer()
@@ -33,10 +42,12 @@ def build(
     dropped: Annotated[bool, typer.Option("--dropped", help="List the dropped pairs with their reasons.")] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Make question-answer pairs of documents: each has the id or a name of a focus of KB/taxonomy.yaml; its headings name aspects.
+    """Make question-answer pairs from documents.
 
-    Pairs that pass the gates are written to KB/pairs.jsonl; reviewed pairs and those of other documents stay. With --model, a build
-    that was cut off goes on where it was: KB/pairs.journal.jsonl keeps the answers.
+    KB/taxonomy.yaml says which focus a document is about, and which aspect a heading names. Pairs that pass the gates are written
+    to KB/pairs.jsonl. Reviewed pairs and pairs of other documents do not change. Unreviewed pairs of these documents are replaced.
+
+    With --model, the same command continues a build that was cut off: KB/pairs.journal.jsonl keeps the model's answers.
 
     \b
     Examples:
@@ -44,7 +55,7 @@ def build(
       caf kb build kb/*.md --out kb --model mini --config clinic.yaml --dropped
 
     \b
-    Exit codes: 0 built; 1 some documents could not be read, or the model failed for some sections; 2 wrong usage.
+    Exit codes: 0 built; 1 a document could not be read, or the model failed; the rest is built; 2 wrong usage, nothing is written.
     """
     from cli.kb_build import build_pairs
 
@@ -68,7 +79,8 @@ def check(kb: KbArgument) -> None:
     """Check sections, taxonomy and pairs of a knowledge base, and count the pairs by focus and aspect.
 
     \b
-    Exit codes: 0 all is well; 1 a pair does not pass the gates, or a topic or focus lacks pairs; 2 a file cannot be used.
+    Exit codes: 0 all is well; 1 a pair does not pass the gates, two clusters share a wording, or a topic or focus lacks pairs;
+    2 a file cannot be used.
     """
     from knowledge_base.pairs.gates import count_aspects, find_problems, plainness
 
@@ -87,7 +99,8 @@ def check(kb: KbArgument) -> None:
     typer.echo(f"{len(pairs)} pairs: {list_counts(pair.complexity for pair in pairs)}")
     typer.echo(f"{reviewed} reviewed, {len(pairs) - len(served)} of them rejected")
     if served:
-        typer.echo("plain language: {:.1f} letters a word, {:.1f} words a sentence".format(*plainness(served)))
+        letters, length = plainness(served, Words(taxonomy.language))
+        typer.echo(f"plain language: {letters:.1f} letters a word, {length:.1f} words a sentence")
     finish(find_problems(served, taxonomy, sections))
 
 
@@ -96,10 +109,10 @@ def export_tables(
     kb: KbArgument,
     out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where the tables are written.")],
 ) -> None:
-    """Write a table of pairs for each topic: CSV with semicolons, as German Excel opens it.
+    """Write a CSV table of pairs for each topic, as spreadsheets of the knowledge base's language open it.
 
-    Experts fill in `answer ok`, `topic ok` and `wording ok` (yes or no), an `error kind` (wrong, omits, useless, complex) if answer
-    or wording is not ok, corrected texts, name and date.
+    Experts fill in `answer ok`, `topic ok` and `wording ok` (yes or no), their name and the date. If answer or wording is not ok,
+    they name an `error kind` (wrong, omits, useless, complex), and may correct the text.
     """
     from knowledge_base.pairs.review import render_table
 
@@ -109,7 +122,7 @@ def export_tables(
         for topic in taxonomy.topics:
             own = [pair for pair in pairs if pair.topic == topic.name]
             path = out / f"{topic.name.replace('/', '-')}.csv"
-            path.write_text(render_table(own), encoding="utf-8", newline="")
+            replace_file(path, render_table(own, Words(taxonomy.language)))
             typer.echo(f"{path}: {len(own)} pairs")
     except OSError as error:
         leave(f"{error.filename or out}: cannot be written: {error.strerror}")
@@ -119,7 +132,7 @@ def export_tables(
 def import_tables(
     kb: KbArgument, files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Tables, filled in.")]
 ) -> None:
-    """Take the reviews of tables into the pairs: all, or none if a row is wrong.
+    """Take over the reviews in tables. If one row is wrong, none is taken over.
 
     \b
     Exit codes: 0 taken over; 1 rows are wrong, and nothing was written; 2 a file cannot be used.
@@ -143,11 +156,12 @@ def misses(
     config: ConfigOption = None,
     chatbot: Annotated[str | None, typer.Option(help="Only this chatbot.")] = None,
 ) -> None:
-    """List the questions in traces that no pair has answered, the most frequent first, each with a line for `caf kb eval --pairs`.
+    """List the questions in traces that no pair has answered, the most frequent first.
 
-    Similar ones are listed as one. Addresses and numbers of more than three digits are left out; names are not.
+    Similar questions are listed as one, with a line for `caf kb eval --pairs`. Addresses and numbers of more than three digits are
+    left out; names are not.
     """
-    from knowledge_base.pairs.measure import group_misses
+    from knowledge_base.pairs.pair_eval import group_misses
     from proxy.config.config import load_config
     from proxy.traces.backend import trace_backend
     from proxy.traces.query import iterate_traces
@@ -173,7 +187,7 @@ def open_pairs(kb: Path, *, may_lack_pairs: bool = False) -> tuple[Taxonomy, tup
     """Return taxonomy and pairs of a knowledge base; exit if they cannot be used."""
     try:
         is_new = may_lack_pairs and not (kb / PAIRS_FILE).exists()
-        return load_taxonomy(kb), () if is_new else load_pairs(kb)
+        return load_taxonomy(kb), () if is_new else load_pairs(kb, may_share_wordings=True)
     except PairsError as error:
         leave(str(error))
 

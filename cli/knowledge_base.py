@@ -124,7 +124,7 @@ def eval_(
     ] = None,
     misses: Annotated[bool, typer.Option("--misses", help="List the questions with a missed section.")] = False,
     pairs: Annotated[
-        Path | None, typer.Option("--pairs", metavar="KB", help="Measure how pairs of this knowledge base are found.")
+        Path | None, typer.Option("--pairs", metavar="KB", help="Measure how BM25 finds pairs of this knowledge base.")
     ] = None,
     rephrase: Annotated[
         str | None, typer.Option(metavar="ALIAS", help="With --pairs: have this model rephrase stored questions.")
@@ -138,7 +138,8 @@ def eval_(
     one, and `before`, the exchange before it. Sections are searched for with the question alone, as for a guarded chatbot
     without a selector, and with the draft, as for the judges. No model is asked.
 
-    With --pairs, each line has a `question` and a `pair`: the id of the pair that answers it, or null.
+    With --pairs, each line has a `question` and a `pair`: the id of the pair that answers it, or null. This measures BM25 over the
+    served pairs, which every knowledge base with pairs has. It does not measure an assistant's own matcher or its thresholds.
 
     \b
     Examples:

@@ -57,7 +57,7 @@ PRODUCERS: Mapping[str, Callable[[Any], object]] = {
     "assistants/hippocrates/form.py": lambda module: module.Form(demo_vocabulary()),
     "assistants/gesundheit/language.py": lambda module: module.load_language("german").speakable("100 mmHg"),
     "assistants/gesundheit/matcher.py": lambda module: [
-        module._is_named("Hypertonie", "Hypertonie"),
+        module._Name("Hypertonie").is_in("Hypertonie"),
         module.Matcher([], load_taxonomy(KNOWLEDGE_BASE), Weights({}, 0, 1, 0), load_language("german")).without_names(
             "Hypertonie", "bluthochdruck"
         ),

@@ -59,9 +59,11 @@ class Answers:
         """Return the ids and names of all foci."""
         return [(focus.id, focus.name) for focus in self._foci.values()]
 
-    def document_of(self, focus: str) -> str:
-        """Return the document of a focus by its name, "" if there is none."""
-        return next((one.id for one in self._foci.values() if one.name == focus), "")
+    def sentences_on(self, focus: str) -> list[tuple[str, str]]:
+        """Return the sentences about a focus, given by its name, each after the id of its document."""
+        found = next((one for one in self._foci.values() if one.name == focus), None)
+        documents = (found.documents or (found.id,)) if found else ()
+        return [(document, text) for document in documents for text in self.sentences.get(document, ())]
 
     def candidates(self, state: State, question: str) -> list[Pair]:
         """Return the pairs that a model chooses from."""

@@ -33,7 +33,7 @@ _AS_INTENT: Mapping[str, Intent] = {
     "help": "help",
 }
 """Kinds of a model's reading that are known messages."""
-_LINK = re.compile(r",?\s*https?://[^\s;,]+")
+_LINK = re.compile(r",? ?https?://[^\s;,]+")
 OWN_ROLE, NOT_IN_SOURCES = "own_role", "not_in_sources"
 
 
@@ -180,17 +180,19 @@ class Gesundheit:
             return found
         if (intent := _AS_INTENT.get(reading.kind)) is not None:
             return intent
-        chosen = [candidates[n - 1] for n in dict.fromkeys(reading.numbers) if 0 < n <= len(candidates)][:2]
+        meant = [candidates[n - 1] for n in dict.fromkeys(reading.numbers) if 0 < n <= len(candidates)][:2]
         match reading.kind:
-            case "stored" if chosen:
-                return Answer("direct", (*chosen,))  # the opposites of german.yaml would stop 50 of 205 right ones
+            case "stored" if meant:
+                return Answer("direct", (*meant,))  # the opposites of german.yaml would stop 50 of 205 right ones
             case "stored" | "about":
                 if found.band in ("what_of_focus", "which_diseases"):
                     return found
-                document = self._answers.document_of(reading.focus)
-                sentences = self._answers.sentences.get(document, [])
-                passage = await find_passage(ask, earlier, question, sentences) if sentences else []
-                return Answer("fallback", sentences=(*passage,), document=document) if passage else Answer("rephrase")
+                sentences = self._answers.sentences_on(reading.focus)
+                chosen = await find_passage(ask, earlier, question, [text for _, text in sentences])
+                if not chosen:
+                    return Answer("rephrase")
+                passage = [sentences[n] for n in chosen]
+                return Answer("fallback", sentences=tuple(text for _, text in passage), document=passage[0][0])
             case "diagnosis":
                 return Answer("no_diagnosis")
             case "health":

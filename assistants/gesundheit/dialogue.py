@@ -84,7 +84,8 @@ class Texts:
                 denied=denied,
             )
         elif document := self._document_of_passage(reply):
-            state = replace(state, document=document, focus=document, last=None)
+            focus = next((pair.focus for pair in self.pairs if pair.document == document), state.focus)
+            state = replace(state, document=document, focus=focus, last=None)
         asked, pair = self._asked(reply)
         if asked == "confirm":
             pair = state.pair if state.pair in answered else answered[-1] if answered else None

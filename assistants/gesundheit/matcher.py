@@ -16,7 +16,7 @@ from rapidfuzz import fuzz
 from assistants.gesundheit.language import Language, are_opposite
 from assistants.gesundheit.similarity import Encode, EncoderIndex, Floats, TermIndex, letter_grams
 from knowledge_base.bm25 import stems
-from knowledge_base.pairs.pair import Pair, Taxonomy
+from knowledge_base.pairs.pair import Pair, Taxonomy, fold_wording
 
 CANDIDATES = 20
 """Clusters that compete for a question."""
@@ -109,7 +109,7 @@ class Matcher:
             )
         )
         self._encoder = EncoderIndex(self._wordings, encode) if encode else None
-        self._by_wording = {_folded(text): self.pairs[n] for n, text in reversed(wordings)}
+        self._by_wording = {fold_wording(text): self.pairs[n] for n, text in reversed(wordings)}
         self._weights = np.array([weights.of.get(name, 0.0) for name in FEATURES])
 
     def match(self, question: str, focus: str = "", *, exact: bool = True) -> list[Match]:
@@ -120,7 +120,7 @@ class Matcher:
             focus: The focus that the conversation is about, for a question that names none.
             exact: Whether a stored wording, letter by letter, has no other candidates.
         """
-        if exact and (pair := self._by_wording.get(_folded(question))) is not None:
+        if exact and (pair := self._by_wording.get(fold_wording(question))) is not None:
             return [Match(pair, 1.0)]
         places, features = self.features(question, focus)
         scores = np.append(features @ self._weights, self.weights.none)
@@ -131,14 +131,14 @@ class Matcher:
 
     def is_stored(self, question: str) -> bool:
         """Tell whether a question is a stored wording, but for case and punctuation."""
-        return _folded(question) in self._by_wording
+        return fold_wording(question) in self._by_wording
 
     def is_opposite(self, question: str, pair: Pair) -> bool:
         """Tell whether a question and the wording of a pair that is most like it contradict each other.
 
         They do if they are on different sides of an opposite, or name other numbers.
         """
-        if self._by_wording.get(_folded(question)) is pair:
+        if self._by_wording.get(fold_wording(question)) is pair:
             return False
         wording = max((pair.question, *pair.variants), key=lambda text: fuzz.token_set_ratio(text, question))
         numbers = frozenset(_NUMBER.findall(wording))
@@ -210,7 +210,3 @@ def _pad(pair_of: Sequence[int], pairs: int) -> NDArray[np.intp]:
         start = int(counts[:pair].sum())
         places[pair, : counts[pair]] = np.arange(start, start + counts[pair])
     return places
-
-
-def _folded(text: str) -> str:
-    return " ".join(_WORD.findall(text.lower()))

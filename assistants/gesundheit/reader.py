@@ -60,11 +60,13 @@ async def read_message(
 
 async def find_passage(
     ask: AskStructured, earlier: Sequence[Exchange], message: str, sentences: Sequence[str]
-) -> Sequence[str]:
-    """Return the sentences that answer a message, at most `MOST_SENTENCES`; none if the model found none or failed."""
+) -> list[int]:
+    """Return the places of the sentences that answer a message, at most `MOST_SENTENCES`; none if the model failed."""
+    if not sentences:
+        return []
     found = await _ask(ask, "passage", Passage, earlier, message, {"sentences": _numbered(sentences)})
-    numbers = sorted({n for n in found.numbers if 0 < n <= len(sentences)}) if found else []
-    return [sentences[n - 1] for n in numbers] if len(numbers) <= MOST_SENTENCES else []
+    places = sorted({n - 1 for n in found.numbers if 0 < n <= len(sentences)}) if found else []
+    return places if len(places) <= MOST_SENTENCES else []
 
 
 async def _ask(

@@ -1,130 +1,161 @@
 """Pairs of documents: drafted, held against the gates, clustered, joined to the stored ones, and written in one step."""
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
+from typing import TypeVar
 
 from knowledge_base.building.slug import slug
-from knowledge_base.pairs.drafts import Done, Draft, Writer, extract_draft, few_at_once
+from knowledge_base.pairs.clusters import assign_clusters, separate_wordings
+from knowledge_base.pairs.drafts import Draft, Writer, extract_draft, few_at_once
 from knowledge_base.pairs.gates import Finding, find_conflicts, find_fault
-from knowledge_base.pairs.pair import Pair, Taxonomy, write_pairs
+from knowledge_base.pairs.pair import Pair, Taxonomy, fold_wording, replace_file, write_pairs
 from knowledge_base.pairs.paragraphs import AspectSection
-from knowledge_base.pairs.similarity import assign_clusters
 from knowledge_base.pairs.words import Words
 from models.errors import ModelError
 
-MOST_VARIANTS = 6
-AT_ONCE = 10
+MOST_VARIANTS = 15
+"""Of a pair; an assistant compares each question with all of them."""
+BATCH_SIZE = 10
 """Pairs in one call that shortens answers or varies questions."""
+T = TypeVar("T")
 
 
 async def draft_pairs(
-    sections: Sequence[AspectSection], taxonomy: Taxonomy, writer: Writer | None = None, done: Done = lambda: None
-) -> tuple[list[Pair], dict[AspectSection, ModelError]]:
-    """Return the pairs of sections, drafted by a model or extracted, and the sections for which the model failed."""
-    words = Words(taxonomy.language)
+    sections: Sequence[AspectSection], taxonomy: Taxonomy, stored: Iterable[Pair] = (), writer: Writer | None = None
+) -> tuple[list[Pair], list[AspectSection], list[str]]:
+    """Make pairs of sections. What an earlier build has added to a stored pair is not asked for again.
+
+    Args:
+        stored: The pairs of the knowledge base. No draft of a reviewed one is returned.
+        writer: The model that drafts; None: the first sentences of each section are extracted.
+
+    Returns:
+        The pairs, the sections for which the model failed, and the first failure in words with the number of the others.
+    """
+    words, known = Words(taxonomy.language), {pair.id: pair for pair in stored}
     if writer is None:
         aspects = {one.name: one for one in taxonomy.aspects}
-        drafted = [(one, extract_draft(one, aspects[one.place.aspect])) for one in sections]
-        return [pair for one, drafts in drafted for pair in _assemble(one, drafts, words)], {}
-    written = [*zip(sections, await few_at_once(sections, writer.write, done), strict=True)]
+        extracts = [(one, extract_draft(one, aspects[one.place.aspect], words)) for one in sections]
+        return [pair for one, drafts in extracts for pair in _assemble(one, drafts, words, known)], [], []
+    written = [*zip(sections, await few_at_once(sections, writer.write, writer.progress), strict=True)]
     failed = {one: drafts for one, drafts in written if isinstance(drafts, ModelError)}
-    pairs = [pair for one, drafts in written if isinstance(drafts, list) for pair in _assemble(one, drafts, words)]
-    return await _shorten(pairs, taxonomy, writer, words), failed
+    drafted = [(one, drafts) for one, drafts in written if isinstance(drafts, list)]
+    pairs = [pair for one, drafts in drafted for pair in _assemble(one, drafts, words, known)]
+    pairs, unshortened = await _shorten(pairs, taxonomy, writer, words)
+    pairs, unvaried = await _vary(pairs, taxonomy, writer, known)
+    failures = [(one.place.source_reference, error) for one, error in failed.items()]
+    failures += [("long answers", error) for error in unshortened] + [("wordings", error) for error in unvaried]
+    more = f" and {len(failures) - 1} more calls" if len(failures) > 1 else ""
+    return pairs, [*failed], [f"{place}{more}: {error}; build again to go on" for place, error in failures[:1]]
 
 
-def _assemble(section: AspectSection, drafts: Iterable[Draft], words: Words) -> list[Pair]:
-    """Make pairs of the drafts of a section. One that names no paragraph of it has no context, and passes no gate."""
-    pairs = []
+def _assemble(
+    section: AspectSection, drafts: Iterable[Draft], words: Words, known: Mapping[str, Pair]
+) -> Iterable[Pair]:
+    """Yield pairs of the drafts of a section. One that names no paragraph of it has no context, and passes no gate."""
     for draft in drafts:
         question, answer, *variants = (" ".join(one.split()) for one in (draft.question, draft.answer, *draft.variants))
-        if not question or not answer:
-            continue
         key = hashlib.sha256(question.casefold().encode()).hexdigest()[:8]
-        others = [one for one in dict.fromkeys(variants) if one != question and words.names_focus(one, section.focus)]
+        ident = f"{section.focus.id}-{slug(section.place.aspect)}-{key}"
+        stored = known.get(ident)
+        if not question or not answer or (stored and stored.review):
+            continue
         is_known = 0 < draft.paragraph <= len(section.paragraphs)
         pair = Pair(
             **dict(section.place),
-            id=f"{section.focus.id}-{slug(section.place.aspect)}-{key}",
-            question=question,
-            variants=tuple(others[:MOST_VARIANTS]),
-            answer=answer,
+            id=ident, question=question, answer=answer, cluster="",
             quotes=tuple(quote.strip() for quote in draft.quotes if quote.strip()),
             context=section.paragraphs[draft.paragraph - 1] if is_known else "",
-            cluster="",
-        )
-        pairs.append(words.reword(pair, question, answer, draft.recommendation.strip()))
-    return pairs
+        )  # fmt: skip
+        pair = words.reword(pair, question, answer, draft.recommendation.strip())
+        pair = _add_variants(pair, (one for one in variants if words.names_focus(one, section.focus)))
+        if stored and pair.complexity == "complex" != stored.complexity and stored.context == pair.context:
+            pair = words.reword(pair, question, stored.answer, stored.recommendation)
+        yield pair
 
 
-async def _shorten(pairs: Sequence[Pair], taxonomy: Taxonomy, writer: Writer, words: Words) -> list[Pair]:
+def _add_variants(pair: Pair, wordings: Iterable[str]) -> Pair:
+    clean = (" ".join(one.split()) for one in wordings)
+    texts = {fold_wording(one): one for one in reversed([*pair.wordings, *(one for one in clean if one)])}
+    variants = [one for one in reversed(texts.values()) if one != pair.question]
+    return pair.model_copy(update={"variants": tuple(variants[:MOST_VARIANTS])})
+
+
+async def _shorten(
+    pairs: Sequence[Pair], taxonomy: Taxonomy, writer: Writer, words: Words
+) -> tuple[list[Pair], list[ModelError]]:
     """Return the pairs, with a shorter answer where one was too long and the short one passes the gates."""
     long = [one for one in pairs if one.complexity == "complex" and not find_fault(one, taxonomy)]
-    batches = [some[n : n + AT_ONCE] for some in _by_document(long) for n in range(0, len(some), AT_ONCE)]
-    answers = [one for one in await few_at_once(batches, writer.shorten) if isinstance(one, dict)]
-    short = {pair: answer for one in answers for pair, answer in one.items()}
+    short, errors = await _ask_in_batches(long, writer.shorten, writer)
     shortened = {one.id: words.reword(one, one.question, short[one.id]) for one in long if one.id in short}
     passing = {new.id for new in shortened.values() if new.complexity != "complex" and not find_fault(new, taxonomy)}
-    return [shortened[one.id] if one.id in passing else one for one in pairs]
+    return [shortened[one.id] if one.id in passing else one for one in pairs], errors
 
 
-async def vary_pairs(
-    pairs: Sequence[Pair], taxonomy: Taxonomy, writer: Writer, done: Done = lambda: None
-) -> list[Pair]:
-    """Return the pairs with further wordings of their questions; where the model fails, with those that they have."""
-    foci = {focus.id: focus for focus in taxonomy.foci}
-    batches = [some[n : n + AT_ONCE] for some in _by_document(pairs) for n in range(0, len(some), AT_ONCE)]
-    answers = await few_at_once(batches, lambda some: writer.vary(some, foci[some[0].focus]), done)
-    more = {pair: wordings for one in answers if isinstance(one, dict) for pair, wordings in one.items()}
+async def _vary(
+    pairs: Sequence[Pair], taxonomy: Taxonomy, writer: Writer, known: Mapping[str, Pair]
+) -> tuple[list[Pair], list[ModelError]]:
+    """Return the pairs with further wordings: those of an earlier build, else new ones for what passes the gates."""
+    old = {one.id: known[one.id].variants for one in pairs if one.id in known}
+    new = [one for one in pairs if {*old.get(one.id, ())} <= {*one.variants} and not find_fault(one, taxonomy)]
+    more, errors = await _ask_in_batches(new, lambda some: writer.vary(some, taxonomy), writer)
+    return [_add_variants(one, more.get(one.id, old.get(one.id, ()))) for one in pairs], errors
+
+
+async def _ask_in_batches(
+    pairs: Iterable[Pair], ask: Callable[[Sequence[Pair]], Awaitable[Mapping[str, T]]], writer: Writer
+) -> tuple[dict[str, T], list[ModelError]]:
+    """Return what a model says of each pair, by its id, and its failures.
+
+    A batch has pairs of one document: another document that is added does not change what is asked of the others.
+    """
+    by_document = [[*some] for _, some in groupby(pairs, lambda pair: pair.document)]
+    batches = [some[n : n + BATCH_SIZE] for some in by_document for n in range(0, len(some), BATCH_SIZE)]
+    answers = await few_at_once(batches, ask, writer.progress)
+    errors = [one for one in answers if isinstance(one, ModelError)]
+    return {id: said for one in answers if not isinstance(one, ModelError) for id, said in one.items()}, errors
+
+
+def keep_stored(stored: Iterable[Pair], documents: Collection[str], failed: Iterable[AspectSection]) -> list[Pair]:
+    """Return the stored pairs that a build keeps: reviewed ones, and those of documents and sections without drafts."""
+    without = [(one.place.document, one.place.aspect) for one in failed]
     return [
-        pair.model_copy(update={"variants": (*pair.variants, *_new_wordings(pair, more.get(pair.id, ())))})
-        for pair in pairs
+        one for one in stored if one.review or one.document not in documents or (one.document, one.aspect) in without
     ]
-
-
-def _new_wordings(pair: Pair, wordings: Iterable[str]) -> list[str]:
-    clean = dict.fromkeys(" ".join(one.split()) for one in wordings)
-    return [one for one in clean if one and one != pair.question and one not in pair.variants]
-
-
-def _by_document(pairs: Iterable[Pair]) -> list[list[Pair]]:
-    """Group pairs by document, so that a document that is added does not change what is asked of the others."""
-    return [[*some] for _, some in groupby(pairs, lambda pair: pair.document)]
-
-
-def keep_stored(stored: Iterable[Pair], foci: Collection[str], failed: Iterable[AspectSection]) -> list[Pair]:
-    """Return the stored pairs that a build keeps: reviewed ones, and those of documents and sections that it has no drafts of."""
-    open_sections = [(one.focus.id, one.place.aspect) for one in failed]
-    return [one for one in stored if one.review or one.focus not in foci or (one.focus, one.aspect) in open_sections]
 
 
 def select(pairs: Iterable[Pair], taxonomy: Taxonomy) -> tuple[list[Pair], list[Finding]]:
     """Return the pairs that pass the gates, in the taxonomy's order and with their clusters, and why the others do not.
 
-    What a person has reviewed passes. Of pairs with one id the first is kept.
+    What a person has reviewed passes. Of pairs with one id or one question the first is kept.
     """
     kept: dict[str, Pair] = {}
     dropped: list[Finding] = []
-    places = [(focus.id, aspect.name) for focus in taxonomy.foci for aspect in taxonomy.aspects]
+    places = {place: n for n, place in enumerate(taxonomy.pair_places())}
     for pair in pairs:
         if (pair.focus, pair.aspect) not in places:
             dropped.append(Finding(pair, "place", f"{pair.focus} / {pair.aspect} is not in taxonomy.yaml"))
         elif pair.id in kept:
-            dropped += [] if kept[pair.id].review else [Finding(pair, "duplicate", "its question is there already")]
+            dropped.append(Finding(pair, "duplicate", "another pair has its question"))
         elif pair.review is None and (finding := find_fault(pair, taxonomy)):
             dropped.append(finding)
         else:
             kept[pair.id] = pair
-    ordered = sorted(kept.values(), key=lambda pair: places.index((pair.focus, pair.aspect)))
-    conflicts = [one for one in find_conflicts(assign_clusters(ordered, taxonomy), taxonomy) if one.pair.review is None]
+    ordered = sorted(kept.values(), key=lambda pair: places[pair.focus, pair.aspect])
+    clustered = assign_clusters(ordered, taxonomy)
+    distinct = separate_wordings(clustered)
+    gone = {one.id for one in clustered} - {one.id for one in distinct}
+    dropped += [Finding(one, "duplicate", "another pair has its question") for one in clustered if one.id in gone]
+    conflicts = [one for one in find_conflicts(distinct, taxonomy) if one.pair.review is None]
     gone = {one.pair.id for one in conflicts}
-    return assign_clusters([one for one in ordered if one.id not in gone], taxonomy), [*dropped, *conflicts]
+    return assign_clusters([one for one in distinct if one.id not in gone], taxonomy), [*dropped, *conflicts]
 
 
 def write_built(folder: Path, texts: Mapping[str, str], pairs: Sequence[Pair]) -> None:
-    """Write the documents that the knowledge base has no section of, then the pairs."""
-    for focus, text in texts.items():
-        if not (section := folder / f"{focus}.md").exists():
-            section.write_text(text, encoding="utf-8", newline="\n")
+    """Write the documents that the knowledge base has no section of, then the pairs. Raises: OSError: it cannot be written."""
+    for ident, text in texts.items():
+        if not (section := folder / f"{ident}.md").exists():
+            replace_file(section, text)
     write_pairs(folder, pairs)

@@ -1,4 +1,4 @@
-"""Drafts of pairs: written by a model, one call for each section of an aspect, or extracted."""
+"""Drafts of pairs, written by a model or extracted; shorter answers and further wordings by a model."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -10,17 +10,16 @@ from typing import Any, TypeVar
 import orjson
 from pydantic import BaseModel, ConfigDict
 
-from knowledge_base.pairs.pair import LONGEST_ANSWER, Aspect, Focus, Pair
+from knowledge_base.pairs.pair import LONGEST_ANSWER, Aspect, Pair, Taxonomy
 from knowledge_base.pairs.paragraphs import AspectSection
-from knowledge_base.pairs.words import split_sentences
+from knowledge_base.pairs.words import Words
 from models.client import Models
 from models.errors import ModelError
 from models.usage import Ledger
 
-AT_ONCE = 4
-"""Calls."""
-Done = Callable[[], None]
-"""Is called after each call."""
+PARALLEL_CALLS = 4
+Progress = Callable[[int, int], None]
+"""Is told how many calls more there will be, and how many are done."""
 T = TypeVar("T")
 R = TypeVar("R")
 Form = TypeVar("Form", bound=BaseModel)
@@ -66,41 +65,37 @@ class _ShortAnswers(_Form):
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """A model that writes drafts and shortens answers. What it raises is a ModelError."""
+    """A model that writes drafts, shortens answers and varies questions. What it raises is a ModelError."""
 
     models: Models
     alias: str
     ledger: Ledger
+    progress: Progress = lambda more, done: None
 
     async def write(self, section: AspectSection) -> list[Draft]:
-        case = {
-            "focus": section.focus.name,
-            "other_names": section.focus.other_names,
-            "aspect": section.place.aspect,
-            "paragraphs": [{"n": n, "text": text} for n, text in enumerate(section.paragraphs, 1)],
-        }
-        return (await self._ask("pairs", case, _Drafts)).pairs
+        case = {"focus": section.focus.name, "other_names": section.focus.other_names, "aspect": section.place.aspect}
+        paragraphs = [{"n": n, "text": text} for n, text in enumerate(section.paragraphs, 1)]
+        return (await self._ask("pairs", case | {"paragraphs": paragraphs}, _Drafts)).pairs
 
     async def shorten(self, pairs: Sequence[Pair]) -> dict[str, str]:
         """Return shorter answers by the ids of their pairs."""
-        texts = enumerate(((one.question, one.answer, one.context) for one in pairs), 1)
-        rows = [{"n": n, "question": asked, "answer": said, "paragraph": text} for n, (asked, said, text) in texts]
+        rows = [
+            {"n": n, "question": one.question, "answer": one.answer, "paragraph": one.context}
+            for n, one in enumerate(pairs, 1)
+        ]
         short = (await self._ask("shorten", {"answers": rows}, _ShortAnswers)).answers
         return {pairs[one.n - 1].id: one.answer for one in short if 0 < one.n <= len(pairs)}
 
-    async def vary(self, pairs: Sequence[Pair], focus: Focus) -> dict[str, list[str]]:
-        """Return further wordings of the questions of pairs of one focus, by their ids."""
+    async def vary(self, pairs: Sequence[Pair], taxonomy: Taxonomy) -> dict[str, list[str]]:
+        """Return further wordings of the questions of pairs, by their ids."""
+        foci = [taxonomy.focus(one.focus) for one in pairs]
         rows = [
             {
-                "n": n,
-                "question": one.question,
-                "answer": one.answer,
-                "focus": focus.name,
-                "other_names": focus.other_names,
+                "n": n, "question": one.question, "answer": one.answer, "focus": focus.name, "other_names": focus.other_names,
                 "variants": one.variants,
             }
-            for n, one in enumerate(pairs, 1)
-        ]
+            for n, (one, focus) in enumerate(zip(pairs, foci, strict=True), 1)
+        ]  # fmt: skip
         varied = (await self._ask("variants", {"pairs": rows}, _AllWordings)).pairs
         return {pairs[one.n - 1].id: one.variants for one in varied if 0 < one.n <= len(pairs)}
 
@@ -110,24 +105,25 @@ class Writer:
         return (await self.models.structured(self.alias, messages, form, step=prompt, ledger=self.ledger)).value
 
 
-def extract_draft(section: AspectSection, aspect: Aspect) -> list[Draft]:
+def extract_draft(section: AspectSection, aspect: Aspect, words: Words) -> list[Draft]:
     """Return what needs no model: the question of the aspect's pattern, and the first sentences of the first paragraph."""
     if not aspect.questions or not section.paragraphs:
         return []
-    sentences = split_sentences(section.paragraphs[0])
+    sentences = words.split_sentences(section.paragraphs[0])
     fitting = [n for n in range(1, len(sentences) + 1) if len(" ".join(sentences[:n]).split()) <= LONGEST_ANSWER]
     quotes = sentences[: max(fitting, default=1)]
     names = (section.focus.name, *section.focus.other_names[:2])
-    question, *variants = (pattern.format(focus=name) for name in names for pattern in aspect.questions)
+    question, *variants = (pattern.replace("{focus}", name) for name in names for pattern in aspect.questions)
     answer = " ".join(quotes)
     return [Draft(paragraph=1, question=question, answer=answer, quotes=quotes, variants=variants, recommendation="")]
 
 
 async def few_at_once(
-    items: Sequence[T], work: Callable[[T], Awaitable[R]], done: Done = lambda: None
+    items: Sequence[T], work: Callable[[T], Awaitable[R]], progress: Progress = lambda more, done: None
 ) -> list[R | ModelError]:
     """Return what a model made of each item, or the error that kept it from that."""
-    limit = asyncio.Semaphore(AT_ONCE)
+    progress(len(items), 0)
+    limit = asyncio.Semaphore(PARALLEL_CALLS)
 
     async def run(item: T) -> R | ModelError:
         async with limit:
@@ -136,7 +132,7 @@ async def few_at_once(
             except ModelError as error:
                 return error
             finally:
-                done()
+                progress(0, 1)
 
     async with asyncio.TaskGroup() as tasks:
         running = [tasks.create_task(run(item)) for item in items]

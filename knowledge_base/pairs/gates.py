@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from knowledge_base.pairs.pair import LONGEST_ANSWER, Pair, Taxonomy
-from knowledge_base.pairs.similarity import PairIndex
-from knowledge_base.pairs.words import Words, quoted_sentences, split_sentences
+from knowledge_base.pairs.clusters import PairIndex
+from knowledge_base.pairs.pair import LONGEST_ANSWER, Pair, Taxonomy, find_shared_wordings
+from knowledge_base.pairs.words import Words
 
 _REPLY = re.compile(r"^\w+[,.] ")
 """The yes or no with which an answer begins: it is no negation of what follows."""
@@ -45,7 +45,7 @@ def number(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
 
 
 def negation(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
-    is_quoted = words.is_negated(quoted_sentences(pair.context, pair.quotes))
+    is_quoted = words.is_negated(words.quoted_sentences(pair.context, pair.quotes))
     statement = _REPLY.sub("", pair.answer)
     if is_quoted == words.is_negated(f"{pair.question} {statement}"):
         return ""
@@ -63,7 +63,7 @@ def length(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
 
 
 def warning(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
-    lost = words.warnings(quoted_sentences(pair.context, pair.quotes)) - words.warnings(pair.answer)
+    lost = words.warnings(words.quoted_sentences(pair.context, pair.quotes)) - words.warnings(pair.answer)
     return f"the quoted sentences have {', '.join(sorted(lost))!r}, the answer has not" if lost else ""
 
 
@@ -94,10 +94,13 @@ def find_conflicts(pairs: Sequence[Pair], taxonomy: Taxonomy) -> list[Finding]:
             found.append(Finding(pair, "contradiction", f"{what} unlike {first.id}, which asks the same"))
     asked = {one.id: words.split_stems(one.question, taxonomy.focus(one.focus))[0] for one in pairs}
     unseen = {one.id: one for one in pairs if one.variants and len(asked[one.id]) >= FEWEST_STEMS}
+    index = None
     for n in range(max((len(pair.variants) for pair in pairs), default=0)):
+        if not unseen:
+            break
         # The n-th variants are searched for in all other wordings.
         others_only = [one.model_copy(update={"variants": one.variants[:n] + one.variants[n + 1 :]}) for one in pairs]
-        index = PairIndex(others_only, taxonomy)
+        index = PairIndex(others_only, taxonomy, like=index)
         for pair in [one for one in unseen.values() if n < len(one.variants)]:
             if pair.cluster in [one.cluster for one in index.rank(pair.variants[n], FIRST)]:
                 del unseen[pair.id]
@@ -113,6 +116,7 @@ def find_problems(pairs: Sequence[Pair], taxonomy: Taxonomy, sections: Mapping[s
         sections: the knowledge base's texts by id.
     """
     problems = [f"{pair.id}: {problem}" for pair in pairs if (problem := _misplacement(pair, taxonomy, sections))]
+    problems += find_shared_wordings(pairs)
     if not problems:
         findings = [*(find_fault(pair, taxonomy) for pair in pairs), *find_conflicts(pairs, taxonomy)]
         problems = [str(one) for one in findings if one and one.pair.review is None]
@@ -131,9 +135,9 @@ def count_aspects(pairs: Sequence[Pair]) -> Counter[tuple[str, str]]:
     return Counter((pair.focus, pair.aspect) for pair in pairs)
 
 
-def plainness(pairs: Sequence[Pair]) -> tuple[float, float]:
+def plainness(pairs: Sequence[Pair], words: Words) -> tuple[float, float]:
     """Return the mean letters of the answers' words, and the mean words of their sentences."""
-    sentences = [sentence.split() for pair in pairs for sentence in split_sentences(pair.answer)]
+    sentences = [sentence.split() for pair in pairs for sentence in words.split_sentences(pair.answer)]
     return fmean(sum(map(str.isalnum, word)) for one in sentences for word in one), fmean(map(len, sentences))
 
 

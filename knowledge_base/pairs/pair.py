@@ -5,14 +5,15 @@ A knowledge base with pairs is a folder: sections (`*.md`), `taxonomy.yaml`, and
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import date
+from functools import cache
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from knowledge_base.bm25 import Language
 from models.unique_keys import load_json, load_yaml
@@ -21,6 +22,7 @@ PAIRS_FILE, TAXONOMY_FILE = "pairs.jsonl", "taxonomy.yaml"
 HEADER = {"format": "caf-pairs", "version": 1}
 """The first line of a pair file."""
 LONGEST_ANSWER, BEGINNER_WORDS = 25, 8
+_WORD = re.compile(r"\w+")
 Complexity = Literal["beginner", "standard", "complex"]
 """`beginner`: a question of fewer than 8 words; it may be recommended. `complex`: an answer of more than 25 words."""
 ErrorKind = Literal["wrong", "omits", "useless", "complex"]
@@ -100,6 +102,10 @@ class Pair(Place):
         """Whether it may be answered with: not if an expert has rejected it."""
         return self.review is None or self.review.accepted
 
+    @property
+    def wordings(self) -> tuple[str, ...]:
+        return (self.question, *self.variants)
+
 
 class Focus(_Record):
     """Something that questions are about."""
@@ -108,6 +114,8 @@ class Focus(_Record):
     name: str
     other_names: tuple[str, ...] = ()
     """Synonyms, abbreviations, everyday words."""
+    documents: tuple[str, ...] = ()
+    """Ids of the sections about it, for a focus with several; default: one section with its own id."""
 
 
 class Subtopic(_Record):
@@ -147,19 +155,28 @@ class Check(_Record):
 
 
 class Taxonomy(_Record):
-    """Topics, foci and aspects of a knowledge base. A focus has the id of its document."""
+    """Topics, foci and aspects of a knowledge base."""
 
     language: Language
-    """As Snowball calls it: `german`."""
+    """Snowball's name (`norwegian`); a code (`nb`, `no`) is read as well."""
     topics: tuple[Topic, ...] = Field(min_length=1)
     aspects: tuple[Aspect, ...] = Field(min_length=1)
     required_aspects: tuple[str, ...] = ()
     """Aspects that every focus must have a pair of."""
     checks: tuple[Check, ...] = ()
 
+    @field_validator("language", mode="before")
+    @classmethod
+    def _expand_code(cls, given: object) -> object:
+        code = "no" if given is False else given  # YAML reads a bare `no` as false
+        languages = load_data("languages.yaml").items()
+        return next((name for name, lists in languages if code in lists["codes"].split()), given)
+
     @model_validator(mode="after")
     def _is_consistent(self) -> Self:
-        for kind, names in (("focus", [one.id for one in self.foci]), ("aspect", [one.name for one in self.aspects])):
+        documents = [one for focus in self.foci for one in focus.documents]
+        foci, aspects = [one.id for one in self.foci], [one.name for one in self.aspects]
+        for kind, names in (("focus", foci), ("aspect", aspects), ("document", documents)):
             if double := next((name for name in names if names.count(name) > 1), None):
                 raise ValueError(f"duplicate {kind} {double!r}")
         if unknown := set(self.required_aspects) - {one.name for one in self.aspects}:
@@ -173,12 +190,34 @@ class Taxonomy(_Record):
     def focus(self, id: str) -> Focus:
         return next(focus for focus in self.foci if focus.id == id)
 
+    def pair_places(self) -> list[tuple[str, str]]:
+        """Return each focus with each aspect, in their order."""
+        return [(focus.id, aspect.name) for focus in self.foci for aspect in self.aspects]
+
     def places(self) -> Iterator[tuple[Topic, Subtopic, Focus]]:
         """Yield every focus with the topic and subtopic that it stands in."""
         for topic in self.topics:
             for subtopic in topic.subtopics:
                 for focus in subtopic.foci:
                     yield topic, subtopic, focus
+
+
+def fold_wording(text: str) -> str:
+    """Return the words of a question in small letters. Two wordings with one result are the same to a direct match."""
+    return " ".join(_WORD.findall(text.lower()))
+
+
+def find_shared_wordings(pairs: Iterable[Pair]) -> list[str]:
+    """Name each wording that pairs of two clusters have, with the first two of these pairs. Pairs not served do not count."""
+    owners: dict[str, Pair] = {}
+    shared = []
+    for pair in pairs:
+        for wording in pair.wordings if pair.served else ():
+            first = owners.setdefault(fold_wording(wording), pair)
+            if first.cluster != pair.cluster:
+                ids = f"{first.id} and {pair.id}"
+                shared.append(f"wording {wording!r} belongs to two clusters: {ids}; remove it from one of them")
+    return shared
 
 
 def load_taxonomy(folder: Path) -> Taxonomy:
@@ -188,22 +227,30 @@ def load_taxonomy(folder: Path) -> Taxonomy:
         return Taxonomy.model_validate(load_yaml(path.read_text(encoding="utf-8")))
 
 
-def load_pairs(folder: Path) -> tuple[Pair, ...]:
-    """Read the pairs of a knowledge base. Raises: PairsError: the file is missing, or of another version, or a line is wrong."""
+def load_pairs(folder: Path, *, may_share_wordings: bool = False) -> tuple[Pair, ...]:
+    """Read the pairs of a knowledge base.
+
+    Args:
+        may_share_wordings: Accept a wording of two clusters. For the commands that repair a file: what answers questions with
+            the pairs must not match such a wording directly.
+
+    Raises:
+        PairsError: The file is missing or of another version, a line is wrong, or two clusters share a wording.
+    """
     path = folder / PAIRS_FILE
-    with _naming(path, "`caf kb build` makes it"):
+    with _naming(path, "`caf kb build` makes it", "; move it away and build the pairs again"):
         header, *lines = path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
-        if not header.startswith("{") or load_json(header) != HEADER:
-            raise ValueError(
-                f"its first line is {header[:60]!r} (expected {json.dumps(HEADER)}); move it away and build the pairs again"
-            )
+        if header != json.dumps(HEADER):
+            raise ValueError(f"its first line is {header[:60]!r} (expected {json.dumps(HEADER)})")
     pairs: dict[str, Pair] = {}
     for number, line in enumerate(lines, start=2):
-        with _naming(f"{path}:{number}"):
+        with _naming(f"{path}:{number}", wrong="; correct or delete the line"):
             pair = Pair.model_validate(load_json(line))
             if pair.id in pairs:
-                raise ValueError(f"duplicate id {pair.id!r}; remove one of the two lines")
+                raise ValueError(f"duplicate id {pair.id!r}")
             pairs[pair.id] = pair
+    if not may_share_wordings and (shared := find_shared_wordings(pairs.values())):
+        raise PairsError(f"{path}: {shared[0]}; `caf kb check {folder}` lists all")
     return tuple(pairs.values())
 
 
@@ -214,21 +261,38 @@ def dump_pairs(pairs: Sequence[Pair]) -> str:
 
 
 def write_pairs(folder: Path, pairs: Sequence[Pair]) -> None:
-    """Write the pairs of a knowledge base in one step: whoever reads the file sees the old or the new ones."""
-    new = folder / f"{PAIRS_FILE}.new"
-    new.write_text(dump_pairs(pairs), encoding="utf-8", newline="\n")
-    new.replace(folder / PAIRS_FILE)
+    """Write the pairs of a knowledge base. Raises: OSError: the file cannot be written; the old one stays."""
+    replace_file(folder / PAIRS_FILE, dump_pairs(pairs))
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write a file in one step: whoever reads it sees the old or the new text."""
+    new = path.with_name(f"{path.name}.new")
+    try:
+        new.write_text(text, encoding="utf-8", newline="")
+        new.replace(path)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
+
+
+@cache
+def load_data(name: str) -> Any:
+    """Read a data file of this package."""
+    return load_yaml(Path(__file__).with_name(name).read_text(encoding="utf-8"))
 
 
 @contextmanager
-def _naming(place: Path | str, remedy: str = "") -> Iterator[None]:
-    """Raise what goes wrong as a PairsError that names the place."""
+def _naming(place: Path | str, missing: str = "", wrong: str = "") -> Iterator[None]:
+    """Raise what goes wrong as a PairsError with the place and the remedy for a missing file or a wrong text."""
     try:
         yield
     except OSError as error:
-        raise PairsError(f"{place}: cannot be read: {error.strerror}; {remedy}") from None
+        raise PairsError(f"{place}: cannot be read: {error.strerror}; {missing}") from None
+    except UnicodeDecodeError:
+        raise PairsError(f"{place}: is not UTF-8; save it with that encoding") from None
     except ValidationError as error:
         first = error.errors()[0]
-        raise PairsError(f"{place}: {'.'.join(map(str, first['loc'])) or 'line'}: {first['msg']}") from None
+        raise PairsError(f"{place}: {'.'.join(map(str, first['loc'])) or 'line'}: {first['msg']}{wrong}") from None
     except (ValueError, yaml.YAMLError) as error:
-        raise PairsError(f"{place}: {error}") from None
+        raise PairsError(f"{place}: {error}{wrong}") from None

@@ -34,7 +34,7 @@ class ReadDocuments:
     """Documents that were read, and what went wrong."""
 
     texts: dict[str, str] = field(default_factory=dict)
-    """By focus, the document as a section of the knowledge base."""
+    """By id, the document as a section of the knowledge base."""
     sections: list[AspectSection] = field(default_factory=list)
     empty_paragraphs: int = 0
     notes: list[str] = field(default_factory=list)
@@ -42,7 +42,7 @@ class ReadDocuments:
 
 
 def read_documents(paths: Sequence[Path], taxonomy: Taxonomy, done: Callable[[], None] = lambda: None) -> ReadDocuments:
-    """Read documents of any format, one for each focus; those that cannot be read become problems."""
+    """Read documents of any format; those that cannot be read become problems. `done` is called after each."""
     read = ReadDocuments()
     for path in dict.fromkeys(paths):
         try:
@@ -60,11 +60,14 @@ def _read_into(read: ReadDocuments, path: Path, taxonomy: Taxonomy) -> None:
     headings = (block.text for block in document.blocks if block.level is not None)
     title = parsed[0].title if parsed else document.title or next(headings, path.stem)
     whole = _find_focus(path, title, taxonomy)
-    if whole.focus.id in read.texts:
-        raise DocumentError(f"is about {whole.focus.id!r}, as another of the documents is; join them")
+    ident = whole.place.document
+    if ident in read.texts:
+        raise DocumentError(
+            f"is section {ident!r}, as another document is; join them, or list both in the focus' documents"
+        )
     source = "; ".join(parsed[0].references) if parsed and parsed[0].references else f"{title} ({path.name})"
     sections, empty = [], 0
-    for heading, aspect, texts in _below_headings(document.blocks, taxonomy):
+    for heading, aspect, texts in _below_headings(title, document.blocks, taxonomy):
         paragraphs = [part for one in texts for part in split_text(make_inert(one), MOST_TOKENS)]
         full = tuple(one for one in paragraphs if len(one.split()) >= FEWEST_WORDS)
         empty += len(paragraphs) - len(full)
@@ -77,42 +80,50 @@ def _read_into(read: ReadDocuments, path: Path, taxonomy: Taxonomy) -> None:
         starts = range(0, len(full), MOST_PARAGRAPHS)
         sections += [replace(section, paragraphs=full[n : n + MOST_PARAGRAPHS]) for n in starts]
     if not sections:
-        raise DocumentError("has no heading that names an aspect; add its headings to aspects in taxonomy.yaml")
+        raise DocumentError(
+            "has no text below a heading that names an aspect; add its headings to aspects in taxonomy.yaml"
+        )
     read.notes += [f"{path}: {note}" for note in document.notes]
-    read.texts[whole.focus.id] = text if parsed else _render(document, whole.focus.id, title, path)
+    read.texts[ident] = text if parsed else _render(document, ident, title, path)
     read.sections += sections
     read.empty_paragraphs += empty
 
 
 def _find_focus(path: Path, title: str, taxonomy: Taxonomy) -> AspectSection:
-    """Return the focus with the id or a name of a document."""
-    own_names = {path.stem.casefold(), slug(path.stem), title.strip().casefold()}
+    """Return the focus that lists a document, or has its id or title among its names."""
+    ident, own_names = slug(path.stem), {path.stem.casefold(), slug(path.stem), title.strip().casefold()}
     for topic, subtopic, focus in taxonomy.places():
-        if not own_names.isdisjoint(name.casefold() for name in (focus.id, focus.name, *focus.other_names)):
+        names = (focus.id, focus.name, *focus.other_names, *focus.documents)
+        if not own_names.isdisjoint(name.casefold() for name in names):
             place = Place(
-                document=focus.id, source="", source_reference="", topic=topic.name, subtopic=subtopic.name,
-                subsubtopic=title, focus=focus.id, aspect="",
+                document=ident if ident in focus.documents else focus.id, source="", source_reference="",
+                topic=topic.name, subtopic=subtopic.name, subsubtopic=title, focus=focus.id, aspect="",
             )  # fmt: skip
             return AspectSection(focus, place)
     raise DocumentError(
-        f"is about no focus of taxonomy.yaml: name it by a focus' id, or add a focus {slug(path.stem)!r}"
+        f"is about no focus of taxonomy.yaml: name it by a focus' id, or add {ident!r} as a focus or to the documents of one"
     )
 
 
-def _below_headings(blocks: Sequence[Block], taxonomy: Taxonomy) -> Iterator[tuple[str, str | None, list[str]]]:
-    """Yield each heading with the aspect that it, or the nearest heading above it, names, and the texts right below it."""
+def _below_headings(
+    title: str, blocks: Sequence[Block], taxonomy: Taxonomy
+) -> Iterator[tuple[str, str | None, list[str]]]:
+    """Yield the title and each heading, with the aspect that it or the nearest one above it names, and the texts right below."""
     words = Words(taxonomy.language)
     above: list[tuple[int, str | None]] = []
-    heading, texts = "", list[str]()
+    texts = list[str]()
+    heading, level = title, -1
     for block in (*blocks, Block("", 0)):
         if block.level is None:
-            texts.append(block.text)
+            if texts and texts[-1].endswith(":"):  # a list is understood with what introduces it
+                texts[-1] += f"\n\n{block.text}"
+            else:
+                texts.append(block.text)
             continue
+        above = [*(one for one in above if one[0] < level), (level, _find_aspect(heading, taxonomy, words))]
         if texts:
             yield heading, next((aspect for _, aspect in reversed(above) if aspect), None), texts
-        above = [one for one in above if one[0] < block.level]
-        above.append((block.level, _find_aspect(block.text, taxonomy, words)))
-        heading, texts = block.text, []
+        heading, level, texts = block.text, block.level, []
 
 
 def _find_aspect(heading: str, taxonomy: Taxonomy, words: Words) -> str | None:

@@ -1,18 +1,17 @@
-"""Pure: what the words of a text say by a language's lists (`languages.yaml`): numbers, negations, warnings, foci."""
+"""Pure: what the words of a text say by a language's lists (`languages.yaml`): numbers, negations, warnings, foci, sentences."""
 
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
-from pathlib import Path
-from typing import Any
 
 from knowledge_base.bm25 import Language, stems
-from knowledge_base.pairs.pair import Focus, Pair, complexity_of
-from models.unique_keys import load_yaml
+from knowledge_base.pairs.pair import Focus, Pair, complexity_of, load_data
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
-_SENTENCE_END = re.compile(r"(?<=[.!?…])(?<!\b\w\.)(?<!\bca\.)(?<!\bbzw\.)(?<!\bDr\.)(?<!\bSt\.)\s+(?=[^a-zäöüß])")
+_SENTENCE_END = re.compile(r"(?<=[.!?…])\s+")
+_INITIAL = re.compile(r"\W*\w\.")
+"""A letter or figure with a full stop: `z. B.`, `2. Mai`. No sentence ends there."""
 _SHORTEST_STEM = 5
 """Letters of a stem with which longer words may begin: German writes `Depressionszeichen` as one word."""
 
@@ -24,9 +23,13 @@ class Words:
         lists = load_data("languages.yaml")[language]
         self._language = language
         self._offer = lists["offer"]
-        self._negations = frozenset(lists["negations"].split())
+        self._negations, self._abbreviations = (frozenset(lists[n].split()) for n in ("negations", "abbreviations"))
         self._warnings = [tuple(group.split()) for group in lists["warnings"].split("|")]
         self._numbers = {word: str(n) for n, word in enumerate(lists["numbers"].split(), start=2)}
+        self.delimiter: str = lists.get("delimiter", ";")
+        """Between the cells of a CSV file, as spreadsheets of the language write it."""
+        self.marks = {word: mark for mark in ("yes", "no") for word in f"{mark} {lists[mark]}".split()}
+        """The words for yes and no, in the language and in English: `{"ja": "yes", ...}`."""
 
     def stems(self, text: str) -> list[str]:
         return stems(text, self._language)
@@ -45,13 +48,13 @@ class Words:
 
     def names_focus(self, text: str, focus: Focus) -> bool:
         """Tell whether a text has all words of one of the focus' names, inflected or as the beginning of a longer word."""
-        words = self.stems(text)
-        names = _name_stems(focus, self._language)
-        return any(all(any(_begins(word, part) for word in words) for part in name) for name in names)
+        return bool(self.foci_in(text, [focus]))
 
-    def add_focus_names(self, text: str, foci: Iterable[Focus]) -> str:
-        """Return a text with the first name of each focus that it names in whatever way, so that a search finds it by that."""
-        return " ".join([text, *(focus.name for focus in foci if self.names_focus(text, focus))])
+    def foci_in(self, text: str, foci: Iterable[Focus]) -> list[Focus]:
+        """Return the foci that a text names, in whatever way."""
+        words = self.stems(text)
+        beginnings = {word[:n] for word in words for n in range(_SHORTEST_STEM, len(word))}.union(words)
+        return [one for one in foci if any(beginnings.issuperset(name) for name in _name_stems(one, self._language))]
 
     def split_stems(self, question: str, focus: Focus) -> tuple[frozenset[str], frozenset[str]]:
         """Return what a question asks of its focus, and how it names that: its stems in two parts."""
@@ -67,21 +70,26 @@ class Words:
         texts = {"question": question, "answer": answer, "recommendation": offer, "complexity": complexity}
         return pair.model_copy(update=texts)
 
+    def split_sentences(self, text: str) -> list[str]:
+        sentences: list[str] = []
+        for part in _SENTENCE_END.split(" ".join(text.split())):
+            last = sentences[-1].rpartition(" ")[2].lower() if sentences else ""
+            if last and (part[:1].islower() or last.lstrip("(") in self._abbreviations or _INITIAL.fullmatch(last)):
+                sentences[-1] += f" {part}"
+            elif part:
+                sentences.append(part)
+        return sentences
 
-def split_sentences(text: str) -> list[str]:
-    return [sentence for sentence in _SENTENCE_END.split(" ".join(text.split())) if sentence]
-
-
-def quoted_sentences(context: str, quotes: Sequence[str]) -> str:
-    """Return the sentences of a paragraph that quotes are in, wholly or in part."""
-    sentences = split_sentences(context)
-    flat, start, touched = " ".join(sentences), 0, []
-    found = [(flat.find(one), len(one)) for one in (" ".join(quote.split()) for quote in quotes) if one in flat]
-    for sentence in sentences:
-        if any(begin < start + len(sentence) and begin + length > start for begin, length in found):
-            touched.append(sentence)
-        start += len(sentence) + 1
-    return " ".join(touched)
+    def quoted_sentences(self, context: str, quotes: Sequence[str]) -> str:
+        """Return the sentences of a paragraph that quotes are in, wholly or in part."""
+        sentences = self.split_sentences(context)
+        flat, start, touched = " ".join(sentences), 0, []
+        found = [(flat.find(one), len(one)) for one in (" ".join(quote.split()) for quote in quotes) if one in flat]
+        for sentence in sentences:
+            if any(begin < start + len(sentence) and begin + length > start for begin, length in found):
+                touched.append(sentence)
+            start += len(sentence) + 1
+        return " ".join(touched)
 
 
 def _begins(word: str, stem: str) -> bool:
@@ -91,9 +99,3 @@ def _begins(word: str, stem: str) -> bool:
 @cache
 def _name_stems(focus: Focus, language: Language) -> list[list[str]]:
     return [found for name in (focus.name, *focus.other_names) if (found := stems(name, language))]
-
-
-@cache
-def load_data(name: str) -> Any:
-    """Read a data file of this package."""
-    return load_yaml(Path(__file__).with_name(name).read_text(encoding="utf-8"))

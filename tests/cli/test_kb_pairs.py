@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from knowledge_base.pairs.pair import load_pairs, write_pairs
+from knowledge_base.pairs.pair import PairsError, load_pairs, write_pairs
 from models.turn_scope import Note
 from proxy.traces.redaction import redact
 from proxy.traces.store import TraceStore
@@ -15,7 +15,7 @@ from proxy.traces.trace import Trace
 from tests.cli.conftest import ROOT, Caf
 from tests.knowledge_base.pairs.examples import DOCUMENT, pair, review, write_kb
 
-SALT = pair("Wie viel Salz ist bei Bluthochdruck gut?", id="salt", cluster="salt", answer="Wenig.")
+SALT = pair("Wie viel Salz ist bei Bluthochdruck gut?", id="salt", cluster="salt", answer="Wenig.", variants=())
 CONFIG = """\
 models:
   mini: {{engine: scripted, script: {script}}}
@@ -49,6 +49,21 @@ def test_a_knowledge_base_is_checked_and_counted(inside: Caf, kb: Path) -> None:
         "problem topic 'Seele': has no pair".split(),
         "problem focus 'depression': has no pair on Definition".split(),
     ]
+
+
+def test_a_wording_of_two_clusters_fails_the_check(inside: Caf, kb: Path) -> None:
+    """Both pairs are named; what answers questions refuses the file."""
+    write_pairs(
+        kb, [pair(), SALT.model_copy(update={"variants": ("bluthochdruck -- was IST das?", "was ist Bluthochdruck")})]
+    )
+    ended = inside("kb", "check", "kb")
+    assert ended.code == 1
+    assert (
+        "problem  wording 'was ist Bluthochdruck' belongs to two clusters: bluthochdruck-definition-1 and salt; remove it"
+        in ended.out
+    )
+    with pytest.raises(PairsError, match="belongs to two clusters"):
+        load_pairs(kb)
 
 
 def test_the_named_failures_of_the_thesis_are_rejected(inside: Caf, tmp_path: Path) -> None:
@@ -108,7 +123,8 @@ def test_reviews_leave_and_come_back(inside: Caf, kb: Path) -> None:
     assert ended.code == 1
     assert (
         ended.out
-        == "problem  tables/Herz.csv: row 3: date: Input should be a valid date or datetime, input is too short\n"
+        == "problem  tables/Herz.csv: row 3: date: Input should be a valid date or datetime, input is too short; "
+        "write it as 2026-01-31 or 31.1.2026\n"
     )
     assert load_pairs(kb) == (pair(), SALT)
     fill(filled, {})
@@ -135,6 +151,8 @@ def test_the_search_is_measured_on_questions(inside: Caf, kb: Path) -> None:
         "n asked direct offer equivalent direct equivalent offer wrong declined",
         "2 questions 1 / 0.50 0 / 0.00 0 / 0.00 0 / 0.00 0 / 0.00 1 / 0.50",
         "1 of no pair 0 / 0.00 0 / 0.00 0 / 0.00 0 / 0.00 0 / 0.00 1 / 1.00",
+        "Measured: BM25 over question, variants, aspect and answer of 2 served pairs; no threshold.",
+        "Not measured: an assistant's own matcher, its thresholds and its dialogue.",
     ]
     (kb.parent / "q.jsonl").write_text('{"question": "a", "pair": "nobody"}\n')
     assert "q.jsonl: the knowledge base serves no pair 'nobody'" in inside("kb", "eval", "q.jsonl", "--pairs", "kb").err
@@ -148,7 +166,7 @@ def test_a_model_rephrases_stored_questions(inside: Caf, kb: Path) -> None:
     (kb.parent / "c.yaml").write_text(CONFIG.format(script=script, store="full"))
     ended = inside("kb", "eval", "--pairs", "kb", "--rephrase", "mini", "-n", "9", "--config", "c.yaml")
     assert ended.code == 0, ended.err
-    assert [" ".join(line.split()[:5]) for line in ended.out.splitlines()[1:]] == [
+    assert [" ".join(line.split()[:5]) for line in ended.out.splitlines()[1:3]] == [
         "2 basic 2 / 1.00",
         "2 older person 2 /",
     ]

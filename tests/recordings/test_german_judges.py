@@ -1,6 +1,6 @@
 """The judges' prompts on German replies as a language model read them: recorded completions of a language model, replayed.
 
-36 bad replies of 12 kinds (a number changed, a condition dropped, a diagnosis given ...), and for each one a good twin; their authors
+36 bad replies of 12 kinds (a number changed, a condition dropped, a diagnosis given ...), each with a good twin; their authors
 saw no prompt.
 """
 

@@ -65,7 +65,7 @@ async def test_what_the_model_reads_is_answered() -> None:
 
 
 async def test_a_question_turned_round_is_not_answered_with_its_twin() -> None:
-    """None of 110 questions that differ in a word (high, low; with, without) from one that is stored. Without a model it is four."""
+    """None of 110 questions that differ in a word (high, low; with, without) from one that is stored; without a model four."""
     for row in _rows("gesundheit_minimal_pairs.jsonl"):
         twin = next(pair for pair in assistant()._answers.pairs if pair.id == row["not_pair"])
         assert assistant()._language.speakable(twin.answer) not in (await reply_to(row)).text, row

@@ -41,6 +41,14 @@ def test_a_pair_that_does_not_belong_is_named(changes: dict[str, object], said: 
     assert said in problems[0]
 
 
+def test_a_wording_of_two_clusters_is_named_with_both_pairs() -> None:
+    """Also where an expert has accepted them: case, punctuation and white space do not tell wordings apart."""
+    other = pair("Bluthochdruck, was bedeutet er?", id="b", cluster="d", variants=("was bedeutet Bluthochdruck",))
+    assert find_problems([pair(review=review()), other], TAXONOMY, SECTIONS)[0] == (
+        "wording 'was bedeutet Bluthochdruck' belongs to two clusters: bluthochdruck-definition-1 and b; remove it from one of them"
+    )
+
+
 def test_what_an_expert_has_accepted_need_not_pass_the_gates() -> None:
     """It must stand in its place all the same."""
     assert find_problems([pair(quotes=(), review=review())], TAXONOMY, SECTIONS) == LACKING

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+from knowledge_base.pairs.clusters import assign_clusters
 from knowledge_base.pairs.gates import GATES, find_conflicts, find_fault
 from knowledge_base.pairs.pair import Taxonomy, complexity_of
-from knowledge_base.pairs.similarity import assign_clusters
 from tests.knowledge_base.pairs.examples import GERMAN, TAXONOMY, pair
 
 CHECKS = [

@@ -28,7 +28,14 @@ def test_pairs_survive_their_file(tmp_path: Path) -> None:
         ("question;answer\n", "pairs.jsonl: its first line is 'question;answer'"),
         (dump_pairs([pair()]) + "{\n", "pairs.jsonl:3: Expecting property name"),
         (dump_pairs([pair()]) + '{"id": "x"}\n', "pairs.jsonl:3: document: Field required"),
-        (dump_pairs([pair(), pair()]), "pairs.jsonl:3: duplicate id 'bluthochdruck-definition-1'; remove one"),
+        (
+            dump_pairs([pair(), pair()]),
+            "pairs.jsonl:3: duplicate id 'bluthochdruck-definition-1'; correct or delete the line",
+        ),
+        (
+            dump_pairs([pair(), pair("Anders?", id="b", cluster="d", variants=("was ist  bluthochdruck",))]),
+            "pairs.jsonl: wording 'was ist  bluthochdruck' belongs to two clusters: bluthochdruck-definition-1 and b; remove it",
+        ),
         (dump_pairs([pair()]).replace('"review"', '"reviews"'), "pairs.jsonl:2: reviews: Extra inputs"),
     ],
 )
@@ -55,6 +62,10 @@ def test_a_missing_file_says_what_makes_it(tmp_path: Path) -> None:
         ({"required_aspects": ["Farbe"]}, "required_aspects: unknown aspect 'Farbe'"),
         ({"aspects": [{"name": "A"}, {"name": "A"}]}, "duplicate aspect 'A'"),
         ({"topics": GERMAN["topics"] * 2}, "duplicate focus 'bluthochdruck'"),
+        (
+            {"topics": [{"name": "T", "subtopics": [{"foci": [{"id": "a", "name": "A", "documents": ["x", "x"]}]}]}]},
+            "duplicate document 'x'",
+        ),
         ({"checks": [{"when": "(", "reason": "r"}]}, "taxonomy.yaml: checks.0.when: Input should be a valid regular"),
         ({"colour": "red"}, "taxonomy.yaml: colour: Extra inputs"),
     ],
@@ -76,6 +87,38 @@ def test_a_taxonomy_is_yaml(tmp_path: Path) -> None:
     (tmp_path / "taxonomy.yaml").write_text("[")
     with pytest.raises(PairsError, match=r"taxonomy\.yaml: "):
         load_taxonomy(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("line", "name"), [("nb", "norwegian"), ("no", "norwegian"), ("norwegian", "norwegian"), ("de", "german")]
+)
+def test_a_language_may_be_given_by_its_code(tmp_path: Path, line: str, name: str) -> None:
+    """Norwegian has two; YAML reads a bare `no` as false."""
+    text = (write_kb(tmp_path) / "taxonomy.yaml").read_text().replace("language: german", f"language: {line}")
+    (tmp_path / "taxonomy.yaml").write_text(text)
+    assert load_taxonomy(tmp_path).language == name
+
+
+def test_wordings_of_rejected_pairs_and_within_a_cluster_may_be_shared(tmp_path: Path) -> None:
+    """Neither makes an answer ambiguous; the commands that repair a file open any."""
+    rejected = pair(id="b", cluster="d", review=review(answer_ok=False, error="wrong"))
+    write_pairs(tmp_path, [pair(), pair(id="same"), rejected])
+    assert len(load_pairs(tmp_path)) == 3
+    write_pairs(tmp_path, [pair(), pair(id="b", cluster="d")])
+    assert len(load_pairs(tmp_path, may_share_wordings=True)) == 2
+
+
+def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
+    """And nothing beside it."""
+    (tmp_path / "pairs.jsonl").mkdir()
+    with pytest.raises(OSError, match="directory"):
+        write_pairs(tmp_path, [pair()])
+    assert [path.name for path in tmp_path.iterdir()] == ["pairs.jsonl"]
+
+
+def test_the_shipped_pairs_share_no_wording() -> None:
+    """Else `load_pairs` would refuse them."""
+    assert len(load_pairs(Path(__file__).parents[3] / "knowledge_base" / "gesundheit")) > 1_000
 
 
 def test_the_shipped_taxonomy_is_valid() -> None:

@@ -67,6 +67,34 @@ def test_a_heading_below_an_aspect_belongs_to_it(tmp_path: Path) -> None:
     assert [note.split("'")[1] for note in read.notes] == ["PoTS", "Anderes"]
 
 
+def test_a_list_stays_with_what_introduces_it(tmp_path: Path) -> None:
+    """Its items alone say nothing."""
+    text = "# PoTS\n\n## Therapie\n\nDas hilft vielen Menschen:\n\n- viel trinken\n- salzig essen\n\nFragen Sie Ihre Ärztin.\n"
+    read = read_documents([write(tmp_path / "pots.md", text)], TAXONOMY)
+    assert read.sections[0].paragraphs == (
+        "Das hilft vielen Menschen:\n\n- viel trinken\n- salzig essen",
+        "Fragen Sie Ihre Ärztin.",
+    )
+
+
+def test_a_focus_may_have_several_documents(tmp_path: Path) -> None:
+    """Each is a section of its own; its title names an aspect, where no heading does."""
+    foci = [{"id": "schizophrenia", "name": "schizophrenia", "documents": ["how-it-shows", "care"]}]
+    taxonomy = Taxonomy.model_validate(ENGLISH | {"topics": [{"name": "Mind", "subtopics": [{"foci": foci}]}]})
+    front = "---\nid: {}\ntitle: {}\nsummary: About it.\n---\n"
+    first = front.format("how-it-shows", "Symptoms of schizophrenia") + "Many people hear voices.\n"
+    second = front.format("care", "Care") + "Left out here.\n\n## Treatment\n\nTalking helps many people.\n"
+    paths = [write(tmp_path / "how-it-shows.md", first), write(tmp_path / "care.md", second)]
+    read = read_documents(paths, taxonomy)
+    assert read.problems == []
+    assert [(one.place.document, one.place.focus, one.place.aspect, one.paragraphs) for one in read.sections] == [
+        ("how-it-shows", "schizophrenia", "Symptoms", ("Many people hear voices.",)),
+        ("care", "schizophrenia", "Treatment", ("Talking helps many people.",)),
+    ]
+    assert read.sections[0].place.source_reference == "how-it-shows.md#Symptoms of schizophrenia"
+    assert [*read.texts] == ["how-it-shows", "care"]
+
+
 def test_other_formats_become_sections_of_the_knowledge_base(tmp_path: Path) -> None:
     """A page whose title names the focus; the loader takes what is written of it."""
     taxonomy = Taxonomy.model_validate(ENGLISH)
@@ -104,12 +132,12 @@ def test_a_long_section_is_asked_for_in_parts(tmp_path: Path) -> None:
         ("pots.pdf", documents.scan(), "it was scanned. Have its text recognised first, as by `ocrmypdf IN OUT`"),
         ("pots.pdf", documents.encrypted(), "is encrypted; save it without a password"),
         ("pots.pdf", b"%PDF-1.4 broken", "is damaged and cannot be read as a PDF"),
-        ("pots.html", "<h1>PoTS<p <<<>", "has no heading that names an aspect; add its headings to aspects"),
+        ("pots.html", "<h1>PoTS<p <<<>", "has no text below a heading that names an aspect; add its headings"),
         ("pots.html", "<html><nav>Home</nav></html>", "holds no text"),
         ("pots.png", b"\x89PNG", "is of no kind that can be read"),
         ("pots.md", "", "is empty"),
-        ("pots.md", "# PoTS\n\nNur ein Text ohne Überschrift.", "has no heading that names an aspect"),
-        ("gicht.md", "# Gicht\n\n## Therapie\n\nText.", "is about no focus of taxonomy.yaml: name it by a focus' id, or add"),
+        ("pots.md", "# PoTS\n\nNur ein Text ohne Überschrift.", "has no text below a heading that names an aspect"),
+        ("gicht.md", "# Gicht\n\n## Therapie\n\nText.", "name it by a focus' id, or add 'gicht' as a focus"),
         ("pots.md", b"\xff\xfe\x00", "is damaged and cannot be read"),
     ],
 )  # fmt: skip
@@ -132,6 +160,6 @@ def test_a_folder_of_pictures_and_a_second_document_are_named(tmp_path: Path) ->
     read = read_documents([tmp_path / "images", first, first, second], TAXONOMY, done=lambda: steps.append(1))
     assert read.problems == [
         f"{tmp_path}/images: is a folder; name its files, as in FOLDER/*.docx",
-        f"{tmp_path}/other.md: is about 'pots', as another of the documents is; join them",
+        f"{tmp_path}/other.md: is section 'pots', as another document is; join them, or list both in the focus' documents",
     ]
     assert len(steps) == 3

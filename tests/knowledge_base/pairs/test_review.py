@@ -30,13 +30,15 @@ def fill(text: str, encoding: str = "utf-8-sig", **cells: str) -> bytes:
 def take(given=None, encoding: str = "utf-8-sig", **cells: str):
     given = given or pair()
     filled = FILLED | {name.replace("_", " "): cell for name, cell in cells.items()}
-    (reviewed,), problems = read_tables({"t.csv": fill(render_table([given]), encoding, **filled)}, [given], WORDS)
+    (reviewed,), problems = read_tables(
+        {"t.csv": fill(render_table([given], WORDS), encoding, **filled)}, [given], WORDS
+    )
     return reviewed, problems
 
 
 def test_a_table_opens_in_german_excel() -> None:
     """With a byte order mark and semicolons; no cell is a formula."""
-    text = render_table([pair('=2+2; "so"\tÜber'), pair(id="b", review=review(topic_ok=False))])
+    text = render_table([pair('=2+2; "so"\tÜber'), pair(id="b", review=review(topic_ok=False))], WORDS)
     assert text.startswith(
         "\ufeffid;question;answer;topic;subtopic;document;aspect;complexity;source;quotes;answer ok;"
     )
@@ -78,13 +80,13 @@ def test_formulas_and_old_encodings_come_back(tmp_path: object) -> None:
 def test_a_row_that_is_not_filled_in_says_nothing() -> None:
     """The review that the pair has stays."""
     given = pair(review=None)
-    assert read_tables({"t.csv": render_table([given]).encode()}, [given], WORDS) == ([given], [])
+    assert read_tables({"t.csv": render_table([given], WORDS).encode()}, [given], WORDS) == ([given], [])
 
 
 @pytest.mark.parametrize(
     ("cells", "said"),
     [
-        ({"id": "nobody"}, "t.csv: row 2: id: 'nobody' is no pair"),
+        ({"id": "nobody"}, "t.csv: row 2: id: 'nobody' is no pair of the knowledge base; delete the row"),
         ({"answer_ok": "vielleicht"}, "t.csv: row 2: answer ok, topic ok, wording ok: write yes or no in each"),
         ({"topic_ok": ""}, "write yes or no in each"),
         ({"answer_ok": "nein"}, "error kind: name one if the answer or its wording is not ok, and only then"),
@@ -93,6 +95,7 @@ def test_a_row_that_is_not_filled_in_says_nothing() -> None:
         ({"reviewer": " "}, "t.csv: row 2: reviewer: String should have at least 1 character"),
         ({"date": "gestern"}, "t.csv: row 2: date: Input should be a valid date"),
         ({"date": "31.2.2026"}, "t.csv: row 2: date: Input should be a valid date"),
+        ({"date": "31/1/2026"}, "; write it as 2026-01-31 or 31.1.2026"),
         ({"answer": "Anders."}, "question or answer: changed since the export; export again"),
     ],
 )
@@ -105,11 +108,57 @@ def test_a_wrong_row_is_named(cells: dict[str, str], said: str) -> None:
 
 
 def test_tables_are_whole() -> None:
-    """Each column is there, and each pair at most once."""
-    table = fill(render_table([pair()]), **FILLED)
-    assert read_tables({"a": b"id,question\n"}, [pair()], WORDS)[1] == [
-        "a: has no column 'id'; save the exported table as CSV with semicolons"
-    ]
+    """Each column is there, no other one, and each pair at most once."""
+    table = fill(render_table([pair()], WORDS), **FILLED)
     assert read_tables({"a": table, "b": table}, [pair()], WORDS)[1] == [
-        "b: row 2: id: 'bluthochdruck-definition-1' is there twice"
+        "b: row 2: id: 'bluthochdruck-definition-1' is there twice; delete one of the rows"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda table: b"id,question\n", "t: has no column 'answer'; export the table again, and save it as CSV"),
+        (lambda table: b"", "t: has no column 'id'"),
+        (
+            lambda table: table.replace(b";date", b";date;Notiz"),
+            "t: unknown column 'Notiz'; delete it, its cells would be lost",
+        ),
+        (lambda table: table.replace(b"31.1.2026", b"31.1.2026;x"), "t: line 2 has more cells than columns"),
+        (
+            lambda table: table.decode("utf-8-sig").encode("utf-16"),
+            "t: is neither UTF-8 nor Windows-1252 text; save it as CSV",
+        ),
+        (lambda table: b"PK\x03\x04\x00\x81", "t: is neither UTF-8 nor Windows-1252 text"),
+    ],
+)
+def test_what_is_no_such_table_is_named(change, said: str) -> None:
+    """With its remedy; no pair is changed."""
+    table = change(fill(render_table([pair()], WORDS), **FILLED))
+    pairs, problems = read_tables({"t": table}, [pair()], WORDS)
+    assert (pairs, len(problems)) == ([pair()], 1)
+    assert said in problems[0]
+
+
+def test_tables_are_as_the_language_writes_them() -> None:
+    """Commas for English, its words for yes and no; a table is read with any delimiter."""
+    english = Words("english")
+    table = render_table([pair()], english)
+    assert table.startswith("\ufeffid,question,answer,")
+    assert read_tables({"t": table.encode()}, [pair()], english)[1] == []
+    _, problems = read_tables(
+        {"t": fill(render_table([pair()], WORDS), **FILLED | {"answer ok": "Y"})}, [pair()], english
+    )
+    assert problems == ["t: row 2: answer ok, topic ok, wording ok: write yes or no in each"]
+    marks = {"answer ok": "Y", "topic ok": "yes", "wording ok": "yes"}
+    assert read_tables({"t": fill(render_table([pair()], WORDS), **FILLED | marks)}, [pair()], english)[1] == []
+
+
+def test_a_correction_may_not_take_the_wording_of_another_cluster() -> None:
+    """Else a direct match would be ambiguous."""
+    other = pair("Was ist Hypertonie?", id="other", cluster="other", variants=())
+    table = fill(render_table([pair()], WORDS), **FILLED | {"corrected question": "Was ist Hypertonie?"})
+    _, problems = read_tables({"t.csv": table}, [other, pair()], WORDS)
+    assert problems == [
+        "wording 'Was ist Hypertonie?' belongs to two clusters: other and bluthochdruck-definition-1; remove it from one of them"
     ]

@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 
 from knowledge_base.bm25 import Language
-from knowledge_base.pairs.words import Words, quoted_sentences, split_sentences
+from knowledge_base.pairs.words import Words
 from tests.knowledge_base.pairs.examples import TAXONOMY, pair
 
 WORDS = Words("german")
@@ -19,6 +19,8 @@ def test_every_language_has_lists(language: Language) -> None:
     assert len(words._numbers) in (9, 11)
     assert words._negations
     assert all(words._warnings)
+    assert words._abbreviations
+    assert {*words.marks.values()} == {"yes", "no"}
 
 
 def test_numbers_are_read_from_figures_and_words() -> None:
@@ -45,24 +47,33 @@ def test_a_negation_is_a_word_of_its_own() -> None:
 )
 def test_a_text_is_divided_into_sentences(text: str, sentences: list[str]) -> None:
     """At no abbreviation."""
-    assert split_sentences(text) == sentences
+    assert WORDS.split_sentences(text) == sentences
+
+
+def test_abbreviations_are_those_of_the_language() -> None:
+    """Of each in its own list."""
+    assert Words("english").split_sentences("Ask Dr. Miller, e.g. Anna. No. Wait.") == [
+        "Ask Dr. Miller, e.g. Anna.",
+        "No.",
+        "Wait.",
+    ]
+    assert Words("norwegian").split_sentences("Spis f.eks. Epler. Ja.") == ["Spis f.eks. Epler.", "Ja."]
+    assert Words("german").split_sentences("Es ist f.eks. Gut.") == ["Es ist f.eks.", "Gut."]
 
 
 def test_quotes_touch_sentences() -> None:
     """Parts of a sentence, and several sentences."""
-    assert quoted_sentences("Eins ist da. Zwei ist da. Drei.", ["ist da. Zwei"]) == "Eins ist da. Zwei ist da."
-    assert quoted_sentences("Eins ist da. Zwei ist da. Drei.", ["Zwei"]) == "Zwei ist da."
-    assert (
-        quoted_sentences("Eins ist da. Zwei ist da. Drei.", ["Eins ist da. Zwei ist da."])
-        == "Eins ist da. Zwei ist da."
-    )
+    text = "Eins ist da. Zwei ist da. Drei."
+    assert WORDS.quoted_sentences(text, ["ist da. Zwei"]) == "Eins ist da. Zwei ist da."
+    assert WORDS.quoted_sentences(text, ["Zwei"]) == "Zwei ist da."
+    assert WORDS.quoted_sentences(text, ["Eins ist da. Zwei ist da."]) == "Eins ist da. Zwei ist da."
 
 
 def test_what_is_asked_is_told_from_how_the_focus_is_named() -> None:
     """By stems."""
     focus = TAXONOMY.focus("bluthochdruck")
     assert WORDS.split_stems("Welche Ursachen hat hoher Blutdruck?", focus) == ({"ursach"}, {"hoh", "blutdruck"})
-    assert WORDS.add_focus_names("Was ist Schwermut?", TAXONOMY.foci) == "Was ist Schwermut? Depression"
+    assert [one.id for one in WORDS.foci_in("Was ist Schwermut?", TAXONOMY.foci)] == ["depression"]
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from knowledge_base.pairs.measure import count_outcomes, group_misses, outcome, rephrase
+from knowledge_base.pairs.pair_eval import count_outcomes, group_misses, outcome, rephrase
 from knowledge_base.pairs.words import Words
 from models.client import Models
 from models.errors import UpstreamRefused, UpstreamUnavailable
@@ -59,7 +59,11 @@ def test_misses_are_grouped_and_masked() -> None:
         trace("Ich bin a@b.de, 0171/2345 oder 017123 von https://x.org, mit 140/90 und 12 Tagen", "rephrase"),
     ]
     groups = group_misses(traces, Words("german"))
-    assert [[one.band for one in group] for group in groups] == [["rephrase", "fallback"], ["uncovered_health"], ["rephrase"]]
+    assert [[one.band for one in group] for group in groups] == [
+        ["rephrase", "fallback"],
+        ["uncovered_health"],
+        ["rephrase"],
+    ]
     assert groups[2][0].question == "Ich bin [...] [...] oder [...] von [...] mit 140/90 und 12 Tagen"
 
 

@@ -1,13 +1,13 @@
-"""How often the search by words finds a pair, on own questions or on a model's rephrasings; and what no pair has answered."""
+"""How often BM25 finds a pair, on given questions or on a model's rephrasings; and which questions no pair has answered."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
 
 from knowledge_base.bm25 import Language
-from knowledge_base.pairs.pair import Pair, Taxonomy
-from knowledge_base.pairs.similarity import PairIndex, group_similar
-from knowledge_base.pairs.words import Words, load_data
+from knowledge_base.pairs.clusters import PairIndex, group_similar
+from knowledge_base.pairs.pair import Pair, Taxonomy, load_data
+from knowledge_base.pairs.words import Words
 from models.client import Models
 from models.errors import UpstreamRefused
 from models.request import text_of

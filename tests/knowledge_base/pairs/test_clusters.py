@@ -2,9 +2,9 @@
 
 import pytest
 
+from knowledge_base.pairs.clusters import PairIndex, assign_clusters, group_similar, separate_wordings
 from knowledge_base.pairs.pair import Pair
-from knowledge_base.pairs.similarity import PairIndex, assign_clusters, group_similar
-from tests.knowledge_base.pairs.examples import TAXONOMY, pair
+from tests.knowledge_base.pairs.examples import TAXONOMY, pair, review
 
 
 def clusters(*questions: str, **changes: str) -> list[int]:
@@ -36,6 +36,35 @@ def test_pairs_of_other_aspects_share_no_cluster() -> None:
     places = [{}, {"aspect": "Alltag"}, {"focus": "pots"}]
     pairs = [pair(asked, id=str(n), **place) for n, place in enumerate(places)]
     assert [one.cluster for one in assign_clusters(pairs, TAXONOMY)] == ["0", "1", "2"]
+
+
+def test_a_reviewed_pair_keeps_its_cluster() -> None:
+    """Others join it."""
+    pairs = [pair(id="a"), pair(id="b", cluster="old", review=review()), pair(id="c", cluster="older", review=review())]
+    assert [one.cluster for one in assign_clusters(pairs, TAXONOMY)] == ["old", "old", "older"]
+
+
+def test_variants_of_another_cluster_are_removed() -> None:
+    """A wording stays with a reviewed pair, then with the pair whose question it is, then with the first."""
+    texts = {
+        "a": ("A?", ("C?", "X?", "R?")),
+        "b": ("B?", ("x", "Y?")),
+        "c": ("C?", ()),
+        "same": ("S?", ("Y?",)),
+        "r": ("R?", ("Y?",)),
+    }
+    pairs = [
+        pair(question, id=id, cluster={"same": "r"}.get(id, id), variants=more)
+        for id, (question, more) in texts.items()
+    ]
+    pairs[-1] = pairs[-1].model_copy(update={"review": review()})
+    assert {one.id: one.variants for one in separate_wordings(pairs)} == {
+        "a": ("X?",),
+        "b": (),
+        "c": (),
+        "same": ("Y?",),
+        "r": ("Y?",),
+    }
 
 
 def test_groups_keep_their_order() -> None:

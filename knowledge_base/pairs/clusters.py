@@ -1,0 +1,91 @@
+"""Pure: which pairs ask the same, and which are nearest to a question by BM25; all names of a focus count as one."""
+
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from functools import lru_cache
+from typing import TypeVar
+
+from rapidfuzz import fuzz, process
+
+from knowledge_base.bm25 import SectionIndex
+from knowledge_base.library import Source
+from knowledge_base.pairs.pair import Pair, Taxonomy, fold_wording
+from knowledge_base.pairs.words import Words
+
+SAME = 95.0
+"""Ratio of stems, in percent, from which two questions mean the same."""
+_MOST_OF_CLUSTER = 5
+"""Pairs of a cluster that may stand before the next cluster."""
+T = TypeVar("T")
+
+
+def group_similar(items: Iterable[T], describe: Callable[[T], tuple[Hashable, Iterable[str]]]) -> list[list[T]]:
+    """Group items of one kind and with nearly the same stems; `describe` returns both."""
+    kinds: dict[Hashable, dict[str, list[T]]] = {}
+    for item in items:
+        kind, stems = describe(item)
+        text, groups = " ".join(sorted(stems)), kinds.setdefault(kind, {})
+        alike = (
+            None if text in groups else process.extractOne(text, groups.keys(), scorer=fuzz.ratio, score_cutoff=SAME)
+        )
+        groups.setdefault(alike[0] if alike else text, []).append(item)
+    return [group for groups in kinds.values() for group in groups.values()]
+
+
+def assign_clusters(pairs: Sequence[Pair], taxonomy: Taxonomy) -> list[Pair]:
+    """Return the pairs, in their order, with a cluster each: that of a reviewed pair, which stays, or the first pair's id."""
+    words = Words(taxonomy.language)
+
+    def describe(pair: Pair) -> tuple[Hashable, Iterable[str]]:
+        asked, names = words.split_stems(pair.question, taxonomy.focus(pair.focus))
+        return (pair.focus, pair.aspect, names, words.is_negated(pair.question), words.numbers(pair.question)), asked
+
+    clusters: dict[str, str] = {}
+    for group in group_similar(pairs, describe):
+        name = next((pair.cluster for pair in group if pair.review), group[0].id)
+        clusters |= {pair.id: pair.cluster if pair.review else name for pair in group}
+    return [pair.model_copy(update={"cluster": clusters[pair.id]}) for pair in pairs]
+
+
+def separate_wordings(pairs: Sequence[Pair]) -> list[Pair]:
+    """Return the pairs without the wordings that another cluster has: variants are removed, a pair goes with its question.
+
+    A wording stays with a reviewed pair, else with the first pair whose question it is, else with the first. Reviewed pairs stay.
+    """
+    owners: dict[str, str] = {}
+    reviewed = [(text, pair.cluster) for pair in pairs if pair.review and pair.served for text in pair.wordings]
+    for text, cluster in [*reviewed, *((pair.question, pair.cluster) for pair in pairs if not pair.review)]:
+        owners.setdefault(fold_wording(text), cluster)
+    kept = []
+    for pair in pairs:
+        own = [text for text in pair.wordings if owners.setdefault(fold_wording(text), pair.cluster) == pair.cluster]
+        if pair.review:
+            kept.append(pair)
+        elif own[:1] == [pair.question]:
+            kept.append(pair.model_copy(update={"variants": tuple(own[1:])}))
+    return kept
+
+
+class PairIndex:
+    """Finds pairs by BM25 over their question, variants, aspect and answer. Queries leave no state but a cache."""
+
+    def __init__(self, pairs: Sequence[Pair], taxonomy: Taxonomy, like: "PairIndex | None" = None) -> None:
+        """Args: like: An index of the same taxonomy; what it has read of wordings is not read again."""
+        self._expand: Callable[[str], str] = like._expand if like else _expander(taxonomy)
+        self._pairs = {pair.id: pair for pair in pairs}
+        texts = (" ".join(map(self._expand, pair.wordings)) for pair in pairs)
+        sources = [Source(pair.id, pair.aspect, pair.answer, text) for pair, text in zip(pairs, texts, strict=True)]
+        self._index = SectionIndex({source.id: source for source in sources}, taxonomy.language)
+
+    def rank(self, question: str, limit: int) -> list[Pair]:
+        """Return the nearest pair of each cluster, the nearest cluster first."""
+        nearest: dict[str, Pair] = {}
+        for choice in self._index.search(self._expand(question), limit * _MOST_OF_CLUSTER):
+            nearest.setdefault(self._pairs[choice.id].cluster, self._pairs[choice.id])
+        return [*nearest.values()][:limit]
+
+
+def _expander(taxonomy: Taxonomy) -> Callable[[str], str]:
+    """Return what adds to a text the first name of each focus that it names, so that a search finds it by that."""
+    words, foci = Words(taxonomy.language), taxonomy.foci
+    names = lru_cache(2**18)(lambda text: " ".join(focus.name for focus in words.foci_in(text, foci)))
+    return lambda text: f"{text} {names(text)}".strip()
