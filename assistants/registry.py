@@ -17,6 +17,7 @@ GROUP = "caf.assistants"
 OURS: Mapping[str, str] = {
     "embedded": "assistants.embedded:open_assistant",
     "gesundheit": "assistants.gesundheit.assistant:open_assistant",
+    "health": "assistants.health.assistant:open_assistant",
     "hippocrates": "assistants.hippocrates.assistant:open_assistant",
 }
 """By name, what opens it."""

@@ -1,0 +1,126 @@
+"""Runs the steps of a valid plan: independent ones at once, each with a deadline; a step that fails becomes a stated gap."""
+
+import asyncio
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import orjson
+import structlog
+from pydantic import ValidationError
+
+from assistants.health.access import Access, AccessRefusedError
+from assistants.health.plan import REFERENCE, Plan, Step, find_order
+from assistants.health.sources import DataError, Subjects
+from assistants.health.task import Inputs, Result, Task, TaskContext, TaskError
+from models.turn_scope import Principal
+
+WORKERS = 4
+MOST_CACHED = 500
+log = structlog.get_logger()
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A step that was run."""
+
+    step: str
+    task: str
+    subject: str
+    inputs: Mapping[str, Any]
+    """As they were used, as JSON."""
+    explained: str
+    """A sentence for "which tools did you use?"."""
+    result: Result | None = None
+    problem: str = ""
+    """Why there is no result; "" if there is one."""
+    ms: float = 0
+    version: str = ""
+    """Of the subject's data."""
+
+
+class Executor:
+    """Runs steps for many users; it shares nothing between them but results of the same task on the same data."""
+
+    def __init__(
+        self, tasks: Mapping[str, Task[Any, Any]], subjects: Subjects, access: Access, services: Mapping[str, Any]
+    ) -> None:
+        self.tasks, self._subjects, self._access, self._services = tasks, subjects, access, services
+        self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="health")
+        self._cache: dict[bytes, Result] = {}
+
+    async def run(self, plan: Plan, principal: Principal, before: Sequence[Run]) -> list[Run]:
+        """Run the steps of a plan that has no problems, and return them in its order.
+
+        Args:
+            before: Runs of earlier rounds, to which steps may refer.
+        """
+        done = {run.step: run for run in before}
+        for ready in find_order(plan.steps) or ():
+            runs = await asyncio.gather(*(self._run(step, principal, done) for step in ready))
+            done |= {run.step: run for run in runs}
+        return [done[step.id] for step in plan.steps]
+
+    def is_current(self, runs: Sequence[Run]) -> bool:
+        """Tell whether the data of runs are still the same."""
+        return all(run.version == self._subjects.version(run.subject) for run in runs if run.subject)
+
+    def close(self) -> None:
+        """End the threads; a task that still runs is left to itself."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    async def _run(self, step: Step, principal: Principal, done: Mapping[str, Run]) -> Run:
+        task, started = self.tasks[step.task], time.perf_counter()
+        inputs, subject, version, result, problem = None, "", "", None, ""
+        try:
+            inputs = task.inputs.model_validate(_resolve(step, done))
+            if "subject" in task.inputs.model_fields:
+                subject = self._access.choose(principal, inputs.subject, task.sources, date.today())
+                inputs = inputs.model_copy(update={"subject": subject})
+                version = self._subjects.version(subject)
+            result = await self._result(task, inputs, subject, version)
+        except (TaskError, AccessRefusedError, DataError) as error:
+            problem = str(error)
+        except ValidationError as error:
+            fields = ", ".join(".".join(map(str, one["loc"])) or "inputs" for one in error.errors(include_input=False))
+            problem = f"The inputs do not fit: {fields}."
+        except TimeoutError:
+            problem = f"{task.title} took longer than {task.timeout_s:.0f} s."
+        except Exception as error:  # a task of a user's own may raise anything
+            log.error("task_crashed", task=task.name, error=type(error).__name__)
+            problem = f"{task.title} failed ({type(error).__name__})."
+        used = inputs.model_dump(mode="json") if inputs is not None else {}
+        explained = task.explain(inputs) if inputs is not None else task.title
+        ms = (time.perf_counter() - started) * 1000
+        return Run(step.id, task.name, subject, used, explained, result, problem, ms, version)
+
+    async def _result(self, task: Task[Any, Any], inputs: Inputs, subject: str, version: str) -> Result:
+        key = orjson.dumps([task.name, version, inputs.model_dump(mode="json")], option=orjson.OPT_SORT_KEYS)
+        if (known := self._cache.get(key)) is not None:
+            return known
+        context = TaskContext(self._subjects.open(subject) if subject else None, services=self._services)
+        work = asyncio.get_running_loop().run_in_executor(self._pool, task.run, inputs, context)
+        result: Result = await asyncio.wait_for(work, task.timeout_s)
+        if len(self._cache) >= MOST_CACHED:
+            self._cache.pop(next(iter(self._cache)))
+        self._cache[key] = result
+        return result
+
+
+def _resolve(step: Step, done: Mapping[str, Run]) -> dict[str, Any]:
+    """Return the inputs of a step, with the values that its references stand for.
+
+    Raises:
+        TaskError: A step that it refers to has no result.
+    """
+    inputs = dict(step.inputs)
+    for name, value in step.inputs.items():
+        if isinstance(value, str) and (match := REFERENCE.fullmatch(value)):
+            run = done.get(match[1])
+            if run is None or run.result is None or match[2] not in type(run.result).model_fields:
+                raise TaskError(f"An earlier step has no result: {run.explained if run else match[1]}.")
+            inputs[name] = getattr(run.result, match[2])
+    return inputs

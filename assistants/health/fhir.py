@@ -1,0 +1,146 @@
+"""Observations of a FHIR bundle (R4, R5) as the tables of a subject: sleep and activity, by their LOINC codes."""
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from datetime import date, datetime, time, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import pandas as pd
+
+from assistants.health.tables import LAYOUTS, DataError
+
+if TYPE_CHECKING:
+    from fhir.resources.observation import Observation
+
+MOST_BYTES = 200_000_000
+_MINUTES = {"min": 1.0, "h": 60.0, "s": 1 / 60, "minutes": 1.0, "hours": 60.0, "seconds": 1 / 60}
+_KM = {"km": 1.0, "m": 0.001, "[mi_i]": 1.609344}
+_KCAL = {"kcal": 1.0, "[Cal]": 1.0, "kJ": 1 / 4.184, "cal": 0.001}
+_STEPS = dict.fromkeys(("", "1", "/d", "/(24.h)", "steps", "count"), 1.0)
+
+
+class _Code(NamedTuple):
+    kind: str
+    column: str
+    units: Mapping[str, float]
+    whole_day: bool = False
+    """Whether it is a day's total, which counts before the sum of parts."""
+
+
+CODES = {  # LOINC, https://loinc.org/CODE
+    "93832-4": _Code("sleep", "asleep", _MINUTES),
+    "93829-0": _Code("sleep", "rem", _MINUTES),
+    "93831-6": _Code("sleep", "deep", _MINUTES),
+    "93830-8": _Code("sleep", "light", _MINUTES),
+    "103215-0": _Code("sleep", "awake", _MINUTES),
+    "55423-8": _Code("activity", "steps", _STEPS),
+    "41950-7": _Code("activity", "steps", _STEPS, whole_day=True),
+    "55411-3": _Code("activity", "active_minutes", _MINUTES),
+    "55430-3": _Code("activity", "distance_km", _KM),
+    "41953-1": _Code("activity", "distance_km", _KM, whole_day=True),
+    "41981-2": _Code("activity", "kcal", _KCAL),
+    "41979-6": _Code("activity", "kcal", _KCAL, whole_day=True),
+}
+_Span = tuple[datetime, datetime]
+_Values = dict[tuple[str, date, str, bool], dict[_Span, float]]
+"""By kind, day, column, and whether the value is of a whole day: values by their time."""
+
+
+class Bundle(NamedTuple):
+    """What a bundle holds."""
+
+    frames: dict[str, pd.DataFrame]
+    """By kind, with the columns of `tables.LAYOUTS`; no key for a kind without an Observation."""
+    notes: tuple[str, ...] = ()
+
+
+def read_bundle(path: Path) -> Bundle:
+    """Read a bundle. Its times are taken as local as they are written: an offset is dropped.
+
+    A night is dated by its evening, noon to noon. Of several sleeps of a night the longest counts, of activity the day's
+    total, else the sum of its parts. What has the same code and time as an earlier Observation replaces it.
+
+    Raises:
+        DataError: The bundle cannot be read, or is of more than one person.
+    """
+    try:
+        from fhir.resources.observation import Observation
+    except ImportError:
+        raise DataError(f"{path.name}: fhir.resources is needed to read FHIR: install it, or write CSV files") from None
+    values: _Values = defaultdict(dict)
+    persons, left_out = set(), Counter[str]()
+    for resource in _resources(path):
+        if not CODES.keys() & set(re.findall(r'"code": "([\d-]+)"', json.dumps(resource))):  # validation takes long
+            left_out["of a kind that is not read"] += resource.get("resourceType") != "Patient"
+            continue
+        try:
+            observation = Observation.model_validate(resource)
+        except ValueError:
+            left_out["not valid"] += 1
+            continue
+        persons.add(observation.subject.reference if observation.subject else None)
+        span = _span(observation)
+        if span is None or observation.status in ("entered-in-error", "cancelled"):
+            left_out["without a day, or withdrawn"] += 1
+            continue
+        for code, quantity in _quantities(observation):
+            unit = re.sub(r"\{[^}]*\}", "", (quantity.code or quantity.unit or "") if quantity else "")
+            if quantity is None or quantity.value is None or unit not in code.units:
+                left_out["without a value in a known unit"] += 1
+                continue
+            day = (span[0] - timedelta(hours=12) if code.kind == "sleep" else span[0]).date()
+            values[code.kind, day, code.column, code.whole_day][span] = float(quantity.value) * code.units[unit]
+    if len(persons) > 1:
+        raise DataError(f"{path.name}: is of more than one person: write a bundle for each")
+    notes = [f"{path.name}: {n} resource{'s' * (n != 1)} {why}, left out." for why, n in left_out.items() if n]
+    return Bundle(_frames(values), tuple(notes))
+
+
+def _resources(path: Path) -> list[dict[str, Any]]:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise DataError(
+                f"{path.name}: more than {MOST_BYTES // 1_000_000} MB: leave out all but sleep and activity"
+            )
+        content = json.loads(path.read_bytes())
+        resources = [entry["resource"] for entry in content["entry"]]
+        if content["resourceType"] == "Bundle" and all(isinstance(one, dict) for one in resources):
+            return resources
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        pass
+    raise DataError(f"{path.name}: cannot be read: write it as a FHIR bundle in JSON")
+
+
+def _span(observation: "Observation") -> _Span | None:
+    """Return the local start and end of an Observation; one without a time of day is at noon."""
+    period = observation.effectivePeriod
+    start = period.start if period else observation.effectiveDateTime or observation.effectiveInstant
+    end = period.end if period and period.end else start
+    times = [
+        one.replace(tzinfo=None) if isinstance(one, datetime) else datetime.combine(one, time(12))
+        for one in (start, end)
+        if isinstance(one, date)  # not a year or a month, which are texts
+    ]
+    return (times[0], times[1]) if len(times) == 2 else None
+
+
+def _quantities(observation: "Observation") -> Iterator[tuple[_Code, Any]]:
+    for part in (observation, *(observation.component or ())):
+        codings = [one.code for one in part.code.coding or () if one.system == "http://loinc.org"]
+        if known := [CODES[code] for code in codings if code in CODES]:
+            yield known[0], part.valueQuantity
+
+
+def _frames(values: _Values) -> dict[str, pd.DataFrame]:
+    rows: dict[str, dict[date, dict[str, Any]]] = defaultdict(lambda: defaultdict(dict))
+    for (kind, day, column, whole_day), by_span in sorted(values.items()):  # a whole day after its parts
+        row = rows[kind][day]
+        row["date"] = day
+        row[column] = max(by_span.values()) if kind == "sleep" or whole_day else sum(by_span.values())
+        if column == "asleep":
+            bedtime, risetime = max(by_span, key=lambda span: by_span[span])
+            row |= {"bedtime": bedtime, "risetime": risetime} if risetime > bedtime else {}
+    return {kind: pd.DataFrame(list(days.values()), columns=list(LAYOUTS[kind].columns)) for kind, days in rows.items()}

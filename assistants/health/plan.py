@@ -1,0 +1,121 @@
+"""A plan: what a planner proposes, as data. It is validated before anything runs, and nothing in it is ever executed as code."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from assistants.health.task import Task
+
+MOST_STEPS = 12
+IDENT = re.compile(r"\w{1,40}")
+REFERENCE = re.compile(r"\$(\w{1,40})\.(\w{1,60})")
+"""`$step.field`: a field of the result of an earlier step."""
+
+
+class Strategy(BaseModel):
+    """A way to answer, weighed before one is chosen."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    tasks: list[str]
+    pros: str
+    cons: str
+
+
+class Step(BaseModel):
+    """A task with its inputs."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: str
+    task: str
+    inputs: dict[str, Any]
+
+
+class Plan(BaseModel):
+    """Steps to run now; or a question to the user; or neither, when what is known is enough."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    strategies: list[Strategy] = []
+    decision: str = ""
+    steps: list[Step] = []
+    ask: str = ""
+    """A question to the user, if the request cannot be planned without an answer."""
+    again: bool = False
+    """Whether to plan another round when these steps have run."""
+
+
+def find_problems(plan: Plan, tasks: Mapping[str, Task[Any, Any]], before: Mapping[str, str]) -> list[str]:
+    """Return what is wrong with a plan, in sentences for the planner; an empty list if it can run.
+
+    Args:
+        tasks: Those that can be planned, by name.
+        before: Steps that were run, to which the plan may refer, with their tasks.
+    """
+    if len(plan.steps) > MOST_STEPS:
+        return [f"{len(plan.steps)} steps; {MOST_STEPS} at most"]
+    problems, known = [], {step: tasks[task].result for step, task in before.items()}
+    results = known | {step.id: tasks[step.task].result for step in plan.steps if step.task in tasks}
+    for step in plan.steps:
+        if not IDENT.fullmatch(step.id):
+            problems.append("an id has letters and digits alone, 40 at most")
+        if step.id in known or sum(other.id == step.id for other in plan.steps) > 1:
+            problems.append(f"step {step.id}: the id is used twice")
+        if step.task not in tasks:
+            problems.append(f"step {step.id}: there is no task {step.task!r}; there is: {', '.join(sorted(tasks))}")
+            continue
+        for ident, name in references(step):
+            if ident not in results:
+                problems.append(f"step {step.id}: there is no step {ident!r}")
+            elif name not in results[ident].model_fields:
+                problems.append(f"step {step.id}: the result of {ident} has no field {name!r}")
+        problems += _input_problems(step, tasks[step.task])
+    if not problems and find_order(plan.steps) is None:
+        problems.append("the steps refer to each other in a circle")
+    return problems
+
+
+def references(step: Step) -> Iterator[tuple[str, str]]:
+    """Yield the step and field of each reference in a step's inputs."""
+    for value in step.inputs.values():
+        if isinstance(value, str) and (match := REFERENCE.fullmatch(value)):
+            yield match[1], match[2]
+
+
+def find_order(steps: Sequence[Step]) -> list[list[Step]] | None:
+    """Return the steps in rounds that can run at once, each after those it refers to; None if there is a circle."""
+    left, done, rounds = list(steps), set[str](), []
+    own = {step.id for step in steps}
+    while left:
+        ready = [step for step in left if all(ident in done or ident not in own for ident, _ in references(step))]
+        if not ready:
+            return None
+        rounds.append(ready)
+        done |= {step.id for step in ready}
+        left = [step for step in left if step not in ready]
+    return rounds
+
+
+def _input_problems(step: Step, task: Task[Any, Any]) -> list[str]:
+    """Check the inputs that are given as values; references are checked when their values are there."""
+    fields = task.inputs.model_fields
+    referred = {name for name, value in step.inputs.items() if isinstance(value, str) and REFERENCE.fullmatch(value)}
+    problems = [
+        f"step {step.id}: {name} must be a reference, $step.field"
+        for name, field in fields.items()
+        if name in step.inputs and name not in referred and (field.json_schema_extra or {}).get("reference_only")
+    ]
+    if referred:  # values that are not there yet: names alone
+        missing = [name for name, field in fields.items() if field.is_required() and name not in step.inputs]
+        unknown = [name for name in step.inputs if name not in fields]
+        problems += [f"step {step.id}: {name}: is missing" for name in missing]
+        return problems + [f"step {step.id}: {name}: {step.task} has no such input" for name in unknown]
+    try:
+        task.inputs.model_validate(step.inputs)
+    except ValidationError as error:
+        for one in error.errors(include_input=False, include_url=False):
+            problems.append(f"step {step.id}: {'.'.join(map(str, one['loc'])) or 'inputs'}: {one['msg']}")
+    return problems

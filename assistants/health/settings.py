@@ -1,0 +1,116 @@
+"""What config.yaml says of the assistant: its options, read and checked once, when the proxy starts."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from pkgutil import iter_modules
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from assistants.health.task import Task
+from models.errors import ModelSettingsError
+from models.settings import ModelSettings
+
+SECTIONS = Path(__file__).parent / "knowledge_base"
+
+
+class Options(BaseModel):
+    """The options of the alias. Paths are absolute, or relative to where the proxy is started."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    data: Path | None = None
+    """A folder with a folder for each subject; left out, synthetic demo subjects."""
+    access: dict[str, tuple[str, ...]] | None = None
+    """Which subjects an API key may see, by the key's id; `*`: any key; needed with `data`. Demo data: all for all."""
+    consent: dict[str, dict[str, date]] = Field(default_factory=dict)
+    """By subject and source (sleep, activity, heart, food, profile), the last day; a subject that is not named has consented."""
+    knowledge_base: Path = SECTIONS
+    """Sections for the task `knowledge`."""
+    planner: str = "single"
+    """tree, react, single, or module:Class."""
+    tasks: tuple[str, ...] | None = None
+    """Tasks that can be planned; left out, all."""
+    task_modules: tuple[str, ...] = ()
+    """Modules of your own with `TASKS`."""
+    rounds: int = Field(3, ge=1, le=10)
+    """Plans for one message; for react, steps."""
+    memory: Path | None = None
+    """A SQLite file of what was run in conversations; left out, kept until the proxy ends."""
+    memory_hours: float = Field(24.0, gt=0)
+    """After which a conversation's runs are forgotten."""
+
+
+def read_options(settings: ModelSettings) -> Options:
+    """Read the options of the alias.
+
+    Raises:
+        ModelSettingsError: An option is wrong; the message says which one, and which there are.
+    """
+    try:
+        options = Options.model_validate(settings.options)
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        raise ModelSettingsError(f"{problems} (expected options: {', '.join(Options.model_fields)})") from None
+    if options.data is not None and options.access is None:
+        raise ModelSettingsError(
+            "access: is needed with data; name the subjects of each API key, as in {keyless: [anna]}"
+        )
+    return options
+
+
+def load_tasks(
+    chosen: Sequence[str] | None, modules: Sequence[str] = ()
+) -> tuple[dict[str, Task[Any, Any]], dict[str, str]]:
+    """Return the tasks that can be planned, by name, and those that cannot, with the reason.
+
+    Args:
+        chosen: Names of tasks; None: all.
+        modules: Modules of a user's own, with `TASKS`.
+
+    Raises:
+        ModelSettingsError: A module cannot be loaded, or there is no task of a chosen name.
+    """
+    found: dict[str, Task[Any, Any]] = {}
+    for name in (*_own_modules(), *modules):
+        try:
+            found |= {task.name: task for task in import_module(name).TASKS}
+        except (ImportError, AttributeError) as error:
+            raise ModelSettingsError(f"task_modules: {name}: {error}") from None
+    if chosen is not None:
+        if unknown := sorted(set(chosen) - found.keys()):
+            raise ModelSettingsError(f"tasks: there is no task {unknown[0]!r}; there is: {', '.join(sorted(found))}")
+        found = {name: task for name, task in found.items() if name in chosen}
+    hidden = {name: reason for name, task in found.items() if (reason := _missing(task))}
+    return {name: task for name, task in found.items() if name not in hidden}, hidden
+
+
+def _own_modules() -> Iterator[str]:
+    from assistants.health import tasks
+
+    return (f"{tasks.__name__}.{one.name}" for one in iter_modules(tasks.__path__))
+
+
+def _missing(task: Task[Any, Any]) -> str:
+    """Return what a task lacks, "" if nothing."""
+    packages = [name for name in task.packages if find_spec(name) is None]
+    variables = [name for name in task.environment if not os.environ.get(name)]
+    lacking = [f"the package {name} is not installed" for name in packages]
+    return "; ".join(lacking + [f"the environment variable {name} is not set" for name in variables])
+
+
+def describe_tasks(tasks: Mapping[str, Task[Any, Any]], hidden: Mapping[str, str]) -> str:
+    """Return the tasks with their inputs and examples, for `caf assistant tasks`."""
+    lines = []
+    for task in tasks.values():
+        fields = task.inputs.model_fields
+        inputs = ", ".join(f"{name}{'' if field.is_required() else ' (optional)'}" for name, field in fields.items())
+        results = ", ".join(name for name in task.result.model_fields if name != "notes")
+        lines += [f"{task.name}: {task.description}", f"  inputs   {inputs}", f"  result   {results}"]
+        lines += [f"  example  {example}" for example in task.examples[:1]]
+    lines += [f"{name}: cannot be planned: {reason}" for name, reason in hidden.items()]
+    return "\n".join(lines)

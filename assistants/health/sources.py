@@ -1,0 +1,200 @@
+"""The data of subjects: files of a data folder, read when asked for, checked and bounded.
+
+A subject is a folder of `sleep`, `activity` and `meals` (`.csv` or `.parquet`), `profile.yaml` and `ppg/*.csv`; a FHIR
+`bundle.json` gives what has no file of its own.
+"""
+
+import hashlib
+import os
+import re
+from datetime import date, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+import yaml
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from assistants.health.fhir import Bundle, read_bundle
+from assistants.health.tables import LAYOUTS, MOST_ROWS, DataError, Table, check_rows, read_frame
+
+__all__ = ["DataError", "Profile", "Recording", "Subject", "Subjects", "Table"]
+
+ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class Recording(NamedTuple):
+    """A PPG recording."""
+
+    start: datetime
+    hz: float
+    """Samples a second."""
+    values: NDArray[np.float64]
+    """Shape (samples,), in any unit; NaN where the sensor gave no value."""
+
+
+class Profile(BaseModel):
+    """What is known of a person; all of it optional."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)  # a misspelt `allergies` must not pass for none
+
+    age: int | None = Field(None, ge=0, le=130)
+    sex: str | None = None
+    height_cm: float | None = Field(None, ge=30, le=260)
+    weight_kg: float | None = Field(None, ge=1, le=500)
+    conditions: tuple[str, ...] = ()
+    medicines: tuple[str, ...] = ()
+    allergies: tuple[str, ...] = ()
+    preferences: tuple[str, ...] = ()
+    ppg_hz: float | None = Field(None, gt=0, le=4_000)
+    """Sampling rate of the PPG recordings."""
+
+
+class Subject:
+    """A person's data. Nothing is read before a method is called. Both days of a period are included."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @property
+    def id(self) -> str:
+        """The name of the folder."""
+        return self._folder.name
+
+    def sleep(self, start: date, end: date) -> Table:
+        """Return a row a night, whose date is that of the evening.
+
+        Columns: date, asleep, rem, deep, light, awake (minutes), bedtime, risetime. `asleep` is never NaN; the others are
+        NaN where the source has no value. Without a file: no rows, and a note.
+
+        Raises:
+            DataError: The file cannot be read.
+        """
+        return self._table("sleep", start, end)
+
+    def activity(self, start: date, end: date) -> Table:
+        """Return a row a day: date, steps (int), active_minutes, distance_km, kcal (NaN where the source has no value).
+
+        Raises:
+            DataError: The file cannot be read.
+        """
+        table = self._table("activity", start, end)
+        return Table(table.frame.astype({"steps": "int64"}), table.notes)
+
+    def meals(self, start: date, end: date) -> Table:
+        """Return a row an item eaten: time, food (text as in USDA FoodData Central), grams.
+
+        Raises:
+            DataError: The file cannot be read.
+        """
+        return self._table("meals", start, end)
+
+    def recordings(self, start: date, end: date) -> list[Recording]:
+        """Return the PPG recordings that start in the period, in order.
+
+        Raises:
+            DataError: A file cannot be read, `ppg_hz` is missing from the profile, or there are too many samples.
+        """
+        found, samples, hz = list[Recording](), 0, None
+        for path in sorted(self._folder.glob("ppg/[!.]*.csv")):
+            try:
+                begin = datetime.strptime(path.stem, "%Y-%m-%dT%H%M")
+            except ValueError:
+                raise DataError(
+                    f"ppg/{path.name}: name a recording by its start, such as 2020-08-29T0800.csv"
+                ) from None
+            if not start <= begin.date() <= end:
+                continue
+            hz = hz or self.profile().ppg_hz
+            if hz is None:
+                raise DataError("profile.yaml: ppg_hz is missing: give the samples a second of the PPG recordings")
+            frame = read_frame(self._inside(path), ["value"])
+            values = pd.to_numeric(frame["value"], errors="coerce").to_numpy(np.float64)
+            if (samples := samples + len(values)) > MOST_ROWS:
+                raise DataError(f"ppg: more than {MOST_ROWS} samples in the period: choose a shorter one")
+            found.append(Recording(begin, hz, values))
+        return found
+
+    def profile(self) -> Profile:
+        """Return the profile; an empty one without `profile.yaml`.
+
+        Raises:
+            DataError: The file cannot be read.
+        """
+        path = self._inside(self._folder / "profile.yaml")
+        try:
+            return Profile.model_validate(yaml.safe_load(path.read_text("utf-8")) or {}) if path.exists() else Profile()
+        except ValidationError as error:
+            fields = ", ".join(sorted({str(one["loc"][0]) if one["loc"] else "content" for one in error.errors()}))
+            known = ", ".join(Profile.model_fields)
+            raise DataError(f"profile.yaml: cannot use {fields}: check the values; the fields are {known}") from None
+        except (OSError, ValueError, yaml.YAMLError):
+            raise DataError("profile.yaml: cannot be read: write it as YAML, in UTF-8") from None
+
+    def _table(self, kind: str, start: date, end: date) -> Table:
+        for ending in (".csv", ".parquet"):
+            if (path := self._inside(self._folder / (kind + ending))).exists():
+                return check_rows(read_frame(path, list(LAYOUTS[kind].columns)), kind, path.name, start, end)
+        frame = self._bundle.frames.get(kind) if self._bundle else None
+        if self._bundle is None or frame is None:
+            none = pd.DataFrame(columns=list(LAYOUTS[kind].columns))
+            return Table(check_rows(none, kind, kind, start, end).frame, (f"This person has no data on {kind}.",))
+        table = check_rows(frame, kind, "bundle.json", start, end)
+        return Table(table.frame, (*self._bundle.notes, *table.notes))
+
+    @cached_property
+    def _bundle(self) -> Bundle | None:
+        path = self._inside(self._folder / "bundle.json")
+        return read_bundle(path) if path.exists() else None
+
+    def _inside(self, path: Path) -> Path:
+        if not path.resolve().is_relative_to(self._folder.resolve()):
+            raise DataError(f"{path.name}: is a link out of the subject's folder: copy the file into it")
+        return path
+
+
+class Subjects:
+    """The subjects of a data folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def ids(self) -> list[str]:
+        """Return the ids of all subjects, sorted: folders, no links, named by 1 to 64 letters, digits, _ and -.
+
+        Raises:
+            DataError: The folder cannot be read.
+        """
+        try:
+            with os.scandir(self._folder) as entries:
+                return sorted(
+                    one.name for one in entries if ID.fullmatch(one.name) and one.is_dir(follow_symlinks=False)
+                )
+        except OSError:
+            raise DataError(f"data folder {self._folder.name!r}: cannot be read: check that it exists") from None
+
+    def open(self, id: str) -> Subject:
+        """Return a subject.
+
+        Raises:
+            DataError: There is no subject of that id.
+        """
+        if not ID.fullmatch(id) or id not in self.ids():  # compared with names that exist: `..` is none of them
+            raise DataError(f"subject {id[:64]!r}: there is no such subject")
+        return Subject(self._folder / id)
+
+    def version(self, id: str) -> str:
+        """Return a text that changes when a file of the subject changes.
+
+        Raises:
+            DataError: There is no subject of that id.
+        """
+        self.open(id)
+        digest = hashlib.sha256()
+        for path in sorted((self._folder / id).rglob("*")):
+            stat = path.lstat()
+            digest.update(repr((path.name, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns)).encode())
+        return digest.hexdigest()[:16]

@@ -1,0 +1,192 @@
+"""Tables of a subject: which columns a kind of file has, how it is read, and which rows count."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+MOST_ROWS = 5_000_000
+"""Rows of a file, and samples of the recordings of one call."""
+
+
+class DataError(Exception):
+    """Data cannot be read. The message names the file and the remedy; users may read it: no path, no row of data."""
+
+
+class Table(NamedTuple):
+    """Rows of a period, and what limits them."""
+
+    frame: pd.DataFrame
+    """Sorted, with a fresh index. `date` is a datetime64 at midnight, a time is a datetime64; all are local, without zone."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The columns of a kind of file. The first is the key, which orders the rows and places them in a period."""
+
+    noun: str
+    """What a row is."""
+    columns: Mapping[str, tuple[float, float] | type[str] | type[datetime]]
+    """The lowest and highest number that is possible; or the type."""
+    required: tuple[str, ...]
+    """A row without a value in one of these does not count."""
+    once: bool
+    """Whether a key occurs once."""
+
+
+_MINUTES, _STAGES = (0.0, 1440.0), ("rem", "deep", "light")
+LAYOUTS = {
+    "sleep": Layout(
+        "night",
+        {
+            "date": datetime,
+            **dict.fromkeys(("asleep", *_STAGES, "awake"), _MINUTES),
+            "bedtime": datetime,
+            "risetime": datetime,
+        },
+        required=("asleep",),
+        once=True,
+    ),
+    "activity": Layout(
+        "day",
+        {
+            "date": datetime,
+            "steps": (0.0, 200_000.0),
+            "active_minutes": (0.0, 1500.0),  # once a year a day has 25 hours
+            "distance_km": (0.0, 300.0),
+            "kcal": (0.0, 20_000.0),
+        },
+        required=("steps",),
+        once=True,
+    ),
+    "meals": Layout(
+        "item", {"time": datetime, "food": str, "grams": (0.0, 10_000.0)}, required=("food", "grams"), once=False
+    ),
+}
+
+
+def read_frame(path: Path, columns: list[str]) -> pd.DataFrame:
+    """Read the named columns of a CSV or Parquet file; other columns are ignored.
+
+    Raises:
+        DataError: The file cannot be read, lacks a column, or has more than `MOST_ROWS` rows.
+    """
+    try:
+        frame = _read_parquet(path, columns) if path.suffix == ".parquet" else _read_csv(path, columns)
+    except ImportError:
+        raise DataError(
+            f"{path.name}: pyarrow is needed to read Parquet: install it, or write the file as CSV"
+        ) from None
+    except (OSError, ValueError):  # those of pandas are among them
+        raise DataError(f"{path.name}: cannot be read: write it as CSV with commas, in UTF-8, or as Parquet") from None
+    if missing := [column for column in columns if column not in frame]:
+        raise DataError(f"{path.name}: column {', '.join(missing)} is missing: the columns are {', '.join(columns)}")
+    if len(frame) > MOST_ROWS:
+        raise DataError(f"{path.name}: more than {MOST_ROWS} rows: split the file by year")
+    return frame
+
+
+def _read_csv(path: Path, columns: list[str]) -> pd.DataFrame:
+    return pd.read_csv(
+        path,
+        usecols=lambda name: name in columns,
+        nrows=MOST_ROWS + 1,
+        skipinitialspace=True,
+        encoding="utf-8-sig",  # as Excel writes it
+        low_memory=False,
+    )
+
+
+def _read_parquet(path: Path, columns: list[str]) -> pd.DataFrame:
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    try:
+        with ParquetFile(path) as file:
+            if file.metadata.num_rows > MOST_ROWS:  # known before anything is read
+                return pd.DataFrame(index=range(MOST_ROWS + 1), columns=columns)
+            names: list[str] = file.schema_arrow.names
+            frame: pd.DataFrame = file.read(columns=[column for column in columns if column in names]).to_pandas()
+            return frame
+    except ArrowException as error:
+        raise ValueError("not Parquet") from error
+
+
+def check_rows(frame: pd.DataFrame, kind: str, name: str, start: date, end: date) -> Table:
+    """Return the rows of a period that count, both days included, with a note on each kind of row that does not.
+
+    Args:
+        kind: A key of `LAYOUTS`.
+        name: Of the file, for notes and errors.
+
+    Raises:
+        DataError: Most rows have an impossible value, so that the units are likely to be wrong; or a time has a zone.
+    """
+    layout = LAYOUTS[kind]
+    key = next(iter(layout.columns))
+    rows, impossible = pd.DataFrame(index=frame.index), pd.DataFrame(index=frame.index)
+    for column, expected in layout.columns.items():
+        rows[column], impossible[column] = _convert(frame[column], expected, f"{name}: {column}")
+    for stage in _STAGES if kind == "sleep" else ():
+        impossible[stage] |= rows[stage] > rows["asleep"] + 1  # a minute for rounding
+    wrong = impossible.any(axis=1)
+    if wrong.sum() * 2 > len(rows):
+        raise DataError(f"{name}: most rows have an impossible value: {_expectations(layout, impossible)}")
+    if layout.once:
+        rows[key] = rows[key].dt.normalize()
+    undated = rows[key].isna()
+    within = rows[key].dt.normalize().between(pd.Timestamp(start), pd.Timestamp(end))
+    lacking = rows[list(layout.required)].isna().any(axis=1) & ~wrong
+    counting = rows[within & ~wrong & ~lacking]
+    repeated = counting.duplicated(key, keep="last") if layout.once else pd.Series(False, index=counting.index)
+    kept = counting[~repeated].sort_values(key, kind="stable", ignore_index=True)
+    counts = {
+        f"without a readable {key}, left out": undated.sum(),
+        "with an impossible value, left out": (within & wrong).sum(),
+        f"without {' or '.join(layout.required)}, left out": (within & lacking).sum(),
+        "given twice, the last row counts": repeated.sum(),
+    }
+    optional = [column for column in layout.columns if column != key and column not in layout.required]
+    counts |= {f"without {column}": kept[column].isna().sum() for column in optional}
+    notes = [f"{name}: {n} {layout.noun}{'' if n == 1 else 's'} {what}." for what, n in counts.items() if n]
+    return Table(kept, tuple(notes))
+
+
+def period_labels(dates: "pd.Series[Any]", every: str) -> "pd.Series[Any]":
+    """Return the month (2020-08), or for `every` "week" the Monday (2020-08-03), of each date."""
+    if every == "month":
+        return dates.dt.strftime("%Y-%m")
+    return (dates - pd.to_timedelta(dates.dt.day_of_week, unit="D")).dt.strftime("%Y-%m-%d")
+
+
+def _convert(raw: "pd.Series[Any]", expected: object, place: str) -> tuple["pd.Series[Any]", "pd.Series[bool]"]:
+    """Return a column in its type, NaN where it has no usable value, and where a value is impossible."""
+    if isinstance(expected, tuple):
+        numbers = pd.to_numeric(raw, errors="coerce").astype("float64")
+        possible = numbers.between(*expected)
+        return numbers.where(possible), raw.notna() & ~possible
+    if expected is str:
+        texts = raw.astype("str").str.strip()
+        return texts.where(raw.notna() & (texts != "")), pd.Series(False, index=raw.index)
+    if pd.api.types.is_numeric_dtype(raw) and raw.notna().any():
+        raw = raw.astype("Int64").astype("string")  # 20200829 is a day, not nanoseconds
+    try:
+        times = pd.to_datetime(raw, format="ISO8601", errors="coerce")
+    except ValueError:  # zones that differ
+        times = pd.Series(pd.Timestamp(0, tz="UTC"), index=raw.index)
+    if times.dt.tz is not None:
+        raise DataError(f"{place}: a time has a zone: give local times without one, such as 2020-08-29T23:10")
+    return times, raw.notna() & times.isna()
+
+
+def _expectations(layout: Layout, impossible: pd.DataFrame) -> str:
+    column = str(impossible.sum().idxmax())
+    expected = layout.columns[column]
+    if isinstance(expected, tuple):
+        stage = ", and no more than asleep" if column in _STAGES else ""
+        return f"give {column} as a number from {expected[0]:g} to {expected[1]:g}{stage}; check the unit"
+    return f"give {column} as 2020-08-29" if column == "date" else f"give {column} as 2020-08-29T23:10"

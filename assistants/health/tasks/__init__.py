@@ -1,0 +1,1 @@
+"""Tasks, one or a few in a module, which ends with `TASKS`."""

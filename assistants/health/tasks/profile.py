@@ -1,0 +1,178 @@
+"""A person's profile, and limits of guidelines (guidelines.yaml) beside a value."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from assistants.health.sources import Profile
+from assistants.health.task import Figure, Inputs, Result, Task, TaskContext, TaskError
+from models.unique_keys import load_yaml
+
+GUIDELINES = Path(__file__).parents[1] / "guidelines.yaml"
+Verdict = Literal["below", "within", "above"]
+SHOWN: Mapping[str, tuple[str, str]] = {
+    "age": ("age", "years"), "sex": ("sex", ""), "height_cm": ("height", "cm"), "weight_kg": ("weight", "kg"),
+    "conditions": ("conditions", ""), "medicines": ("medicines", ""), "allergies": ("allergies", ""),
+    "preferences": ("preferences", ""),
+}  # fmt: skip
+"""Field of the profile: name of the figure, unit."""
+ENTERED = "The profile holds what was entered. An entry that is missing does not mean that there is nothing."
+ADULTS = "Limits of guidelines are for adults in general. A value outside them is no diagnosis."
+
+
+class Reference(BaseModel):
+    """A publication."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str
+    address: str = Field(pattern=r"^https://")
+    year: int
+
+
+class Limits(BaseModel):
+    """A range in one unit: `low` and `high` belong to it, `below` does not."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    low: float | None = None
+    high: float | None = None
+    below: float | None = None
+
+    def place(self, value: float) -> Verdict:
+        """Return where a value is."""
+        if self.low is not None and value < self.low:
+            return "below"
+        if (self.high is not None and value > self.high) or (self.below is not None and value >= self.below):
+            return "above"
+        return "within"
+
+
+class Guideline(BaseModel):
+    """What a guideline or study says of a value."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    title: str
+    kind: Literal["recommendation", "typical range", "study", "diagnostic limit", "treatment goal"]
+    limits: dict[str, Limits]
+    """By unit."""
+    note: str = ""
+    reference: Reference
+
+
+GuidelineId = Literal[
+    "sleep_duration", "rem_share", "steps", "steps_60_and_over", "weekly_activity", "fat_share", "saturated_fat_share",
+    "free_sugar_share", "fibre", "fibre_dge", "sodium", "fasting_glucose", "hba1c", "glucose_before_meal", "glucose_after_meal",
+    "hba1c_goal",
+]  # fmt: skip
+
+
+class ProfileInputs(Inputs):
+    """Whose profile."""
+
+    subject: str = Field("", description="whose data; left out, the only subject that the user may see")
+
+
+class ProfileResult(Result):
+    """A profile."""
+
+    profile: Profile
+
+    def figures(self) -> Sequence[Figure]:
+        entered = {name: value for name in SHOWN if (value := getattr(self.profile, name)) not in (None, "", ())}
+        figures = [Figure("profile entries", f"{len(entered)} of {len(SHOWN)}")]
+        for name, value in entered.items():
+            shown = ", ".join(value) if isinstance(value, tuple) else value
+            figures.append(Figure(SHOWN[name][0], _plain(shown), SHOWN[name][1]))
+        return figures
+
+
+class PersonProfile(Task[ProfileInputs, ProfileResult]):
+    name = "profile"
+    title = "Profile"
+    description = (
+        "Finds what was entered of a person: age, sex, height, weight, conditions, medicines, allergies, preferences."
+    )
+    inputs = ProfileInputs
+    result = ProfileResult
+    examples = ({"subject": "par_5"},)
+    sources = ("profile",)
+    notes_for_writer = "Name conditions and medicines as they were entered; say nothing on whether a medicine is right."
+
+    def run(self, inputs: ProfileInputs, context: TaskContext) -> ProfileResult:
+        assert context.subject is not None
+        found = ProfileResult(profile=context.subject.profile(), notes=(ENTERED,))
+        if len(found.figures()) == 1:
+            raise TaskError("Nothing was entered in this profile.")
+        return found
+
+
+class Value(Inputs):
+    """A value, and what to compare it with."""
+
+    value: float = Field(allow_inf_nan=False)
+    unit: str = Field(description="as the guideline has it: %, min, h, steps, g, mg, mg/dL, mmol/L", max_length=20)
+    guideline: GuidelineId = Field(description="one of " + ", ".join(get_args(GuidelineId)))
+
+
+class Comparison(Result):
+    """Where a value is beside the limits of a guideline."""
+
+    guideline: Guideline
+    value: float
+    unit: str
+    verdict: Verdict
+
+    def figures(self) -> Sequence[Figure]:
+        limits, reference = self.guideline.limits[self.unit], self.guideline.reference
+        names = {"low": "at least", "high": "at most", "below": "less than"}
+        ends = [(name, getattr(limits, field)) for field, name in names.items() if getattr(limits, field) is not None]
+        return [
+            Figure("value", _plain(self.value), self.unit),
+            Figure(f"{self.guideline.kind}: {self.guideline.title}", self.verdict),
+            *(Figure(name, _plain(limit), self.unit) for name, limit in ends),
+            Figure("reference", f"{reference.title}, {reference.year}, {reference.address}"),
+        ]
+
+
+class CompareWithGuideline(Task[Value, Comparison]):
+    name = "compare_with_guideline"
+    title = "Comparison with a guideline"
+    description = (
+        "Tells whether a value is below, within or above the limits of a guideline, with its reference. Use it for `is that "
+        "enough?` and `is that too much?`. Mean a day or night, but weekly_activity is the sum of a week."
+    )
+    inputs = Value
+    result = Comparison
+    examples = ({"value": 22.4, "unit": "%", "guideline": "rem_share"},)
+    notes_for_writer = "Name the guideline's reference. A value outside the limits is no diagnosis."
+
+    def run(self, inputs: Value, context: TaskContext) -> Comparison:
+        guideline = load_guidelines()[inputs.guideline]
+        limits = guideline.limits.get(inputs.unit)
+        if limits is None:
+            expected = " or ".join(guideline.limits)
+            raise TaskError(f"{guideline.title}: {inputs.unit!r} cannot be compared (expected {expected}).")
+        verdict = limits.place(inputs.value)
+        notes = (ADULTS, *filter(None, (guideline.note,)))
+        return Comparison(guideline=guideline, value=inputs.value, unit=inputs.unit, verdict=verdict, notes=notes)
+
+
+@cache
+def load_guidelines() -> Mapping[str, Guideline]:
+    """Read the guidelines, by id."""
+    return {
+        name: Guideline.model_validate(one) for name, one in load_yaml(GUIDELINES.read_text(encoding="utf-8")).items()
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return 8 for 8.0."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+TASKS = (PersonProfile(), CompareWithGuideline())

@@ -1,0 +1,249 @@
+"""Sleep: a summary of the nights of a period, and how they change over it."""
+
+import math
+from collections.abc import Sequence
+from datetime import date, datetime
+from typing import Any, Literal, NamedTuple
+
+import pandas as pd
+from pydantic import Field, model_validator
+
+from assistants.health.tables import period_labels
+from assistants.health.task import Figure, Period, Result, Task, TaskContext, TaskError
+
+MOST_TREND_DAYS = 1_461
+"""Four years: the slope compares each night with each other one."""
+FEWEST_SLOPE_NIGHTS = 7
+_DAY_MINUTES = 24 * 60
+
+
+class Night(NamedTuple):
+    """A night, by the date of its evening."""
+
+    date: date
+    asleep: float
+    """Minutes."""
+
+
+class SleepSummaryResult(Result):
+    """Means over the nights with data, in minutes; None where no night has a value."""
+
+    nights: int
+    """With data."""
+    days: int
+    """Of the period."""
+    mean_asleep: float
+    mean_rem: float | None
+    mean_deep: float | None
+    mean_light: float | None
+    mean_awake: float | None
+    rem_share: float | None
+    """REM of all sleep in %, over the nights with both."""
+    mean_bedtime: str | None
+    """HH:MM."""
+    shortest: Night
+    longest: Night
+
+    def figures(self) -> Sequence[Figure]:
+        """Return coverage, means, and the shortest and longest night."""
+        means = {
+            "sleep": self.mean_asleep,
+            "REM sleep": self.mean_rem,
+            "deep sleep": self.mean_deep,
+            "light sleep": self.mean_light,
+        }
+        means["time awake in the night"] = self.mean_awake
+        found = [Figure("nights with data", f"{self.nights} of {self.days}")]
+        found += [Figure(f"mean {name}", value, "min") for name, value in means.items() if value is not None]
+        found += [Figure("REM share of sleep", self.rem_share, "%")] if self.rem_share is not None else []
+        found += [Figure("mean bedtime", self.mean_bedtime)] if self.mean_bedtime is not None else []
+        for name, night in (("shortest night", self.shortest), ("longest night", self.longest)):
+            found += [Figure(name, night.asleep, "min"), Figure(f"date of the {name}", night.date.isoformat())]
+        return found
+
+
+class SleepSummary(Task[Period, SleepSummaryResult]):
+    """Summarises nights."""
+
+    name = "sleep_summary"
+    title = "Sleep summary"
+    description = (
+        "Mean minutes asleep, of REM, deep and light sleep and awake a night, REM share, mean bedtime, shortest and longest "
+        "night of a period. A night belongs to the date of its evening."
+    )
+    inputs = Period
+    result = SleepSummaryResult
+    examples = ({"subject": "par_5", "start": "2020-08-01", "end": "2020-08-31"},)
+    packages = ("pandas",)
+    sources = ("sleep",)
+
+    def run(self, inputs: Period, context: TaskContext) -> SleepSummaryResult:
+        """Summarise the nights.
+
+        Raises:
+            TaskError: No night has data.
+            DataError: The data cannot be read.
+        """
+        frame, notes = _nights(inputs, context)
+        both = frame.dropna(subset=["rem"])
+        shortest, longest = (frame.loc[index] for index in (frame["asleep"].idxmin(), frame["asleep"].idxmax()))
+        return SleepSummaryResult(
+            notes=notes,
+            nights=len(frame),
+            days=inputs.days,
+            **{f"mean_{column}": _mean(frame[column]) for column in ("asleep", "rem", "deep", "light", "awake")},
+            rem_share=round(100 * both["rem"].sum() / both["asleep"].sum(), 1) if both["asleep"].sum() else None,
+            mean_bedtime=mean_bedtime(list(frame["bedtime"].dropna())),
+            shortest=Night(shortest["date"].date(), round(shortest["asleep"], 2)),
+            longest=Night(longest["date"].date(), round(longest["asleep"], 2)),
+        )
+
+
+class SleepTrendInputs(Period):
+    """A period of at most four years, what to look at, and by what to group it."""
+
+    measure: Literal["asleep", "rem", "deep", "light", "awake"] = Field("asleep", description="minutes of what")
+    every: Literal["week", "month"] = Field("month", description="means by calendar week (from Monday) or month")
+
+    @model_validator(mode="after")
+    def _not_too_long(self) -> "SleepTrendInputs":
+        if self.days > MOST_TREND_DAYS:
+            raise ValueError(f"the period of a trend has {MOST_TREND_DAYS} days at most")
+        return self
+
+
+class Mean(NamedTuple):
+    """A week or month."""
+
+    label: str
+    """2020-08, or the Monday of a week, 2020-08-03."""
+    nights: int
+    """With data."""
+    days: int
+    """Of the week or month that lie in the period."""
+    mean: float | None
+    """Minutes; None without data."""
+
+
+class SleepTrendResult(Result):
+    """Means in minutes, and the slope."""
+
+    measure: str
+    every: str
+    nights: int
+    days: int
+    means: tuple[Mean, ...]
+    slope: float | None
+    """Minutes a week; None with fewer than `FEWEST_SLOPE_NIGHTS` nights."""
+    interval: tuple[float, float] | None
+    """95 % confidence interval of the slope."""
+
+    def figures(self) -> Sequence[Figure]:
+        """Return coverage, the slope, and the means with their coverage."""
+        name = {"asleep": "sleep", "awake": "time awake in the night"}.get(self.measure, f"{self.measure} sleep")
+        name = name.replace("rem", "REM")
+        found = [Figure("nights with data", f"{self.nights} of {self.days}")]
+        if self.slope is not None and self.interval is not None:
+            found += [Figure(f"change of {name} a week", self.slope, "min")]
+            found += [Figure("95 % interval of the change", f"{self.interval[0]} to {self.interval[1]}", "min")]
+        for one in self.means:
+            found.append(Figure(f"nights with data by {self.every}", f"{one.label}: {one.nights} of {one.days}"))
+            if one.mean is not None:
+                found.append(Figure(f"mean {name} by {self.every}", f"{one.label}: {one.mean}", "min"))
+        return found
+
+
+class SleepTrend(Task[SleepTrendInputs, SleepTrendResult]):
+    """Tells how sleep changes."""
+
+    name = "sleep_trend"
+    title = "Sleep trend"
+    description = (
+        "Weekly or monthly means of sleep, REM, deep or light sleep or time awake, and the change in minutes a week over a "
+        "period. Use it for questions about change: better, worse, longer, shorter."
+    )
+    inputs = SleepTrendInputs
+    result = SleepTrendResult
+    examples = (
+        {"subject": "par_1", "start": "2020-01-01", "end": "2020-12-31", "measure": "asleep", "every": "month"},
+        {"subject": "par_5", "start": "2020-08-01", "end": "2020-08-31", "measure": "rem", "every": "week"},
+    )
+    packages = ("pandas", "scipy")
+    sources = ("sleep",)
+    notes_for_writer = "If the interval of the change holds 0, say that no clear change is seen."
+
+    def run(self, inputs: SleepTrendInputs, context: TaskContext) -> SleepTrendResult:
+        """Group the nights, and fit a line to them: the median of the slopes between all pairs of nights.
+
+        The slope is that of Theil and Sen, the interval that of Sen 1968 (doi 10.1080/01621459.1968.10480934).
+
+        Raises:
+            TaskError: No night has a value.
+            DataError: The data cannot be read.
+        """
+        frame, notes = _nights(inputs, context)
+        frame = frame.dropna(subset=[inputs.measure])
+        if frame.empty:
+            raise TaskError(f"No night from {inputs.start} to {inputs.end} has a value of {inputs.measure}.")
+        slope, interval = None, None
+        if len(frame) >= FEWEST_SLOPE_NIGHTS:
+            from scipy.stats import theilslopes
+
+            weeks = (frame["date"] - frame["date"].iloc[0]).dt.days / 7
+            fit = theilslopes(frame[inputs.measure], weeks, 0.95)
+            slope, interval = (
+                round(float(fit.slope), 2),
+                (round(float(fit.low_slope), 2), round(float(fit.high_slope), 2)),
+            )
+        else:
+            notes = (*notes, f"Fewer than {FEWEST_SLOPE_NIGHTS} nights have a value: no change is computed.")
+        groups = frame.groupby(period_labels(frame["date"], inputs.every))[inputs.measure]
+        calendar = pd.Series(pd.date_range(inputs.start, inputs.end))
+        counts, means = groups.size(), groups.mean()
+        return SleepTrendResult(
+            notes=notes,
+            measure=inputs.measure,
+            every=inputs.every,
+            nights=len(frame),
+            days=inputs.days,
+            means=tuple(
+                Mean(label, int(counts.get(label, 0)), days, round(float(means[label]), 2) if label in means else None)
+                for label, days in period_labels(calendar, inputs.every).value_counts(sort=False).items()
+            ),
+            slope=slope,
+            interval=interval,
+        )
+
+
+def mean_bedtime(bedtimes: Sequence[datetime]) -> str | None:
+    """Return the mean time of day as HH:MM, on the circle, so that 23:30 and 0:30 give 0:00; None without bedtimes.
+
+    The circular mean of Mardia and Jupp, Directional Statistics, 2000, section 2.2.
+    """
+    angles = [2 * math.pi * (one.hour * 60 + one.minute) / _DAY_MINUTES for one in bedtimes]
+    sine, cosine = sum(map(math.sin, angles)), sum(map(math.cos, angles))
+    if math.hypot(sine, cosine) < 1e-6 * (len(angles) or 1):
+        return None  # no bedtimes, or so spread that they have no mean
+    minutes = round(math.atan2(sine, cosine) / (2 * math.pi) * _DAY_MINUTES) % _DAY_MINUTES
+    return f"{minutes // 60:02}:{minutes % 60:02}"
+
+
+def _nights(inputs: Period, context: TaskContext) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    if context.subject is None:
+        raise TaskError("Whose sleep is meant is not known.")
+    frame, notes = context.subject.sleep(inputs.start, inputs.end)
+    if frame.empty:
+        raise TaskError(f"There is no night with data from {inputs.start} to {inputs.end}: 0 of {inputs.days}.")
+    if len(frame) < inputs.days:
+        notes = (
+            *notes,
+            f"{inputs.days - len(frame)} of {inputs.days} nights have no data; nothing is estimated for them.",
+        )
+    return frame, notes
+
+
+def _mean(column: "pd.Series[Any]") -> float | None:
+    return round(float(column.mean()), 2) if column.notna().any() else None
+
+
+TASKS = (SleepSummary(), SleepTrend())

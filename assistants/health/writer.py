@@ -1,0 +1,106 @@
+"""What is said: by a language model that gets the findings of the tasks alone, or, without one, the findings line by line."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import BaseModel, ConfigDict
+
+from assistants.assistant import AskStructured
+from assistants.health.executor import Run
+from assistants.health.planner import EARLIER, MOST_EARLIER, PROMPTS, describe_run
+from assistants.health.task import Figure, Passage
+from assistants.view import View
+from models.unique_keys import load_yaml
+
+ROLE = "writer"
+"""The role, under `models` of the alias."""
+TIMEOUT_S = 60.0
+_LINK = re.compile(r"https?://\S+$")
+_NUMBER = re.compile(r"\d+(?:[.,:-]\d+)*")
+
+
+class Written(BaseModel):
+    """A reply. The prompt describes each field."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reply: str
+    sections: list[str]
+
+
+async def write(
+    ask: AskStructured,
+    view: View,
+    runs: Sequence[Run],
+    sections: Sequence[Passage],
+    areas: str,
+    *,
+    notes: Iterable[str],
+) -> Written:
+    """Have a model write the reply.
+
+    Args:
+        areas: What the assistant can help with.
+        notes: What the writer must keep to for these tasks.
+
+    Raises:
+        ModelError: The model failed.
+    """
+    case = {
+        "message": view.question,
+        "earlier": [
+            {"user": one.user[:MOST_EARLIER], "assistant": one.reply[:MOST_EARLIER]} for one in view.earlier[-EARLIER:]
+        ],
+        "found": [describe_run(run) | {"used": run.explained} for run in runs],
+        "sections": [one.model_dump() for one in sections],
+        "keep_to": sorted(set(notes)),
+        "check": view.check,
+    }
+    prompt = (PROMPTS / "writer.md").read_text(encoding="utf-8").replace("{areas}", areas)
+    messages: list[dict[str, Any]] = [
+        {"role": "system", "content": prompt},
+        {"role": "user", "content": orjson.dumps(case).decode()},
+    ]
+    return (await ask(ROLE, messages, Written, step="write", timeout_s=TIMEOUT_S)).value
+
+
+def list_findings(runs: Sequence[Run], language: str) -> list[str]:
+    """Return the findings of tasks, a line each: figures, notes, gaps."""
+    lines = []
+    for run in runs:
+        if run.result is None:
+            lines.append(translate(run.problem, language))
+            continue
+        lines += [say_figure(figure, language) for figure in run.result.figures()]
+        lines += [translate(note, language) for note in run.result.notes]
+    return lines
+
+
+def say_figure(figure: Figure, language: str) -> str:
+    """Return a figure as a line: "Mean REM sleep: 110.63 min."."""
+    name, value = translate(figure.name, language), translate(str(figure.value), language)
+    unit = translate(figure.unit, language)
+    line = f"{name[:1].upper() if name[1:2].islower() else name[:1]}{name[1:]}: {value}{'' if unit == '%' else ' '}{unit}".rstrip()
+    return line if _LINK.search(line) else f"{line}."
+
+
+def translate(text: str, language: str) -> str:
+    """Return a text of a task in a language, its numbers as they are; a text without a translation stays English."""
+    labels = load_labels(language)
+    if text in labels:
+        return labels[text]
+    template = labels.get(_NUMBER.sub("{}", text))
+    return template.format(*_NUMBER.findall(text)) if template else text
+
+
+@cache
+def load_labels(language: str) -> Mapping[str, str]:
+    """Return names of figures, units and sentences in a language, `{}` for each number of a sentence."""
+    labels: Mapping[str, Mapping[str, str]] = load_yaml(
+        (Path(__file__).parent / "labels.yaml").read_text(encoding="utf-8")
+    )
+    return labels.get(language) or {}

@@ -1,0 +1,230 @@
+"""The association of a nutrient with sleep: planted effects are found, and nothing is found where nothing is."""
+
+import random
+from datetime import date, datetime, timedelta
+from math import log, sqrt
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+from pydantic import ValidationError
+
+from assistants.health.sources import Table
+from assistants.health.task import TaskContext, TaskError
+from assistants.health.tasks.diet import (
+    ASSOCIATION,
+    TASKS,
+    Association,
+    AssociationInputs,
+    NutrientAssociation,
+    correlate,
+)
+
+START = date(2020, 6, 1)
+PER_GRAM = 0.15352
+"""Saturated fat in a gram of `Olive oil`; a test below holds it against the table."""
+
+
+def person(nights, foods, deep=None):
+    """Return a subject with minutes asleep and of deep sleep by night, and `(food, grams)` by day."""
+
+    def sleep(start, end):
+        rows = [
+            (datetime(one.year, one.month, one.day), minutes) for one, minutes in nights.items() if start <= one <= end
+        ]
+        frame = pd.DataFrame(rows, columns=["date", "asleep"])
+        own = [(deep or {}).get(one[0].date(), float("nan")) for one in rows]
+        return Table(frame.assign(date=pd.to_datetime(frame["date"]), deep=own), ())
+
+    def meals(start, end):
+        rows = [
+            (datetime(one.year, one.month, one.day, 19), *food) for one, food in foods.items() if start <= one <= end
+        ]
+        frame = pd.DataFrame(rows, columns=["time", "food", "grams"])
+        return Table(frame.assign(time=pd.to_datetime(frame["time"])), ())
+
+    return SimpleNamespace(sleep=sleep, meals=meals)
+
+
+def made(seed, days, effect, lag=0):
+    """Return a subject who eats 10 to 60 g of olive oil a day; `effect` minutes of sleep are added per g, `lag` nights later."""
+    dice = random.Random(seed)
+    grams = {START + timedelta(n): dice.uniform(10, 60) for n in range(days)}
+    nights = {}
+    for day in grams:
+        source = grams.get(day - timedelta(lag), 35)
+        nights[day] = 420 + effect * (source - 35) + dice.gauss(0, 25)
+    return person(nights, {day: ("Olive oil", amount) for day, amount in grams.items()})
+
+
+def associate(subject, days, nutrient="saturated_fat", sleep="asleep"):
+    end = START + timedelta(days - 1)
+    inputs = AssociationInputs(start=START, end=end, nutrient=nutrient, sleep=sleep)
+    return NutrientAssociation().run(inputs, TaskContext(subject))
+
+
+def plain_spearman(one, other):
+    """Return Spearman's correlation by mean ranks and Pearson's formula, in plain Python."""
+
+    def ranks(values):
+        return [sum(v < value for v in values) + (sum(v == value for v in values) + 1) / 2 for value in values]
+
+    a, b = ranks(one), ranks(other)
+    mean = (len(a) + 1) / 2
+    top = sum((x - mean) * (y - mean) for x, y in zip(a, b, strict=True))
+    return top / sqrt(sum((x - mean) ** 2 for x in a) * sum((y - mean) ** 2 for y in b))
+
+
+def test_planted_effect_is_found():
+    """Less sleep with more saturated fat: a negative correlation whose interval is below 0."""
+    found = associate(made(1, 90, effect=-1.0), 90)
+    assert found.finding == "less with more"
+    assert -1 < found.low < found.correlation < found.high < 0
+    assert found.figures()[0] == ("days with food and sleep data", "90 of 90", "")
+    assert ASSOCIATION in found.notes
+
+
+def test_effect_upwards_is_found():
+    """More sleep with more of it."""
+    assert associate(made(2, 90, effect=1.0), 90).finding == "more with more"
+
+
+def test_null_subject_has_an_interval_that_holds_0():
+    """Where nothing was planted, nothing is found."""
+    found = associate(made(3, 90, effect=0), 90)
+    assert found.finding == "none found"
+    assert found.low < 0 < found.high
+
+
+def test_few_null_subjects_have_a_finding():
+    """Of 100 null subjects, about 5 have an interval without 0 by chance; the interval decides, not the sign."""
+    results = [associate(made(seed, 60, effect=0), 60) for seed in range(100, 200)]
+    assert 1 <= sum(one.finding != "none found" for one in results) <= 10
+    for one in results:
+        expected = "more with more" if one.low > 0 else "less with more" if one.high < 0 else "none found"
+        assert one.finding == expected
+    assert {one.correlation > 0 for one in results if one.finding == "none found"} == {True, False}
+
+
+def test_zero_is_said_without_a_sign():
+    """No figure is `-0.0`."""
+    results = [associate(made(seed, 30, effect=0), 30) for seed in range(300, 340)]
+    assert "-0.0" not in {str(figure.value) for one in results for figure in one.figures()}
+
+
+def test_effect_on_deep_sleep_is_found_there_alone():
+    """More deep sleep within the same minutes asleep: found for deep sleep alone. Nights without stages are no pairs."""
+    dice = random.Random(15)
+    foods, nights, deep = {}, {}, {}
+    for n in range(90):
+        day, grams = START + timedelta(n), dice.uniform(10, 60)
+        foods[day], nights[day] = ("Olive oil", grams), dice.gauss(420, 25)
+        if n % 9:
+            deep[day] = 60 + 0.6 * grams + dice.gauss(0, 10)
+    subject = person(nights, foods, deep)
+    found = associate(subject, 90, sleep="deep")
+    assert (found.finding, found.pairs) == ("more with more", 80)
+    assert found.figures()[1].name == "association of saturated fat with minutes of deep sleep in the following night"
+    assert associate(subject, 90).finding == "none found"
+
+
+def test_only_the_following_night_counts():
+    """An effect that comes a night later is not taken for one of the same day."""
+    assert associate(made(4, 90, effect=-1.0, lag=1), 90).finding == "none found"
+
+
+def test_interval_holds_its_level():
+    """Of 600 null subjects with 20 days, about 95 % have an interval that holds 0."""
+    dice = random.Random(5)
+    held = 0
+    for _ in range(600):
+        found = correlate([dice.random() for _ in range(20)], [dice.random() for _ in range(20)])
+        held += found.low < 0 < found.high
+    assert 0.925 <= held / 600 <= 0.975
+
+
+def test_correlation_and_interval_are_those_of_the_formulas():
+    """Spearman by plain ranks, ties included; Fisher's interval with the standard error of Bonett and Wright."""
+    dice = random.Random(6)
+    one = [dice.randrange(8) for _ in range(40)]
+    other = [value + dice.randrange(6) for value in one]
+    found = correlate(one, other)
+    rho = plain_spearman(one, other)
+    assert found.rho == pytest.approx(rho)
+    centre, half = 0.5 * log((1 + rho) / (1 - rho)), 1.959964 * sqrt((1 + rho * rho / 2) / 37)
+    assert 0.5 * log((1 + found.low) / (1 - found.low)) == pytest.approx(centre - half)
+    assert 0.5 * log((1 + found.high) / (1 - found.high)) == pytest.approx(centre + half)
+
+
+def test_perfect_correlation_has_an_interval():
+    """A correlation of 1 is no division by zero."""
+    found = correlate(list(range(20)), list(range(20)))
+    assert found.rho == pytest.approx(1)
+    assert 0.9 < found.low <= found.high <= 1
+
+
+def test_figures_rest_on_the_days_with_both():
+    """Days without a night, or with an unknown food, are no pairs; the correlation is that of the pairs that are left."""
+    dice = random.Random(7)
+    foods, nights, one, other = {}, {}, [], []
+    for n in range(40):
+        day, grams, minutes = START + timedelta(n), dice.uniform(10, 60), dice.uniform(300, 500)
+        foods[day] = ("Olive oil", grams) if n % 10 else ("no such food", grams)
+        if n % 7:
+            nights[day] = minutes
+        if n % 10 and n % 7:
+            one.append(grams * PER_GRAM)
+            other.append(minutes)
+    found = associate(person(nights, foods), 40)
+    assert (found.pairs, found.days) == (len(one), 40)
+    assert found.correlation == pytest.approx(plain_spearman(one, other), abs=0.00501)
+    assert any("no such food" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(("days", "works"), [(13, False), (14, True)])
+def test_under_14_pairs_there_is_no_result(days, works):
+    """13 pairs are too few, and the message says how many there are."""
+    subject = made(8, days, effect=0)
+    if works:
+        assert associate(subject, days).pairs == 14
+    else:
+        with pytest.raises(TaskError, match=r"Only 13 days have food data .* 14 are needed"):
+            associate(subject, days)
+
+
+def test_empty_period_has_no_result():
+    """Without data there are 0 days."""
+    with pytest.raises(TaskError, match="Only 0 days"):
+        associate(person({}, {}), 30)
+
+
+def test_constant_nutrient_has_no_result():
+    """Olive oil has no protein: there is nothing to go with."""
+    with pytest.raises(TaskError, match="the same on all days"):
+        associate(made(9, 30, effect=0), 30, nutrient="protein")
+
+
+def test_inputs_name_a_nutrient():
+    """A nutrient that is not in the table is refused before anything is read."""
+    with pytest.raises(ValidationError):
+        AssociationInputs(start=START, end=START, nutrient="caffeine")
+    for task in TASKS:
+        for example in task.examples:
+            task.inputs.model_validate(example)
+
+
+def test_nothing_says_cause():
+    """What the planner and the writer are told calls it an association."""
+    found = associate(made(10, 60, effect=-1.0), 60)
+    said = " ".join([*(one.name for one in found.figures()), *found.notes])
+    assert "association" in said
+    assert "not a cause" in said
+    assert "never say that a food causes" in NutrientAssociation.notes_for_writer
+    explained = NutrientAssociation().explain(AssociationInputs(start=START, end=START, nutrient="saturated_fat"))
+    assert explained == "Association of a nutrient with sleep (saturated fat and sleep, 2020-06-01 to 2020-06-01)"
+
+
+def test_result_survives_storage():
+    """A conversation stores results as JSON and reads them again."""
+    found = associate(made(11, 30, effect=0), 30)
+    assert Association.model_validate(found.model_dump(mode="json")).figures() == found.figures()

@@ -1,0 +1,199 @@
+"""Plans that run, plans that are refused, and what is kept of them; planner and writer answer what a test decides."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from assistants.health.planner import React, Tree
+from models.errors import AssistantFailed, ModelError
+from tests.assistants.health.doubles import AUGUST, Doctor, plan, step
+
+
+async def test_a_plan_runs_and_the_writer_gets_its_figures() -> None:
+    """A step may use what another one found."""
+    doctor = Doctor(plan(step("s1", "count", **AUGUST), step("s2", "twice", value="$s1.value")))
+    reply = await doctor.reply("How many days?")
+    assert [one["figures"] for one in doctor.found] == [["value: 31.0 min"], ["value: 62.0 min"]]
+    assert reply.text == "Written."
+    assert "Value: 62.0 min." in reply.documents[1].text or "Value: 62.0 min." in reply.documents[0].text
+    assert [name for name, _ in doctor.notes] == ["plan", "task", "task"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        (plan(step("s1", "run_code", code="1")), "there is no task 'run_code'"),
+        (plan(step("s1", "twice", value="$s2.value"), step("s2", "twice", value="$s1.value")), "in a circle"),
+        (plan(step("s1", "twice", value="$s9.value")), "there is no step 's9'"),
+        (plan(step("s1", "count", **AUGUST), step("s2", "twice", value="$s1.secret")), "has no field 'secret'"),
+        (plan(step("s1", "twice", value="5")), "must be a reference"),
+        (plan(step("s1", "count", start="2020-08-01", end="August")), "end"),
+        (plan(step("s1", "count", start="2020-09-01", end="2020-08-01")), "end is before start"),
+        (plan(step("s1", "count", start="1900-01-01", end="2020-08-01")), "3660 days"),
+        (plan(step("s1", "count", **AUGUST, path="../par_5")), "path"),
+        (plan(step("s1", "count", **AUGUST), step("s1", "count", **AUGUST)), "used twice"),
+        (plan(*(step(f"s{n}", "count", **AUGUST) for n in range(1_000))), "1000 steps"),
+    ],
+)
+async def test_a_wrong_plan_is_planned_again_with_the_reason(wrong: Any, says: str) -> None:
+    """Nothing of it runs."""
+    doctor = Doctor(wrong, plan(step("s1", "count", **AUGUST)))
+    await doctor.reply("How many days?")
+    assert any(says in problem for problem in doctor.calls[1].case["problems"]), doctor.calls[1].case["problems"]
+    assert doctor.count.asked == ["anna"]
+
+
+async def test_rounds_are_bounded() -> None:
+    """A planner that never comes to a plan costs three calls."""
+    doctor = Doctor(*[plan(step("s1", "run_code"))] * 9)
+    await doctor.reply("How many days?")
+    assert [one.role for one in doctor.calls] == ["planner"] * 3 + ["writer"]
+    assert doctor.count.asked == []
+
+
+async def test_a_second_round_sees_what_the_first_one_found() -> None:
+    """The rest of a plan may depend on it."""
+    doctor = Doctor(plan(step("s1", "count", **AUGUST), again=True), plan(step("s2", "twice", value="$s1.value")))
+    await doctor.reply("Was it enough, and if not, twice as much?")
+    assert doctor.calls[1].case["done"][0]["figures"] == ["value: 31.0 min"]
+    assert len(doctor.found) == 2
+
+
+async def test_steps_run_at_once_and_a_late_one_is_a_gap() -> None:
+    """Three of .2 s take less than .5 s; a deadline, a failure and a crash are told without their inner text."""
+    doctor = Doctor(
+        plan(*(step(f"s{n}", "slow") for n in range(3))),
+        plan(step("a", "stuck"), step("b", "failing"), step("c", "crashing")),
+    )
+    await doctor.reply("Go")
+    started = time.perf_counter()
+    await doctor.reply("Go on")
+    assert time.perf_counter() - started < 1.5
+    notes = [one["notes"] for one in doctor.found]
+    assert notes == [
+        ["Stuck task took longer than 0 s."],
+        ["There are no data for this period."],
+        ["Crashing task failed (RuntimeError)."],
+    ]
+
+
+@pytest.mark.parametrize("asked", ["ben", "../anna", "anna/../ben", "*", "Anna"])
+async def test_data_of_others_are_refused_before_anything_is_read(asked: str) -> None:
+    """Also when the client names another user."""
+    doctor = Doctor(plan(step("s1", "count", subject=asked, **AUGUST)), subjects={"key-1": ["anna"], "key-2": ["ben"]})
+    await doctor.reply("How many days?", user="ben")
+    assert doctor.found[0]["notes"] == ["You may not see the data of this subject."]
+    assert doctor.folder.opened == doctor.count.asked == []
+
+
+async def test_a_key_without_subjects_sees_nothing() -> None:
+    """No default stands in for it."""
+    doctor = Doctor(plan(step("s1", "count", **AUGUST)), subjects={"key-2": ["ben"]})
+    await doctor.reply("How many days?")
+    assert doctor.found[0]["notes"] == ["You may see no data."]
+
+
+async def test_consent_ends() -> None:
+    """For one source of data; another one stays."""
+    from datetime import date
+
+    doctor = Doctor(
+        plan(step("s1", "count", **AUGUST)), consent={"anna": {"heart": date.max, "sleep": date(2020, 1, 1)}}
+    )
+    await doctor.reply("How many days?")
+    assert doctor.found[0]["notes"] == ["anna has not consented to the use of these data (sleep)."]
+    assert doctor.folder.opened == []
+
+
+async def test_a_question_to_the_user_ends_the_turn() -> None:
+    """No task runs."""
+    doctor = Doctor(plan(ask="Which month?"))
+    assert (await doctor.reply("How did I sleep?")).text == "Which month?"
+    assert [one.role for one in doctor.calls] == ["planner"]
+
+
+async def test_a_draft_that_is_asked_for_again_runs_nothing() -> None:
+    """The filter demands another draft: the writer is told why, and the planner is not asked."""
+    doctor = Doctor(plan(step("s1", "count", **AUGUST)))
+    await doctor.reply("How many days?")
+    await doctor.reply("How many days?", "32 days.", "[check] 32 is in no source")
+    assert doctor.count.asked == ["anna"]
+    assert [one.role for one in doctor.calls] == ["planner", "writer", "writer"]
+
+
+async def test_changed_data_are_read_again() -> None:
+    """Whatever was kept of the old ones."""
+    doctor = Doctor(*[plan(step("s1", "count", **AUGUST))] * 2)
+    await doctor.reply("How many days?")
+    doctor.folder.versions = {"anna": "2"}
+    await doctor.reply("How many days?")
+    assert len(doctor.count.asked) == 2
+
+
+async def test_a_follow_up_knows_what_was_run_and_branches_do_not_mix(tmp_path: Path) -> None:
+    """It outlives the process, and another key knows nothing of it."""
+    path = tmp_path / "runs.db"
+    july = {"start": "2020-07-01", "end": "2020-07-31"}
+    doctor = Doctor(plan(step("s1", "count", **AUGUST)), plan(step("s1", "count", **july)), memory=path)
+    await doctor.reply("How many days in August?")
+    await doctor.reply("How many days in July?")
+    doctor.memory.close()
+    later = Doctor(plan(), plan(), plan(), memory=path)
+    await later.reply("How many days in August?", "Written.", "Which tools did you use?")
+    assert [one["used"] for one in later.found] == ["Day count (subject anna, start 2020-08-01, end 2020-08-31)"]
+    await later.reply("How many days in July?", "Written.", "Which tools did you use?")
+    assert "2020-07-31" in later.found[0]["used"]
+    assert len(later.found) == 1
+    await later.reply("How many days in July?", "Written.", "Which tools did you use?", key="key-2")
+    assert later.found == []
+    assert path.stat().st_mode & 0o077 == 0
+
+
+async def test_react_takes_a_step_at_a_time() -> None:
+    """Each sees what the ones before it found."""
+    thoughts = [
+        {"thought": "Count.", "step": step("s1", "count", **AUGUST), "ask": ""},
+        {"thought": "Enough.", "step": None, "ask": ""},
+    ]
+    doctor = Doctor(*thoughts, planner=React())
+    await doctor.reply("How many days?")
+    assert [one.step for one in doctor.calls] == ["next step", "next step", "write"]
+    assert len(doctor.calls[1].case["done"]) == 1
+
+
+async def test_a_tree_of_thought_weighs_first() -> None:
+    """The second call follows the decision of the first."""
+    strategies = [{"tasks": ["count"], "pros": "short", "cons": "none"}]
+    doctor = Doctor(
+        {"strategies": strategies, "decision": "Count.", "ask": ""}, plan(step("s1", "count", **AUGUST)), planner=Tree()
+    )
+    await doctor.reply("How many days?")
+    assert doctor.calls[1].case["decision"] == "Count."
+    assert len(doctor.found) == 1
+
+
+async def test_prose_instead_of_a_plan_fails_the_turn() -> None:
+    """The filter sees a model that failed; no task runs."""
+    doctor = Doctor(plan(step("s1", "count", **AUGUST)))
+
+    async def ask(*_: Any, **__: Any) -> Any:
+        raise AssistantFailed("unreadable")
+
+    doctor._ask = ask  # type: ignore[method-assign]
+    with pytest.raises(ModelError):
+        await doctor.reply("How many days?")
+    assert doctor.count.asked == []
+
+
+async def test_sections_are_asked_for_and_cited() -> None:
+    """A section that the proxy knows and has not given is requested first; then it is cited."""
+    catalogue = "# Catalogue\nsleep-need: Sleep need. How much."
+    doctor = Doctor(plan(step("s1", "reading")))
+    first = await doctor.reply("How much sleep?", system=catalogue)
+    assert first.requested_section == "sleep-need"
+    given = f'{catalogue}\n<source id="sleep-need" title="Sleep need">\nAdults need 7 hours.\n</source>'
+    second = await doctor.reply("How much sleep?", system=given)
+    assert second.citations[0] == "sleep-need"
+    assert [one.role for one in doctor.calls] == ["planner", "writer"]
