@@ -16,6 +16,7 @@ VERBS = {
     "chat": ("cli.chat:chat", "Talk to a chatbot in this terminal."),
     "check": ("cli.check:check", "Validate a configuration and its files."),
     "kb": ("cli.knowledge_base:app", "Make a knowledge base of documents, and measure what is found in one."),
+    "assistant": ("cli.assistant:app", "See what assistants can do."),
     "schema": ("cli.schema:schema", "Write the JSON Schemas of our files."),
     "trace": ("cli.trace:app", "See, label and delete what happened in each turn."),
     "key": ("cli.key:app", "Make, list and revoke API keys."),

@@ -98,7 +98,7 @@ class Health:
             for run in new:
                 request.note("task", f"{run.explained}: {run.problem or 'done'} ({run.ms:.0f} ms)")
             runs += new
-            if not plan.again and not any(run.problem for run in new):
+            if not plan.again and not any(run.is_correctable for run in new):
                 break
         return runs
 
@@ -199,10 +199,11 @@ def open_assistant(settings: ModelSettings) -> Health:
     tasks, _ = load_tasks(options.tasks, options.task_modules)
     try:
         subjects = Subjects(options.data or demo_folder())
+        known = tuple(subjects.ids())
         sections = load(options.knowledge_base)
     except (DataError, KnowledgeBaseError) as error:
         raise ModelSettingsError(f"{'data' if isinstance(error, DataError) else 'knowledge_base'}: {error}") from error
-    access = Access(options.access or {"*": tuple(subjects.ids())}, options.consent)
+    access = Access(options.access or {"*": known}, options.consent)
     executor = Executor(tasks, subjects, access, {"sections": sections})
     memory = Memory(options.memory, tasks, options.memory_hours * 3600)
     planner = open_planner(options.planner) if settings.models else None

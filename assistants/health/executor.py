@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from assistants.health.access import Access, AccessRefusedError
 from assistants.health.plan import REFERENCE, Plan, Step, find_order
 from assistants.health.sources import DataError, Subjects
-from assistants.health.task import Inputs, Result, Task, TaskContext, TaskError
+from assistants.health.task import Inputs, InputsError, Result, Task, TaskContext, TaskError
 from models.turn_scope import Principal
 
 WORKERS = 4
@@ -40,6 +40,8 @@ class Run:
     ms: float = 0
     version: str = ""
     """Of the subject's data."""
+    is_correctable: bool = False
+    """Whether other inputs may do."""
 
 
 class Executor:
@@ -74,7 +76,7 @@ class Executor:
 
     async def _run(self, step: Step, principal: Principal, done: Mapping[str, Run]) -> Run:
         task, started = self.tasks[step.task], time.perf_counter()
-        inputs, subject, version, result, problem = None, "", "", None, ""
+        inputs, subject, version, result, problem, is_correctable = None, "", "", None, "", False
         try:
             inputs = task.inputs.model_validate(_resolve(step, done))
             if "subject" in task.inputs.model_fields:
@@ -83,10 +85,10 @@ class Executor:
                 version = self._subjects.version(subject)
             result = await self._result(task, inputs, subject, version)
         except (TaskError, AccessRefusedError, DataError) as error:
-            problem = str(error)
+            problem, is_correctable = str(error), isinstance(error, InputsError)
         except ValidationError as error:
             fields = ", ".join(".".join(map(str, one["loc"])) or "inputs" for one in error.errors(include_input=False))
-            problem = f"The inputs do not fit: {fields}."
+            problem, is_correctable = f"The inputs do not fit: {fields}.", True
         except TimeoutError:
             problem = f"{task.title} took longer than {task.timeout_s:.0f} s."
         except Exception as error:  # a task of a user's own may raise anything
@@ -95,7 +97,7 @@ class Executor:
         used = inputs.model_dump(mode="json") if inputs is not None else {}
         explained = task.explain(inputs) if inputs is not None else task.title
         ms = (time.perf_counter() - started) * 1000
-        return Run(step.id, task.name, subject, used, explained, result, problem, ms, version)
+        return Run(step.id, task.name, subject, used, explained, result, problem, ms, version, is_correctable)
 
     async def _result(self, task: Task[Any, Any], inputs: Inputs, subject: str, version: str) -> Result:
         key = orjson.dumps([task.name, version, inputs.model_dump(mode="json")], option=orjson.OPT_SORT_KEYS)

@@ -38,6 +38,10 @@ class TaskError(Exception):
     """A task has no result. The message says why in a sentence that the user may read: no path, no row of data."""
 
 
+class InputsError(TaskError):
+    """The task cannot use its inputs, and others may do, such as the nearest names of a food: the planner is asked again."""
+
+
 class Inputs(BaseModel):
     """Inputs of a task. A field `subject` is injected or checked by the executor before anything is read."""
 

@@ -16,7 +16,7 @@ from pydantic import Field
 from rapidfuzz import fuzz, utils
 
 from assistants.health.sources import Subject
-from assistants.health.task import Figure, Inputs, Period, Result, Task, TaskContext, TaskError
+from assistants.health.task import Figure, Inputs, InputsError, Period, Result, Task, TaskContext, TaskError
 
 FOODS = Path(__file__).parents[1] / "foods.csv"
 Nutrient = Literal["energy", "carbohydrate", "sugar", "fibre", "fat", "saturated_fat", "protein", "sodium"]
@@ -170,7 +170,7 @@ class MealNutrients(Task[Meal, MealResult]):
     def run(self, inputs: Meal, context: TaskContext) -> MealResult:
         table = load_foods()
         if unknown := [one.food for one in inputs.foods if _fold(one.food) not in table.index]:
-            raise TaskError(describe_unknown(unknown))
+            raise InputsError(describe_unknown(unknown))
         rows = table.loc[[_fold(one.food) for one in inputs.foods]]
         totals = rows[list(UNITS)].mul([one.grams / 100 for one in inputs.foods], axis=0).sum()
         foods = tuple(zip(rows["food"], (one.grams for one in inputs.foods), strict=True))

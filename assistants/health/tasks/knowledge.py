@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from assistants.health.task import Figure, Inputs, Passage, Result, Task, TaskContext, TaskError
+from assistants.health.task import Figure, Inputs, InputsError, Passage, Result, Task, TaskContext, TaskError
 from knowledge_base.library import Library
 
 MOST_SECTIONS = 3
@@ -46,7 +46,7 @@ class Knowledge(Task[Topic, KnowledgeResult]):
         found = library.index.search(inputs.topic, MOST_SECTIONS)
         if not found:
             titles = "; ".join(one.title for one in library.sources[:20])
-            raise TaskError(f"No section of the knowledge base is on that topic. Its sections: {titles}.")
+            raise InputsError(f"No section of the knowledge base is on that topic. Its sections: {titles}.")
         sections = [library[one.id] for one in found if one.score >= LEAST_SHARE * found[0].score]
         return KnowledgeResult(
             passages=tuple(

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from assistants.health.sources import Profile
-from assistants.health.task import Figure, Inputs, Result, Task, TaskContext, TaskError
+from assistants.health.task import Figure, Inputs, InputsError, Result, Task, TaskContext, TaskError
 from models.unique_keys import load_yaml
 
 GUIDELINES = Path(__file__).parents[1] / "guidelines.yaml"
@@ -156,7 +156,7 @@ class CompareWithGuideline(Task[Value, Comparison]):
         limits = guideline.limits.get(inputs.unit)
         if limits is None:
             expected = " or ".join(guideline.limits)
-            raise TaskError(f"{guideline.title}: {inputs.unit!r} cannot be compared (expected {expected}).")
+            raise InputsError(f"{guideline.title}: {inputs.unit!r} cannot be compared (expected {expected}).")
         verdict = limits.place(inputs.value)
         notes = (ADULTS, *filter(None, (guideline.note,)))
         return Comparison(guideline=guideline, value=inputs.value, unit=inputs.unit, verdict=verdict, notes=notes)

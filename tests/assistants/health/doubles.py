@@ -30,7 +30,7 @@ class Value(Result):
 class Count(Task[Period, Value]):
     """Counts the days of a period, and how often it was asked to."""
 
-    name, title, description, sources = ("count",), "Day count", "Counts days.", "sleep"
+    name, title, description, sources = "count", "Day count", "Counts days.", ("sleep",)
     inputs, result = Period, Value
     examples = ({"start": "2020-08-01", "end": "2020-08-31"},)
 

@@ -1,0 +1,48 @@
+"""`caf assistant`: what assistants can do."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cli.terminal import leave, plain_errors
+from models.errors import ModelSettingsError
+from proxy.config.config import load_config
+
+SHIPPED = Path(__file__).parent.parent / "assistants" / "health" / "config.yaml"
+
+app = typer.Typer(help="See what assistants can do.", no_args_is_help=True, rich_markup_mode=None)
+
+
+@app.callback()
+def _group() -> None:
+    """See what assistants can do."""
+
+
+@app.command()
+def tasks(
+    config: Annotated[
+        Path, typer.Option("--config", "-c", metavar="FILE", help="Configuration; default: that of `make health`.")
+    ] = SHIPPED,
+) -> None:
+    """List the tasks of the assistant Health: inputs, results, an example, and those that cannot be planned, with the reason.
+
+    \b
+    Examples:
+      caf assistant tasks
+      caf assistant tasks --config config.yaml
+    """
+    with plain_errors(config):
+        models = load_config(config).models
+    found = [settings for settings in models.values() if settings.engine == "assistant" and settings.name == "health"]
+    if not found:
+        leave(f"{config}: has no model alias with `engine: assistant` and `name: health`")
+    try:
+        from assistants.health.settings import describe_tasks, load_tasks, read_options
+
+        options = read_options(found[0])
+        typer.echo(describe_tasks(*load_tasks(options.tasks, options.task_modules)))
+    except ModuleNotFoundError as error:
+        leave(f"the assistant needs {error.name}, which is not installed; run `make health`")
+    except ModelSettingsError as error:
+        leave(f"{config}: {error}")

@@ -1,0 +1,105 @@
+"""The demo questions without a model: recorded plans, run on the demo data as they are."""
+
+import re
+
+import pytest
+
+from assistants import view
+from assistants.assistant import AssistantRequest
+from assistants.health.assistant import Health, open_assistant
+from assistants.health.plan import find_problems
+from assistants.health.recorded import load_recorded
+from models.errors import ModelSettingsError
+from models.settings import ModelSettings
+
+NUMBER = re.compile(r"\d+(?:\.\d+)?")
+
+
+@pytest.fixture(scope="module")
+def health() -> Health:
+    return open_assistant(ModelSettings(engine="assistant", name="health"))
+
+
+async def converse(health: Health, *messages: str) -> list[str]:
+    """Return the replies to messages, one after the other."""
+    history: list[dict[str, str]] = []
+    for message in messages:
+        history.append({"role": "user", "content": message})
+        reply = await health.reply(AssistantRequest(history, view.read(history)))
+        history.append({"role": "assistant", "content": reply.text})
+    return [message["content"] for message in history[1::2]]
+
+
+async def test_recorded_plans_are_valid_and_find_something(health: Health) -> None:
+    """But those that refer to an earlier question."""
+    for recorded in load_recorded():
+        refers_back = "$e1" in str(recorded.plan)
+        assert bool(find_problems(recorded.plan, health._tasks, {})) == refers_back
+        if recorded.plan.steps and not refers_back:
+            (reply,) = await converse(health, recorded.questions["en"][0])
+            assert NUMBER.search(reply), reply
+
+
+async def test_spanish_and_english_questions_give_the_same_figures(health: Health) -> None:
+    """In other words."""
+    for recorded in load_recorded():
+        if recorded.plan.steps and "$e1" not in str(recorded.plan) and "es" in recorded.questions:
+            (english,) = await converse(health, recorded.questions["en"][0])
+            (spanish,) = await converse(health, recorded.questions["es"][0])
+            assert NUMBER.findall(spanish) == NUMBER.findall(english)
+            assert spanish != english
+
+
+async def test_the_question_of_the_paper(health: Health) -> None:
+    """Mean REM sleep of August 2020, how many nights, a guideline, its reference, and what was used."""
+    summary, enough, reference, used = await converse(
+        health,
+        "Summarise the sleep of par_5 in August 2020.",
+        "Was the REM sleep sufficient?",
+        "Give me a reference.",
+        "Which tools did you use?",
+    )
+    assert "Mean REM sleep: 110.63 min." in summary
+    assert "Nights with data: 26 of 31." in summary
+    assert "Value: 24.8%." in enough
+    assert "https://www.ncbi.nlm.nih.gov/books/NBK19956/" in reference
+    assert used.splitlines() == [
+        "Sleep summary (subject par_5, start 2020-08-01, end 2020-08-31)",
+        "Comparison with a guideline (value 24.8, unit %, guideline rem_share)",
+    ]
+
+
+async def test_an_empty_period_has_no_figures(health: Health) -> None:
+    """It is told."""
+    (reply,) = await converse(health, "What was the sleep of par_3 in August 2020?")
+    assert "0 of 31" in reply
+
+
+async def test_other_questions_are_told_what_is_missing(health: Health) -> None:
+    """And which questions are answered."""
+    (reply,) = await converse(health, "How will I sleep tomorrow?")
+    assert "No language model is set up" in reply
+    assert "- Summarise the sleep of par_5 in August 2020." in reply
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"data": "/nowhere", "access": {"keyless": ["anna"]}}, "data"),
+        ({"data": "/tmp"}, "access: is needed with data"),
+        ({"planner": "clever"}, ""),
+        ({"tasks": ["sing"]}, "there is no task 'sing'"),
+        ({"task_modules": ["no.such.module"]}, "task_modules: no.such.module"),
+        ({"colour": "red"}, "colour"),
+        ({"models": {"planner": "gpt"}}, "name both planner and writer"),
+        ({"models": {"planner": "gpt", "writer": "gpt", "reader": "gpt"}}, "asks no 'reader'"),
+        ({"models": {"planner": "gpt", "writer": "gpt"}, "planner": "clever"}, "planner: 'clever'"),
+    ],
+)
+def test_a_wrong_option_is_told(options: dict[str, object], says: str) -> None:
+    """When the proxy starts; a planner counts only where there is a model."""
+    if not says:
+        open_assistant(ModelSettings(engine="assistant", name="health", **options))
+        return
+    with pytest.raises(ModelSettingsError, match=re.escape(says)):
+        open_assistant(ModelSettings(engine="assistant", name="health", **options))
