@@ -1,7 +1,7 @@
 """Health: answers questions about a person's own data. A planner chooses tasks, code runs them, a writer says what they found.
 
 reply ── _known     what was run for these messages already: a draft that is asked for again runs nothing
-      ├── _plan     rounds of planning, validating, running (planner.py, plan.py, executor.py)
+      ├── plan      rounds of planning, validating, running (planner.py, plan.py, executor.py)
       └── _say      a writer's reply, or the findings line by line (writer.py)
 """
 
@@ -63,7 +63,7 @@ class Health:
         known = self._memory.get(principal, messages, within_s=REUSED_S)
         runs = known[len(earlier) :] if known and self._executor.is_current(known) else None
         if runs is None:
-            planned = await self._plan(request, request.ask_structured, earlier)
+            planned = await self.plan(request, request.ask_structured, earlier)
             if isinstance(planned, str):
                 return AssistantReply(planned)
             runs = planned
@@ -75,7 +75,7 @@ class Health:
         self._executor.close()
         self._memory.close()
 
-    async def _plan(self, request: AssistantRequest, ask: AskStructured, earlier: Sequence[Run]) -> list[Run] | str:
+    async def plan(self, request: AssistantRequest, ask: AskStructured, earlier: Sequence[Run]) -> list[Run] | str:
         """Return what was run for a message, or a question to the user."""
         assert self._planner is not None
         runs: list[Run] = []
@@ -120,7 +120,7 @@ class Health:
         found = find_recorded(view.question)
         if found is None:
             questions = [wording for one in load_recorded() for wording in one.questions.get("en", ())[:1]]
-            return AssistantReply(_no_model(questions))
+            return _say(_no_model(questions))
         recorded, language = found
         plan = recorded.plan
         request.note("plan", plan.model_dump_json(exclude_defaults=True))
@@ -139,11 +139,16 @@ class Health:
         if self._is_demo and recorded.shows == "findings":
             lines.append(translate(DEMO_NOTICE, language))
         text = "\n".join(lines) or translate(NOTHING, language)
-        findings = Document("findings", "Findings", text)
-        return AssistantReply(text, [findings.id], [findings])
+        return _say(text)
 
 
 NOTHING = "Nothing was found in this conversation yet."
+
+
+def _say(text: str) -> AssistantReply:
+    """Return a reply that no model wrote: it is its own evidence."""
+    findings = Document("findings", "Findings", text)
+    return AssistantReply(text, [findings.id], [findings])
 
 
 def _no_model(questions: Sequence[str]) -> str:

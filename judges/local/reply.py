@@ -72,10 +72,14 @@ def observe_claims(case: Case) -> tuple[Claims, float]:
 
 @lru_cache(maxsize=16)
 def read_reply(case: Case) -> tuple[JudgedSentence, ...]:
-    """Judge the sentences of a reply. Cached: two judges and the refiner read the same case. Raises: Unreadable."""
+    """Judge the sentences of a reply. Cached: two judges and the refiner read the same case.
+
+    Raises:
+        Unreadable: What the sources do not say word for word cannot be read.
+    """
     sources = _read_sources(_supporting(case), case.language)
-    check_readable(case.draft, sources.language)
     parts = [*sentences(normalise(case.draft))]
+    check_readable(" ".join(one.text for one in parts if one.text not in sources.places), sources.language)
     asserting = [bool(sources.stems(one.text)) and not phrases.asserts_nothing(one.text.lower()) for one in parts]
     said = [one.text for one in parts]
     question = normalise(case.user_message)

@@ -1,0 +1,1 @@
+"""Health: its planners, measured on questions whose author saw no planner."""
