@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 from typing import Annotated
 
@@ -112,7 +113,8 @@ def export_tables(
     """Write a CSV table of pairs for each topic, as spreadsheets of the knowledge base's language open it.
 
     Experts fill in `answer ok`, `topic ok` and `wording ok` (yes or no), their name and the date. If answer or wording is not ok,
-    they name an `error kind` (wrong, omits, useless, complex), and may correct the text.
+    they name an `error kind` (wrong, omits, useless, complex), and may correct the text. The column `variants` shows the wordings
+    that get the answer as well. If the question is corrected, they are dropped.
     """
     from knowledge_base.pairs.review import render_table
 
@@ -142,7 +144,7 @@ def import_tables(
     taxonomy, pairs = open_pairs(kb)
     try:
         tables = {str(path): path.read_bytes() for path in files}
-        reviewed, problems = read_tables(tables, pairs, Words(taxonomy.language))
+        reviewed, problems = read_tables(tables, pairs, Words(taxonomy.language), date.today())
         if not problems:
             write_pairs(kb, reviewed)
             typer.echo(f"{kb}: {sum(new != old for new, old in zip(reviewed, pairs, strict=True))} pairs changed")

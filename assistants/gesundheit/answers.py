@@ -70,6 +70,10 @@ class Answers:
         """Return the pairs that a model chooses from."""
         return [match.pair for match in self._match(state, question)]
 
+    def is_on_emergency(self, pair: Pair) -> bool:
+        """Tell whether a pair is on signs of an emergency."""
+        return self._foci[pair.focus].emergency and pair.aspect in self._sources.taxonomy.danger
+
     def say_aspects(self, focus: str) -> tuple[str, str]:
         """Return the name of a focus, and the aspects that pairs tell of it as a phrase."""
         aspects = dict.fromkeys(pair.aspect for pair in self.pairs if pair.focus == focus)

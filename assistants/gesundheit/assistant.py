@@ -254,6 +254,8 @@ class Gesundheit:
         line = pair.answer if as_asked else self._language.without_verdict(pair.answer)
         draft.lines.append(line)
         draft.citations.append(pair.document)
+        if self._answers.is_on_emergency(pair) and "112" not in line:
+            draft.lines.append(self._language.texts["emergency"])
         draft.documents.append(Document(f"pair:{pair.id}", pair.question, f"{self._speak(line)}\n\n{pair.context}"))
         moved = replace(state, answered=(*state.answered, pair), focus=pair.focus, last=pair)
         if confirm:

@@ -156,6 +156,8 @@ def test_the_search_is_measured_on_questions(inside: Caf, kb: Path) -> None:
     ]
     (kb.parent / "q.jsonl").write_text('{"question": "a", "pair": "nobody"}\n')
     assert "q.jsonl: the knowledge base serves no pair 'nobody'" in inside("kb", "eval", "q.jsonl", "--pairs", "kb").err
+    (kb.parent / "q.jsonl").write_text("[" * 200_000)
+    assert "q.jsonl:1: nested too deeply; correct or delete" in inside("kb", "eval", "q.jsonl", "--pairs", "kb").err
     assert inside("kb", "eval").err == "caf: name QUESTIONS, or give --pairs KB and --rephrase ALIAS\n"
     assert inside("kb", "eval", "--pairs", "kb").code == 2
 
