@@ -124,6 +124,8 @@ def export_tables(
         for topic in taxonomy.topics:
             own = [pair for pair in pairs if pair.topic == topic.name]
             path = out / f"{topic.name.replace('/', '-')}.csv"
+            if path.exists():
+                leave(f"{path}: is there already, maybe filled in; import it first, or give another --out")
             replace_file(path, render_table(own, Words(taxonomy.language)))
             typer.echo(f"{path}: {len(own)} pairs")
     except OSError as error:
@@ -147,7 +149,9 @@ def import_tables(
         reviewed, problems = read_tables(tables, pairs, Words(taxonomy.language), date.today())
         if not problems:
             write_pairs(kb, reviewed)
-            typer.echo(f"{kb}: {sum(new != old for new, old in zip(reviewed, pairs, strict=True))} pairs changed")
+            typer.echo(
+                f"{kb}: {sum(new != old for new, old in zip(reviewed, pairs, strict=True))} pairs changed; a proxy that runs serves them after SIGHUP or a restart"
+            )
     except OSError as error:
         leave(f"{error.filename or kb}: {error.strerror}")
     finish(problems)
