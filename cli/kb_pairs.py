@@ -149,9 +149,8 @@ def import_tables(
         reviewed, problems = read_tables(tables, pairs, Words(taxonomy.language), date.today())
         if not problems:
             write_pairs(kb, reviewed)
-            typer.echo(
-                f"{kb}: {sum(new != old for new, old in zip(reviewed, pairs, strict=True))} pairs changed; a proxy that runs serves them after SIGHUP or a restart"
-            )
+            changed = sum(new != old for new, old in zip(reviewed, pairs, strict=True))
+            typer.echo(f"{kb}: {changed} pairs changed; a proxy that runs serves them after SIGHUP or a restart")
     except OSError as error:
         leave(f"{error.filename or kb}: {error.strerror}")
     finish(problems)
