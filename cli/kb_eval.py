@@ -82,6 +82,8 @@ def _read_lines(path: Path, form: type[Form]) -> list[Form]:
             read.append(form.model_validate(load_json(text)))
         except json.JSONDecodeError as error:
             problems.append(f"{path}:{number}: {error.msg}")
+        except RecursionError:
+            problems.append(f"{path}:{number}: nested too deeply; correct or delete the line")
         except ValidationError as error:
             wrong = error.errors(include_url=False)[0]
             problems.append(f"{path}:{number}: {'.'.join(map(str, wrong['loc'])) or 'line'}: {wrong['msg']}")

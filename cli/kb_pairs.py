@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable
+from datetime import date
 from pathlib import Path
 from typing import Annotated
 
@@ -112,7 +113,8 @@ def export_tables(
     """Write a CSV table of pairs for each topic, as spreadsheets of the knowledge base's language open it.
 
     Experts fill in `answer ok`, `topic ok` and `wording ok` (yes or no), their name and the date. If answer or wording is not ok,
-    they name an `error kind` (wrong, omits, useless, complex), and may correct the text.
+    they name an `error kind` (wrong, omits, useless, complex), and may correct the text. The column `variants` shows the wordings
+    that get the answer as well. If the question is corrected, they are dropped.
     """
     from knowledge_base.pairs.review import render_table
 
@@ -122,6 +124,8 @@ def export_tables(
         for topic in taxonomy.topics:
             own = [pair for pair in pairs if pair.topic == topic.name]
             path = out / f"{topic.name.replace('/', '-')}.csv"
+            if path.exists():
+                leave(f"{path}: is there already, maybe filled in; import it first, or give another --out")
             replace_file(path, render_table(own, Words(taxonomy.language)))
             typer.echo(f"{path}: {len(own)} pairs")
     except OSError as error:
@@ -142,10 +146,11 @@ def import_tables(
     taxonomy, pairs = open_pairs(kb)
     try:
         tables = {str(path): path.read_bytes() for path in files}
-        reviewed, problems = read_tables(tables, pairs, Words(taxonomy.language))
+        reviewed, problems = read_tables(tables, pairs, Words(taxonomy.language), date.today())
         if not problems:
             write_pairs(kb, reviewed)
-            typer.echo(f"{kb}: {sum(new != old for new, old in zip(reviewed, pairs, strict=True))} pairs changed")
+            changed = sum(new != old for new, old in zip(reviewed, pairs, strict=True))
+            typer.echo(f"{kb}: {changed} pairs changed; a proxy that runs serves them after SIGHUP or a restart")
     except OSError as error:
         leave(f"{error.filename or kb}: {error.strerror}")
     finish(problems)

@@ -7,6 +7,7 @@ In reading order:
 * `bm25.py` finds sections by their words; `selection.py` has a model pick those that a question needs.
 * `evidence.py` finds what judges see: by the draft, by the question, by quotes; `retrieval_eval.py` measures it.
 * `citations.py` says what the chatbot's commands mean and what is wrong with them; `commands.py` finds them. Pure.
+* `spreadsheet.py` keeps spreadsheets from calculating the cells of a CSV file. Pure.
 * `building/` makes sections of documents.
 * `prompts/` holds the static instructions for the model-backed selection.
 * `pairs/` makes question-answer pairs of documents, checks them, and has experts review them.

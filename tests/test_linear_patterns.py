@@ -53,6 +53,7 @@ PRODUCERS: Mapping[str, Callable[[Any], object]] = {
     ],
     "judges/local/reply.py": lambda module: module._load_phrases.__wrapped__(),
     "judges/topics.py": lambda module: [module._terms.__wrapped__(Topic(name)) for name in module.BUILT_IN],
+    "knowledge_base/pairs/words.py": lambda module: [module.Words("german"), module.Words("english")],
     "knowledge_base/building/sections.py": lambda module: module.split_text("a " * 5_000 + "a" * 5_000, 100),
     "assistants/hippocrates/form.py": lambda module: module.Form(demo_vocabulary()),
     "assistants/gesundheit/language.py": lambda module: module.load_language("german").speakable("100 mmHg"),

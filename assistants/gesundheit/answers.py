@@ -47,12 +47,13 @@ class Answers:
         self._matcher = Matcher(sources.pairs, sources.taxonomy, sources.weights, language, sources.encode)
         self.pairs, self.foci_in = self._matcher.pairs, self._matcher.foci_in
         self.is_stored = self._matcher.is_stored
-        self._foci = {focus.id: focus for focus in sources.taxonomy.foci}
+        served = {pair.focus for pair in self.pairs}
+        self._foci = {focus.id: focus for focus in sources.taxonomy.foci if focus.id in served}
         self.sentences = {document: [*_sentences(source.text)] for document, source in sources.documents.items()}
         """Of each document, without headings."""
         self._vocabulary = {stem for source in sources.documents.values() for stem in self._stems(source.text)}
         self._vocabulary |= {stem for pair in self.pairs for stem in self._stems(pair.question)}
-        self.focus_names = [focus.name for focus in sources.taxonomy.foci]
+        self.focus_names = [focus.name for focus in self._foci.values()]
         self.areas = self._list(topic.name for topic in sources.taxonomy.topics)
 
     def names_of_foci(self) -> list[tuple[str, str]]:
@@ -69,6 +70,10 @@ class Answers:
         """Return the pairs that a model chooses from."""
         return [match.pair for match in self._match(state, question)]
 
+    def is_on_emergency(self, pair: Pair) -> bool:
+        """Tell whether a pair is on signs of an emergency."""
+        return self._foci[pair.focus].emergency and pair.aspect in self._sources.taxonomy.danger
+
     def say_aspects(self, focus: str) -> tuple[str, str]:
         """Return the name of a focus, and the aspects that pairs tell of it as a phrase."""
         aspects = dict.fromkeys(pair.aspect for pair in self.pairs if pair.focus == focus)
@@ -77,10 +82,10 @@ class Answers:
     def say_foci(self, topic: str) -> str:
         """Return the foci of a topic, or of all topics if it is "", as a phrase."""
         places = self._sources.taxonomy.places()
-        return self._list(focus.name for one, _, focus in places if topic in ("", one.name))
+        return self._list(focus.name for one, _, focus in places if topic in ("", one.name) and focus.id in self._foci)
 
     def _list(self, names: Iterable[str]) -> str:
-        *first, last = names
+        *first, last = [*names] or [""]
         return f"{', '.join(first)} {self._language.texts['and']} {last}" if first else last
 
     def find(self, state: State, question: str, *, offers_only: bool = False) -> Answer:
@@ -89,25 +94,26 @@ class Answers:
         Args:
             offers_only: whether a direct answer was denied, so that all that is found is offered.
         """
+        named = self.foci_in(question)
+        if named and self._language.diagnosis.search(question):
+            return Answer("no_diagnosis")
         parts = self._divide(question)
         if len(parts) == 2 and not offers_only and (both := self._find_both(state, parts)):
             return both
         matches = self._matcher.match(question, state.focus, exact=not offers_only)
-        named = self.foci_in(question)
         weights = self._sources.weights
-        asks_diagnosis = bool(named) and bool(self._language.diagnosis.search(question))
         best = matches[0] if matches else None
-        if asks_diagnosis and not (best and best.probability == 1):
-            return Answer("no_diagnosis")
         if best and not offers_only and self._is_direct(question, matches):
             return Answer("direct", (best.pair,))
         if subject := self._overview(question, named):
             return subject
-        offered = [one for one in matches if one.pair.cluster not in state.denied]
-        left = 1 - sum(one.probability for one in matches if one.pair.cluster in state.denied)
         is_about_focus = bool(named or (state.focus and self._language.refers_back.search(question)))
-        least = weights.offer if is_about_focus else weights.offer_unnamed
-        if offered and offered[0].probability >= least * left:
+        left = 1 - sum(one.probability for one in matches if one.pair.cluster in state.denied)
+        least = left * (weights.offer if is_about_focus else weights.offer_unnamed)
+        about = named or {state.focus}
+        offered = [one for one in matches if one.pair.cluster not in state.denied and one.probability >= least]
+        offered.sort(key=lambda one: one.pair.focus not in about)
+        if offered and (offered[0].pair.focus in about or not is_about_focus):
             return Answer("offer", (offered[0].pair,))
         if is_about_focus:
             return Answer("rephrase")
@@ -121,7 +127,7 @@ class Answers:
         A word of the question that another candidate has and the first has not ("young", of a pair on old age) does.
         """
         best, *others = matches
-        if best.probability == 1:  # its own wording
+        if best.is_stored:
             return True
         is_probable = best.probability >= self._sources.weights.direct
         if not is_probable or best.pair.focus not in self._matcher.foci_in(question):
@@ -172,7 +178,7 @@ class Answers:
             if len(foci) > 1:
                 return Answer("which_diseases", subject=topics[0].name)
             return Answer("which_diseases")
-        if len(named) == 1:
+        if len(named) == 1 and named <= self._foci.keys():
             (focus,) = named
             rest = self._stems(self._matcher.without_names(question, focus))
             is_bare = not rest and not self._language.question_words.match(lower)

@@ -17,7 +17,7 @@ from assistants.gesundheit.reader import READER, find_passage, read_message
 from assistants.gesundheit.recommend import recommend
 from assistants.gesundheit.settings import Sources, open_sources
 from assistants.view import Exchange
-from knowledge_base.pairs.pair import Pair
+from knowledge_base.pairs.pair import Pair, fold_wording
 from models.errors import ModelSettingsError
 from models.settings import ModelSettings
 
@@ -89,7 +89,8 @@ class Gesundheit:
     def _state(self, earlier: Sequence[Exchange]) -> State:
         state = State()
         for exchange in earlier:
-            intent, message = self._parse(state, exchange.user[:MOST_READ], by_beginning=True)
+            intent, message = self._parse(state, exchange.user[:MOST_READ].strip(), by_beginning=True)
+            intent = intent or self._texts.reaction(state, exchange.reply[:MOST_READ])
             state = self._after_message(state, message) if intent is None else self._after_intent(state, intent)
             state = self._texts.read(state, exchange.reply[:MOST_READ])
         return state
@@ -103,9 +104,8 @@ class Gesundheit:
         intent = self._language.intent(message)
         if intent is None and (correction := self._language.no_but.match(message)):
             return None, (correction["rest"] or correction["question"]).strip()
-        begun = self._language.beginning(message) if intent is None else None
-        if begun == "bye" or (by_beginning and state.asked):
-            return begun or intent, message
+        if intent is None and by_beginning and state.asked and not self._answers.foci_in(message):
+            intent = self._language.beginning(message)
         return intent, message
 
     def _after_message(self, state: State, message: str) -> State:
@@ -127,7 +127,8 @@ class Gesundheit:
         after, pair = self._after_intent(state, intent), state.pair
         match intent, state.asked:
             case "yes", "offer" | "recommend" | "detail" if pair is not None:
-                self._give(draft, after, pair, accepted=state.asked == "detail", confirm=state.asked == "offer")
+                accepted, confirm = state.asked == "detail", state.asked == "offer"
+                self._give(draft, after, pair, as_asked=True, accepted=accepted, confirm=confirm)
             case "yes", "confirm":
                 self._say(draft, "confirmed")
                 self._recommend(draft, after)
@@ -139,6 +140,10 @@ class Gesundheit:
                 self._source(draft, state)
             case "recommend", _:
                 self._recommend(draft, replace(after, refused=False), or_say=True)
+            case "repeat", _ if state.asked == "offer" and pair is not None:
+                draft.question = self._language.texts["offer"].format(question=pair.question)
+            case "repeat", _ if state.last is not None:
+                self._give(draft, after, state.last, as_asked=False, accepted=True, confirm=state.asked == "confirm")
             case "bye", _:
                 self._say(draft, "bye")
             case _:
@@ -191,8 +196,9 @@ class Gesundheit:
                 chosen = await find_passage(ask, earlier, question, [text for _, text in sentences])
                 if not chosen:
                     return Answer("rephrase")
-                passage = [sentences[n] for n in chosen]
-                return Answer("fallback", sentences=tuple(text for _, text in passage), document=passage[0][0])
+                document = sentences[chosen[0]][0]
+                passage = tuple(sentences[n][1] for n in chosen if sentences[n][0] == document)
+                return Answer("fallback", sentences=passage, document=document)
             case "diagnosis":
                 return Answer("no_diagnosis")
             case "health":
@@ -205,8 +211,12 @@ class Gesundheit:
         draft.band = draft.band or found.band
         match found.band:
             case "direct":
-                for pair in found.pairs:
-                    self._give(draft, state, pair)
+                is_only = len(found.pairs) == 1 and found.also_offered is None
+                for pair in sorted(
+                    found.pairs, key=lambda one: one.complexity == "complex"
+                ):  # the long one is asked for last
+                    asked = fold_wording(state.question) == fold_wording(pair.question)
+                    state = self._give(draft, state, pair, as_asked=is_only and asked)
                 if found.also_offered is not None:
                     draft.question = texts["offer"].format(question=found.also_offered.question)
             case "offer":
@@ -228,25 +238,31 @@ class Gesundheit:
             case "no_diagnosis":
                 self._say(draft, found.band)
 
-    def _give(self, draft: _Draft, state: State, pair: Pair, *, accepted: bool = False, confirm: bool = False) -> None:
-        """Answer with a pair; a long answer is offered first.
+    def _give(
+        self, draft: _Draft, state: State, pair: Pair, *, as_asked: bool, accepted: bool = False, confirm: bool = False
+    ) -> State:
+        """Answer with a pair; a long answer is offered first. Return the state after it.
 
         Args:
+            as_asked: whether the user has heard or asked the pair's own question. Else a yes or no may answer another one.
             accepted: whether the user wants the long answer.
             confirm: whether to ask if that was it.
         """
         if pair.complexity == "complex" and not accepted:
             draft.question = self._language.texts["detail"].format(question=pair.question)
-            return
-        draft.lines.append(pair.answer)
+            return state
+        line = pair.answer if as_asked else self._language.without_verdict(pair.answer)
+        draft.lines.append(line)
         draft.citations.append(pair.document)
-        paragraphs = self._speak(pair.answer), pair.context
-        draft.documents.append(Document(f"pair:{pair.id}", pair.question, "\n\n".join(paragraphs)))
+        if self._answers.is_on_emergency(pair) and "112" not in line:
+            draft.lines.append(self._language.texts["emergency"])
+        draft.documents.append(Document(f"pair:{pair.id}", pair.question, f"{self._speak(line)}\n\n{pair.context}"))
+        moved = replace(state, answered=(*state.answered, pair), focus=pair.focus, last=pair)
         if confirm:
             draft.question = self._language.texts["confirm"]
         else:
-            moved = replace(state, answered=(*state.answered, pair), focus=pair.focus, last=pair)
             self._recommend(draft, moved)
+        return moved
 
     def _recommend(self, draft: _Draft, state: State, *, or_say: bool = False) -> None:
         """Recommend a pair as the last sentence, unless recommendations were refused."""

@@ -57,20 +57,22 @@ class Texts:
     _by_answer: Mapping[str, Pair] = field(init=False)
     _by_question: Mapping[str, Pair] = field(init=False)
     _by_recommendation: Mapping[str, Pair] = field(init=False)
+    _by_sentence: Mapping[str, str] = field(init=False)
 
     def __post_init__(self) -> None:
-        speakable = self.language.speakable
-        object.__setattr__(self, "_by_answer", {speakable(pair.answer): pair for pair in self.pairs})
-        object.__setattr__(self, "_by_question", {speakable(pair.question): pair for pair in self.pairs})
-        object.__setattr__(
-            self,
-            "_by_recommendation",
-            {speakable(pair.recommendation): pair for pair in self.pairs if pair.recommendation},
-        )
+        speakable, bare = self.language.speakable, self.language.without_verdict
+        tables: dict[str, dict[str, object]] = {
+            "_by_answer": {speakable(form): pair for pair in self.pairs for form in (pair.answer, bare(pair.answer))},
+            "_by_question": {speakable(pair.question): pair for pair in self.pairs},
+            "_by_recommendation": {speakable(pair.recommendation): pair for pair in self.pairs if pair.recommendation},
+            "_by_sentence": {speakable(text): name for name, texts in self.sentences.items() for text in texts},
+        }
+        for name, table in tables.items():
+            object.__setattr__(self, name, table)
 
     def read(self, state: State, reply: str) -> State:
         """Return the state after a reply of ours."""
-        answered = [pair for answer, pair in self._by_answer.items() if answer in reply]
+        answered = self._answered(reply)
         if answered:
             before = state.answered[-1].focus if state.answered else answered[-1].focus
             moved = answered[-1].focus != before
@@ -94,14 +96,23 @@ class Texts:
         offers = state.offers + (asked == "offer")
         return replace(state, asked=asked, pair=pair, recommended=recommended, focus=focus, offers=offers)
 
+    def reaction(self, state: State, reply: str) -> Literal["yes", "no"] | None:
+        """Return what a message was taken for, by our reply to it: a yes or a no to what was asked; None if it is not sure."""
+        if self.language.texts["next_offer"].split("{", 1)[0] in reply:
+            return "no"
+        return "yes" if state.pair is not None and state.pair in self._answered(reply) else None
+
+    def _answered(self, reply: str) -> list[Pair]:
+        """Return the pairs whose answers a reply gives, in its order."""
+        found = [(reply.find(answer), answer, pair) for answer, pair in self._by_answer.items() if answer in reply]
+        whole = [one for one in found if not any(one[1] in other and one[1] != other for _, other, _ in found)]
+        return [pair for _, _, pair in sorted(whole, key=lambda one: one[0])]
+
     def _document_of_passage(self, reply: str) -> str | None:
         start, _, passage = reply.partition(self.language.texts["fallback"])
         if start or not passage:
             return None
-        speakable = self.language.speakable
-        return next(
-            (name for name, texts in self.sentences.items() if any(speakable(text) in passage for text in texts)), None
-        )
+        return next((name for sentence, name in self._by_sentence.items() if sentence in passage), None)
 
     def _asked(self, reply: str) -> tuple[Asked, Pair | None]:
         texts = self.language.texts

@@ -8,8 +8,10 @@ from typing import Literal
 
 from models.unique_keys import load_yaml
 
-Intent = Literal["yes", "no", "not_mine", "source", "help", "bye", "recommend"]
+Intent = Literal["yes", "no", "not_mine", "source", "help", "bye", "recommend", "repeat"]
 Sides = frozenset[tuple[int, int]]
+MOST_WORDS = 5
+"""Of a message that is a yes or a no by its first word."""
 _PUNCTUATION = re.compile(r"[^\w\s]+")
 
 
@@ -20,7 +22,11 @@ class Language:
     texts: Mapping[str, str]
     intents: Mapping[Intent, re.Pattern[str]]
     begins: Mapping[Intent, re.Pattern[str]]
-    """What a message without a question mark begins with."""
+    """What a short message without a question mark begins with."""
+    negations: re.Pattern[str]
+    """Words that turn a yes round."""
+    verdict: re.Pattern[str]
+    """The yes or no that an answer begins with."""
     no_but: re.Pattern[str]
     """"No, I mean ...": the group `rest` or `question` is what is meant."""
     diagnosis: re.Pattern[str]
@@ -45,9 +51,17 @@ class Language:
         return next((name for name, pattern in self.intents.items() if pattern.fullmatch(plain)), None)
 
     def beginning(self, message: str) -> Intent | None:
-        """Return what a message that asks nothing is by the word that it begins with."""
+        """Return whether a short message that asks nothing begins with a yes or a no."""
         plain = "" if "?" in message else _plain(message)
-        return next((name for name, pattern in self.begins.items() if pattern.match(plain)), None)
+        if len(plain.split()) > MOST_WORDS:
+            return None
+        begun = next((name for name, pattern in self.begins.items() if pattern.match(plain)), None)
+        return None if begun == "yes" and self.negations.search(plain) else begun
+
+    def without_verdict(self, answer: str) -> str:
+        """Return an answer without the yes or no that it begins with."""
+        rest = self.verdict.sub("", answer)
+        return rest[:1].upper() + rest[1:]
 
     def sides(self, text: str) -> Sides:
         """Return which sides of which opposites a text has."""
@@ -79,12 +93,22 @@ def are_opposite(one: Sides, other: Sides) -> bool:
 def load_language(name: str) -> Language:
     """Read the language file of a language, as Snowball calls it."""
     data = load_yaml((Path(__file__).parent / f"{name}.yaml").read_text(encoding="utf-8"))
-    patterns = ("no_but", "diagnosis", "topics", "overview", "refers_back", "question_words", "conjunctions")
+    patterns = (
+        "no_but",
+        "negations",
+        "verdict",
+        "diagnosis",
+        "topics",
+        "overview",
+        "refers_back",
+        "question_words",
+        "conjunctions",
+    )
     return Language(
         texts=data["texts"],
         intents={intent: re.compile(pattern) for intent, pattern in data["intents"].items()},
         begins={intent: re.compile(pattern) for intent, pattern in data["begins"].items()},
-        **{key: re.compile(data[key], re.IGNORECASE) for key in patterns},
+        **{key: re.compile(data[key], re.IGNORECASE | re.DOTALL) for key in patterns},
         opposites=tuple(
             (re.compile(one, re.IGNORECASE), re.compile(other, re.IGNORECASE) if other else None)
             for one, other in data["opposites"]

@@ -20,10 +20,12 @@ from knowledge_base.pairs.pair import Pair, Taxonomy, fold_wording
 
 CANDIDATES = 20
 """Clusters that compete for a question."""
-SIMILAR_NAME = 88
+SIMILAR_NAME = 85
 """Least similarity (of 100) of letters for a misspelt name of a focus."""
 SHORTEST_FUZZY = 6
-"""Letters; shorter names must stand in the question as they are."""
+"""Letters; shorter names must be written as they are, and begin no compound."""
+INFLECTION = 2
+"""Letters by which a word may be longer than a name."""
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+")
@@ -59,22 +61,45 @@ class Match:
 
     pair: Pair
     probability: float
+    is_stored: bool = False
+    """Whether the question is a stored wording, but for case and punctuation."""
 
 
 class _Name:
-    """A name of a focus, ready to be looked for."""
+    """A name of a focus, ready to be looked for.
+
+    It is looked for word by word, so that "Niereninfarkt" is not an "Infarkt": as a whole word, inflected, misspelt, written apart,
+    or as the beginning of a compound.
+    """
 
     def __init__(self, name: str) -> None:
-        self.folded = name.casefold()
-        self.anywhere = re.compile(rf"{re.escape(name)}\w*", re.IGNORECASE)
-        self._as_word = re.compile(rf"\b{re.escape(name)}", re.IGNORECASE)
+        self._squashed, self._words = "".join(_WORD.findall(name.casefold())), len(_WORD.findall(name))
+        self.length = len(name)
+        self.in_text = re.compile(rf"\b{re.escape(name)}\w*", re.IGNORECASE)
+        self._begins_compounds = not name.islower() and len(self._squashed) >= SHORTEST_FUZZY
 
-    def is_in(self, text: str) -> bool:
-        """Tell whether a text has the name, misspelt or inflected."""
-        if self._as_word.search(text):
+    def is_in(self, words: Sequence[str]) -> bool:
+        """Tell whether a text has the name.
+
+        Args:
+            words: Of the text, in small letters.
+        """
+        for count in range(max(self._words - 1, 1), self._words + 2):
+            for start in range(len(words) - count + 1):
+                if self._is("".join(words[start : start + count])):
+                    return True
+        return False
+
+    def is_part_of(self, other: "_Name") -> bool:
+        """Tell whether another name holds this one: "Blutdruck" in "niedriger Blutdruck"."""
+        return self._squashed != other._squashed and self._squashed in other._squashed
+
+    def _is(self, written: str) -> bool:
+        longer = len(written) - len(self._squashed)
+        if written.startswith(self._squashed) and (longer <= INFLECTION or self._begins_compounds):
             return True
-        is_long = len(self.folded) >= SHORTEST_FUZZY
-        return is_long and fuzz.partial_ratio(self.folded, text.casefold(), score_cutoff=SIMILAR_NAME) > 0
+        is_near = len(self._squashed) >= SHORTEST_FUZZY and abs(longer) <= INFLECTION
+        return is_near and fuzz.ratio(self._squashed, written, score_cutoff=SIMILAR_NAME) > 0
 
 
 class Matcher:
@@ -121,7 +146,7 @@ class Matcher:
             exact: Whether a stored wording, letter by letter, has no other candidates.
         """
         if exact and (pair := self._by_wording.get(fold_wording(question))) is not None:
-            return [Match(pair, 1.0)]
+            return [Match(pair, 1.0, is_stored=True)]
         places, features = self.features(question, focus)
         scores = np.append(features @ self._weights, self.weights.none)
         odds = np.exp(scores - scores.max())
@@ -163,17 +188,16 @@ class Matcher:
 
     def foci_in(self, text: str) -> set[str]:
         """Return the ids of the foci that a text names, misspelt or inflected; of names within names the longest counts."""
-        named = [(name.folded, focus) for focus, names in self._names.items() for name in names if name.is_in(text)]
+        words = _WORD.findall(text.casefold())
+        named = [(name, focus) for focus, names in self._names.items() for name in names if name.is_in(words)]
         return {
-            focus
-            for name, focus in named
-            if not any(name in other and name != other and focus != of for other, of in named)
+            focus for name, focus in named if not any(name.is_part_of(other) and focus != of for other, of in named)
         }
 
     def without_names(self, text: str, focus: str) -> str:
         """Return a text without the names of a focus: what is asked of it."""
-        for name in sorted(self._names.get(focus, []), key=lambda name: len(name.folded), reverse=True):
-            text = name.anywhere.sub(" ", text)
+        for name in sorted(self._names.get(focus, []), key=lambda name: name.length, reverse=True):
+            text = name.in_text.sub(" ", text)
         return text
 
     def _stem(self, text: str) -> list[str]:

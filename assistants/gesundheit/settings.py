@@ -65,6 +65,8 @@ def open_sources(settings: ModelSettings) -> tuple[Sources, Language]:
     try:
         taxonomy = load_taxonomy(folder)
         pairs = load_pairs(folder)
+        if not any(pair.served for pair in pairs):
+            raise PairsError(f"{folder}: holds no pair that may be served; build some (caf kb build) or review them")
         documents = load(folder, language=taxonomy.language)
         language = load_language(taxonomy.language)
     except (PairsError, KnowledgeBaseError) as error:

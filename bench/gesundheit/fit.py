@@ -29,8 +29,8 @@ START = {
 ROUNDS, FOLDS, RIDGE = 2, 5, 0.01
 MOST_WRONG = 0.004
 """Share of wrong direct answers on the tuning split, by cross-validation, that the threshold may let through."""
-RIGHT_OFFERS = 0.5
-"""Share of offers that should be what was asked, at the threshold of offers."""
+RIGHT_OFFERS = 0.3
+"""Share of offers that should be what was asked, just above the threshold of offers."""
 
 
 class Case(NamedTuple):
@@ -111,9 +111,13 @@ def as_weights(fitted: NDArray[np.float64], direct: float = 1.0, offer: float = 
 def choose_thresholds(rows: Sequence[Row], cases: Sequence[Case]) -> tuple[float, float]:
     """Return the least probabilities for a direct answer and for an offer, by cross-validation over messages."""
     best: list[tuple[float, bool]] = []
+    clusters = {cluster: n for n, cluster in enumerate(dict.fromkeys(case.cluster for case in cases if case.cluster))}
+    folds = [
+        clusters.get(case.cluster or "", n) % FOLDS for n, case in enumerate(cases)
+    ]  # rephrasings of one pair together
     for fold in range(FOLDS):
-        here = [n for n in range(len(cases)) if n % FOLDS == fold]
-        others = [n for n in range(len(cases)) if n % FOLDS != fold]
+        here = [n for n in range(len(cases)) if folds[n] == fold]
+        others = [n for n in range(len(cases)) if folds[n] != fold]
         weights = fit([rows[n] for n in others], [cases[n] for n in others])
         for n in here:
             chances = probabilities(rows[n].features, weights)[:-1]
@@ -124,7 +128,7 @@ def choose_thresholds(rows: Sequence[Row], cases: Sequence[Case]) -> tuple[float
     direct = next((chance for (chance, _), n in zip(best, wrong, strict=True) if n > MOST_WRONG * len(cases)), 0.5)
     grid = np.arange(0.05, 0.5, 0.01)
     near = [(limit, [right for chance, right in best if limit <= chance < limit + 0.1]) for limit in grid]
-    offer = next((limit for limit, some in near if some and np.mean(some) >= RIGHT_OFFERS * 0.6), 0.3)
+    offer = next((limit for limit, some in near if some and np.mean(some) >= RIGHT_OFFERS), 0.3)
     return round(direct + 1e-4, 4), round(float(offer), 2)
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 from knowledge_base.building.slug import slug
 from knowledge_base.pairs.clusters import assign_clusters, separate_wordings
 from knowledge_base.pairs.drafts import Draft, Writer, extract_draft, few_at_once
-from knowledge_base.pairs.gates import Finding, find_conflicts, find_fault
+from knowledge_base.pairs.gates import Finding, find_conflicts, find_fault, find_wordings
 from knowledge_base.pairs.pair import Pair, Taxonomy, fold_wording, replace_file, write_pairs
 from knowledge_base.pairs.paragraphs import AspectSection
 from knowledge_base.pairs.words import Words
@@ -127,7 +127,7 @@ def keep_stored(stored: Iterable[Pair], documents: Collection[str], failed: Iter
 
 
 def select(pairs: Iterable[Pair], taxonomy: Taxonomy) -> tuple[list[Pair], list[Finding]]:
-    """Return the pairs that pass the gates, in the taxonomy's order and with their clusters, and why the others do not.
+    """Return the pairs that pass the gates, in the taxonomy's order and with their clusters, and what was dropped of them, and why.
 
     What a person has reviewed passes. Of pairs with one id or one question the first is kept.
     """
@@ -142,7 +142,10 @@ def select(pairs: Iterable[Pair], taxonomy: Taxonomy) -> tuple[list[Pair], list[
         elif pair.review is None and (finding := find_fault(pair, taxonomy)):
             dropped.append(finding)
         else:
-            kept[pair.id] = pair
+            faulty = {} if pair.review else find_wordings(pair, taxonomy)
+            variants = tuple(text for text in pair.variants if text not in faulty)
+            kept[pair.id] = pair.model_copy(update={"variants": variants})
+            dropped += faulty.values()
     ordered = sorted(kept.values(), key=lambda pair: places[pair.focus, pair.aspect])
     clustered = assign_clusters(ordered, taxonomy)
     distinct = separate_wordings(clustered)

@@ -1,6 +1,6 @@
 """Pure: what a pair must pass to be kept, and a knowledge base to be whole.
 
-A gate is a function that returns what is wrong; reports call it by its name.
+A gate is a function that returns what is wrong; reports call it by its name. All drop a pair, `wording` drops a variant.
 """
 
 import re
@@ -75,6 +75,30 @@ def check(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
 GATES: tuple[Callable[[Pair, Words, Taxonomy], str], ...] = (quote, number, negation, focus, length, warning, check)
 
 
+def wording(text: str, pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
+    """Return why a wording may not be answered like the question of a pair.
+
+    To an answer that begins with yes or no, it must ask the same way round. No stored answer meets an emergency or a diagnosis.
+    """
+    if words.reply_of(pair.answer):
+        if words.reports(text):
+            return "reports what somebody says, to an answer of yes or no"
+        if words.asks_either(text):
+            return "asks for one of two, to an answer of yes or no"
+        if words.is_negated(text) != words.is_negated(pair.question):
+            return "only one of wording and question has a negation, to an answer of yes or no"
+    if pair.aspect in taxonomy.danger and words.tells_of_somebody(text):
+        return f"tells of somebody's own signs, on {pair.aspect}"
+    return "asks whether somebody has it" if words.asks_for_diagnosis(text, taxonomy.focus(pair.focus)) else ""
+
+
+def find_wordings(pair: Pair, taxonomy: Taxonomy) -> dict[str, Finding]:
+    """Return the variants of a pair that the gate `wording` does not let through, with its reasons."""
+    words = Words(taxonomy.language)
+    said = {text: wording(text, pair, words, taxonomy) for text in pair.variants}
+    return {text: Finding(pair, "wording", f"{why}: {text!r}") for text, why in said.items() if why}
+
+
 def find_fault(pair: Pair, taxonomy: Taxonomy) -> Finding | None:
     """Return the first gate that a pair by itself does not pass."""
     words = Words(taxonomy.language)
@@ -119,6 +143,7 @@ def find_problems(pairs: Sequence[Pair], taxonomy: Taxonomy, sections: Mapping[s
     problems += find_shared_wordings(pairs)
     if not problems:
         findings = [*(find_fault(pair, taxonomy) for pair in pairs), *find_conflicts(pairs, taxonomy)]
+        findings += [one for pair in pairs for one in find_wordings(pair, taxonomy).values()]
         problems = [str(one) for one in findings if one and one.pair.review is None]
     counts = count_aspects(pairs)
     for topic in taxonomy.topics:

@@ -114,6 +114,8 @@ class Focus(_Record):
     name: str
     other_names: tuple[str, ...] = ()
     """Synonyms, abbreviations, everyday words."""
+    emergency: bool = False
+    """Whether its signs are an emergency: an answer on them names the emergency number."""
     documents: tuple[str, ...] = ()
     """Ids of the sections about it, for a focus with several; default: one section with its own id."""
 
@@ -163,6 +165,8 @@ class Taxonomy(_Record):
     aspects: tuple[Aspect, ...] = Field(min_length=1)
     required_aspects: tuple[str, ...] = ()
     """Aspects that every focus must have a pair of."""
+    danger: tuple[str, ...] = ()
+    """Aspects that tell of danger signs: no wording there tells of somebody's own."""
     checks: tuple[Check, ...] = ()
 
     @field_validator("language", mode="before")
@@ -179,8 +183,9 @@ class Taxonomy(_Record):
         for kind, names in (("focus", foci), ("aspect", aspects), ("document", documents)):
             if double := next((name for name in names if names.count(name) > 1), None):
                 raise ValueError(f"duplicate {kind} {double!r}")
-        if unknown := set(self.required_aspects) - {one.name for one in self.aspects}:
-            raise ValueError(f"required_aspects: unknown aspect {min(unknown)!r}")
+        for key, named in (("required_aspects", self.required_aspects), ("danger", self.danger)):
+            if unknown := set(named) - set(aspects):
+                raise ValueError(f"{key}: unknown aspect {min(unknown)!r}")
         return self
 
     @property
@@ -294,5 +299,7 @@ def _naming(place: Path | str, missing: str = "", wrong: str = "") -> Iterator[N
     except ValidationError as error:
         first = error.errors()[0]
         raise PairsError(f"{place}: {'.'.join(map(str, first['loc'])) or 'line'}: {first['msg']}{wrong}") from None
+    except RecursionError:
+        raise PairsError(f"{place}: nested too deeply{wrong}") from None
     except (ValueError, yaml.YAMLError) as error:
         raise PairsError(f"{place}: {error}{wrong}") from None

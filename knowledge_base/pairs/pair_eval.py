@@ -1,5 +1,6 @@
 """How often BM25 finds a pair, on given questions or on a model's rephrasings; and which questions no pair has answered."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple, get_args
@@ -23,7 +24,9 @@ MATCH_STEP = "match"
 """The note of a trace that says how a question was matched; its first word is a band."""
 MISSES = ("fallback", "rephrase", "uncovered_health", "other")
 _LONGEST_NUMBER = 3
-"""Digits of a number that is shown: longer ones may be a telephone number or a birthday."""
+"""Digits of a number that is shown: longer ones may be a telephone number or a birthday, however they are grouped."""
+_NUMBER = re.compile(rf"\d(?:[\s/.()\u2013-]{{0,3}}\d){{{_LONGEST_NUMBER},}}")
+_BLOOD_PRESSURE = re.compile(r"\d{2,3} ?/ ?\d{2,3}")
 
 
 class Miss(NamedTuple):
@@ -64,11 +67,14 @@ def group_misses(traces: Iterable[Mapping[str, Any]], words: Words) -> list[list
 
 
 def _mask(text: str) -> str:
-    """Leave out what may say who somebody is, as far as its form tells: addresses and long numbers."""
-    return " ".join(
-        "[...]" if "@" in one or "://" in one or sum(map(str.isdigit, one.partition("/")[0])) > _LONGEST_NUMBER else one
-        for one in text.split()
-    )
+    """Leave out what may say who somebody is, as far as its form tells: addresses and long numbers, but no blood pressure."""
+    text = _NUMBER.sub(lambda found: found[0] if _BLOOD_PRESSURE.fullmatch(found[0]) else "[...]", text)
+    return " ".join("[...]" if "@" in one or "://" in one or _has_long_number(one) else one for one in text.split())
+
+
+def _has_long_number(word: str) -> bool:
+    """Tell whether a word has many digits, also between letters."""
+    return sum(map(str.isdigit, _BLOOD_PRESSURE.sub("", word))) > _LONGEST_NUMBER
 
 
 async def rephrase(models: Models, alias: str, question: str, style: Style, language: Language, ledger: Ledger) -> str:

@@ -2,19 +2,21 @@
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from io import StringIO
 
 from pydantic import ValidationError
 
 from knowledge_base.pairs.pair import Pair, Review, find_shared_wordings
 from knowledge_base.pairs.words import Words
+from knowledge_base.spreadsheet import escape_cell, unescape_cell
 
-_OURS = ("id", "question", "answer", "topic", "subtopic", "document", "aspect", "complexity", "source", "quotes")
+_OURS = (
+    "id", "question", "variants", "answer", "topic", "subtopic", "document", "aspect", "complexity", "source", "quotes",
+)  # fmt: skip
 _OK = ("answer ok", "topic ok", "wording ok")
 _THEIRS = (*_OK, "error kind", "corrected answer", "corrected question", "reviewer", "date")
 _COLUMNS = (*_OURS, *_THEIRS)
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a cell begins with that a spreadsheet would calculate."""
 
 
 def render_table(pairs: Sequence[Pair], words: Words) -> str:
@@ -23,21 +25,25 @@ def render_table(pairs: Sequence[Pair], words: Words) -> str:
     writer = csv.writer(file, delimiter=words.delimiter)
     writer.writerow(_COLUMNS)
     for pair in pairs:
-        fields = pair.model_dump() | {"quotes": " | ".join(pair.quotes)}
-        said, theirs = pair.review, list[str]()
-        if said is not None:
-            marks = ["yes" if one else "no" for one in (said.answer_ok, said.topic_ok, said.wording_ok)]
-            theirs = [*marks, said.error or "", "", "", said.reviewer, said.date.isoformat()]
-        cells = [*(fields[name] for name in _OURS), *theirs]
-        writer.writerow([f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in cells])
+        fields = pair.model_dump() | {"quotes": " | ".join(pair.quotes), "variants": " | ".join(pair.variants)}
+        theirs = _render_review(pair.review) if pair.review else ()
+        writer.writerow([escape_cell(cell) for cell in (*(fields[name] for name in _OURS), *theirs)])
     return "\ufeff" + file.getvalue()
 
 
-def read_tables(tables: Mapping[str, bytes], pairs: Sequence[Pair], words: Words) -> tuple[list[Pair], list[str]]:
-    """Take over the reviews of tables. A row in which an expert has filled in nothing says nothing.
+def _render_review(review: Review) -> tuple[str, ...]:
+    marks = ["yes" if one else "no" for one in (review.answer_ok, review.topic_ok, review.wording_ok)]
+    return (*marks, review.error or "", "", "", review.reviewer, review.date.isoformat())
+
+
+def read_tables(
+    tables: Mapping[str, bytes], pairs: Sequence[Pair], words: Words, today: date
+) -> tuple[list[Pair], list[str]]:
+    """Take over the reviews of tables. A row in which an expert has filled in nothing says nothing, nor does an empty row.
 
     Args:
         tables: The content of each CSV file, by its name.
+        today: No review has a later date.
 
     Returns:
         The pairs with their reviews, and what is wrong, by table and row. Use the pairs only if nothing is wrong.
@@ -52,12 +58,14 @@ def read_tables(tables: Mapping[str, bytes], pairs: Sequence[Pair], words: Words
             continue
         for number, row in enumerate(rows, 2):
             try:
+                if not any(row.values()):
+                    continue
                 if row["id"] not in known:
                     raise ValueError(f"id: {row['id']!r} is no pair of the knowledge base; delete the row")
                 if row["id"] in reviewed:
                     raise ValueError(f"id: {row['id']!r} is there twice; delete one of the rows")
                 if any(row[column] for column in _THEIRS):
-                    reviewed[row["id"]] = _apply(row, known[row["id"]], words)
+                    reviewed[row["id"]] = _apply(row, known[row["id"]], words, today)
             except ValidationError as error:
                 first = error.errors()[0]
                 remedy = "; write it as 2026-01-31 or 31.1.2026" if first["loc"][0] == "date" else ""
@@ -74,8 +82,16 @@ def _read_rows(content: bytes) -> Iterator[dict[str, str]]:
     text = _decode(content)
     delimiter = max(";,\t", key=text.partition("\n")[0].count)
     reader = csv.DictReader(StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        yield from _read_columns(reader, delimiter)
+    except csv.Error as error:  # a cell of more than 128 KiB: mostly one whose quotation mark is never closed
+        line = reader.reader.line_num
+        raise ValueError(f"line {line}: {error}; shorten the cell, or close its quotation marks") from None
+
+
+def _read_columns(reader: "csv.DictReader[str]", delimiter: str) -> Iterator[dict[str, str]]:
     columns = [name.strip() for name in reader.fieldnames or ()]
-    if missing := [one for one in _COLUMNS if one not in columns]:
+    if missing := [one for one in _COLUMNS if one not in (*columns, "variants")]:  # which older tables lack
         raise ValueError(f"has no column {missing[0]!r}; export the table again, and save it as CSV")
     if unknown := [one for one in columns if one and one not in _COLUMNS]:
         raise ValueError(f"unknown column {unknown[0]!r}; delete it, its cells would be lost")
@@ -85,36 +101,53 @@ def _read_rows(content: bytes) -> Iterator[dict[str, str]]:
             raise ValueError(
                 f"line {reader.line_num} has more cells than columns; put texts with {delimiter!r} in quotes"
             )
-        yield {column: _read_cell(row[column]) for column in _COLUMNS}
+        yield {column: _read_cell(row.get(column)) for column in _COLUMNS}
 
 
-def _apply(row: Mapping[str, str], pair: Pair, words: Words) -> Pair:
-    """Return a pair with its review; what was corrected counts as ok."""
-    question, answer = row["corrected question"] or row["question"], row["corrected answer"] or row["answer"]
-    if (pair.question, pair.answer) not in ((row["question"], row["answer"]), (question, answer)):
+def _apply(row: Mapping[str, str], pair: Pair, words: Words, today: date) -> Pair:
+    """Return a pair with its review; what was corrected counts as ok. What the pair's own review says is no news."""
+    corrected = (row["corrected question"], row["corrected answer"])
+    shown, stored = (row["question"], row["answer"]), (_fold(pair.question), _fold(pair.answer))
+    if stored not in (shown, tuple(new or old for new, old in zip(corrected, shown, strict=True))):
         raise ValueError("question or answer: changed since the export; export again")
-    marks = [words.marks.get(row[column].lower()) for column in _OK]
-    if None in marks:
+    marks = [words.marks.get(row[column].lower(), "") for column in _OK]
+    day = "-".join(part.zfill(2) for part in reversed(row["date"].split(".")))  # 31.1.2026
+    if pair.review and (*map(_fold, _render_review(pair.review)),) == (
+        *marks,
+        row["error kind"],
+        *corrected,
+        row["reviewer"],
+        day,
+    ):
+        return pair
+    if not all(marks):
         raise ValueError(f"{', '.join(_OK)}: write yes or no in each")
     answer_ok, topic_ok, wording_ok = (mark == "yes" for mark in marks)
     if (answer_ok and wording_ok) == bool(row["error kind"]):
         raise ValueError("error kind: name one if the answer or its wording is not ok, and only then")
-    review = {
+    fields = {
         "reviewer": row["reviewer"],
-        "date": "-".join(part.zfill(2) for part in reversed(row["date"].split("."))),  # 31.1.2026
+        "date": day,
         "answer_ok": answer_ok or bool(row["corrected answer"]),
         "topic_ok": topic_ok,
-        "wording_ok": wording_ok or bool(row["corrected answer"] or row["corrected question"]),
+        "wording_ok": wording_ok or any(corrected),
         "error": row["error kind"] or None,
     }
+    review = Review.model_validate(fields)
+    if review.date > today:
+        raise ValueError(f"date: {row['date']!r} is in the future; write the day of the review")
+    question, answer = corrected[0] or pair.question, corrected[1] or pair.answer
     offer = pair.recommendation if question == pair.question else ""
-    reworded = words.reword(pair, question, answer, offer)
-    return reworded.model_copy(update={"review": Review.model_validate(review)})
+    return words.reword(pair, question, answer, offer).model_copy(update={"review": review})
 
 
 def _read_cell(cell: str | None) -> str:
-    text = " ".join((cell or "").split())
-    return text[1:] if text.startswith("'") and text[1:].startswith(_FORMULA) else text
+    return _fold(unescape_cell(cell or ""))
+
+
+def _fold(text: str) -> str:
+    """Return a text with single spaces: spreadsheets and their CSV do not keep others."""
+    return " ".join(text.split())
 
 
 def _decode(content: bytes) -> str:

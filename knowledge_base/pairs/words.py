@@ -1,17 +1,25 @@
-"""Pure: what the words of a text say by a language's lists (`languages.yaml`): numbers, negations, warnings, foci, sentences."""
+"""Pure: what the words of a text say by a language's lists (`languages.yaml`): numbers, negations, foci, what a question tells."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import dropwhile
 
 from knowledge_base.bm25 import Language, stems
-from knowledge_base.pairs.pair import Focus, Pair, complexity_of, load_data
+from knowledge_base.pairs.pair import Focus, Pair, complexity_of, fold_wording, load_data
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+")
+_CLAUSE_END = re.compile(r"[,;:\u2013] ")
+_STATEMENT_ENDS = (".", "!", "…")
+_NOTHING = "(?!)"
+"""The pattern of what a language has no words for."""
 _INITIAL = re.compile(r"\W*\w\.")
 """A letter or figure with a full stop: `z. B.`, `2. Mai`. No sentence ends there."""
+_REPLY = re.compile(r"\W{0,3}(\w{1,20})\s?(?:[,.;:!\u2013-]|$)")
+_LONGEST_NAME = 3
+"""Words of a focus' name that are read."""
 _SHORTEST_STEM = 5
 """Letters of a stem with which longer words may begin: German writes `Depressionszeichen` as one word."""
 
@@ -25,6 +33,14 @@ class Words:
         self._offer = lists["offer"]
         self._negations, self._abbreviations = (frozenset(lists[n].split()) for n in ("negations", "abbreviations"))
         self._warnings = [tuple(group.split()) for group in lists["warnings"].split("|")]
+        self._either, self._fillers = (frozenset(lists.get(name, "").split()) for name in ("either", "fillers"))
+        patterns = {name: lists.get(name) or _NOTHING for name in ("reported", "asides", "own", "diagnosis", "whether")}
+        clause = "|".join(["^", "[,;:\u2013] ", *(rf"\b{word} " for word in lists.get("conditions", "").split())])
+        self._own = re.compile(rf"(?:{clause})(?:{patterns['own']})\b")
+        self._reported = re.compile(rf"\b(?:{patterns['reported']})\b")
+        self._aside, self._diagnosis, self._whether = (
+            re.compile(rf"(?:{patterns[name]})\b") for name in ("asides", "diagnosis", "whether")
+        )
         self._numbers = {word: str(n) for n, word in enumerate(lists["numbers"].split(), start=2)}
         self.delimiter: str = lists.get("delimiter", ";")
         """Between the cells of a CSV file, as spreadsheets of the language write it."""
@@ -36,6 +52,46 @@ class Words:
 
     def is_negated(self, text: str) -> bool:
         return not self._negations.isdisjoint(_WORD.findall(text.lower().replace("’", "'")))
+
+    def reply_of(self, answer: str) -> str:
+        """Return `yes` or `no` if an answer begins with that word, else an empty text."""
+        found = _REPLY.match(answer.lower())
+        return self.marks.get(found[1], "") if found else ""
+
+    def reports(self, text: str) -> bool:
+        """Tell whether a question tells what somebody says, or asks whether that is so."""
+        return self._reported.search(text.lower()) is not None
+
+    def asks_either(self, text: str) -> bool:
+        return not self._either.isdisjoint(_WORD.findall(text.lower()))
+
+    def tells_of_somebody(self, text: str) -> bool:
+        """Tell whether a question tells anything before it asks, or has a clause on oneself or one's people."""
+        for sentence, asked in self._split_asides(text):
+            is_statement = sentence.endswith(_STATEMENT_ENDS) and sentence == asked
+            if is_statement or self._own.search(asked):
+                return True
+        return False
+
+    def asks_for_diagnosis(self, text: str, focus: Focus) -> bool:
+        """Tell whether a question asks if somebody has the focus, an illness: `Habe ich ...`, `Ist das schon ...`."""
+        for sentence, asked in self._split_asides(text):
+            is_direct = sentence == asked
+            begins = self._diagnosis if is_direct else self._whether
+            for clause in () if is_direct and sentence.endswith(_STATEMENT_ENDS) else _CLAUSE_END.split(asked):
+                if found := begins.match(clause):
+                    rest = [*dropwhile(self._fillers.__contains__, _WORD.findall(clause[found.end() :]))][
+                        :_LONGEST_NAME
+                    ]
+                    if rest and self.split_stems(rest[0], focus)[1] and self.names_focus(" ".join(rest), focus):
+                        return True
+        return False
+
+    def _split_asides(self, text: str) -> Iterator[tuple[str, str]]:
+        """Yield each sentence in small letters, and what it asks behind an aside (`Ich wüsste gern, ...`)."""
+        for sentence in (one.lower().replace("’", "'") for one in self.split_sentences(text)):
+            aside = self._aside.match(sentence)
+            yield sentence, sentence[aside.end() :].lstrip(", ") if aside else sentence
 
     def numbers(self, text: str) -> frozenset[str]:
         """Return the numbers of a text, also those up to twelve that are written as words."""
@@ -64,11 +120,12 @@ class Words:
         return asked, stems - asked
 
     def reword(self, pair: Pair, question: str, answer: str, recommendation: str = "") -> Pair:
-        """Return a pair with other texts, and with what follows from them."""
+        """Return a pair with other texts, and with what follows from them. Variants of another question are dropped."""
         complexity = complexity_of(question, answer)
         offer = (recommendation or self._offer.format(question=question)) if complexity == "beginner" else ""
+        variants = pair.variants if fold_wording(question) == fold_wording(pair.question) else ()
         texts = {"question": question, "answer": answer, "recommendation": offer, "complexity": complexity}
-        return pair.model_copy(update=texts)
+        return pair.model_copy(update={**texts, "variants": variants})
 
     def split_sentences(self, text: str) -> list[str]:
         sentences: list[str] = []

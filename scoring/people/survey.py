@@ -11,6 +11,7 @@ import yaml
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import AliasChoices, BaseModel, Field, ValidationError, create_model, model_validator
 
+from knowledge_base.spreadsheet import escape_cell
 from models.unique_keys import load_json, load_yaml
 from scenarios.files import Strict, faults
 from scoring.people.returned_ratings import ReturnError
@@ -21,8 +22,6 @@ Code = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$")]
 SUS_ITEMS = 10
 MAX_TEXT = 5_000
 """Characters of an answer in words."""
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
-"""What a cell begins with that a spreadsheet would calculate."""
 
 
 class Question(Strict):
@@ -181,5 +180,5 @@ def render_table(form: Form, returned: Mapping[str, Answers], counts: Mapping[st
 
 def _render_cell(value: str | float | None) -> str:
     if isinstance(value, str):
-        return f"'{value}" if value.startswith(_FORMULA) else value
+        return escape_cell(value)
     return "" if value is None else f"{value:g}".replace(".", ",")

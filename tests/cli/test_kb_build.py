@@ -90,6 +90,15 @@ def test_pairs_are_extracted_without_a_model(caf: Caf, kb: Path) -> None:
     assert [one.question for one in load_pairs(kb)] == ["Was ist Bluthochdruck?", "Wie wird Bluthochdruck behandelt?"]
 
 
+def test_pairs_of_a_model_are_not_lost_without_one(inside: Caf, kb: Path) -> None:
+    """Extracting pairs would replace them."""
+    written = pair("Was senkt Bluthochdruck?", id="by-a-model")
+    write_pairs(kb, [written])
+    ended = inside("kb", "build", "kb/bluthochdruck.md", "--out", "kb")
+    assert (ended.code, "1 of its 1 pairs would go, 'by-a-model'" in ended.err) == (2, True)
+    assert [*load_pairs(kb)] == [written]
+
+
 def test_english_documents_are_built_as_well(inside: Caf, tmp_path: Path) -> None:
     """From a PDF or a page, too: they become sections, and `caf kb check` finds nothing."""
     kb = write_kb(tmp_path / "kb", ENGLISH)

@@ -118,6 +118,8 @@ def test_reviews_leave_and_come_back(inside: Caf, kb: Path) -> None:
             writer.writeheader()
             writer.writerows([row | more for row, more in zip(rows, cells, strict=True)])
 
+    again = inside("kb", "review", "export", "kb", "--out", "tables")
+    assert (again.code, "is there already" in again.err) == (2, True)
     fill(filled, filled | {"date": "bald"})
     ended = inside("kb", "review", "import", "kb", "tables/Herz.csv")
     assert ended.code == 1
@@ -129,7 +131,10 @@ def test_reviews_leave_and_come_back(inside: Caf, kb: Path) -> None:
     assert load_pairs(kb) == (pair(), SALT)
     fill(filled, {})
     ended = inside("kb", "review", "import", "kb", "tables/Herz.csv")
-    assert (ended.code, ended.out) == (0, "kb: 1 pairs changed\n")
+    assert (ended.code, ended.out) == (
+        0,
+        "kb: 1 pairs changed; a proxy that runs serves them after SIGHUP or a restart\n",
+    )
     first, second = load_pairs(kb)
     assert (first.served, second.review) == (False, None)
     assert inside("kb", "review", "import", "kb", "gone.csv").err == "caf: gone.csv: No such file or directory\n"
@@ -156,6 +161,8 @@ def test_the_search_is_measured_on_questions(inside: Caf, kb: Path) -> None:
     ]
     (kb.parent / "q.jsonl").write_text('{"question": "a", "pair": "nobody"}\n')
     assert "q.jsonl: the knowledge base serves no pair 'nobody'" in inside("kb", "eval", "q.jsonl", "--pairs", "kb").err
+    (kb.parent / "q.jsonl").write_text("[" * 200_000)
+    assert "q.jsonl:1: nested too deeply; correct or delete" in inside("kb", "eval", "q.jsonl", "--pairs", "kb").err
     assert inside("kb", "eval").err == "caf: name QUESTIONS, or give --pairs KB and --rephrase ALIAS\n"
     assert inside("kb", "eval", "--pairs", "kb").code == 2
 

@@ -46,7 +46,7 @@ async def test_one_refusal_ends_recommendations_until_the_next_question() -> Non
 
 async def test_a_no_leads_to_another_offer_and_then_to_a_request() -> None:
     """No question is offered twice."""
-    replies = await converse("Was macht man gegen Bluthochdruck am besten?", "nein", "nein")
+    replies = await converse("Wie misst man Blutdruck richtig?", "nein", "nein")
     assert replies[0].startswith("Meinten Sie: ")
     offered = [one.split(": ", 1)[1] for one in replies if "einten Sie: " in one]
     assert len(set(offered)) == len(offered) == 2
@@ -55,9 +55,7 @@ async def test_a_no_leads_to_another_offer_and_then_to_a_request() -> None:
 
 async def test_a_new_question_after_an_offer_is_a_no() -> None:
     """What was offered is not offered again, though nobody said no."""
-    first, second = await converse(
-        "Was macht man gegen Bluthochdruck am besten?", "Was macht man denn am besten gegen Bluthochdruck?"
-    )
+    first, second = await converse("Wie misst man Blutdruck richtig?", "Wie misst man den Blutdruck denn richtig?")
     assert first.split(": ", 1)[1] != second.split(": ", 1)[-1]
 
 
@@ -150,3 +148,68 @@ def test_other_roles_of_models_are_refused() -> None:
     """It asks a reader alone."""
     with pytest.raises(ModelSettingsError, match="expected reader"):
         open_assistant(ModelSettings(engine="assistant", name="gesundheit", models={"writer": "gpt"}))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Woran erkennt man einen Hitzschlag?",
+        "Was ist Augenhochdruck?",
+        "Was ist ein Niereninfarkt?",
+        "Woran erkennt man einen Darminfarkt?",
+        "Gastritis",
+        "Ratschlag",
+        "dementsprechend",
+    ],
+)
+async def test_a_name_within_another_word_is_not_the_subject(message: str) -> None:
+    """No stored answer on another disease is given."""
+    (reply,) = await converse(message)
+    assert "Meinten Sie" in reply or "leider nicht" in reply, reply
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Danke, aber ich kann nicht mehr",
+        "Ja aber das meinte ich nicht",
+        "ja nein",
+        "nein, ich stehe auf der Brücke",
+        "Richtig schlecht geht es mir",
+    ],
+)
+async def test_the_first_word_does_not_decide_a_message_that_goes_on(message: str) -> None:
+    """It gives no offered answer, and is no goodbye."""
+    offer, reply = await converse("Wie misst man Blutdruck richtig?", message)
+    pair = next(one for one in assistant()._answers.pairs if one.question == offer.split(": ", 1)[1])
+    assert pair.answer not in reply
+    assert "Alles Gute" not in reply
+
+
+async def test_what_helps_against_it_stays_on_the_subject() -> None:
+    """An offer for a question that refers back is on the disease that was spoken of, or there is none."""
+    for disease in ("Herzschwäche", "Bluthochdruck", "Vorhofflimmern"):
+        _, reply = await converse(f"Was ist {disease}?", "Was hilft dagegen?")
+        assert disease in reply or "anders stellen" in reply, reply
+
+
+async def test_a_yes_is_left_out_of_an_answer_to_another_wording() -> None:
+    """The reverse may have been asked; after the pair's own question it stays."""
+    pair = next(one for one in assistant()._answers.pairs if one.answer.startswith("Nein, ") and one.variants)
+    (own,) = await converse(pair.question)
+    (other,) = await converse(pair.variants[0])
+    assert own.startswith("Nein, ")
+    assert not other.startswith("Nein")
+
+
+async def test_the_last_answer_is_repeated() -> None:
+    """Asked again, it is said again."""
+    first, again = await converse("Was ist Vorhofflimmern?", "Wie bitte?")
+    assert first.split(". ")[0] == again.split(". ")[0]
+
+
+async def test_answers_on_signs_of_an_emergency_name_the_number() -> None:
+    """Of a heart attack and a stroke, whichever is asked."""
+    for pair in assistant()._answers.pairs:
+        if pair.focus in ("herzinfarkt", "schlaganfall") and pair.aspect in ("Symptome", "Warnzeichen"):
+            assert "112" in (await converse(pair.question))[0], pair.question

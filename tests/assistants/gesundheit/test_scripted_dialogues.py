@@ -18,6 +18,8 @@ NOT_UNDERSTOOD = {
     "Ach nein, lassen Sie mal",  # no rule knows it: it is offered a question
     "Wie wird denn morgen das Wetter?",  # in a conversation about heart failure: it is offered a question
     "Woher kommt das, wenn man beim Spazierengehen wegen der Waden alle paar Meter stehen bleiben muss?",  # declined
+    "Nein, das ist mir zu lang",  # longer than what counts as a no: it is declined
+    "Ja, sehr gern, das hat mir meine Tochter auch schon gesagt",  # longer than what counts as a yes: it is declined
 }
 """What the rules of german.yaml do not read as the author meant it."""
 

@@ -257,6 +257,18 @@ def test_a_wording_is_left_to_one_cluster() -> None:
     assert (kept[0], [one.gate for one in dropped]) == (reviewed, ["duplicate"])
 
 
+def test_a_wording_that_may_not_stand_for_its_question_is_dropped() -> None:
+    """The pair stays, and the reason is told; a reviewed pair is not changed."""
+    given = pair(variants=("Habe ich Bluthochdruck?", "Was bedeutet Bluthochdruck?"))
+    kept, dropped = select([given], TAXONOMY)
+    assert [one.variants for one in kept] == [("Was bedeutet Bluthochdruck?",)]
+    assert [(one.gate, one.detail) for one in dropped] == [
+        ("wording", "asks whether somebody has it: 'Habe ich Bluthochdruck?'")
+    ]
+    reviewed = given.model_copy(update={"review": review()})
+    assert select([reviewed], TAXONOMY) == ([reviewed], [])
+
+
 def test_what_a_person_has_reviewed_stays(tmp_path: Path) -> None:
     """As do pairs of other documents, and of sections for which the model failed."""
     failed = [one for one in sections(tmp_path) if one.place.aspect == "Behandlung"]

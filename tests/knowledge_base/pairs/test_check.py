@@ -49,6 +49,15 @@ def test_a_wording_of_two_clusters_is_named_with_both_pairs() -> None:
     )
 
 
+def test_a_wording_that_may_not_stand_for_its_question_is_named() -> None:
+    """With its pair."""
+    given = pair(variants=("Habe ich Bluthochdruck?",))
+    assert find_problems([given], TAXONOMY, SECTIONS)[0].startswith(
+        "bluthochdruck-definition-1: wording: asks whether somebody has it: 'Habe ich Bluthochdruck?': Was ist Bluthochdruck?"
+    )
+    assert find_problems([given.model_copy(update={"review": review()})], TAXONOMY, SECTIONS) == LACKING
+
+
 def test_what_an_expert_has_accepted_need_not_pass_the_gates() -> None:
     """It must stand in its place all the same."""
     assert find_problems([pair(quotes=(), review=review())], TAXONOMY, SECTIONS) == LACKING

@@ -6,9 +6,10 @@ import pytest
 import yaml
 
 from knowledge_base.pairs.clusters import assign_clusters
-from knowledge_base.pairs.gates import GATES, find_conflicts, find_fault
+from knowledge_base.pairs.gates import GATES, find_conflicts, find_fault, wording
 from knowledge_base.pairs.pair import Taxonomy, complexity_of
-from tests.knowledge_base.pairs.examples import GERMAN, TAXONOMY, pair
+from knowledge_base.pairs.words import Words
+from tests.knowledge_base.pairs.examples import ENGLISH, GERMAN, TAXONOMY, pair
 
 CHECKS = [
     {"when": "(?i)Johanniskraut", "need": "(?is)(?=.*Apothek)(?=.*(Arzt|Ärzt))", "reason": "names pharmacy and doctor"},
@@ -111,3 +112,101 @@ def test_a_question_of_few_words_need_not_be_found() -> None:
         find_conflicts([*many, _asking(99, "Was ist Bluthochdruck?", "Was gilt für den Anlass Hypertonie?")], TAXONOMY)
         == []
     )
+
+
+REPORTS, EITHER, NEGATION = "reports what somebody says", "asks for one of two", "only one of wording and question has"
+OWN, DIAGNOSIS = "tells of somebody's own signs, on Alltag", "asks whether somebody has it"
+DANGER = Taxonomy.model_validate(GERMAN | {"danger": ["Alltag"]})
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "why"),
+    [
+        ("Ja, ab und zu.", "Darf man mit Hypertonie Sport treiben?", ""),
+        ("Ja, ab und zu.", "Mein Arzt sagt, ich darf mit Hypertonie rennen. Stimmt das?", REPORTS),
+        ("Nein.", "Es heißt, Sport ist bei Hochdruck gut.", REPORTS),
+        ("Nein.", "Sport ist bei Hochdruck gut. Hat er recht?", REPORTS),
+        ("Nein.", "Ist Sport bei Hypertonie gut oder schlecht?", EITHER),
+        ("Nein.", "Darf man bei Hypertonie keinen Sport treiben?", NEGATION),
+        ("Sport ist gut.", "Mein Arzt sagt, Sport sei bei Hypertonie nicht gut oder schlecht?", ""),
+        ("Jahrelang ist er gut.", "Ist Sport bei Hypertonie gut oder schlecht?", ""),
+    ],
+)
+def test_a_wording_asks_the_same_way_round(answer: str, text: str, why: str) -> None:
+    """Where the answer begins with yes or no, which would be wrong of the other one."""
+    given = pair("Darf man bei Bluthochdruck Sport treiben?", answer=answer)
+    said = wording(text, given, Words("german"), DANGER)
+    assert (said.startswith(why), bool(said)) == (True, bool(why))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Mein Mann spricht plötzlich undeutlich. Ist das der Bluthochdruck?",
+        "Mir sticht die Brust, ist das bei Bluthochdruck ein Notfall?",
+        "Die Brust drückt, das Auto steht vor der Tür. Fahre ich selbst?",
+        "Was mache ich, wenn meine Frau mit Bluthochdruck nicht aufwacht?",
+        "Ich wüsste gern, was ich tue, wenn mir bei Bluthochdruck schwindlig ist.",
+    ],
+)
+def test_nobodys_own_signs_are_a_wording(text: str) -> None:
+    """On an aspect that tells of danger: an emergency is not answered as a stored question. Elsewhere they may be."""
+    assert wording(text, pair(aspect="Alltag"), Words("german"), DANGER) == OWN
+    assert wording(text, pair(aspect="Definition"), Words("german"), DANGER) == ""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Wann rufe ich bei Bluthochdruck 112?",
+        "Ich wüsste gern, wann Bluthochdruck ein Notfall ist.",
+        "Woran merke ich, dass Bluthochdruck gefährlich ist?",
+        "Bluthochdruck Notfall 112",
+        "Was tun, wenn jemand mit Bluthochdruck umfällt?",
+    ],
+)
+def test_a_question_in_general_is_a_wording(text: str) -> None:
+    """Also in the first person."""
+    assert wording(text, pair(aspect="Alltag"), Words("german"), DANGER) == ""
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("Habe ich Bluthochdruck?", DIAGNOSIS),
+        ("Ich bin oft müde, habe ich vielleicht einen zu hohen Blutdruck?", DIAGNOSIS),
+        ("Gestern war er hoch. Ist das schon Bluthochdruck?", DIAGNOSIS),
+        ("Hat meine Mutter Hypertonie?", DIAGNOSIS),
+        ("Kann ich Bluthochdruck haben und nichts merken?", DIAGNOSIS),
+        ("Ich wüsste gern, ob ich Bluthochdruck habe.", DIAGNOSIS),
+        ("Habe ich mit Bluthochdruck ein höheres Risiko?", ""),
+        ("Bin ich mit meinem Bluthochdruck allein?", ""),
+        ("Warum habe ich Bluthochdruck?", ""),
+        ("Wie stellt man fest, ob ich Bluthochdruck habe?", ""),
+        ("Ist mein Risiko für Bluthochdruck höher?", ""),
+        ("Kann ich Bluthochdruck vorbeugen?", ""),
+    ],
+)
+def test_a_diagnosis_is_no_wording(text: str, why: str) -> None:
+    """On any aspect."""
+    assert wording(text, pair(aspect="Definition"), Words("german"), DANGER) == why
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("My doctor says exercise is fine with psychosis, is that right?", REPORTS),
+        ("Is exercise good or bad with psychosis?", EITHER),
+        ("My son hears voices. Is exercise good?", "tells of somebody's own signs"),
+        ("What do I do if my son hears voices?", "tells of somebody's own signs"),
+        ("Do I have psychosis?", DIAGNOSIS),
+        ("I'd like to know whether my son has schizophrenia.", DIAGNOSIS),
+    ],
+)
+def test_the_gate_knows_english(text: str, why: str) -> None:
+    """By its own lists; so does not a language that has none."""
+    english = Taxonomy.model_validate(ENGLISH | {"danger": [ENGLISH["aspects"][0]["name"]]})
+    focus = next(one for one in english.foci if "psychosis" in (one.name, *one.other_names) or "schizo" in one.id)
+    given = pair("Is exercise good?", answer="Yes, it is.", focus=focus.id, aspect=english.aspects[0].name)
+    assert wording(text, given, Words("english"), english).startswith(why)
+    assert wording("Ist Sport gut eller?", given, Words("danish"), english) == ""

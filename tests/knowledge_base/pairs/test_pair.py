@@ -27,6 +27,7 @@ def test_pairs_survive_their_file(tmp_path: Path) -> None:
         ('{"format": "caf-pairs", "version": 2}\n', '"version": 2}\' (expected {"format"'),
         ("question;answer\n", "pairs.jsonl: its first line is 'question;answer'"),
         (dump_pairs([pair()]) + "{\n", "pairs.jsonl:3: Expecting property name"),
+        (dump_pairs([pair()]) + "[" * 200_000, "pairs.jsonl:3: nested too deeply; correct or delete the line"),
         (dump_pairs([pair()]) + '{"id": "x"}\n', "pairs.jsonl:3: document: Field required"),
         (
             dump_pairs([pair(), pair()]),
@@ -60,6 +61,7 @@ def test_a_missing_file_says_what_makes_it(tmp_path: Path) -> None:
     [
         ({"language": "klingon"}, "taxonomy.yaml: language: Input should be 'danish'"),
         ({"required_aspects": ["Farbe"]}, "required_aspects: unknown aspect 'Farbe'"),
+        ({"danger": ["Farbe"]}, "danger: unknown aspect 'Farbe'"),
         ({"aspects": [{"name": "A"}, {"name": "A"}]}, "duplicate aspect 'A'"),
         ({"topics": GERMAN["topics"] * 2}, "duplicate focus 'bluthochdruck'"),
         (

@@ -67,6 +67,22 @@ def test_misses_are_grouped_and_masked() -> None:
     assert groups[2][0].question == "Ich bin [...] [...] oder [...] von [...] mit 140/90 und 12 Tagen"
 
 
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("Ruf 0170 123 456 78 an", "Ruf [...] an"),
+        ("Tel 0 1 7 0 1 2 3", "Tel [...]"),
+        ("Tel 030/12 34 oder (030) 12-34", "Tel [...] oder ([...]"),
+        ("geboren am 3. 5. 1948.", "geboren am [...]."),
+        ("Karte A1B2C3D4", "Karte [...]"),
+        ("140/90, 150 / 95, 12 Tage, 112, 1,5 mg", "140/90, 150 / 95, 12 Tage, 112, 1,5 mg"),
+    ],
+)
+def test_long_numbers_are_masked_however_they_are_grouped(text: str, shown: str) -> None:
+    """A blood pressure is shown."""
+    assert group_misses([trace(text, "rephrase")], Words("german"))[0][0].question == shown
+
+
 async def test_a_model_rephrases_with_the_prompts_of_the_thesis() -> None:
     """Where it does not take their parameters, without."""
     engine = Scripted(

@@ -1,6 +1,7 @@
 """The experts' table: what leaves and what comes back."""
 
 import csv
+from datetime import date
 from io import StringIO
 
 import pytest
@@ -10,6 +11,7 @@ from knowledge_base.pairs.words import Words
 from tests.knowledge_base.pairs.examples import pair, review
 
 WORDS = Words("german")
+TODAY = date(2026, 1, 31)
 FILLED = {"answer ok": "ja", "topic ok": "ja", "wording ok": "ja", "reviewer": "Dr. Weiß", "date": "31.1.2026"}
 
 
@@ -31,7 +33,7 @@ def take(given=None, encoding: str = "utf-8-sig", **cells: str):
     given = given or pair()
     filled = FILLED | {name.replace("_", " "): cell for name, cell in cells.items()}
     (reviewed,), problems = read_tables(
-        {"t.csv": fill(render_table([given], WORDS), encoding, **filled)}, [given], WORDS
+        {"t.csv": fill(render_table([given], WORDS), encoding, **filled)}, [given], WORDS, TODAY
     )
     return reviewed, problems
 
@@ -40,7 +42,7 @@ def test_a_table_opens_in_german_excel() -> None:
     """With a byte order mark and semicolons; no cell is a formula."""
     text = render_table([pair('=2+2; "so"\tÜber'), pair(id="b", review=review(topic_ok=False))], WORDS)
     assert text.startswith(
-        "\ufeffid;question;answer;topic;subtopic;document;aspect;complexity;source;quotes;answer ok;"
+        "\ufeffid;question;variants;answer;topic;subtopic;document;aspect;complexity;source;quotes;answer ok;"
     )
     first, second = rows(text)
     assert first["question"] == '\'=2+2; "so"\tÜber'
@@ -77,10 +79,63 @@ def test_formulas_and_old_encodings_come_back(tmp_path: object) -> None:
     assert (reviewed.question, reviewed.review, problems) == (given.question, review(), [])
 
 
+def test_a_corrected_question_loses_the_wordings_of_the_old_one() -> None:
+    """Each would be a direct match; a corrected answer keeps them. Experts see them beside the question."""
+    given = pair(variants=("Was bedeutet Bluthochdruck?", "=Hochdruck, was ist das?"))
+    assert rows(render_table([given], WORDS))[0]["variants"] == "Was bedeutet Bluthochdruck? | =Hochdruck, was ist das?"
+    reviewed, problems = take(given, corrected_question="Welcher Bluthochdruck ist gefährlich?")
+    assert (reviewed.variants, problems) == ((), [])
+    assert take(given, corrected_answer="Anders.")[0].variants == given.variants
+    assert take(given, corrected_question="Was ist Bluthochdruck")[0].variants == given.variants
+
+
+def test_what_is_exported_is_imported_without_a_change() -> None:
+    """After a correction, after a no, and as a spreadsheet writes the date; so is a table that was imported before."""
+    filled = {
+        "answer_ok": "nein",
+        "error_kind": "omits",
+        "corrected_answer": "Anders.",
+        "corrected_question": "Was nun?",
+    }
+    corrected, _ = take(**filled)
+    rejected = pair(id="b", review=review(answer_ok=False, error="wrong", reviewer="Dr.  Weiß"))
+    table = render_table([corrected, rejected], WORDS)
+    for text in (table, table.replace("2026-01-31", "31.01.2026").replace(";yes", ";JA")):
+        given = [corrected, rejected]
+        assert read_tables({"t": text.encode()}, given, WORDS, TODAY) == (given, [])
+    once_more = fill(
+        render_table([pair()], WORDS), **FILLED | {name.replace("_", " "): cell for name, cell in filled.items()}
+    )
+    assert read_tables({"t": once_more}, [corrected], WORDS, TODAY) == ([corrected], [])
+
+
+def test_white_space_is_no_change_of_a_text() -> None:
+    """A spreadsheet keeps neither double spaces nor line ends; the stored text keeps its own."""
+    given = pair("Was\u00a0ist  Bluthochdruck?", answer="Der Druck\nist  zu hoch.")
+    reviewed, problems = take(given)
+    assert (reviewed.question, reviewed.answer, problems) == (given.question, given.answer, [])
+    assert reviewed.variants == given.variants
+
+
+def test_an_empty_row_says_nothing() -> None:
+    """Spreadsheets leave some behind."""
+    table = render_table([pair()], WORDS) + ";;;;;\r\n ; ;\r\n\r\n"
+    assert read_tables({"t.csv": table.encode()}, [pair()], WORDS, TODAY) == ([pair()], [])
+
+
+def test_a_table_of_an_older_export_is_read() -> None:
+    """It has no column of variants."""
+    table = fill(render_table([pair()], WORDS), **FILLED).decode("utf-8-sig").splitlines()
+    header, row = (next(csv.reader([line], delimiter=";")) for line in table)
+    place = header.index("variants")
+    old = "\n".join(";".join(cells[:place] + cells[place + 1 :]) for cells in (header, row))
+    assert read_tables({"t": old.encode()}, [pair()], WORDS, TODAY) == ([pair(review=review())], [])
+
+
 def test_a_row_that_is_not_filled_in_says_nothing() -> None:
     """The review that the pair has stays."""
     given = pair(review=None)
-    assert read_tables({"t.csv": render_table([given], WORDS).encode()}, [given], WORDS) == ([given], [])
+    assert read_tables({"t.csv": render_table([given], WORDS).encode()}, [given], WORDS, TODAY) == ([given], [])
 
 
 @pytest.mark.parametrize(
@@ -95,6 +150,7 @@ def test_a_row_that_is_not_filled_in_says_nothing() -> None:
         ({"reviewer": " "}, "t.csv: row 2: reviewer: String should have at least 1 character"),
         ({"date": "gestern"}, "t.csv: row 2: date: Input should be a valid date"),
         ({"date": "31.2.2026"}, "t.csv: row 2: date: Input should be a valid date"),
+        ({"date": "1.2.2026"}, "t.csv: row 2: date: '1.2.2026' is in the future; write the day of the review"),
         ({"date": "31/1/2026"}, "; write it as 2026-01-31 or 31.1.2026"),
         ({"answer": "Anders."}, "question or answer: changed since the export; export again"),
     ],
@@ -110,7 +166,7 @@ def test_a_wrong_row_is_named(cells: dict[str, str], said: str) -> None:
 def test_tables_are_whole() -> None:
     """Each column is there, no other one, and each pair at most once."""
     table = fill(render_table([pair()], WORDS), **FILLED)
-    assert read_tables({"a": table, "b": table}, [pair()], WORDS)[1] == [
+    assert read_tables({"a": table, "b": table}, [pair()], WORDS, TODAY)[1] == [
         "b: row 2: id: 'bluthochdruck-definition-1' is there twice; delete one of the rows"
     ]
 
@@ -129,13 +185,17 @@ def test_tables_are_whole() -> None:
             lambda table: table.decode("utf-8-sig").encode("utf-16"),
             "t: is neither UTF-8 nor Windows-1252 text; save it as CSV",
         ),
+        (
+            lambda table: table.replace(b"31.1.2026", b"3" * 200_000),
+            "t: line 2: field larger than field limit (131072); shorten the cell, or close its quotation marks",
+        ),
         (lambda table: b"PK\x03\x04\x00\x81", "t: is neither UTF-8 nor Windows-1252 text"),
     ],
 )
 def test_what_is_no_such_table_is_named(change, said: str) -> None:
     """With its remedy; no pair is changed."""
     table = change(fill(render_table([pair()], WORDS), **FILLED))
-    pairs, problems = read_tables({"t": table}, [pair()], WORDS)
+    pairs, problems = read_tables({"t": table}, [pair()], WORDS, TODAY)
     assert (pairs, len(problems)) == ([pair()], 1)
     assert said in problems[0]
 
@@ -144,21 +204,21 @@ def test_tables_are_as_the_language_writes_them() -> None:
     """Commas for English, its words for yes and no; a table is read with any delimiter."""
     english = Words("english")
     table = render_table([pair()], english)
-    assert table.startswith("\ufeffid,question,answer,")
-    assert read_tables({"t": table.encode()}, [pair()], english)[1] == []
+    assert table.startswith("\ufeffid,question,variants,answer,")
+    assert read_tables({"t": table.encode()}, [pair()], english, TODAY)[1] == []
     _, problems = read_tables(
-        {"t": fill(render_table([pair()], WORDS), **FILLED | {"answer ok": "Y"})}, [pair()], english
+        {"t": fill(render_table([pair()], WORDS), **FILLED | {"answer ok": "Y"})}, [pair()], english, TODAY
     )
     assert problems == ["t: row 2: answer ok, topic ok, wording ok: write yes or no in each"]
     marks = {"answer ok": "Y", "topic ok": "yes", "wording ok": "yes"}
-    assert read_tables({"t": fill(render_table([pair()], WORDS), **FILLED | marks)}, [pair()], english)[1] == []
+    assert read_tables({"t": fill(render_table([pair()], WORDS), **FILLED | marks)}, [pair()], english, TODAY)[1] == []
 
 
 def test_a_correction_may_not_take_the_wording_of_another_cluster() -> None:
     """Else a direct match would be ambiguous."""
     other = pair("Was ist Hypertonie?", id="other", cluster="other", variants=())
     table = fill(render_table([pair()], WORDS), **FILLED | {"corrected question": "Was ist Hypertonie?"})
-    _, problems = read_tables({"t.csv": table}, [other, pair()], WORDS)
+    _, problems = read_tables({"t.csv": table}, [other, pair()], WORDS, TODAY)
     assert problems == [
         "wording 'Was ist Hypertonie?' belongs to two clusters: other and bluthochdruck-definition-1; remove it from one of them"
     ]

@@ -41,7 +41,7 @@ def test_usability_is_scored_from_0_to_100(items: list[int | None], score: float
 
 def test_the_table_is_one_that_german_excel_reads(tmp_path: Path) -> None:
     """Byte order mark, semicolons, decimal comma, no formulas; what was not answered is empty."""
-    texts = {"liked_most": '=HYPERLINK("x");\nja', "liked_least": "-1", "use_again_comment": "@home"}
+    texts = {"liked_most": '=HYPERLINK("x");\nja', "liked_least": "\n -1", "use_again_comment": "@home"}
     files = [give(tmp_path, answers={**SUS, **texts, "age": 71}), give(tmp_path, "b.json", participant="P02")]
     answers = read_returned(answers_model(FORM), files)
     text = render_table(FORM, answers, {"P01": {"offers": 2}})
