@@ -50,9 +50,9 @@ def build_pairs(
             f"{out / TAXONOMY_FILE}: no aspect of the documents has `questions` to extract; add some, or give --model ALIAS"
         )
     kept, findings = select([*keep_stored(stored, read.texts, failed), *pairs], taxonomy)
-    if alias is None and (lost := {pair.id for pair in stored} - {pair.id for pair in kept}):
+    if alias is None and (gone := {pair.id for pair in stored} - {pair.id for pair in kept}):
         leave(
-            f"{out / PAIRS_FILE}: {len(lost)} of its {len(stored)} pairs would go, {min(lost)!r} the first; "
+            f"{out / PAIRS_FILE}: {len(gone)} of its {len(stored)} pairs would go, {min(gone)!r} the first; "
             "they were written by a model: give --model ALIAS, or another --out"
         )
     if read.texts:
