@@ -8,6 +8,7 @@
 * `kb_pairs.py` holds the verbs of `caf kb` on question-answer pairs, `kb_build.py` what of them asks a model.
 * `check_files.py` checks the files of `caf check FILE`; `file_kind.py` recognises what a file is.
 * `scenario.py` makes scenarios of traced turns, `exchange.py` of tables, and tables of scenarios.
+* `assistant.py` lists what an assistant can do.
 * `conversation.py` is the client side of a chat: what is sent, what comes back.
 * `trace_output.py` prints tables of turns; `story.py` makes the lines of the story of one.
 * `extras.py` says what to install when a library is missing that serving does not need.

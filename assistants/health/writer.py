@@ -19,7 +19,6 @@ from models.unique_keys import load_yaml
 ROLE = "writer"
 """The role, under `models` of the alias."""
 TIMEOUT_S = 60.0
-_LINK = re.compile(r"https?://\S+$")
 _NUMBER = re.compile(r"\d+(?:[.,:-]\d+)*")
 
 
@@ -85,7 +84,7 @@ def say_figure(figure: Figure, language: str) -> str:
     name, value = translate(figure.name, language), translate(str(figure.value), language)
     unit = translate(figure.unit, language)
     line = f"{name[:1].upper() if name[1:2].islower() else name[:1]}{name[1:]}: {value}{'' if unit == '%' else ' '}{unit}".rstrip()
-    return line if _LINK.search(line) else f"{line}."
+    return line if line.rpartition(" ")[2].startswith("http") else f"{line}."
 
 
 def translate(text: str, language: str) -> str:
