@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from typing import Any
 
 from models.turn_scope import Principal
 
@@ -17,7 +18,7 @@ class Access:
 
     subjects: Mapping[str, Sequence[str]]
     """By the id of the API key; `keyless` for requests without one. `*` stands for any key."""
-    consent: Mapping[str, Mapping[str, date]] = field(default_factory=dict)
+    consent: Mapping[str, Mapping[Any, date]] = field(default_factory=dict)
     """By subject and source of data, the last day of the consent. A subject that is not named has consented to all."""
 
     def allowed(self, principal: Principal) -> tuple[str, ...]:

@@ -13,13 +13,13 @@ import structlog
 from pydantic import ValidationError
 
 from assistants.health.access import Access, AccessRefusedError
-from assistants.health.plan import REFERENCE, Plan, Step, find_order
+from assistants.health.plan import REFERENCE, Plan, Step, find_order, references
 from assistants.health.sources import DataError, Subjects
 from assistants.health.task import Inputs, InputsError, Result, Task, TaskContext, TaskError
 from models.turn_scope import Principal
 
 WORKERS = 4
-MOST_CACHED = 500
+MOST_RESULTS = 500
 log = structlog.get_logger()
 
 
@@ -52,7 +52,8 @@ class Executor:
     ) -> None:
         self.tasks, self._subjects, self._access, self._services = tasks, subjects, access, services
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="health")
-        self._cache: dict[bytes, Result] = {}
+        self._results: dict[bytes, Result] = {}
+        self._running: dict[bytes, asyncio.Task[Result]] = {}
 
     async def run(self, plan: Plan, principal: Principal, before: Sequence[Run]) -> list[Run]:
         """Run the steps of a plan that has no problems, and return them in its order.
@@ -68,7 +69,10 @@ class Executor:
 
     def is_current(self, runs: Sequence[Run]) -> bool:
         """Tell whether the data of runs are still the same."""
-        return all(run.version == self._subjects.version(run.subject) for run in runs if run.subject)
+        try:
+            return all(run.version == self._subjects.version(run.subject) for run in runs if run.subject)
+        except (DataError, OSError):
+            return False
 
     def close(self) -> None:
         """End the threads; a task that still runs is left to itself."""
@@ -76,13 +80,17 @@ class Executor:
 
     async def _run(self, step: Step, principal: Principal, done: Mapping[str, Run]) -> Run:
         task, started = self.tasks[step.task], time.perf_counter()
-        inputs, subject, version, result, problem, is_correctable = None, "", "", None, "", False
+        inputs, result, problem, is_correctable = None, None, "", False
+        used = next((done[ident] for ident, _ in references(step) if ident in done), None)
+        subject, version = (used.subject, used.version) if used else ("", "")
+        explained = task.title
         try:
             inputs = task.inputs.model_validate(_resolve(step, done))
             if "subject" in task.inputs.model_fields:
                 subject = self._access.choose(principal, inputs.subject, task.sources, date.today())
                 inputs = inputs.model_copy(update={"subject": subject})
                 version = self._subjects.version(subject)
+            explained = task.explain(inputs)
             result = await self._result(task, inputs, subject, version)
         except (TaskError, AccessRefusedError, DataError) as error:
             problem, is_correctable = str(error), isinstance(error, InputsError)
@@ -90,25 +98,35 @@ class Executor:
             fields = ", ".join(".".join(map(str, one["loc"])) or "inputs" for one in error.errors(include_input=False))
             problem, is_correctable = f"The inputs do not fit: {fields}.", True
         except TimeoutError:
-            problem = f"{task.title} took longer than {task.timeout_s:.0f} s."
+            problem = f"{task.title} took longer than {task.timeout_s:g} s."
         except Exception as error:  # a task of a user's own may raise anything
             log.error("task_crashed", task=task.name, error=type(error).__name__)
             problem = f"{task.title} failed ({type(error).__name__})."
-        used = inputs.model_dump(mode="json") if inputs is not None else {}
-        explained = task.explain(inputs) if inputs is not None else task.title
+        given = inputs.model_dump(mode="json") if inputs is not None else {}
         ms = (time.perf_counter() - started) * 1000
-        return Run(step.id, task.name, subject, used, explained, result, problem, ms, version, is_correctable)
+        return Run(step.id, task.name, subject, given, explained, result, problem, ms, version, is_correctable)
 
     async def _result(self, task: Task[Any, Any], inputs: Inputs, subject: str, version: str) -> Result:
         key = orjson.dumps([task.name, version, inputs.model_dump(mode="json")], option=orjson.OPT_SORT_KEYS)
-        if (known := self._cache.get(key)) is not None:
+        if (known := self._results.get(key)) is not None:
             return known
-        context = TaskContext(self._subjects.open(subject) if subject else None, services=self._services)
-        work = asyncio.get_running_loop().run_in_executor(self._pool, task.run, inputs, context)
-        result: Result = await asyncio.wait_for(work, task.timeout_s)
-        if len(self._cache) >= MOST_CACHED:
-            self._cache.pop(next(iter(self._cache)))
-        self._cache[key] = result
+        if key not in self._running:
+            owner = self._subjects.open(subject) if "subject" in task.inputs.model_fields else None
+            running = asyncio.create_task(self._compute(task, inputs, TaskContext(owner, self._services), key))
+            self._running[key] = running
+            running.add_done_callback(lambda done: (self._running.pop(key, None), done.cancelled() or done.exception()))
+        # What is late goes on, for whoever asks again.
+        return await asyncio.wait_for(asyncio.shield(self._running[key]), task.timeout_s)
+
+    async def _compute(self, task: Task[Any, Any], inputs: Inputs, context: TaskContext, key: bytes) -> Result:
+        result: Result = await asyncio.get_running_loop().run_in_executor(self._pool, task.run, inputs, context)
+        if type(result) is not task.result:
+            raise TypeError(f"{task.name}: no {task.result.__name__}")
+        result.figures()
+        result.model_dump_json()  # it is kept for follow-ups
+        if len(self._results) >= MOST_RESULTS:
+            self._results.pop(next(iter(self._results)))
+        self._results[key] = result
         return result
 
 

@@ -1,10 +1,11 @@
 """What was run in a conversation, kept for its follow-ups: "and in July?", "which tools did you use?", "give me a reference".
 
-A row is found by the API key and the user's messages so far. So two branches of a conversation have two rows, a regenerated reply
-runs nothing again, and a restart or a second worker keeps all. Results are stored as their fields, without rows of data.
+The key of a row is the API key and the user's messages so far. So two branches of a conversation have two rows, a regenerated
+reply runs nothing again, and a restart or a second worker keeps all. Results are stored as their fields, without rows of data.
 """
 
 import hashlib
+import math
 import sqlite3
 import time
 from collections.abc import Mapping, Sequence
@@ -14,53 +15,73 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+import structlog
 
 from assistants.health.executor import Run
 from assistants.health.task import Task
 from models.turn_scope import Principal
 
 MOST_BYTES = 200_000
-"""Of a conversation's runs; larger ones are not kept."""
+"""Of the runs of a message; larger ones are not kept."""
+LOCKED_S = 0.2
+"""Seconds to wait for another process."""
+log = structlog.get_logger()
 
 
 class Memory:
-    """A SQLite file of conversations."""
+    """A SQLite file of what was run for each message. A file that fails costs the memory of a turn, not the turn."""
 
     def __init__(self, path: Path | None, tasks: Mapping[str, Task[Any, Any]], ttl_s: float) -> None:
-        """Args:
-        path: Where it is kept; None: in memory.
-        ttl_s: Seconds after which a conversation is forgotten.
+        """Open the file.
+
+        Args:
+            path: Where it is kept; None: in memory.
+            ttl_s: Seconds after which a row is forgotten.
+
+        Raises:
+            OSError: The file cannot be made.
+            sqlite3.Error: It is no SQLite file.
         """
         self._tasks, self._ttl = tasks, ttl_s
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch(0o600)
-        self._connection = sqlite3.connect(path or ":memory:", isolation_level=None, check_same_thread=False, timeout=5)
+            path.chmod(0o600)
+        self._connection = sqlite3.connect(
+            path or ":memory:", isolation_level=None, check_same_thread=False, timeout=LOCKED_S
+        )
         self._connection.execute("PRAGMA journal_mode=WAL")
         self._connection.execute(
             "CREATE TABLE IF NOT EXISTS runs (conversation BLOB PRIMARY KEY, stored REAL NOT NULL, body BLOB NOT NULL)"
         )
 
-    def get(self, principal: Principal, messages: Sequence[str], *, within_s: float | None = None) -> list[Run]:
-        """Return what was run after these messages of the user, [] if nothing is known.
+    def get(self, principal: Principal, messages: Sequence[str], *, within_s: float = math.inf) -> list[Run] | None:
+        """Return what was run for the last of these messages of the user; None if that is not known.
 
         Args:
-            within_s: Seconds since then; None: as long as it is kept.
+            within_s: Seconds since then.
         """
         query = "SELECT body FROM runs WHERE conversation = ? AND stored > ?"
-        after = time.time() - min(self._ttl, within_s or self._ttl)
-        with closing(self._connection.execute(query, (_key(principal, messages), after))) as rows:
-            row = rows.fetchone()
-        return [self._read(one) for one in orjson.loads(row[0]) if one["task"] in self._tasks] if row else []
+        try:
+            values = (_key(principal, messages), time.time() - min(self._ttl, within_s))
+            with closing(self._connection.execute(query, values)) as rows:
+                row = rows.fetchone()
+            return [self._read(one) for one in orjson.loads(row[0]) if one["task"] in self._tasks] if row else None
+        except (sqlite3.Error, ValueError, TypeError) as error:  # also results of another version of a task
+            log.warning("health_memory_not_read", error=type(error).__name__)
+            return None
 
     def put(self, principal: Principal, messages: Sequence[str], runs: Sequence[Run]) -> None:
-        """Store what was run, and forget what is too old."""
+        """Store what was run for the last of these messages, and forget what is too old."""
         body = orjson.dumps([_as_json(run) for run in runs])
         if len(body) > MOST_BYTES:
             return
-        values = (_key(principal, messages), time.time(), body)
-        self._connection.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", values)
-        self._connection.execute("DELETE FROM runs WHERE stored <= ?", (time.time() - self._ttl,))
+        try:
+            values = (_key(principal, messages), time.time(), body)
+            self._connection.execute("INSERT OR REPLACE INTO runs VALUES (?, ?, ?)", values)
+            self._connection.execute("DELETE FROM runs WHERE stored <= ?", (time.time() - self._ttl,))
+        except sqlite3.Error as error:
+            log.warning("health_memory_not_written", error=type(error).__name__)
 
     def close(self) -> None:
         """Close the file."""

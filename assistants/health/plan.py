@@ -9,6 +9,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from assistants.health.task import Task
 
 MOST_STEPS = 12
+MOST_CHARACTERS = 500
+"""Of a problem."""
+_NUMBER = re.compile(r"\d{1,12}(?:[.,]\d{1,6})?")
 IDENT = re.compile(r"\w{1,40}")
 REFERENCE = re.compile(r"\$(\w{1,40})\.(\w{1,60})")
 """`$step.field`: a field of the result of an earlier step."""
@@ -48,12 +51,15 @@ class Plan(BaseModel):
     """Whether to plan another round when these steps have run."""
 
 
-def find_problems(plan: Plan, tasks: Mapping[str, Task[Any, Any]], before: Mapping[str, str]) -> list[str]:
+def find_problems(
+    plan: Plan, tasks: Mapping[str, Task[Any, Any]], before: Mapping[str, str], said: str = ""
+) -> list[str]:
     """Return what is wrong with a plan, in sentences for the planner; an empty list if it can run.
 
     Args:
         tasks: Those that can be planned, by name.
         before: Steps that were run, to which the plan may refer, with their tasks.
+        said: The messages of the conversation: a number that a task does not take from a step must stand there.
     """
     if len(plan.steps) > MOST_STEPS:
         return [f"{len(plan.steps)} steps; {MOST_STEPS} at most"]
@@ -72,10 +78,10 @@ def find_problems(plan: Plan, tasks: Mapping[str, Task[Any, Any]], before: Mappi
                 problems.append(f"step {step.id}: there is no step {ident!r}")
             elif name not in results[ident].model_fields:
                 problems.append(f"step {step.id}: the result of {ident} has no field {name!r}")
-        problems += _input_problems(step, tasks[step.task])
+        problems += _input_problems(step, tasks[step.task], said)
     if not problems and find_order(plan.steps) is None:
         problems.append("the steps refer to each other in a circle")
-    return problems
+    return [problem[:MOST_CHARACTERS] for problem in problems]
 
 
 def references(step: Step) -> Iterator[tuple[str, str]]:
@@ -99,7 +105,7 @@ def find_order(steps: Sequence[Step]) -> list[list[Step]] | None:
     return rounds
 
 
-def _input_problems(step: Step, task: Task[Any, Any]) -> list[str]:
+def _input_problems(step: Step, task: Task[Any, Any], said: str) -> list[str]:
     """Check the inputs that are given as values; references are checked when their values are there."""
     fields = task.inputs.model_fields
     referred = {name for name, value in step.inputs.items() if isinstance(value, str) and REFERENCE.fullmatch(value)}
@@ -107,6 +113,15 @@ def _input_problems(step: Step, task: Task[Any, Any]) -> list[str]:
         f"step {step.id}: {name} must be a reference, $step.field"
         for name, field in fields.items()
         if name in step.inputs and name not in referred and (field.json_schema_extra or {}).get("reference_only")
+    ]
+    numbers = {float(one.replace(",", ".")) for one in _NUMBER.findall(said)}
+    problems += [
+        f"step {step.id}: {name} must be a reference, $step.field, or a number that the user has written"
+        for name, field in fields.items()
+        if (field.json_schema_extra or {}).get("stated")
+        and name in step.inputs
+        and name not in referred
+        and step.inputs[name] not in numbers
     ]
     if referred:  # values that are not there yet: names alone
         missing = [name for name, field in fields.items() if field.is_required() and name not in step.inputs]

@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -15,6 +15,7 @@ from assistants.health.task import Task
 from models.errors import ModelSettingsError
 from models.settings import ModelSettings
 
+Source = Literal["sleep", "activity", "heart", "food", "profile"]
 SECTIONS = Path(__file__).parent / "knowledge_base"
 
 
@@ -27,7 +28,7 @@ class Options(BaseModel):
     """A folder with a folder for each subject; left out, synthetic demo subjects."""
     access: dict[str, tuple[str, ...]] | None = None
     """Which subjects an API key may see, by the key's id; `*`: any key; needed with `data`. Demo data: all for all."""
-    consent: dict[str, dict[str, date]] = Field(default_factory=dict)
+    consent: dict[str, dict[Source, date]] = Field(default_factory=dict)
     """By subject and source (sleep, activity, heart, food, profile), the last day; a subject that is not named has consented."""
     knowledge_base: Path = SECTIONS
     """Sections for the task `knowledge`."""

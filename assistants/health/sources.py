@@ -24,6 +24,8 @@ from models.unique_keys import load_yaml
 
 __all__ = ["DataError", "Profile", "Recording", "Subject", "Subjects", "Table"]
 
+MOST_HOURS = 24
+"""Median of `asleep` below which a file is taken to hold hours."""
 ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -74,7 +76,10 @@ class Subject:
         Raises:
             DataError: The file cannot be read.
         """
-        return self._table("sleep", start, end)
+        table = self._table("sleep", start, end)
+        if len(table.frame) and 0 < table.frame["asleep"].median() < MOST_HOURS:
+            raise DataError("asleep: the values look like hours; give minutes")
+        return table
 
     def activity(self, start: date, end: date) -> Table:
         """Return a row a day: date, steps (int), active_minutes, distance_km, kcal (NaN where the source has no value).
@@ -154,6 +159,8 @@ class Subject:
     def _inside(self, path: Path) -> Path:
         if not path.resolve().is_relative_to(self._folder.resolve()):
             raise DataError(f"{path.name}: is a link out of the subject's folder: copy the file into it")
+        if path.exists() and not path.is_file() and not path.is_dir():
+            raise DataError(f"{path.name}: is no file")
         return path
 
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -70,10 +70,24 @@ class Period(Inputs):
 
 
 MOST_DAYS = 3_660
+MOST_GROUPS = 60
+"""Weeks or months of a trend."""
+Stated = Annotated[float, Field(json_schema_extra={"stated": True}, allow_inf_nan=False)]
+"""A number that an earlier step or the user gives, never the planner."""
 Reference = Annotated[
     Any, Field(description="a reference, $step.field; never a value", json_schema_extra={"reference_only": True})
 ]
 """An input that only an earlier step can give."""
+
+
+def check_groups(period: Period, every: str) -> None:
+    """Refuse a trend with more figures than a reply can hold.
+
+    Raises:
+        InputsError: The period has more than `MOST_GROUPS` weeks or months.
+    """
+    if period.days > MOST_GROUPS * (7 if every == "week" else 31):
+        raise InputsError(f"A trend has {MOST_GROUPS} weeks or months at most: choose month, or a shorter period.")
 
 
 class Result(BaseModel, ABC):
@@ -99,8 +113,6 @@ class TaskContext:
 
     subject: Subject | None = None
     """The data of `inputs.subject`, which the user may see; None for a task without a subject."""
-    language: str = "en"
-    today: date = field(default_factory=date.today)
     services: Mapping[str, Any] = field(default_factory=dict)
     """What the configuration opens for tasks, such as `sections`."""
 
@@ -138,6 +150,14 @@ class Task(ABC, Generic[InputsT, ResultT]):
         """
 
     def explain(self, inputs: InputsT) -> str:
-        """Return a sentence for "which tools did you use?"."""
-        given = ", ".join(f"{name} {value}" for name, value in inputs.model_dump(mode="json").items() if value != "")
+        """Return a line for "which tools did you use?": it is evidence, so no free text of a planner is in it."""
+        fields = {name: one.annotation for name, one in type(inputs).model_fields.items()}
+        shown = [
+            name
+            for name, kind in fields.items()
+            if name == "subject" or (kind not in (str, Any) and not get_args(kind))
+        ]
+        shown += [name for name, kind in fields.items() if get_origin(kind) is Literal]
+        values = inputs.model_dump(mode="json")
+        given = ", ".join(f"{name} {values[name]}" for name in fields if name in shown and values[name] != "")
         return f"{self.title} ({given})" if given else self.title

@@ -34,17 +34,20 @@ class Written(BaseModel):
 async def write(
     ask: AskStructured,
     view: View,
+    earlier: Sequence[Run],
     runs: Sequence[Run],
     sections: Sequence[Passage],
     areas: str,
     *,
-    notes: Iterable[str],
+    keep_to: Iterable[str],
 ) -> Written:
     """Have a model write the reply.
 
     Args:
+        earlier: What was run before in the conversation.
+        runs: What was run for the message.
         areas: What the assistant can help with.
-        notes: What the writer must keep to for these tasks.
+        keep_to: What the writer must keep to for these tasks.
 
     Raises:
         ModelError: The model failed.
@@ -55,8 +58,9 @@ async def write(
             {"user": one.user[:MOST_EARLIER], "assistant": one.reply[:MOST_EARLIER]} for one in view.earlier[-EARLIER:]
         ],
         "found": [describe_run(run) | {"used": run.explained} for run in runs],
+        "found_earlier": [describe_run(run) | {"used": run.explained} for run in earlier],
         "sections": [one.model_dump() for one in sections],
-        "keep_to": sorted(set(notes)),
+        "keep_to": sorted(set(keep_to)),
         "check": view.check,
     }
     prompt = (PROMPTS / "writer.md").read_text(encoding="utf-8").replace("{areas}", areas)

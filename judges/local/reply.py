@@ -19,7 +19,7 @@ from judges.languages import MIN_WORDS, SNOWBALL, Unreadable, check_readable, la
 from judges.numbers import NUMBER_WORDS, Values, spelled, unnamed_numbers, values_in
 from judges.observation import Assertion, Claims, Played, RolePlay
 from judges.quotes import MIN_QUOTE_CHARS, fold_text
-from judges.text import Sentence, normalise, plain, sentences
+from judges.text import Sentence, count_symbols, is_mostly_words, normalise, plain, sentences
 from judges.topics import topic_of
 from knowledge_base.bm25 import stems
 from knowledge_base.library import Source
@@ -78,8 +78,12 @@ def read_reply(case: Case) -> tuple[JudgedSentence, ...]:
         Unreadable: What the sources do not say word for word cannot be read.
     """
     sources = _read_sources(_supporting(case), case.language)
+    if not is_mostly_words(case.draft):
+        raise Unreadable("{} of {} characters are symbols".format(*count_symbols(case.draft)))
     parts = [*sentences(normalise(case.draft))]
-    check_readable(" ".join(one.text for one in parts if one.text not in sources.places), sources.language)
+    stated = {one.text for source in case.sources if source.trusted for one in sentences(normalise(source.text))}
+    own = " ".join(one.text for one in parts if one.text not in stated)
+    check_readable(own if len(own.split()) >= MIN_WORDS or not own else case.draft, sources.language)
     asserting = [bool(sources.stems(one.text)) and not phrases.asserts_nothing(one.text.lower()) for one in parts]
     said = [one.text for one in parts]
     question = normalise(case.user_message)

@@ -8,7 +8,7 @@ import pandas as pd
 from pydantic import Field
 
 from assistants.health.tables import period_labels
-from assistants.health.task import Figure, Period, Result, Task, TaskContext, TaskError
+from assistants.health.task import Figure, Period, Result, Task, TaskContext, TaskError, check_groups
 
 
 class ActivitySummaryResult(Result):
@@ -149,6 +149,7 @@ class ActivityTrend(Task[ActivityTrendInputs, ActivityTrendResult]):
             TaskError: No day has data.
             DataError: The data cannot be read.
         """
+        check_groups(inputs, inputs.every)
         frame, notes = _days(inputs, context)
         steps = frame.groupby(period_labels(frame["date"], inputs.every))["steps"]
         counts, totals, means = steps.size(), steps.sum(), steps.mean()

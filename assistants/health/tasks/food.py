@@ -120,9 +120,13 @@ def load_foods() -> pd.DataFrame:
     return table
 
 
+MOST_NAME = 200
+"""Characters of a name that are compared."""
+
+
 def find_nearest(name: str) -> list[str]:
     """Return foods whose names share words or letters with a name, best first; [] if there is none."""
-    scores, wanted = {}, utils.default_process(name)
+    scores, wanted = {}, utils.default_process(name[:MOST_NAME])
     for food in load_foods()["food"]:
         other = utils.default_process(food)  # the mean: "Banana, raw" before "Babyfood, apple-banana juice"
         scores[food] = (fuzz.token_set_ratio(wanted, other) + fuzz.token_sort_ratio(wanted, other)) / 2

@@ -156,7 +156,7 @@ class HeartRate(Task[Period, Rates]):
     examples = ({"subject": "par_5", "start": "2020-08-01", "end": "2020-08-31"},)
     packages = ("neurokit2",)
     sources = ("heart",)
-    timeout_s = 120.0
+    timeout_s = 40.0
     notes_for_writer = "Say how many recordings were usable. Lowest and highest are means of recordings, not of beats."
 
     def run(self, inputs: Period, context: TaskContext) -> Rates:
@@ -183,7 +183,7 @@ class HeartRateVariability(Task[Period, Variability]):
     examples = ({"subject": "par_5", "start": "2020-08-29", "end": "2020-08-29"},)
     packages = ("neurokit2",)
     sources = ("heart",)
-    timeout_s = 120.0
+    timeout_s = 40.0
     notes_for_writer = "Say how many minutes were usable. A value alone is no diagnosis and no measure of stress."
 
     def run(self, inputs: Period, context: TaskContext) -> Variability:

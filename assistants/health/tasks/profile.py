@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from assistants.health.sources import Profile
-from assistants.health.task import Figure, Inputs, InputsError, Result, Task, TaskContext, TaskError
+from assistants.health.task import Figure, Inputs, InputsError, Result, Stated, Task, TaskContext, TaskError
 from models.unique_keys import load_yaml
 
 GUIDELINES = Path(__file__).parents[1] / "guidelines.yaml"
@@ -114,7 +114,7 @@ class PersonProfile(Task[ProfileInputs, ProfileResult]):
 class Value(Inputs):
     """A value, and what to compare it with."""
 
-    value: float = Field(allow_inf_nan=False)
+    value: Stated
     unit: str = Field(description="as the guideline has it: %, min, h, steps, g, mg, mg/dL, mmol/L", max_length=20)
     guideline: GuidelineId = Field(description="one of " + ", ".join(get_args(GuidelineId)))
 

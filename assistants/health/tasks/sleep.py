@@ -9,7 +9,7 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from assistants.health.tables import period_labels
-from assistants.health.task import Figure, Period, Result, Task, TaskContext, TaskError
+from assistants.health.task import Figure, Period, Result, Task, TaskContext, TaskError, check_groups
 
 MOST_TREND_DAYS = 1_461
 """Four years: the slope compares each night with each other one."""
@@ -181,6 +181,7 @@ class SleepTrend(Task[SleepTrendInputs, SleepTrendResult]):
             TaskError: No night has a value.
             DataError: The data cannot be read.
         """
+        check_groups(inputs, inputs.every)
         frame, notes = _nights(inputs, context)
         frame = frame.dropna(subset=[inputs.measure])
         if frame.empty:

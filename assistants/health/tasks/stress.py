@@ -73,7 +73,7 @@ class Stress(Task[DayInputs, StressLevel]):
     examples = ({"subject": "par_5", "day": "2020-08-29"},)
     packages = ("neurokit2",)
     sources = ("heart",)
-    timeout_s = 120.0
+    timeout_s = 40.0
     notes_for_writer = "Say that it is not a validated measure of stress, and how many days of baseline there are."
 
     def run(self, inputs: DayInputs, context: TaskContext) -> StressLevel:

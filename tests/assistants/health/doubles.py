@@ -159,6 +159,14 @@ class Doctor:
         )
 
     @property
+    def found_earlier(self) -> list[Mapping[str, Any]]:
+        """What the writer was given last of earlier messages."""
+        found: list[Mapping[str, Any]] = next(one for one in reversed(self.calls) if one.role == "writer").case[
+            "found_earlier"
+        ]
+        return found
+
+    @property
     def found(self) -> list[Mapping[str, Any]]:
         """What the writer was given last."""
         found: list[Mapping[str, Any]] = next(one for one in reversed(self.calls) if one.role == "writer").case["found"]
