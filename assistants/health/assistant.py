@@ -167,7 +167,7 @@ class Health:
         return _say("\n".join(lines) or translate(NOTHING, language))
 
 
-NOTHING = "Nothing was found in this conversation yet."
+NOTHING = "There is nothing to show for this in the conversation yet."
 
 
 def _say(text: str) -> AssistantReply:

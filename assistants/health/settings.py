@@ -79,9 +79,15 @@ def load_tasks(
     found: dict[str, Task[Any, Any]] = {}
     for name in (*_own_modules(), *modules):
         try:
-            found |= {task.name: task for task in import_module(name).TASKS}
-        except (ImportError, AttributeError) as error:
-            raise ModelSettingsError(f"task_modules: {name}: {error}") from None
+            loaded = {task.name: task for task in import_module(name).TASKS}
+        except Exception as error:  # a module of a user's own may fail in any way
+            raise ModelSettingsError(f"task_modules: {name}: {type(error).__name__}: {error}") from None
+        for task_name, task in loaded.items():
+            if not isinstance(task, Task):
+                raise ModelSettingsError(f"task_modules: {name}: {task_name}: TASKS holds instances, as in (MyTask(),)")
+            if task_name in found:
+                raise ModelSettingsError(f"task_modules: {name}: there is already a task {task_name!r}")
+        found |= loaded
     if chosen is not None:
         if unknown := sorted(set(chosen) - found.keys()):
             raise ModelSettingsError(f"tasks: there is no task {unknown[0]!r}; there is: {', '.join(sorted(found))}")

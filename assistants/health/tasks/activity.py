@@ -173,7 +173,8 @@ def _days(inputs: Period, context: TaskContext) -> tuple[pd.DataFrame, tuple[str
         raise TaskError("Whose activity is meant is not known.")
     frame, notes = context.subject.activity(inputs.start, inputs.end)
     if frame.empty:
-        raise TaskError(f"There is no day with data from {inputs.start} to {inputs.end}: 0 of {inputs.days}.")
+        absent = f"There is no day with data from {inputs.start} to {inputs.end}: 0 of {inputs.days}."
+        raise TaskError(" ".join((absent, *notes)))
     if missing := inputs.days - len(frame):
         notes = (*notes, f"{missing} of {inputs.days} days have no data; totals are without them.")
     return frame, notes

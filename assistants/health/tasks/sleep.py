@@ -234,7 +234,8 @@ def _nights(inputs: Period, context: TaskContext) -> tuple[pd.DataFrame, tuple[s
         raise TaskError("Whose sleep is meant is not known.")
     frame, notes = context.subject.sleep(inputs.start, inputs.end)
     if frame.empty:
-        raise TaskError(f"There is no night with data from {inputs.start} to {inputs.end}: 0 of {inputs.days}.")
+        missing = f"There is no night with data from {inputs.start} to {inputs.end}: 0 of {inputs.days}."
+        raise TaskError(" ".join((missing, *notes)))
     if len(frame) < inputs.days:
         notes = (
             *notes,

@@ -90,6 +90,7 @@ async def test_other_questions_are_told_what_is_missing(health: Health) -> None:
         ({"planner": "clever"}, ""),
         ({"tasks": ["sing"]}, "there is no task 'sing'"),
         ({"task_modules": ["no.such.module"]}, "task_modules: no.such.module"),
+        ({"task_modules": ["assistants.health.tasks.sleep"]}, "there is already a task"),
         ({"colour": "red"}, "colour"),
         ({"models": {"planner": "gpt"}}, "name both planner and writer"),
         ({"models": {"planner": "gpt", "writer": "gpt", "reader": "gpt"}}, "asks no 'reader'"),
