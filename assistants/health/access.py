@@ -17,7 +17,7 @@ class Access:
     """Which key may see which subjects, and what these have consented to."""
 
     subjects: Mapping[str, Sequence[str]]
-    """By the id of the API key; `keyless` for requests without one. `*` stands for any key."""
+    """By the id of the API key; `keyless` for requests without one. `*`: any key."""
     consent: Mapping[str, Mapping[Any, date]] = field(default_factory=dict)
     """By subject and source of data, the last day of the consent. A subject that is not named has consented to all."""
 

@@ -1,8 +1,9 @@
 """Health: answers questions about a person's own data. A planner chooses tasks, code runs them, a writer says what they found.
 
-reply ── _known     what was run for these messages already: a draft that is asked for again runs nothing
-      ├── plan      rounds of planning, validating, running (planner.py, plan.py, executor.py)
-      └── _say      a writer's reply, or the findings line by line (writer.py)
+reply ── _recall            what was run for earlier messages of the conversation (memory.py)
+      ├── plan              rounds of planning, validating, running (planner.py, plan.py, executor.py)
+      ├── _write            a language model writes what was found (writer.py)
+      └── _reply_recorded   without a model: the findings of a demo question, line by line (recorded.py)
 """
 
 import sqlite3
@@ -81,7 +82,7 @@ class Health:
         for run in runs:
             try:
                 if run.subject:
-                    self._access.choose(principal, run.subject, self._tasks[run.task].sources, date.today())
+                    self._access.choose(principal, run.subject, run.sources, date.today())
             except AccessRefusedError:
                 continue
             permitted.append(run)

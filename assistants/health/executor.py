@@ -36,10 +36,12 @@ class Run:
     """A sentence for "which tools did you use?"."""
     result: Result | None = None
     problem: str = ""
-    """Why there is no result; "" if there is one."""
+    """Why the step failed; empty if it succeeded."""
     ms: float = 0
     version: str = ""
     """Of the subject's data."""
+    sources: tuple[str, ...] = ()
+    """The data that the result rests on, for consent; also through steps that it refers to."""
     is_correctable: bool = False
     """Whether other inputs may do."""
 
@@ -81,8 +83,9 @@ class Executor:
     async def _run(self, step: Step, principal: Principal, done: Mapping[str, Run]) -> Run:
         task, started = self.tasks[step.task], time.perf_counter()
         inputs, result, problem, is_correctable = None, None, "", False
-        used = next((done[ident] for ident, _ in references(step) if ident in done), None)
-        subject, version = (used.subject, used.version) if used else ("", "")
+        used = [done[ident] for ident, _ in references(step) if ident in done]
+        subject, version = (used[0].subject, used[0].version) if used else ("", "")
+        sources = tuple({source: None for one in used for source in one.sources} | dict.fromkeys(task.sources))
         explained = task.title
         try:
             inputs = task.inputs.model_validate(_resolve(step, done))
@@ -104,7 +107,7 @@ class Executor:
             problem = f"{task.title} failed ({type(error).__name__})."
         given = inputs.model_dump(mode="json") if inputs is not None else {}
         ms = (time.perf_counter() - started) * 1000
-        return Run(step.id, task.name, subject, given, explained, result, problem, ms, version, is_correctable)
+        return Run(step.id, task.name, subject, given, explained, result, problem, ms, version, sources, is_correctable)
 
     async def _result(self, task: Task[Any, Any], inputs: Inputs, subject: str, version: str) -> Result:
         key = orjson.dumps([task.name, version, inputs.model_dump(mode="json")], option=orjson.OPT_SORT_KEYS)
@@ -115,7 +118,7 @@ class Executor:
             running = asyncio.create_task(self._compute(task, inputs, TaskContext(owner, self._services), key))
             self._running[key] = running
             running.add_done_callback(lambda done: (self._running.pop(key, None), done.cancelled() or done.exception()))
-        # What is late goes on, for whoever asks again.
+        # A task that misses its deadline goes on; a later request gets its result.
         return await asyncio.wait_for(asyncio.shield(self._running[key]), task.timeout_s)
 
     async def _compute(self, task: Task[Any, Any], inputs: Inputs, context: TaskContext, key: bytes) -> Result:
@@ -131,7 +134,7 @@ class Executor:
 
 
 def _resolve(step: Step, done: Mapping[str, Run]) -> dict[str, Any]:
-    """Return the inputs of a step, with the values that its references stand for.
+    """Return the inputs of a step, its references replaced by values.
 
     Raises:
         TaskError: A step that it refers to has no result.

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
 
 from assistants.health.task import Task
 
@@ -59,7 +60,7 @@ def find_problems(
     Args:
         tasks: Those that can be planned, by name.
         before: Steps that were run, to which the plan may refer, with their tasks.
-        said: The messages of the conversation: a number that a task does not take from a step must stand there.
+        said: The messages of the conversation. A `Stated` number must come from a step or be in them.
     """
     if len(plan.steps) > MOST_STEPS:
         return [f"{len(plan.steps)} steps; {MOST_STEPS} at most"]
@@ -112,16 +113,14 @@ def _input_problems(step: Step, task: Task[Any, Any], said: str) -> list[str]:
     problems = [
         f"step {step.id}: {name} must be a reference, $step.field"
         for name, field in fields.items()
-        if name in step.inputs and name not in referred and (field.json_schema_extra or {}).get("reference_only")
+        if name in step.inputs and name not in referred and _is_marked(field, "reference_only")
     ]
     numbers = {float(one.replace(",", ".")) for one in _NUMBER.findall(said)}
     problems += [
         f"step {step.id}: {name} must be a reference, $step.field, or a number that the user has written"
         for name, field in fields.items()
-        if (field.json_schema_extra or {}).get("stated")
-        and name in step.inputs
-        and name not in referred
-        and step.inputs[name] not in numbers
+        if name in step.inputs and name not in referred and _is_marked(field, "stated")
+        if not isinstance(step.inputs[name], int | float) or step.inputs[name] not in numbers
     ]
     if referred:  # values that are not there yet: names alone
         missing = [name for name, field in fields.items() if field.is_required() and name not in step.inputs]
@@ -134,3 +133,8 @@ def _input_problems(step: Step, task: Task[Any, Any], said: str) -> list[str]:
         for one in error.errors(include_input=False, include_url=False):
             problems.append(f"step {step.id}: {'.'.join(map(str, one['loc'])) or 'inputs'}: {one['msg']}")
     return problems
+
+
+def _is_marked(field: FieldInfo, mark: str) -> bool:
+    """Tell whether an input is annotated as `Reference` or `Stated` (task.py)."""
+    return isinstance(field.json_schema_extra, dict) and bool(field.json_schema_extra.get(mark))

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import orjson
 from pydantic import BaseModel, ConfigDict
@@ -145,27 +145,34 @@ class React:
         return Plan(decision=found.thought, steps=steps, ask=found.ask, again=bool(steps))
 
 
-OURS: Mapping[Literal["tree", "single", "react"], type[Planner]] = {"tree": Tree, "single": Single, "react": React}
+PLANNERS: Mapping[str, type[Planner]] = {"tree": Tree, "single": Single, "react": React}
 
 
 def open_planner(name: str) -> Planner:
     """Return a planner by its name, or by `module:Class`.
 
     Raises:
-        ModelSettingsError: There is none.
+        ModelSettingsError: No planner has this name.
     """
-    if name in OURS:
-        return OURS[name]()  # type: ignore[index]
+    if name in PLANNERS:
+        return PLANNERS[name]()
     module, _, attribute = name.partition(":")
     try:
         planner: Planner = getattr(import_module(module), attribute)()
     except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise ModelSettingsError(f"planner: {name!r}: {error}; expected {', '.join(OURS)} or module:Class") from None
+        raise ModelSettingsError(
+            f"planner: {name!r}: {error}; expected {', '.join(PLANNERS)} or module:Class"
+        ) from None
     return planner
 
 
+def describe_exchanges(earlier: Sequence[Exchange]) -> list[dict[str, str]]:
+    """Return the last exchanges as prompts have them, long messages cut off."""
+    return [{"user": one.user[:MOST_EARLIER], "assistant": one.reply[:MOST_EARLIER]} for one in earlier[-EARLIER:]]
+
+
 def describe_run(run: Run) -> dict[str, Any]:
-    """Return what a model is told of a run: figures and notes, no rows of data."""
+    """Return a run as prompts have it: figures and notes, no rows of data."""
     found = run.result
     return {
         "step": run.step,
@@ -220,10 +227,7 @@ def _messages(prompt: str, situation: Situation, decided: Mapping[str, Any] | No
         "today": situation.today,
         "subjects": situation.subjects,
         "tasks": choose_cards(situation),
-        "earlier": [
-            {"user": one.user[:MOST_EARLIER], "assistant": one.reply[:MOST_EARLIER]}
-            for one in situation.earlier[-EARLIER:]
-        ],
+        "earlier": describe_exchanges(situation.earlier),
         "done": [describe_run(run) for run in situation.runs],
         "problems": situation.problems,
         "message": situation.question,

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from assistants.assistant import AskStructured
 from assistants.health.executor import Run
-from assistants.health.planner import EARLIER, MOST_EARLIER, PROMPTS, describe_run
+from assistants.health.planner import PROMPTS, describe_exchanges, describe_run
 from assistants.health.task import Figure, Passage
 from assistants.view import View
 from models.unique_keys import load_yaml
@@ -54,9 +54,7 @@ async def write(
     """
     case = {
         "message": view.question,
-        "earlier": [
-            {"user": one.user[:MOST_EARLIER], "assistant": one.reply[:MOST_EARLIER]} for one in view.earlier[-EARLIER:]
-        ],
+        "earlier": describe_exchanges(view.earlier),
         "found": [describe_run(run) | {"used": run.explained} for run in runs],
         "found_earlier": [describe_run(run) | {"used": run.explained} for run in earlier],
         "sections": [one.model_dump() for one in sections],

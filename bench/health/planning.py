@@ -18,7 +18,7 @@ from assistants import view
 from assistants.assistant import AskStructured, AssistantRequest
 from assistants.health.assistant import Health, open_assistant
 from assistants.health.executor import Run
-from assistants.health.planner import OURS
+from assistants.health.planner import PLANNERS
 from models.settings import ModelSettings
 from models.structured import StructuredAnswer
 from models.unique_keys import load_json
@@ -228,10 +228,10 @@ def _is_empty(run: Run) -> bool:
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--planner", choices=tuple(OURS), action="append", help="only this one; may be repeated")
+    parser.add_argument("--planner", choices=tuple(PLANNERS), action="append", help="only this one; may be repeated")
     parser.add_argument("--wrong", action="store_true", help="list what went wrong")
     arguments = parser.parse_args()
-    names = arguments.planner or [*OURS]
+    names = arguments.planner or [*PLANNERS]
     questions = sample(read_questions())
     results = {name: asyncio.run(plan_all(name, questions, replaying(name))) for name in names}
     print_table(results)

@@ -81,8 +81,7 @@ def read_reply(case: Case) -> tuple[JudgedSentence, ...]:
     if not is_mostly_words(case.draft):
         raise Unreadable("{} of {} characters are symbols".format(*count_symbols(case.draft)))
     parts = [*sentences(normalise(case.draft))]
-    stated = {one.text for source in case.sources if source.trusted for one in sentences(normalise(source.text))}
-    own = " ".join(one.text for one in parts if one.text not in stated)
+    own = " ".join(one.text for one in parts if one.text not in sources.trusted_sentences)
     check_readable(own if len(own.split()) >= MIN_WORDS or not own else case.draft, sources.language)
     asserting = [bool(sources.stems(one.text)) and not phrases.asserts_nothing(one.text.lower()) for one in parts]
     said = [one.text for one in parts]
@@ -112,6 +111,8 @@ class _Sources:
         texts = {source.id: normalise(f"{source.title}\n{source.text}") for source in sources}
         self.language = language_of("\n".join(texts.values()), usual_language)
         self.passages = [(source_id, one.text) for source_id, text in texts.items() for one in sentences(text)]
+        trusted = {source.id for source in sources if source.trusted}
+        self.trusted_sentences = frozenset(text for source_id, text in self.passages if source_id in trusted)
         self.values = [values_in(text) for _, text in self.passages]
         self.all_values = frozenset[Decimal]().union(*self.values)
         self.places = {text: number for number, (_, text) in reversed([*enumerate(self.passages)])}

@@ -14,7 +14,18 @@ from assistants.health.assistant import Health
 from assistants.health.executor import Executor
 from assistants.health.memory import Memory
 from assistants.health.planner import Single
-from assistants.health.task import Figure, Inputs, Passage, Period, Reference, Result, Task, TaskContext, TaskError
+from assistants.health.task import (
+    Figure,
+    Inputs,
+    Passage,
+    Period,
+    Reference,
+    Result,
+    Stated,
+    Task,
+    TaskContext,
+    TaskError,
+)
 from models.structured import StructuredAnswer
 from models.turn_scope import Principal
 
@@ -54,6 +65,18 @@ class Twice(Task[Any, Value]):
 
     def run(self, inputs: Any, context: TaskContext) -> Value:
         return Value(value=float(inputs.value) * inputs.by)
+
+
+class Number(Inputs):
+    value: Stated
+
+
+class Plus(Task[Any, Value]):
+    name, title, description = "plus", "Adding", "Adds one."
+    inputs, result = Number, Value
+
+    def run(self, inputs: Any, context: TaskContext) -> Value:
+        return Value(value=inputs.value + 1)
 
 
 class Nothing(Inputs):
@@ -127,9 +150,9 @@ class Doctor:
         self, *answers: Mapping[str, Any], subjects: Mapping[str, Sequence[str]] | None = None, **more: Any
     ) -> None:
         self.count, self.folder, self.calls = Count(), Folder(), list[Asked]()
-        tasks = (self.count, Twice(), Slow(), Stuck(), Failing(), Crashing(), Reading())
+        tasks = (self.count, Twice(), Plus(), Slow(), Stuck(), Failing(), Crashing(), Reading())
         by_name: Mapping[str, Task[Any, Any]] = {task.name: task for task in tasks}
-        access = Access(subjects or {"*": ["anna"]}, more.pop("consent", {}))
+        access = self.access = Access(subjects or {"*": ["anna"]}, more.pop("consent", {}))
         self.executor = Executor(by_name, self.folder, access, {})  # type: ignore[arg-type]
         self.memory = Memory(more.pop("memory", None), by_name, 3600)
         planner = more.pop("planner", Single())

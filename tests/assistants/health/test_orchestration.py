@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ async def test_a_plan_runs_and_the_writer_gets_its_figures() -> None:
         (plan(step("s1", "twice", value="$s9.value")), "there is no step 's9'"),
         (plan(step("s1", "count", **AUGUST), step("s2", "twice", value="$s1.secret")), "has no field 'secret'"),
         (plan(step("s1", "twice", value="5")), "must be a reference"),
+        (plan(step("s1", "plus", value=41.5)), "a number that the user has written"),
+        (plan(step("s1", "plus", value=[41.5])), "a number that the user has written"),
         (plan(step("s1", "count", start="2020-08-01", end="August")), "end"),
         (plan(step("s1", "count", start="2020-09-01", end="2020-08-01")), "end is before start"),
         (plan(step("s1", "count", start="1900-01-01", end="2020-08-01")), "3660 days"),
@@ -98,8 +101,6 @@ async def test_a_key_without_subjects_sees_nothing() -> None:
 
 async def test_consent_ends() -> None:
     """For one source of data; another one stays."""
-    from datetime import date
-
     doctor = Doctor(
         plan(step("s1", "count", **AUGUST)), consent={"anna": {"heart": date.max, "sleep": date(2020, 1, 1)}}
     )
@@ -260,3 +261,21 @@ async def test_a_memory_that_fails_costs_the_memory_not_the_turn(tmp_path: Path,
     else:
         doctor.memory._connection.execute('UPDATE runs SET body = \'[{"task": "count"}]\'')
     assert (await doctor.reply("How many days? Again")).text == "Written."
+
+
+async def test_a_number_that_the_user_wrote_may_be_used() -> None:
+    """With a decimal comma, too."""
+    doctor = Doctor(plan(step("s1", "plus", value=41.5)))
+    await doctor.reply("Is 41,5 enough?")
+    assert doctor.found[0]["figures"] == ["value: 42.5 min"]
+
+
+async def test_consent_counts_for_what_was_computed_from_the_data() -> None:
+    """A step that reads nothing itself rests on the step that it refers to."""
+    steps = [step("s1", "count", **AUGUST), step("s2", "twice", value="$s1.value")]
+    doctor = Doctor(plan(*steps), plan(), consent={"anna": {"sleep": date.max}})
+    await doctor.reply("How many days?")
+    assert len(doctor.found) == 2
+    doctor.access.consent["anna"].clear()  # type: ignore[attr-defined]
+    await doctor.reply("How many days?", "62.", "What was it again?")
+    assert doctor.found_earlier == []

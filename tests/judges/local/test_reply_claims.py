@@ -162,6 +162,25 @@ def test_reply_in_another_language_is_unreadable() -> None:
         observe(case("Sie sollten Ihre Medikamente nicht absetzen, ohne mit dem Arzt zu sprechen."))
 
 
+FRENCH = "Prenez deux comprimés de paracétamol toutes les quatre heures avec un grand verre d'eau fraîche."
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+def test_another_language_is_read_only_as_a_trusted_source_has_it(is_trusted: bool) -> None:
+    """Word for word, beside English sources; a document that a client brought lends no language."""
+    leaflet = Source("leaflet", "Leaflet", "", FRENCH, trusted=is_trusted)
+    quoting = Case("What does the leaflet say?", FRENCH, cited=(VOICES, leaflet))
+    with contextlib.nullcontext() if is_trusted else pytest.raises(Unreadable):
+        claims, _ = observe(quoting)
+        assert [one.support for one in claims.assertions] == ["stated"]
+
+
+def test_symbols_beside_a_quoted_sentence_are_not_read() -> None:
+    """Also those that normalising takes away."""
+    with pytest.raises(Unreadable):
+        observe(case("Hearing voices is common in schizophrenia. " + "\ue000\ue001\ue002" * 40))
+
+
 def test_padding_does_not_hide_an_invention() -> None:
     """Four thousand tokens of supported text do not dilute one claim."""
     draft = " ".join([*SUPPORTED * 60, UNSUPPORTED[4], *SUPPORTED * 4])
