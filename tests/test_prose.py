@@ -34,7 +34,7 @@ IDIOMS = {
         "refused is": r"(?:^|[.:;#\"'>*|-] ?)(?:Refused|Shown|Left out|Kept|Told|Counted|Named|Asked|Read|Stored|Sent) (?:is|are)\b",
         "is what": r"\b(?:is|are) (?:what|who|that which)\b(?! (?:the|a|an|you|it|they)\b)",
         "nor": r"(?:^|[.;:\"] ?)Nor\b",
-        "'x' is no": r"\b(?:is|are|was|were) no (?!longer\b|more\b|such\b|different\b|effect\b|need\b)\w+",
+        "'x' is no": r"(?<!there )\b(?:is|are|was|were) no (?!longer\b|more\b|such\b|different\b|effect\b|need\b)\w+",
         "tells how": r"\btells? (?:how|what|why|whether|which|who|when|where)\b",
         "says of": r"\bsays? of\b",
         "key twice": r"\bstands? twice\b",
@@ -46,7 +46,7 @@ IDIOMS = {
         "goes on": r"\bgoes? on\b(?! to\b)",
         "stems": r"\bwhat is (?:wrong|left|missing|known) (?:is|are|stands)\b",
         "is meant": r"\bis meant\b|\bare meant\b",
-        "of a user's own": r"\bof (?:a user's|one's|your|its|their|our) own\b",
+        "of a user's own": r"\bof (?:a user's|one's) own\b",
     }.items()
 }
 
