@@ -1,7 +1,7 @@
-"""Many guests at once through `caf serve --workers`, with Redis, keys, limits, traces and audit: is anybody mixed up with anybody?
+"""Many concurrent users through `caf serve --workers`, with Redis, keys, limits, traces and audit: does any state leak between users?
 
-Tries each plot once, then has all conversations, each under a name of its own that stands in every message. Each reply must be that
-of the trial: text, outcome, citations, warnings, verdicts, tokens, and a hash of what the model was shown. Twins send the same
+Runs each plot once, then all conversations. Each user has a unique name, which every message contains. Each reply must equal that
+of the first run: text, outcome, citations, warnings, verdicts, tokens, and a hash of what the model was shown. Twins send the same
 messages under another key or user. Metrics, traces and budgets must add up to what clients saw. Exit code 0 if every bar is met.
 """
 
@@ -44,7 +44,7 @@ BARS = (
 )
 MEMORY = Target("rss_growth", "growth of resident memory over the last half", 0.10)
 LONG = 2_000
-"""Turns from which a run can tell whether memory grows: before, caches fill."""
+"""Fewest turns of a run that shows memory growth; in shorter runs caches still fill."""
 LIMITS = {"requests_per_minute": 1_000_000, "tokens_per_minute": 10**10, "daily_budget": 10**6, "max_concurrent": 1_000}
 """Each is counted for every request, and none is reached."""
 PRICE = {"input": 2.0, "output": 8.0}

@@ -14,7 +14,7 @@ from models.unique_keys import load_json
 from scenarios import scenario_files
 
 BUDGET = 3_000
-DESKS = ROOT / "judges" / "training" / "talk" / "desks"
+DESKS = ROOT / "judges" / "evaluation" / "training" / "talk" / "desks"
 SHIPPED = ROOT / "knowledge_base" / "schizophrenia"
 COLUMNS = ("replies", "all in view", "sections", "tokens")
 

@@ -161,7 +161,7 @@ class Table:
 
     title: str
     columns: dict[str, str]
-    """By heading, the name of the figure; `{}` stands for the row's."""
+    """By heading, the name of the figure; `{}` is replaced by the row's."""
     rows: dict[str, str]
     """What is printed for each."""
 
@@ -200,7 +200,7 @@ TABLES = (
 
 
 def table(figures: Figures) -> str:
-    """Write what was measured, and how it stands against the targets."""
+    """Write the measurements and compare them with the targets."""
     parts = []
     for one in TABLES:
         names = {what: [figure.format(row) for figure in one.columns.values()] for row, what in one.rows.items()}

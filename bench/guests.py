@@ -13,7 +13,7 @@ import aiohttp
 from bench.script import add_drift, shipped_conversations
 
 GUEST, NAME = "@@", re.compile(r"Qz[bcdfghjkmn]{6}")
-"""What stands for a guest's name in plots and comparisons; what names look like."""
+"""Placeholder of a guest's name in plots and comparisons, and the form of names."""
 DRAFT = "x_draft"
 """The field of a request, unknown to the proxy and so forwarded, that tells the model what to say."""
 Plot = tuple[tuple[str, str], ...]
@@ -31,7 +31,7 @@ class Guest:
     streamed: bool = False
     conversation: str = ""
     replies: list[dict[str, Any]] = field(default_factory=list)
-    """What each reply came to, with the name taken out: the same in every conversation of a plot."""
+    """Outcome of each reply without the name; equal in every conversation of a plot."""
     seconds: list[float] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     leaks: list[str] = field(default_factory=list)

@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 import orjson
 
 USER = b"user-0000000"
-"""Stands in each body, in `user`, and where a question is to be asked once only; every conversation that is played has its own."""
+"""Placeholder in each body, in `user` and in questions that must not repeat; each conversation has its own value."""
 KEEP_EVERY = 50
-"""Every so manieth response is kept to be read afterwards."""
+"""One in this many responses is kept and checked afterwards."""
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
 _CLOSE = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
@@ -49,7 +49,7 @@ Talk = list[Request]
 
 @dataclass(slots=True)
 class Result:
-    """What a run of load came to."""
+    """Result of a run of load."""
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)

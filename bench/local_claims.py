@@ -22,7 +22,7 @@ from knowledge_base.library import Source
 from models.unique_keys import load_json
 from scenarios.scenario_files import load_all
 
-TRAINING = ROOT / "judges" / "training"
+TRAINING = ROOT / "judges" / "evaluation" / "training"
 COLUMNS = ("wrong", "right", "AUC judge", "AUC share", "wrong stopped", "right passed")
 
 Labelled = tuple[Case, bool]
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def measure(cases: list[Labelled]) -> list[float]:
-    """Return the figures of a row; what is wrong is positive."""
+    """Return the figures of a row; wrong replies are the positive class."""
     judge = LocalJudge("source_fidelity")
     wrong = [not right for _, right in cases]
     judged = [judge.judge_now(case) for case, _ in cases]

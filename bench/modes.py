@@ -1,7 +1,7 @@
-"""`python -m bench.modes`: what a reader of a stream waits for in each streaming mode.
+"""`python -m bench.modes`: latency that the reader of a stream sees in each streaming mode.
 
-A chatbot's model on loopback writes replies of the bench's conversations word by word, one each GAP_S; `caf serve` stands in
-front of it with the shipped judges, once for each mode. Told are the medians of the times to the first content, to the first whole
+A chatbot's model on loopback writes replies of the bench's conversations word by word, one each GAP_S; `caf serve` guards
+it with the shipped judges, once for each mode. It prints the medians of the times to the first content, to the first whole
 sentence and to the end of the stream, and how much of the text left before the verdict. Every third reply gets a sentence that no
 source supports.
 """

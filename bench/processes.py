@@ -104,7 +104,7 @@ def run_server(arguments: Sequence[str], where: set[int], log: Path, mark: str =
 
 
 def shipped_config(**sections: object) -> dict[str, Any]:
-    """Return config.yaml for a file that stands elsewhere, with some sections replaced."""
+    """Return config.yaml for a file in another folder, with some sections replaced."""
     config: dict[str, Any] = load_yaml((ROOT / "config.yaml").read_text())
     bot = config["chatbots"][SHIPPED]
     bot |= {name: str(ROOT / bot[name]) for name in ("role", "knowledge_base")}

@@ -39,7 +39,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench.proportion", description=__doc__.splitlines()[0])
     parser.add_argument("--config", type=Path, default=RECORDED, help="default: the recorded answers")
     parser.add_argument(
-        "--answers", type=Path, help="where models' answers are kept; what stands there is not asked again"
+        "--answers", type=Path, help="file with models' answers; answers in it are reused"
     )
     parser.add_argument("--dev", action="store_true", help="leave the holdout unread")
     options = parser.parse_args()
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 async def measure(config: Path, replies: Path, answers: Path | None) -> tuple[Counts, Mapping[str, float]]:
-    """Have each stage, and both as they are configured, judge labelled replies.
+    """Judge labelled replies with each stage alone and with the configured cascade.
 
     Returns:
         By stage and label, how many replies got which verdict; and the mean calls of the cascade by kind of reply.
@@ -100,7 +100,7 @@ async def ask_stage(judges: Pipeline, stage: str, case: Case, modes: frozenset[M
         if isinstance(j, ModelJudge) and j.is_shared and j.stage == stage
     }
     names = [c.name for c in judges.on_reply if c.name in shared and (c.modes & modes or "default" in c.modes)]
-    return [*(await shared[names[0]].call.judge(case, names, Ledger())).values()]
+    return [*(await shared[names[0]].judge_for(case, names, Ledger())).values()]
 
 
 def verdict_of(judgements: list[Judgement], case: Case) -> str:

@@ -13,8 +13,8 @@ from bench.setting import PlayedConversation, Setting
 
 WARM_S = 0.4
 SHORTER = 3
-"""How many times as many rounds there are, each so much shorter: ratios are taken within a round, and a host that others use as
-well changes its speed within seconds."""
+"""Factor by which rounds are shorter and more numerous. Ratios are taken within a round, because a shared host changes its
+speed within seconds."""
 
 
 @dataclass(frozen=True, slots=True)

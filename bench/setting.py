@@ -150,7 +150,7 @@ class Setting:
             yield server
 
     def first(self, address: str, model: str) -> Request:
-        """Return the first request of the first conversation, for a response with whatever outcome."""
+        """Return the first request of the first conversation; any outcome is accepted."""
         body = client_body(model, self.candidates[0], 0, 0, [])
         return load.request(address, body, b'"choices":', self.key)
 
@@ -164,7 +164,7 @@ class Setting:
         return talks
 
     def play_all(self, caf: Server) -> tuple[list[PlayedConversation], dict[str, int]]:
-        """Play every conversation once through the guarded chatbot, and keep those whose replies are delivered as they are.
+        """Play every conversation once through the guarded chatbot, and keep those whose replies are delivered unchanged.
 
         The load then repeats these, so that each second request finds the state that its first has left.
 

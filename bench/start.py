@@ -39,5 +39,5 @@ def _imported_modules(setting: Setting) -> set[str]:
             _wait_for_answer(setting, caf.address, model)
     lines = (setting.folder / "imports.log").read_text().splitlines()
     names = (line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:"))
-    # A library that was asked for and kept away stands there as well, but nothing of what `import` would load of it.
+    # A blocked library is listed as well, but none of the modules that importing it would load.
     return {name.partition(".")[0] for name in names if "." in name}

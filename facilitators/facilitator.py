@@ -40,13 +40,13 @@ class Facilitator(Strict):
     ]
     """What it says without a model: for each stage some messages."""
     prompt: Text
-    """What a model that plays it is told; the body of the file."""
+    """Instructions for the model that plays it; the body of the file."""
 
     @field_validator("name")
     @classmethod
     def _check_name(cls, value: str) -> str:
         if value == RESERVED_NAME:
-            raise ValueError(f"{value!r} stands for ordinary questions in the files of a run; give another name")
+            raise ValueError(f"{value!r} is reserved for ordinary questions; choose another name")
         return value
 
     @field_validator("lines")
@@ -54,7 +54,7 @@ class Facilitator(Strict):
     def _check_lines(cls, value: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
         all_lines = [line for lines in value for line in lines]
         if len(set(all_lines)) < len(all_lines):
-            raise ValueError("a line stands twice")
+            raise ValueError("duplicate line")
         return value
 
     @cached_property

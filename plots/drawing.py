@@ -1,6 +1,6 @@
 """Dot plots and curves as SVG to stand inside a page: drawn by matplotlib, coloured by the page's style sheet. Pure.
 
-matplotlib knows no style sheets, so everything is drawn in the colours of `COLOURS`, each of which stands for a CSS variable that
+matplotlib knows no style sheets, so everything is drawn in the colours of `COLOURS`, each of which is replaced by a CSS variable that
 the page defines; one drawing then serves light and dark. Texts stay texts, in the page's own font. The same numbers give the same
 bytes.
 """
@@ -24,7 +24,7 @@ WIDTH = 320
 LABELS, VALUES = 116, 66
 """Room for labels on the left of a dot plot, and for values on its right."""
 LONGEST = 17
-"""Letters that fit beside a row; the whole label stands in the table."""
+"""Letters that fit beside a row; the table has the whole label."""
 ROW, TOP, FOOT, LEFT, RIGHT = 24, 8, 22, 34, 12
 HEIGHT = 150
 """Of the frame that curves are drawn in."""
@@ -33,7 +33,7 @@ COLOURS = {
     name: f"#fe00{number:02x}"
     for number, name in enumerate(("ink", "soft", "line", "card", "a0", "a1", "a2", "a3", "a4"))
 }
-"""What matplotlib is told to draw in, by the name of the CSS variable that takes its place."""
+"""Colour in matplotlib, by the name of the CSS variable that replaces it."""
 SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none", "text.parse_math": False, "font.size": 11, "text.color": COLOURS["ink"],
     "axes.axisbelow": True, "axes.labelcolor": COLOURS["soft"], "axes.labelsize": 10, "grid.color": COLOURS["line"],
@@ -57,12 +57,12 @@ class Point:
     high: float | None = None
     style: str = "arm1"
     x: float = 0
-    """Where it stands on a curve; of no meaning in a dot plot."""
+    """Position on a curve; unused in a dot plot."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A label and what stands behind it: a row of a dot plot, or a curve."""
+    """A label and its values: a row of a dot plot, or a curve."""
 
     label: str
     points: tuple[Point, ...]
@@ -167,7 +167,7 @@ def _draw_curve(axes: Axes, x: Axis, y: Axis, points: Sequence[Point], marked: b
 
 
 def _settings(about: str) -> AbstractContextManager[None]:
-    """Return matplotlib's own settings and ours, whatever the user's matplotlibrc says."""
+    """Return matplotlib's default settings and ours; the user's matplotlibrc is ignored."""
     own = {name: value for name, value in matplotlib.rcParamsDefault.items() if "backend" not in name}
     return matplotlib.rc_context(own | SETTINGS | {"svg.hashsalt": about})
 
@@ -185,7 +185,7 @@ def _marker(style: str) -> dict[str, Any]:
 
 
 def _frame(left: int, right: int, height: int, foot: int) -> tuple[Figure, Axes]:
-    """Return a figure and its axes, with so many pixels from its left edge, and so many below."""
+    """Return a figure and its axes, with margins in pixels at the left and below."""
     whole = TOP + height + foot
     figure = Figure(figsize=(WIDTH / 72, whole / 72), dpi=72)
     return figure, figure.add_axes((left / WIDTH, foot / whole, (right - left) / WIDTH, height / whole))

@@ -20,7 +20,7 @@ from bench.processes import Server, run_caf, shipped_config
 from proxy.auth import keys
 
 FILES = 1024
-"""`ulimit -n` of the server, as many systems have it."""
+"""`ulimit -n` of the server, a common default."""
 HELD = 1_100
 """Connections that an attack holds."""
 

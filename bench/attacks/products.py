@@ -26,7 +26,7 @@ TOOLS = [{"type": "function", "function": {"name": f"tool_{n}", "parameters": {}
 
 
 def run(folder: Path, quick: bool) -> Figures:
-    """Measure how long others wait while each of ATTACKS goes on.
+    """Measure how long others wait during each of ATTACKS.
 
     Args:
         folder: For the server's files.

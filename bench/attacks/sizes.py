@@ -43,7 +43,7 @@ def run(folder: Path, quick: bool) -> Figures:
 
 
 def _cpu_s(server: Server, place: str, unit: str, size: int, times: int) -> float:
-    """Return the CPU seconds that a message takes, at least a hundredth."""
+    """Return the CPU seconds that a message takes, at least 0.01."""
     used = []
     for n in range(times):
         text = f"{n}" + (unit * (size // len(unit) + 1))[:size]

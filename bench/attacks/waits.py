@@ -20,7 +20,7 @@ from bench.processes import SHIPPED, Server
 
 CRISIS = "I am going to kill myself tonight."
 TIMEOUT_S = 10.0
-"""How long an answer is waited for; whoever gets none has waited so long."""
+"""Timeout of an answer, which is also the latency of a missing one."""
 LONGEST_S = 60
 """How long an attack lasts at most."""
 
@@ -35,7 +35,7 @@ def address_of(server: Server) -> Address:
 
 
 def post(*lines: bytes, path: bytes = b"/v1/chat/completions", body: bytes = b"") -> bytes:
-    """Write a POST request as it is given, right or wrong."""
+    """Write a POST request unchanged, valid or not."""
     return b"".join([b"POST %b HTTP/1.1\r\nHost: x\r\n" % path, *(line + b"\r\n" for line in lines), b"\r\n", body])
 
 
@@ -46,7 +46,7 @@ def chat(messages: list[dict[str, Any]], key: str = "") -> bytes:
 
 
 def ask(address: Address, sent: bytes) -> bytes:
-    """Send a request over a new connection and return its answer, empty if there is none."""
+    """Send a request over a new connection and return its answer, empty without one."""
     answer = b""
     with suppress(OSError), socket.create_connection(address, timeout=TIMEOUT_S) as link:
         with suppress(OSError):  # it may be refused before it is sent to its end
@@ -97,7 +97,7 @@ def measure_waits(server: Server, key: str, attacks: Mapping[str, Attack], round
 
 
 def _probe(address: Address, probes: dict[str, tuple[bytes, bytes]], times: int, took: dict[str, list[float]]) -> int:
-    """Send each probe so many times, append latencies in seconds to `took`, and return the number of wrong answers."""
+    """Send each probe repeatedly, append latencies in seconds to `took`, and return the number of wrong answers."""
     failures = 0
     for _ in range(times):
         for name, (sent, expect) in probes.items():

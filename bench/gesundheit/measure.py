@@ -178,7 +178,7 @@ def _rows(name: str) -> list[dict[str, Any]]:
 
 
 def smaller(sources: Sources, cases: Iterable[Case], clusters: int) -> Sources:
-    """Return the sources with so many clusters of pairs, those that are asked for among them."""
+    """Return sources with this number of clusters of pairs, including the clusters that questions ask for."""
     asked = {case.cluster for case in cases}
     others = sorted({pair.cluster for pair in sources.pairs} - asked)
     random.Random(1).shuffle(others)

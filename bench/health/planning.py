@@ -64,7 +64,7 @@ class Planned:
 
     @property
     def is_right(self) -> bool:
-        """Tell whether question, tasks and values are right."""
+        """Return whether question, tasks and values are right."""
         outcome = self.question.outcome
         if self.failed:
             return False
@@ -78,13 +78,13 @@ class Planned:
 
     @property
     def has_right_tasks(self) -> bool:
-        """Tell whether exactly the tasks of a right set ran."""
+        """Return whether exactly the tasks of a right set ran."""
         ran = {run.task for run in self.runs if not run.is_correctable}
         return not self.asked and any(ran == set(some) for some in self.question.gold_tasks or [[]])
 
     @property
     def has_values(self) -> bool:
-        """Tell whether the results hold all values."""
+        """Return whether the results hold all values."""
         found = [value for run in self.runs if run.result for value in _leaves(run.result.model_dump())]
         return all(any(_is_near(value, answer) for value in found) for answer in self.question.answers)
 
@@ -128,7 +128,7 @@ async def _plan(health: Health, question: Question, ask: AskStructured) -> Plann
     request = AssistantRequest(messages, view.read(messages), ask_structured=counted, note=note)
     try:
         found = await health.plan(request, counted, [])
-    except Exception as error:  # a planner of a user's own may raise anything
+    except Exception as error:  # a user's planner may raise anything
         planned.failed = f"{type(error).__name__}: {error}"
         return planned
     if isinstance(found, str):

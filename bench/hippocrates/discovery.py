@@ -236,7 +236,7 @@ def measure(asked: Sequence[Case], find: Callable[[Sequence[str]], list[int]]) -
     runs = {}
     for case in asked:
         ranked = find(case.names)
-        # ranx wants an answer for every question: one that is never right stands for none.
+        # ranx needs an answer for every question; this one is never right.
         runs[case.id] = {str(one): 1 / place for place, one in enumerate(ranked, 1)} or {"none": 1.0}
     return dict(evaluate(Qrels(gold), Run(runs), list(METRICS)))
 

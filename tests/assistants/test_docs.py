@@ -38,7 +38,7 @@ async def test_it_counts_with_a_document_and_acts_when_confirmed(page: dict[str,
     """The code that it proposes is the one that it then confirms."""
     engine = open_clerk(page, opening_day="Monday")
     counted = await say(engine, "How many came in May?")
-    assert counted["documents"][0]["text"] == counted["content"] == "In May 4,310 visitors came to the museum."
+    assert counted["documents"][0]["text"] == counted["content"] == "In May 4,310 people visited the museum."
     proposed = (await say(engine, "a tour please"))["action"]
     confirmed = (await say(engine, f"book {proposed['code']}"))["action"]
     assert (confirmed["code"], confirmed["confirmed"], proposed["confirmed"]) == (proposed["code"], True, False)

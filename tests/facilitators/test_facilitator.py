@@ -51,7 +51,7 @@ def test_adding_a_file_adds_a_facilitator(tmp_path: Path) -> None:
     ("written", "said"),
     [
         (WRITTEN.replace("is its client", "").replace(", ]", "]"), "stages"),
-        (WRITTEN.replace("lines: [[a0, b0]", "lines: [[a1, b0]"), "a line stands twice"),
+        (WRITTEN.replace("lines: [[a0, b0]", "lines: [[a1, b0]"), "duplicate line"),
         (WRITTEN.replace("You play somebody with a garden.", ""), "prompt"),
         (WRITTEN.replace("name: gardener", "name: other"), "files are named after their facilitator"),
         (WRITTEN.replace("tactics", "tricks"), "tricks: is not a field here"),
@@ -72,7 +72,7 @@ def test_ordinary_questions_keep_their_name(tmp_path: Path) -> None:
     """A facilitator of that name would be counted among them in every report."""
     path = tmp_path / f"{QUESTIONS}.md"
     path.write_text(WRITTEN.replace("name: gardener", f"name: {QUESTIONS}"))
-    with pytest.raises(ScenarioError, match="name: 'questions' stands for ordinary questions"):
+    with pytest.raises(ScenarioError, match="name: 'questions' is reserved for ordinary questions"):
         load(path)
 
 
