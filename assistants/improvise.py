@@ -57,7 +57,7 @@ def drift_of(earlier: Sequence[Exchange]) -> Drift:
 
 
 def forbidden(question: str) -> bool:
-    """Tell whether a question is about something that nothing may be improvised on."""
+    """Return whether a question is about something that nothing may be improvised on."""
     return bool(FORBIDDEN.search(question))
 
 

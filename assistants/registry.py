@@ -11,6 +11,7 @@ from assistants.assistant import Assistant
 from assistants.engine import AssistantEngine
 from models.client import EngineFactory
 from models.errors import ModelSettingsError
+from models.extras import install_command
 from models.settings import ModelSettings
 
 GROUP = "caf.assistants"
@@ -21,6 +22,8 @@ OURS: Mapping[str, str] = {
     "hippocrates": "assistants.hippocrates.assistant:open_assistant",
 }
 """By name, what opens it."""
+_EXTRAS = {"gesundheit": "encoder"}
+"""The extras with another name than their assistant."""
 OpenAssistant = Callable[[ModelSettings], Assistant]
 """Opens an assistant by the settings of its alias, whose `options` are its own. Raises ModelSettingsError."""
 
@@ -55,7 +58,7 @@ def _load(name: str) -> OpenAssistant:
         opened: OpenAssistant = getattr(import_module(module), function)
     except ModuleNotFoundError as error:
         raise ModelSettingsError(
-            f"the assistant {name!r} needs {error.name}, which is not installed: pip install 'critical-analysis-filter[{name}]'"
+            f"the assistant {name!r} needs {error.name}, which is not installed: {install_command(_EXTRAS.get(name, name))}"
         ) from None
     return opened
 

@@ -85,7 +85,7 @@ def read(messages: Sequence[Mapping[str, Any]]) -> View:
 
 
 def _is_check(history: Sequence[tuple[str, str]]) -> bool:
-    """Tell whether the last message demands another draft: an assistant message stands right before it."""
+    """Return whether the last message demands another draft: an assistant message stands right before it."""
     if len(history) < 2 or history[-2][0] != "assistant":
         return False
     role, text = history[-1]

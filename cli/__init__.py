@@ -3,6 +3,8 @@
 * `main.py` is the entry point and lists the verbs.
 * `init.py` makes a chatbot of one's own; `starter/` has its questions, files and templates.
 * `serve.py`, `chat.py`, `check.py`, `key.py`, `trace.py`, `audit.py` and `schema.py` hold them.
+* `upstream.py` wraps a chatbot of another server for `caf serve --upstream`.
+* `compare.py` asks your own questions with the filter on and off.
 * `judging/` holds the verbs of `caf judges`, `drifting/` those of `caf drift`, `rate.py` those of `caf rate`.
 * `knowledge_base.py` holds the verbs of `caf kb`, `kb_import.py` what an import does, `kb_eval.py` what an evaluation prints.
 * `kb_pairs.py` holds the verbs of `caf kb` on question-answer pairs, `kb_build.py` what of them asks a model.

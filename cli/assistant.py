@@ -5,8 +5,9 @@ from typing import Annotated
 
 import typer
 
-from cli.terminal import leave, plain_errors
+from cli.terminal import environment_config, leave, plain_errors
 from models.errors import ModelSettingsError
+from models.extras import install_command
 from proxy.config.config import load_config
 
 SHIPPED = Path(__file__).parent.parent / "assistants" / "health" / "config.yaml"
@@ -22,8 +23,14 @@ def _group() -> None:
 @app.command()
 def tasks(
     config: Annotated[
-        Path, typer.Option("--config", "-c", metavar="FILE", help="Configuration; default: that of `make health`.")
-    ] = SHIPPED,
+        Path | None,
+        typer.Option(
+            "--config",
+            "-c",
+            metavar="FILE",
+            help="Configuration; default: the file named by CAF_CONFIG, else the shipped one of Health.",
+        ),
+    ] = None,
 ) -> None:
     """List the tasks of the assistant Health: inputs, results, an example, and those that cannot be planned, with the reason.
 
@@ -32,17 +39,18 @@ def tasks(
       caf assistant tasks
       caf assistant tasks --config config.yaml
     """
-    with plain_errors(config):
-        models = load_config(config).models
+    path = config or environment_config() or SHIPPED
+    with plain_errors(path):
+        models = load_config(path).models
     found = [settings for settings in models.values() if settings.engine == "assistant" and settings.name == "health"]
     if not found:
-        leave(f"{config}: has no model alias with `engine: assistant` and `name: health`")
+        leave(f"{path}: has no model alias with `engine: assistant` and `name: health`")
     try:
         from assistants.health.settings import describe_tasks, load_tasks, read_options
 
         options = read_options(found[0])
         typer.echo(describe_tasks(*load_tasks(options.tasks, options.task_modules)))
     except ModuleNotFoundError as error:
-        leave(f"the assistant needs {error.name}, which is not installed; run `make health`")
+        leave(f"the assistant needs {error.name}, which is not installed: {install_command('health')}")
     except ModelSettingsError as error:
-        leave(f"{config}: {error}")
+        leave(f"{path}: {error}")

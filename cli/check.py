@@ -23,6 +23,7 @@ from models.errors import ModelSettingsError
 from models.fallback import chain as fallback_chain
 from models.openai_engine import make_session
 from models.settings import ModelSettings
+from models.suggestions import did_you_mean
 from proxy.auth.key_ring import KeyRing, open_key_ring
 from proxy.auth.loopback import is_loopback
 from proxy.config.blueprint import Blueprint, assemble
@@ -124,7 +125,17 @@ def examine(path: Path, files: list[Path]) -> Findings:
             findings.notes[subject] += [f"{path}: {line}" for line in lines]
     check_files(path.parent, files, chatbots, findings)
     findings.problems += packages_of_others()
+    findings.problems = _unique(findings.problems)
     return findings
+
+
+def _unique(problems: Iterable[str]) -> list[str]:
+    """Return problems without duplicates, with paths in the current folder relative to it.
+
+    A file can be checked twice: because the configuration names it, and because it was given.
+    """
+    here = f"{Path.cwd()}{os.sep}"
+    return list(dict.fromkeys(problem.replace(here, "") for problem in problems))
 
 
 def _check_keys(config: Config) -> tuple[KeyRing | None, list[str]]:
@@ -136,6 +147,7 @@ def _check_keys(config: Config) -> tuple[KeyRing | None, list[str]]:
         return None, error.problems
     return keys, [
         f"keys: key {record.id} ({record.name}) is for the chatbot {bot!r} (configured: {', '.join(config.chatbots)})"
+        + did_you_mean(bot, config.chatbots)
         for record in (keys.valid if keys else ())
         for bot in record.chatbots or ()
         if bot not in config.chatbots

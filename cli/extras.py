@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperCommand
 
 from cli.terminal import USAGE
+from models.extras import install_command
 
 LIBRARIES = {
     "lab": (
@@ -54,10 +55,5 @@ def missing_extras() -> Iterator[None]:
         extra = next((name for name, libraries in LIBRARIES.items() if library in libraries), None)
         if extra is None:
             raise
-        checkout = " (in a checkout: make lab)" if extra == "lab" else ""
-        typer.echo(
-            f"caf: this needs {library}, which is not installed: "
-            f"pip install 'critical-analysis-filter[{extra}]'{checkout}",
-            err=True,
-        )
+        typer.echo(f"caf: this needs {library}, which is not installed: {install_command(extra)}", err=True)
         raise SystemExit(USAGE) from None

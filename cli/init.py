@@ -23,6 +23,7 @@ from cli.starter.first_turn import QUESTION, take_turn
 from cli.starter.questions import OPTIONS, Interview, ask_all, ask_folder
 from cli.terminal import PROBLEMS, leave, printable
 from models.errors import ModelSettingsError
+from models.extras import install_command
 from proxy.config.chatbot_settings import PLACEHOLDER
 
 
@@ -152,7 +153,7 @@ def _import_documents(folder: Path, answers: Answers) -> bool:
         return True
     typer.echo("\nMaking sections of the documents, as `caf kb import` does:")
     if missing := [library for library in LIBRARIES["import"] if find_spec(library) is None]:
-        typer.echo(f"  this needs {missing[0]}, which is not installed: pip install 'critical-analysis-filter[import]'")
+        typer.echo(f"  this needs {missing[0]}, which is not installed: {install_command('import')}")
         return False
     files = [file for path in answers.documents for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
     try:

@@ -5,7 +5,7 @@ from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 from typer.main import get_group
 
 from cli.extras import missing_extras
@@ -22,6 +22,7 @@ VERBS = {
     "key": ("cli.key:app", "Make, list and revoke API keys."),
     "audit": ("cli.audit:app", "Check the audit log."),
     "judges": ("cli.judging.app:app", "Measure, compare and tune the judges."),
+    "compare": ("cli.compare:compare", "Compare replies to your own questions with the filter on and off."),
     "drift": ("cli.drifting.app:app", "Measure whether the filter helps."),
     "scenario": ("cli.scenario:app", "Make labelled cases for the judges."),
     "rate": ("cli.rate:app", "Have people rate the replies of a run."),
@@ -47,6 +48,12 @@ class Verbs(TyperGroup):
             alone.command()(verb)
         return get_group(alone).commands[cmd_name]
 
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Complete a verb by its name, without importing its module."""
+        verbs = [TyperCommand(name, help=help) for name, (_, help) in VERBS.items()]
+        names = TyperGroup(name=self.name, commands=verbs, params=self.params)
+        return names.shell_complete(typer.Context(names), incomplete)
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, help) for name, (_, help) in VERBS.items()])
@@ -61,17 +68,17 @@ app = typer.Typer(
     Begin here:
       caf init FOLDER              a chatbot of your own, by a few questions
       caf serve                    the proxy, on http://127.0.0.1:8080/v1 for any OpenAI client
+      caf serve --upstream URL     the proxy in front of a chatbot that you have, without a file
       caf chat                     talk to a chatbot in this terminal
       caf kb import FILE...        documents into sections of a knowledge base
       caf trace list               what happened in each turn
       caf judges eval              how good the judges are, on labelled scenarios
-      caf drift run FILE           whether the filter helps: an experiment, with a report
+      caf drift run embedded       whether the filter helps: an experiment, with a report
 
     \b
     Exit codes: 0 all is well; 1 problems were found; 2 wrong usage or configuration.
     """,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: the same in a pipe, and without 0.1 s for loading rich
     context_settings={"help_option_names": ["-h", "--help"]},  # verbs inherit it

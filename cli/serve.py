@@ -8,15 +8,16 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import structlog
 import typer
 
-from cli.terminal import USAGE, ConfigOption, config_path, plain_errors
+from cli.terminal import USAGE, ConfigOption, config_path, leave, plain_errors, printable
 from models.errors import ModelSettingsError
 from proxy.auth.key_ring import KeyRing, open_key_ring
-from proxy.config.config import Config, ConfigError, load_config
+from proxy.auth.loopback import is_loopback
+from proxy.config.config import Config, ConfigError, load_config, parse_config
 from proxy.config.local_judges import WORTH, judged_locally
 from proxy.serving import workers as processes
 from proxy.serving.connections import limits_of
@@ -26,13 +27,34 @@ from proxy.telemetry.logs import configure_logs
 from proxy.telemetry.worker_metrics import shared_folder
 from proxy.traces.backend import trace_backend, trace_detail
 
+if TYPE_CHECKING:
+    from cli.upstream import Upstream
+
 
 def serve(
     config: ConfigOption = None,
-    host: Annotated[str | None, typer.Option(help="Address to listen on; default: server.host.")] = None,
-    port: Annotated[
-        int | None, typer.Option(min=0, max=65535, help="Port; 0 takes a free one. Default: server.port.")
+    host: Annotated[
+        str | None, typer.Option(envvar="CAF_HOST", help="Address to listen on; default: server.host.")
     ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(envvar="CAF_PORT", min=0, max=65535, help="Port; 0 takes a free one. Default: server.port."),
+    ] = None,
+    upstream: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="Wrap the chatbot of this OpenAI-compatible server, without a configuration file. Its key comes from "
+            "CAF_UPSTREAM_KEY, else from OPENAI_API_KEY.",
+        ),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="With --upstream: the model to ask; default: the only one the server lists."),
+    ] = None,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="With --upstream: print the configuration, and do not serve.")
+    ] = False,
     log_level: Annotated[str, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = "info",
     workers: Annotated[
         int,
@@ -45,18 +67,25 @@ def serve(
     Examples:
       caf serve
       caf serve --config clinic.yaml --port 9000
+      caf serve --upstream http://127.0.0.1:11434/v1 --model llama3.1
+      caf serve --upstream http://127.0.0.1:11434/v1 --model llama3.1 --print-config > config.yaml
       curl http://127.0.0.1:8080/v1/models
 
     \b
     SIGTERM lets open turns end within server.grace_s; SIGHUP reads the configuration again, and keeps the old one if the new one is
-    not right. The log goes to standard error, one line for each request.
+    not right. With --upstream there is no file to read again, and SIGHUP acts like SIGTERM.
+    The log goes to standard error, one line for each request.
     Exit codes: 0 stopped by Ctrl-C or SIGTERM; 2 the configuration or the address cannot be used.
     """
     if log_level.lower() not in LOG_LEVELS:
-        raise typer.BadParameter(f"{log_level!r} is none of {', '.join(LOG_LEVELS)}", param_hint="--log-level")
-    path = config_path(config)
+        raise typer.BadParameter(f"{log_level!r}: expected one of {', '.join(LOG_LEVELS)}", param_hint="--log-level")
+    wrapped = _find_upstream(upstream, model, config, host, print_config=print_config, workers=workers)
+    if wrapped is not None and print_config:
+        typer.echo(wrapped.as_yaml(), nl=False)
+        return
+    path = config_path(config) if wrapped is None else Path("--upstream")  # what errors name
     with _report_errors(path, log_level.lower()):
-        settings = load_config(path)
+        settings = load_config(path) if wrapped is None else parse_config(wrapped.configuration(), None)
         options = {"host": host, "port": port}
         changes = {key: value for key, value in options.items() if value is not None}
         server = settings.server.model_copy(update=changes)
@@ -65,7 +94,29 @@ def serve(
         if workers > 1 and not processes.is_worker():
             _supervise(settings, path, log_level.lower(), workers)
         else:
-            _run(settings, path, log_level.lower(), workers)
+            _run(settings, path, log_level.lower(), workers, wrapped)
+
+
+def _find_upstream(
+    url: str | None, model: str | None, config: Path | None, host: str | None, *, print_config: bool, workers: int
+) -> "Upstream | None":
+    """Return the chatbot that --upstream names; None: there is no such option."""
+    if url is None:
+        given = "--model" if model is not None else "--print-config" if print_config else None
+        return leave(f"{given}: needs --upstream URL") if given else None
+    if config is not None:
+        leave(f"--upstream: {url}: cannot be combined with --config; a configuration names its models under `models`")
+    remedy = "save the configuration that --print-config prints, and add"
+    if workers > 1:
+        leave(f"--workers: {workers}: --upstream has one worker; for more, {remedy} memory: {{store: redis}}")
+    if host is not None and not is_loopback(host):
+        leave(f"--host: {host!r}: --upstream has no keys, so it needs a loopback address; for others, {remedy} `keys`")
+    from cli.upstream import UpstreamError, find_upstream
+
+    try:
+        return find_upstream(url, model, os.environ)
+    except UpstreamError as error:
+        leave(printable(str(error)))
 
 
 @contextmanager
@@ -86,7 +137,7 @@ def _report_errors(path: Path, log_level: str) -> Iterator[None]:
 
 def _supervise(config: Config, path: Path, log_level: str, number: int) -> None:
     processes.check(config, number)
-    open_key_ring(config)  # what is wrong with them is told now, not by a worker
+    open_key_ring(config)  # report their problems here, not in a worker
     host = config.server.host
     try:
         reserved, port = processes.reserve(host, config.server.port)
@@ -105,20 +156,20 @@ SWITCH_S = 0.0001
 that at every row, fell behind from 300 turns a second on, and traces were lost."""
 
 
-def _run(config: Config, path: Path, log_level: str, workers: int) -> None:
+def _run(config: Config, path: Path, log_level: str, workers: int, wrapped: "Upstream | None") -> None:
     configure_logs(log_level)
     redact_libraries()
     sys.setswitchinterval(SWITCH_S)
     loop_factory: Callable[[], asyncio.AbstractEventLoop] = asyncio.new_event_loop
-    with suppress(ImportError):  # there is none for Windows
+    with suppress(ImportError):  # uvloop does not run on Windows
         import uvloop
 
         loop_factory = uvloop.new_event_loop
     with asyncio.Runner(loop_factory=loop_factory) as runner:
-        runner.run(_serve(config, path, workers))
+        runner.run(_serve(config, path, workers, wrapped))
 
 
-async def _serve(config: Config, path: Path, workers: int) -> None:
+async def _serve(config: Config, path: Path, workers: int, wrapped: "Upstream | None") -> None:
     # Here, because the parent of several workers needs none of it.
     from proxy.api.service import SERVICE
     from proxy.app import create_app
@@ -139,7 +190,7 @@ async def _serve(config: Config, path: Path, workers: int) -> None:
         with suppress(NotImplementedError):  # Windows
             loop.add_signal_handler(name, stop_gently)
     with suppress(AttributeError, NotImplementedError):  # Windows
-        loop.add_signal_handler(signal.SIGHUP, reload_requested.set)
+        loop.add_signal_handler(signal.SIGHUP, reload_requested.set if wrapped is None else stop_gently)
     front = Front()
     try:
         if worker := processes.is_worker():
@@ -154,7 +205,7 @@ async def _serve(config: Config, path: Path, workers: int) -> None:
             for line in (
                 ()
                 if processes.is_joining()
-                else _startup_lines(config, keys, path, address, workers, limits.connections)
+                else _startup_lines(config, keys, path, address, workers, limits.connections, wrapped)
             ):
                 typer.echo(line)
             reloading = asyncio.create_task(reload_on(reload_requested, front, path))
@@ -176,13 +227,19 @@ def _print_unless_closed(line: str) -> None:
 
 
 def _startup_lines(
-    config: Config, keys: KeyRing | None, path: Path, address: str, workers: int, connections: int
+    config: Config,
+    keys: KeyRing | None,
+    path: Path,
+    address: str,
+    workers: int,
+    connections: int,
+    wrapped: "Upstream | None",
 ) -> Iterator[str]:
     """Yield the lines printed at startup: address, chatbots, configuration, unsafe and ignored settings."""
     chatbots = (f"{name} ({_describe_chatbot(config, name)})" for name in config.chatbots)
     yield f"CAF serves {address}/v1" + (f" with {workers} workers" if workers > 1 else "")
     yield f"  chatbots  {', '.join(chatbots)}"
-    yield f"  config    {path}"
+    yield f"  config    {path}" + (" (--print-config prints it)" if wrapped else "")
     yield f"  traces    {_describe_traces(config)}"
     yield f"  limit     {connections:,} connections" + (" for each worker" if workers > 1 else "")
     if config.serves_console:
@@ -193,6 +250,8 @@ def _startup_lines(
         yield f"  not safe  {warning}"
     for sentence in config.ignored:
         yield f"  ignored   {sentence}"
+    if wrapped is not None:
+        yield from wrapped.startup_lines(f"{address}/v1")
     yield "Ctrl-C stops."
 
 

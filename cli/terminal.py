@@ -1,6 +1,7 @@
 """What the verbs share: exit codes, error messages, the configuration's path, printable text."""
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -18,7 +19,12 @@ USAGE = 2
 
 ConfigOption = Annotated[
     Path | None,
-    typer.Option("--config", "-c", metavar="FILE", help="Configuration; default: ./config.yaml, else the shipped one."),
+    typer.Option(
+        "--config",
+        "-c",
+        metavar="FILE",
+        help="Configuration; default: the file named by CAF_CONFIG, else ./config.yaml, else the shipped one.",
+    ),
 ]
 
 # A model's or client's text must not move the cursor, recolour the terminal or set its title.
@@ -26,11 +32,19 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
 
 
 def config_path(option: Path | None) -> Path:
-    """Return the configuration's path: the given file, else ./config.yaml, else the shipped one."""
+    """Return the configuration's path: the given file, else that of CAF_CONFIG, else ./config.yaml, else the shipped one."""
     from proxy.config.settings import SHIPPED
 
     here = Path("config.yaml")
-    return option or (here if here.exists() else SHIPPED)
+    return option or environment_config() or (here if here.exists() else SHIPPED)
+
+
+def environment_config() -> Path | None:
+    """Return the configuration that the environment variable CAF_CONFIG names; None: it is unset or empty."""
+    value = os.environ.get("CAF_CONFIG")
+    if value and not Path(value).exists():
+        leave(f"CAF_CONFIG: {value!r}: there is no such file; name a configuration, or make one with `caf init FOLDER`")
+    return Path(value) if value else None
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""`caf trace`: what happened in each turn."""
+"""`caf trace`: lists, shows, labels and deletes stored turns."""
 
 import re
 import sys
@@ -15,7 +15,7 @@ import typer
 from cli.drawing import print_line
 from cli.story import story
 from cli.terminal import ConfigOption, config_path, leave, plain_errors, print_json
-from cli.trace_output import SHORT_ID, print_shadow, print_table
+from cli.trace_output import SHORT_ID, print_shadow, print_turns
 from proxy.config.config import load_config
 from proxy.traces.backend import TraceBackend, trace_backend
 from proxy.traces.labels import RightVerdict, as_data, labels
@@ -28,7 +28,7 @@ from proxy.traces.trace import Outcome
 from proxy.traces.turn_label import label_turn
 
 app = typer.Typer(
-    help="""See, label and delete what happened in each turn.
+    help="""List, show, label and delete stored turns.
 
     \b
     Examples:
@@ -44,10 +44,10 @@ app = typer.Typer(
 
 
 def parse_since(text: str) -> float:
-    """Return the Unix time that is meant by an age such as 2h or by an ISO date or time, which is local.
+    """Return the Unix time of an age such as 2h, or of an ISO date or time in the local time zone.
 
     Raises:
-        typer.BadParameter: It is neither.
+        typer.BadParameter: It is neither of these.
     """
     age = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([mhd])", text.strip())
     if age:
@@ -56,14 +56,14 @@ def parse_since(text: str) -> float:
         return datetime.fromisoformat(text.strip()).timestamp()
     except (ValueError, OverflowError, OSError):
         raise typer.BadParameter(
-            f"{text!r} is no time; give an age such as 30m, 2h or 7d, or a time such as 2026-01-31T14:00",
+            f"invalid time {text!r}: expected an age such as 30m, 2h or 7d, or a time such as 2026-01-31T14:00",
             param_hint="--since",
         ) from None
 
 
 FileOption = Annotated[
     Path | None,
-    typer.Option("--file", metavar="FILE", help="A trace file; default: where the configuration says."),
+    typer.Option("--file", metavar="FILE", help="A trace file; default: `privacy.path` of the configuration."),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ChatbotOption = Annotated[str | None, typer.Option(help="Only this chatbot.")]
@@ -87,15 +87,17 @@ def _open_traces(file: Path | None, config: Path | None) -> Iterator[TraceBacken
 def list_(
     file: FileOption = None,
     config: ConfigOption = None,
-    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="At most so many, the newest.")] = 20,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=1, help="Maximum number of turns.")] = 20,
     chatbot: ChatbotOption = None,
-    outcome: Annotated[Outcome | None, typer.Option(help="Only turns that ended so.")] = None,
+    outcome: Annotated[Outcome | None, typer.Option(help="Only turns with this outcome.")] = None,
     conversation: Annotated[str | None, typer.Option(metavar="ID", help="Only this conversation.")] = None,
     since: SinceOption = None,
-    labelled: Annotated[bool, typer.Option("--labelled", help="Only turns that a person has labelled.")] = False,
+    labelled: Annotated[bool, typer.Option("--labelled", help="Only turns with a label by a person.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """List turns, the newest first.
+    """List turns, newest first, one line each: time, id, chatbot, outcome, duration and question.
+
+    The lines fit the terminal, or 80 columns in a pipe. `caf trace show ID` prints a whole turn.
 
     \b
     Examples:
@@ -111,21 +113,23 @@ def list_(
         )  # fmt: skip
     if as_json:
         rows = [asdict(turn) | {"labels": as_data(labels_by_turn.get(turn.turn_id, ()))} for turn in turns]
+        for row in rows:
+            del row["question"]  # texts are for `caf trace show`
         print_json(rows, indent=2)
     elif turns:
-        print_table(turns, labels_by_turn)
+        print_turns(turns, labels_by_turn)
     else:
         typer.echo("no such turns")
 
 
 @app.command()
 def show(
-    turn: Annotated[str, typer.Argument(metavar="ID", help="The turn's id, or a beginning of it that is unique.")],
+    turn: Annotated[str, typer.Argument(metavar="ID", help="The turn's id, or a unique prefix.")],
     file: FileOption = None,
     config: ConfigOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell the story of one turn: sources, drafts, judges and what they observed, what was delivered, time and tokens.
+    """Show one turn: sources, drafts, judges' verdicts and observations, the delivered reply, time and tokens.
 
     \b
     Examples:
@@ -144,19 +148,18 @@ def show(
 
 @app.command()
 def label(
-    turn: Annotated[str, typer.Argument(metavar="ID", help="The turn's id, or a beginning of it that is unique.")],
-    judge: Annotated[str, typer.Option("--judge", "-j", metavar="NAME", help="The judge that it is about.")],
-    verdict: Annotated[RightVerdict, typer.Option(help="What the judge should have said.")],
+    turn: Annotated[str, typer.Argument(metavar="ID", help="The turn's id, or a unique prefix.")],
+    judge: Annotated[str, typer.Option("--judge", "-j", metavar="NAME", help="The judge to label.")],
+    verdict: Annotated[RightVerdict, typer.Option(help="The verdict that the judge should have given.")],
     note: Annotated[str, typer.Option(metavar="TEXT", help="Why.")] = "",
-    choice: Annotated[int, typer.Option(metavar="N", min=0, help="Which choice's draft, where there are several.")] = 0,
+    choice: Annotated[int, typer.Option(metavar="N", min=0, help="The choice, if the request had `n` > 1.")] = 0,
     file: FileOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Say what a judge should have made of a turn.
+    """Label a turn with the verdict that a judge should have given.
 
-    The label is about the first draft that was judged, not about what was delivered after refinement; for the emergency judge
-    about the user's message, which all choices share. It is kept with the trace and goes with it. Of several labels for one
-    judge the last counts.
+    The label applies to the first judged draft, not to the refined reply. A label for the emergency judge applies to the user's
+    message, which all choices share. Labels are stored and deleted with the trace. The last label for a judge counts.
 
     \b
     Examples:
@@ -185,11 +188,11 @@ def shadow(
     since: SinceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Count what the filter would have done on live traffic.
+    """Count the outcomes that the filter would have had on live traffic.
 
-    Of the turns of chatbots with `filter: shadow`: how many it would have accepted, warned about, refined, replaced by the
-    fallback message, or answered with the emergency text; then, for each judge, what its verdicts on the first draft would have
-    led to. A judge that is unjudged has failed; with `on_error: closed` that alone replaces the reply.
+    Counts the turns of chatbots with `filter: shadow` by outcome: accepted, warned, refined, fallback or emergency. Then counts,
+    for each judge, the effect of its verdicts on the first draft. An unjudged verdict means that the judge failed. With
+    `on_error: closed`, a failed judge replaces the reply.
 
     \b
     Examples:
@@ -215,11 +218,11 @@ def purge(
         str | None, typer.Option(metavar="ID", help="Delete the turns of this conversation.")
     ] = None,
     turn: Annotated[str | None, typer.Option(metavar="ID", help="Delete this turn.")] = None,
-    older_than: Annotated[float | None, typer.Option(metavar="DAYS", min=0, help="Delete what is older.")] = None,
+    older_than: Annotated[float | None, typer.Option(metavar="DAYS", min=0, help="Delete turns older than this.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Delete all turns.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask before deleting all.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Delete all without asking.")] = False,
 ) -> None:
-    """Delete traces for good: their text is overwritten in the file and in its log.
+    """Delete traces permanently. Their text is overwritten in the file and in its log.
 
     \b
     Examples:
@@ -228,11 +231,11 @@ def purge(
       caf trace purge --all --yes
     """
     if sum((conversation is not None, turn is not None, older_than is not None, everything)) != 1:
-        raise typer.BadParameter("say what to delete: one of --conversation, --turn, --older-than or --all")
+        raise typer.BadParameter("expected exactly one of --conversation, --turn, --older-than and --all")
     with _open_traces(file, config) as path:
         if everything and not yes:
             if not sys.stdin.isatty():
-                leave("--all deletes every trace; add --yes when nobody can be asked")
+                leave("--all deletes every trace: without a terminal, confirm with --yes")
             typer.confirm(f"Delete all traces in {path}?", abort=True)
 
         deleted_count = delete(

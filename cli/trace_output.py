@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import typer
-from rich.table import Table
+from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
 from cli.drawing import figure_table, table_console
 from cli.terminal import printable
 from proxy.traces.labels import Label
 from proxy.traces.query import TurnLine
+from proxy.traces.redaction import redacted_length
 from proxy.traces.shadow import EFFECTS, ShadowCounts
 
 SHORT_ID = 8
@@ -19,44 +20,49 @@ SHORT_ID = 8
 COLOURS = {"emergency": "red", "fallback": "red", "unjudged": "magenta", "refined": "yellow", "warned": "yellow"}
 
 
-def summarise_verdicts(turn: TurnLine) -> str:
-    """Name the judges by their verdicts, those other than accept first; with the stage where a model was asked, and how often."""
-    judges: dict[str, Counter[str]] = {}
-    for one in sorted(turn.verdicts, key=lambda one: one.verdict == "accept"):
-        judge = one.judge if one.stage == "local" else f"{one.judge} ({one.stage})"
-        judges.setdefault(one.verdict, Counter())[judge] += 1
-    return "; ".join(
-        f"{verdict}: " + ", ".join(f"{judge} x{n}" if n > 1 else judge for judge, n in by.items())
-        for verdict, by in judges.items()
-    ) or "not judged"  # fmt: skip
+WIDTHS = {"time": 11, "turn": SHORT_ID, "chatbot": 13, "outcome": 10, "duration": 8}
+"""Columns before the question, in terminal cells."""
 
 
-def print_table(turns: Sequence[TurnLine], labels_by_turn: Mapping[str, Sequence[Label]]) -> None:
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for title in ("time", "turn", "conversation", "n", "chatbot", "outcome", "ms", "judges", "tokens"):
-        right = title in ("n", "ms", "tokens")
-        table.add_column(title, justify="right" if right else "left", overflow="fold", no_wrap=title != "judges")
+def print_turns(turns: Sequence[TurnLine], labels_by_turn: Mapping[str, Sequence[Label]]) -> None:
+    """Print a heading and a line for each turn, at most as wide as the terminal; 80 cells in a pipe."""
+    rest = max(10, table_console(80).width - sum(WIDTHS.values()) - 2 * len(WIDTHS))
+    widths = [*WIDTHS.values(), rest]
+    typer.secho(_line([*WIDTHS, "question"], widths), bold=True)
     for turn in turns:
-        outcome = f"error {turn.error}" if turn.error else turn.outcome
-        row = (
-            f"{datetime.fromtimestamp(turn.started):%Y-%m-%d %H:%M:%S}",
+        outcome = "error" if turn.error else turn.outcome
+        cells = (
+            f"{datetime.fromtimestamp(turn.started):%m-%d %H:%M}",
             turn.turn_id[:SHORT_ID],
-            turn.conversation_id[:SHORT_ID],
-            str(turn.turn),
             turn.chatbot,
-            f"{outcome} ({turn.would})" if turn.would else outcome,
-            f"{turn.ms:.0f}",
-            "; ".join(
-                [
-                    summarise_verdicts(turn),
-                    *(f"a person: {one.judge} should be {one.verdict}" for one in labels_by_turn.get(turn.turn_id, ())),
-                ]
-            ),
-            f"{turn.prompt_tokens}+{turn.completion_tokens}",
+            outcome,
+            f"{turn.ms:.0f} ms" if turn.ms < 1000 else f"{turn.ms / 1000:.1f} s",
+            "; ".join([*_remarks(turn, labels_by_turn.get(turn.turn_id, ())), _question(turn)]),
         )
-        colour = COLOURS.get(outcome, "")
-        table.add_row(*(Text(printable(cell), style=colour if cell is outcome else "") for cell in row))
-    table_console(1_000).print(table)
+        typer.secho(_line(cells, widths), fg=COLOURS.get(outcome))
+
+
+def _remarks(turn: TurnLine, labels: Sequence[Label]) -> list[str]:
+    """Return what matters more than the question: an error, an outcome in shadow, labels."""
+    return [
+        *([turn.error] if turn.error else []),
+        *([f"would be {turn.would}"] if turn.would else []),
+        *(f"label {label.judge}: {label.verdict}" for label in labels),
+    ]
+
+
+def _question(turn: TurnLine) -> str:
+    length = redacted_length(turn.question)
+    return " ".join(turn.question.split()) if length is None else f"({length} characters, not stored)"
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(fit(printable(cell), width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+
+def fit(text: str, width: int) -> str:
+    """Return the text with exactly `width` terminal cells: padded, or cut with an ellipsis. Wide characters have two cells."""
+    return set_cell_size(text, width) if cell_len(text) <= width else f"{set_cell_size(text, width - 1)}…"
 
 
 def print_shadow(counts: ShadowCounts) -> None:

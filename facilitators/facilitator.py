@@ -77,7 +77,7 @@ def load(path: Path) -> Facilitator:
     except (UnicodeDecodeError, FrontMatterError) as error:
         raise ScenarioError([f"{path}: {error}"]) from error
     except ValidationError as error:
-        raise ScenarioError([f"{path}: {fault}" for fault in files.faults(error)]) from error
+        raise ScenarioError([f"{path}: {fault}" for fault in files.faults(error, Facilitator)]) from error
     if facilitator.name != path.stem:
         raise ScenarioError([f"{path}: name: is {facilitator.name!r}; files are named after their facilitator"])
     return facilitator

@@ -1,7 +1,7 @@
-"""Pure: advice and doses in a reply, on a sensitive topic, that no cited source gives.
+"""Finds advice and doses on a sensitive topic that no cited source gives. Pure.
 
-A model that judges replies can be talked round, most easily a cheap one. What is found here goes to the strongest judge whatever a
-cheaper one says. It is no verdict: advice that paraphrases its source too freely is found as well, and costs one call.
+A reply can manipulate the model that judges it, most easily a cheap one. A hit sends the reply to the strongest judge, even if
+a cheaper one accepts it. A hit is not a verdict: a free paraphrase of a source is also a hit, and costs one call.
 """
 
 import re
@@ -14,27 +14,27 @@ from judges.doses import Dose, doses
 from judges.text import SYNONYMS, WORD, clauses, content, is_mostly_words, plain, root
 from judges.topics import is_drug, topic_of
 
-# How advice is phrased. English, with the commonest imperatives of three other languages.
+# Forms of advice: in English, and the most common imperatives of three other languages.
 
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One thing that a sentence advises."""
+    """One piece of advice in a sentence."""
 
     verb: str
-    """Its root, or that of its group of synonyms; or the kind of phrase that has none."""
+    """The root of the verb, or of its group of synonyms; without a verb, the kind of phrase."""
     negated: bool
     content: frozenset[str]
-    """What its clause says."""
+    """The content words of its clause."""
     conditional: bool
     careful: bool
-    """Whether it warns of giving something up suddenly."""
+    """Whether it warns against stopping something suddenly."""
     elliptic: bool
-    """Whether it does not say what it is about, or only by a pronoun: "stop it tonight"."""
+    """Whether it names no object, or only a pronoun: "stop it tonight"."""
 
 
 def advice_in(sentence: str) -> Iterator[Advice]:
-    """Yield what a sentence, made plain, advises."""
+    """Yield the advice in a plain sentence (`text.plain`)."""
     conditional = _CONDITION.search(sentence) is not None
     matches = [match for pattern in (_IMPERATIVE, _GERUND, _PASSIVE) for match in pattern.finditer(sentence)]
     matches.sort(key=re.Match.start)
@@ -45,7 +45,7 @@ def advice_in(sentence: str) -> Iterator[Advice]:
         negated = _NEGATED.search(lead) is not None or (negated and is_listed)
         if negated and verb in _PROTECTED and _FOR.search(lead):
             continue  # "it is not safe to stop"
-        if match.re is _PASSIVE:  # what it is about stands before it
+        if match.re is _PASSIVE:  # its subject comes before the verb
             start = max(sentence.rfind(",", 0, start) + 1, end)
         elif number == 0 and _FRONTED.match(sentence) and not (negated and verb in _PROTECTED):
             start = 0
@@ -57,7 +57,7 @@ def advice_in(sentence: str) -> Iterator[Advice]:
             _ON_PRONOUN.match(sentence, match.start("verb")) is not None
             or all(word in _VAGUE or word.isdigit() for word in object_)
         )
-        if continuation := _GOING_ON.match(sentence, match.start("verb")):  # that is, not to stop
+        if continuation := _GOING_ON.match(sentence, match.start("verb")):  # "keep taking" means not to stop
             verb, subject = (
                 "stop",
                 frozenset(word for word in subject - content(continuation[0]) if not is_drug(f"{word}e")),
@@ -70,12 +70,12 @@ def advice_in(sentence: str) -> Iterator[Advice]:
 
 
 def amounts_in(sentence: str) -> list[str]:
-    """Return the doses in words that a plain sentence names: "half a box of pills"."""
+    """Return the doses in words in a plain sentence: "half a box of pills"."""
     return _AMOUNT.findall(sentence)
 
 
 def assertive_part(sentence: str) -> str:
-    """Return a plain sentence without what it only names: what the chatbot refuses to say, and what a doctor is to be asked."""
+    """Return a plain sentence without the parts that it does not assert: refusals, and questions for a doctor."""
     return _QUESTION.sub("ask", _REFUSAL.sub(" ", sentence))
 
 
@@ -91,21 +91,21 @@ _VAGUE = frozenset(
         six seven eight nine ten twelve twenty thirty""".split(),
     )
 )
-"""Words that do not tell what advice is about."""
+"""Words that do not name the object of advice."""
 
 
 def _one_of(words: str) -> str:
-    """Return a pattern for any of some words; an underscore stands for a space."""
+    """Return a pattern for any of some words; an underscore means a space."""
     return f"(?:{'|'.join(sorted(words.split(), key=len, reverse=True))})".replace("_", " ")
 
 
 def _phrases(words: str) -> str:
-    """As `_one_of`, for words and phrases that are divided by commas."""
+    """Return a pattern for any of some words and phrases, separated by commas."""
     parts = [" ".join(part.split()) for part in words.split(",")]
     return f"(?:{'|'.join(sorted(parts, key=len, reverse=True))})"
 
 
-_HARMLESS = (  # what else is taken, kept, used
+_HARMLESS = (  # harmless objects of the verbs: take care, keep a diary
     r"take (?:(?:your|some|more|enough|plenty of) )?"
     + _phrases(
         "time, care, part, place, notes?, steps?, action, turns, heart, into, it into, someone, somebody, it easy, it slow"
@@ -144,7 +144,7 @@ _GERUNDS = _one_of(
 _PROTECTED = frozenset(
     map(root, "stop quit skip double change mix combine halve discontinue come cut reduce take".split())
 )
-"""What it is mostly right to warn of."""
+"""Verbs for actions that advice mostly warns against."""
 
 _NO_NOUN = (
     r"(?!\w+ " + _one_of("of from is are was were can may will might has have levels? effects? signs? rates?") + r"\b)"
@@ -158,7 +158,7 @@ _OBJECT = (
     )
     + r"|[a-z]+(?:ine|one|ole|ium|pam|lol|lin|fen|mol))\b))"
 )
-"""What stands behind a verb within a sentence, where the word may be a noun or the verb of somebody else."""
+"""What must follow a verb within a sentence, where the word may also be a noun or have another subject."""
 _ADVERBS = (
     r"(?:"
     + _phrases(
@@ -237,7 +237,7 @@ _ASIDE = re.compile(
     r"\b(?:because|since|otherwise|although|though|so that|as (?:it|this|they)|which|who)\b"
     r"|(?:,| and) (?:please )?(?=(?:talk|ask|tell|speak|see|call|contact|check)\b)|[,:-] (?=(?:it|this|that|they|he|she|but)\b)"
 )
-"""Where a clause goes on to something else than the advice: a reason, a referral."""
+"""Where a clause turns from the advice to something else: a reason, a referral."""
 
 _HELPERS = _phrases(
     """doctors?, psychiatrists?, prescribers?, gps?, pharmacists?, nurses?, care team, therapists?, hospital, emergency, 112, 911,
@@ -320,20 +320,20 @@ _QUESTION = re.compile(
     rf"\b{_HELPERS}\b[^,;:]{{0,40}}?\b(?:if|whether|which|how|what|when|about)\b(?:(?! (?:but|and|or|then) )[^,;:]){{0,200}}"
 )
 
-# Advice and doses that no source gives
+# Advice and doses without a source
 
 MAX_CHARS = 20_000
-"""Characters of a reply, of the message that it answers, and of each document that are read: everybody else waits meanwhile."""
+"""Maximum characters read of a reply, of the user's message, and of each document. Other requests wait meanwhile."""
 
 
 @lru_cache(maxsize=16)
 def unsupported_advice(case: Case) -> str | None:
-    """Return a sentence of the reply that advises, or names a dose, as no cited source does; None when there is none.
+    """Return a sentence of the reply with advice or a dose that no source gives; None if there is no such sentence.
 
-    Advice counts when its sentence touches a sensitive topic of the chatbot, or says as little as "Stop it" where the reply or the
-    user does. A referral ("ask your doctor") is no advice, what keeps from one ("no need to ask") is. Where the chatbot has no
-    sensitive topics, only doses count. A reply that is too long to be read here, or is written in symbols, counts as a
-    whole. Documents that the operator does not answer for give no advice on a sensitive topic.
+    Advice counts if its sentence touches a sensitive topic of the chatbot. Advice without an object ("Stop it") also counts if
+    the reply or the user's message touches one. A referral ("ask your doctor") does not count; advice against one ("no need to
+    ask") does. If the chatbot has no sensitive topics, only doses count. A reply that is too long, or is written in symbols, is
+    returned whole. On a sensitive topic, untrusted documents do not count as sources.
     """
     if len(case.draft) > MAX_CHARS or not is_mostly_words(case.draft):
         return case.draft
@@ -360,13 +360,13 @@ def unsupported_advice(case: Case) -> str | None:
 
 
 def touches_topic(text: str, topics: tuple[Topic, ...]) -> bool:
-    """Tell whether a text touches one of the sensitive topics."""
+    """Return whether a text touches one of the sensitive topics."""
     return bool(topics) and topic_of(plain(text), topics) is not None
 
 
 @lru_cache(maxsize=16)
 def sentences_on_topic(text: str, topics: tuple[Topic, ...]) -> tuple[str, ...]:
-    """Return the sentences of a text that touch a sensitive topic, without regard to the case of its letters."""
+    """Return the sentences of a text that touch a sensitive topic, case-folded."""
     return tuple(sentence.casefold() for sentence in clauses(text) if touches_topic(sentence, topics))
 
 
@@ -378,11 +378,11 @@ _CONFIRMS = re.compile(
     r"(?:(?:yes|yeah|yep|sure|absolutely|certainly|definitely|of course)\b\W{0,3})?(?:you (?:can|may|should|could)"
     r"|(?:it|that|this)(?:'s| is) (?:an? )?(?:ok|okay|fine|good|safe)(?: (?:idea|plan|to do (?:that|it|so)))?)?\W{0,3}"
 )
-"""A question for leave, and nothing but a yes to it."""
+"""A request for permission, and a sentence that only says yes to it."""
 
 
 def _advises(text: str, sources: Iterable["_Source"], *, touches: bool, in_context: bool) -> bool:
-    """Tell whether a plain sentence gives advice, or a dose in words, that no source gives."""
+    """Return whether a plain sentence gives advice, or a dose in words, that no source gives."""
     if not (touches or in_context):
         return False
     if any((touches or one.elliptic) and not any(source.gives(one) for source in sources) for one in advice_in(text)):
@@ -393,19 +393,19 @@ def _advises(text: str, sources: Iterable["_Source"], *, touches: bool, in_conte
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """What a source says, as far as advice goes."""
+    """The advice and the doses of one source."""
 
     advice: Mapping[tuple[str, bool], Sequence[tuple[frozenset[str], bool]]]
-    """What it advises: by verb and negation, all that the sentence says, and whether it names a condition."""
+    """By verb and negation: the content words of each advising sentence, and whether it names a condition."""
     content: frozenset[str]
     text: str
     doses: frozenset[Dose]
 
     def gives(self, advice: Advice) -> bool:
-        """Tell whether it advises this, in one sentence.
+        """Return whether one sentence of the source gives this advice.
 
-        What it advises on some condition only, it does not advise without any. That something must not be given up suddenly, it may
-        say in any words.
+        Conditional advice of the source does not support advice without a condition. A warning against stopping suddenly needs
+        only its content words anywhere in the source.
         """
         if advice.careful:
             return advice.content <= self.content

@@ -1,4 +1,4 @@
-"""A case: all that a judge may see of one reply, which judges it calls for, and how a long one is read in a thread."""
+"""A case: all that a judge may see of one reply. Also: which judges a reply needs, and how long texts are read in a thread."""
 
 import asyncio
 import unicodedata
@@ -27,47 +27,47 @@ class HistoryMessage:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A sensitive topic: improvised content on it is rejected whatever its disclaimers."""
+    """A sensitive topic. Improvised content on it is rejected, even with disclaimers."""
 
     name: str
     terms: tuple[str, ...] = ()
-    """Words and phrases that touch the topic, besides those that `judges.topics` has for `name`."""
+    """Words and phrases that touch the topic, in addition to those of `judges.topics` for `name`."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is judged. Judges get nothing else: no key, no other conversation, no configuration."""
+    """The input of a judge. Judges get nothing else: no key, no other conversation, no configuration."""
 
     user_message: str
-    """Every user message since the last reply, a paragraph each."""
+    """Every user message since the last reply, one paragraph each."""
     draft: str = ""
-    """The reply to judge, without command syntax; empty for judges of the user's message alone."""
+    """The reply to judge, without command syntax; empty for judges of the user's message."""
     history: tuple[HistoryMessage, ...] = ()
-    """Earlier messages, oldest first, the newest last."""
+    """Earlier messages, oldest first."""
     cited: tuple[Source, ...] = ()
     uncited: tuple[Source, ...] = ()
-    """Other sources in view. Sections among them support what the reply says like those that it cites."""
+    """Other sources in view. Sections among them support the reply just like cited ones."""
     by_own_words: frozenset[str] = frozenset()
-    """Ids of sources that only the reply's own words have found. They are near whatever it says: a judge that compares words takes
-    no support from them on a sensitive topic."""
+    """Ids of sources that were found only by the reply's own words. They resemble any reply, so a judge that compares words
+    ignores them on a sensitive topic."""
     screens_uncited: bool = True
-    """Whether the screening call sees them, too. Else only the chief does, for they cost tokens in every turn."""
+    """Whether the screening call also sees the uncited sources. If not, only the chief does: they cost tokens in every turn."""
     role: str = ""
-    """What the chatbot is there for, in a sentence or two."""
+    """The purpose of the chatbot, in one or two sentences."""
     topics: tuple[Topic, ...] = ()
     emergency_kinds: frozenset[str] | None = None
     """The kinds of emergency that count for this chatbot; None: all."""
     language: str = "en"
-    """The code of the language that the chatbot speaks. Local judges read it beside English, as far as their rules go."""
+    """Code of the chatbot's language. Local judges read it in addition to English, as far as their rules cover it."""
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """All that is in view. Cited or not, sections come in one order and documents last, so that prompts begin alike."""
+        """All sources in view. Sections come in a fixed order and documents last, so that prompts share a prefix."""
         return tuple(sorted((*self.cited, *self.uncited), key=lambda one: (one.is_document, one.id)))
 
     @property
     def supporting(self) -> tuple[Source, ...]:
-        """What a statement of the reply may rest on. A document has to be cited: it may be the client's own invention."""
+        """Sources that may support a statement of the reply. A document must be cited, because the client may have invented it."""
         return tuple(one for one in self.sources if not one.is_document or one in self.cited)
 
     def for_screening(self) -> "Case":
@@ -75,13 +75,13 @@ class Case:
         return self if self.screens_uncited or not self.uncited else replace(self, uncited=())
 
     def __hash__(self) -> int:
-        """Hash what hardly two cases share; the sources and the history would take longer than all that is looked up by a case."""
+        """Hash only the texts that rarely repeat. Hashing sources and history would take longer than all lookups by a case."""
         return hash((self.user_message, self.draft))
 
     def as_json(self) -> str:
         """Encode the case for a model: one JSON object, so that judged text cannot pass for instructions.
 
-        What stays from turn to turn comes first: providers cache what requests begin with.
+        Fields that stay the same between turns come first, because providers cache the beginnings of requests.
         """
         data: dict[str, Any] = {
             "chatbot_role": self.role,
@@ -99,15 +99,15 @@ class Case:
 
 
 EARLIER_TURNS = 3
-"""Earlier user messages that the emergency judge reads, besides the newest."""
+"""Number of earlier user messages that the emergency judge reads besides the newest."""
 
 
 def emergency_case(user_message: str, earlier: Sequence[str]) -> Case:
-    """Return what the emergency judge sees: the user's last messages."""
+    """Return the case for the emergency judge: only the user's last messages."""
     return Case(user_message, history=tuple(HistoryMessage("user", text) for text in earlier[-EARLIER_TURNS:]))
 
 
-# Modes: which judges a reply calls for, by what it cites
+# Modes: which judges a reply needs, by its citations
 
 Mode = Literal["source", "default"]
 
@@ -116,14 +116,14 @@ BUILT_IN: Mapping[str, frozenset[Mode]] = {
     "transparency": frozenset({"default"}),
     "role": frozenset({"source", "default"}),
 }
-"""The built-in judges of replies, which can share their calls, with the modes that they cover."""
+"""The built-in judges of replies, with the modes that they cover. They can share their calls."""
 
 
 def modes_of(case: Case, classes: Collection[str]) -> frozenset[Mode]:
     """Return the modes of a reply.
 
-    Citing a section is no way round the other judges: a reply that also cites a class has both modes, and where a judge sees an
-    assertion that the cited sources do not support, those of `default` look as well (`Pipeline.review`).
+    A citation of a section must not bypass the other judges. A reply that also cites a class has both modes. If a judge sees
+    an assertion that the cited sources do not support, the judges of `default` are asked as well (`Pipeline.review`).
 
     Args:
         case: The reply, with the sources it cites.
@@ -134,37 +134,38 @@ def modes_of(case: Case, classes: Collection[str]) -> frozenset[Mode]:
     return frozenset({"source", "default"}) if classes else frozenset({"source"})
 
 
-# Long texts are read in a thread, so that they do not block the event loop. Short ones are read at once: a short cry for help never
-# waits for another user's long text.
+# Long texts are read in a thread, so that they do not block the event loop. Short ones are read directly: a short cry for help
+# must not wait for another user's long text.
 
 LONG_REPLY = 4_000
-"""Characters from which a reply, with the user's message, is long: local judges take some 20 ms for this many."""
+"""Characters from which a reply with the user's message counts as long. Local judges take about 20 ms for this length."""
 LONG_MESSAGE = 1_500
-"""Characters from which the user's messages are long: the emergency judge takes some 20 ms for this many."""
+"""Characters from which the user's messages count as long. The emergency judge takes about 20 ms for this length."""
 MAX_NFKD_EXPANSION = 18
-"""Characters that normalising makes of one at most, of U+FDFA."""
+"""Maximum number of characters that NFKD makes of one character (U+FDFA)."""
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
 async def run_in_thread_if_long(case: Case, function: Callable[[*Ts], T], *args: *Ts) -> T:
-    """Call a function that judges a case: at once, or in the thread if the case is long."""
+    """Call a function that judges a case: in the thread if the case is long, else directly."""
     return await run_in_thread_if(is_long(case), function, *args)
 
 
 async def run_in_thread_if(is_long: bool, function: Callable[[*Ts], T], *args: *Ts) -> T:
-    """Call a function in the thread, or at once if it does not take long."""
+    """Call a function: in the thread if `is_long`, else directly."""
     if not is_long:
         return function(*args)
     return await asyncio.get_running_loop().run_in_executor(_thread(), copy_context().run, function, *args)
 
 
 def is_long(case: Case) -> bool:
-    """Tell whether judging a case takes long: a reply and what it answers, or, without a reply, all that the user has said.
+    """Return whether a case takes long to judge.
 
-    The documents that somebody else brought count as well; sections are short, and read once. Of the messages before, only numbers
-    are read for a reply: that takes a quarter of the time.
+    With a reply, the lengths of the reply, the user's message and the documents count. Sections do not count: they are short
+    and read once. Earlier user messages count a quarter, because only their numbers are read. Without a reply, the lengths of all
+    user messages count.
     """
     if case.draft:
         documents = sum(_normalised_length(source.text) for source in case.sources if source.is_document)
@@ -175,10 +176,10 @@ def is_long(case: Case) -> bool:
 
 
 def shorten(text: str, max_chars: int, *, keep_end: bool = False) -> str:
-    """Return the longest beginning of a text that has at most `max_chars` characters when it is normalised.
+    """Return the longest prefix of a text that has at most `max_chars` characters after normalisation.
 
     Args:
-        keep_end: Return the end of it rather than the beginning.
+        keep_end: Return the longest suffix instead.
     """
     if len(text) > max_chars:
         text = text[len(text) - max_chars :] if keep_end else text[:max_chars]
@@ -191,7 +192,7 @@ def shorten(text: str, max_chars: int, *, keep_end: bool = False) -> str:
 
 
 def _normalised_length(text: str) -> int:
-    """Return how many characters a text has when it is normalised; beyond LONG_REPLY it need not be exact."""
+    """Return the length of a text after normalisation; approximate beyond LONG_REPLY."""
     if text.isascii() or len(text) > LONG_REPLY:
         return len(text)
     return len(unicodedata.normalize("NFKD", text)) if len(text) * MAX_NFKD_EXPANSION > LONG_REPLY else len(text)
@@ -199,5 +200,5 @@ def _normalised_length(text: str) -> int:
 
 @cache
 def _thread() -> ThreadPoolExecutor:
-    """One is enough: two would take the loop's turns at the interpreter from it."""
+    """Return the thread for long texts. Only one, because two would take interpreter time (the GIL) from the event loop."""
     return ThreadPoolExecutor(1, thread_name_prefix="judge")

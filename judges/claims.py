@@ -1,15 +1,15 @@
-"""What a judge says of the claims of a reply: its problems or its assertions, scored and ruled on. Pure.
+"""Scores and verdicts for the claims of a reply, from the problems or assertions that a judge lists. Pure.
 
 | kind | judge | rule |
 |---|---|---|
-| beyond | source_fidelity; of a reply that cites no section, transparency | unsupported_claims |
-| undisclosed | transparency; where it is not asked, source_fidelity | missing_transparency |
-| changed | source_fidelity; where it is not asked, transparency | unsupported_claims |
-| denied | source_fidelity; of a reply that cites no section, transparency | denied_source |
-| sensitive | source_fidelity; of a reply that cites no section, transparency | sensitive_topic |
+| beyond | source_fidelity; if the reply cites no section, transparency | unsupported_claims |
+| undisclosed | transparency; if it is not asked, source_fidelity | missing_transparency |
+| changed | source_fidelity; if it is not asked, transparency | unsupported_claims |
+| denied | source_fidelity; if the reply cites no section, transparency | denied_source |
+| sensitive | source_fidelity; if the reply cites no section, transparency | sensitive_topic |
 | role | role | role |
 
-Severity 1 is a passing detail, 2 could mislead, 3 could harm. What a reply scores (0 to 4, scoring/rubric.md), role apart:
+Severity 1 is a passing detail, 2 could mislead, 3 could harm. The score of a reply (0 to 4, scoring/rubric.md), without `role`:
 
 | problems | score |
 |---|---|
@@ -17,10 +17,10 @@ Severity 1 is a passing detail, 2 could mislead, 3 could harm. What a reply scor
 | one of severity 1 | 3 |
 | two of severity 1, or one of severity 2 | 2 |
 | more | 1 |
-| one that is denied | at most 1 |
-| one of severity 3, or one that is sensitive | 0 |
+| one `denied` | at most 1 |
+| one of severity 3, or one `sensitive` | 0 |
 
-The table was chosen on labelled replies, see docs/judges.md.
+The table was chosen on labelled replies (docs/judges.md).
 """
 
 import re
@@ -52,19 +52,19 @@ from judges.verdict import Finding, Verdict
 from knowledge_base.library import Source
 
 CLAIMS_JUDGES = ("source_fidelity", "transparency")
-"""The judges that hold a reply to its sources."""
+"""The judges that compare a reply with its sources."""
 GOOD = 3
-"""Score from which a reply is good: nothing in it needs to be changed."""
+"""Minimum score of a good reply, which needs no change."""
 ACCEPTABLE = 2
 
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a kind of problem is to the judges."""
+    """The rule and the responsible judges for one kind of problem."""
 
     rule: str
     judges: tuple[str, ...]
-    """Those that it concerns; the first that is asked has to answer for it."""
+    """Judges in order of responsibility: the first one that is asked gets the problem."""
     without_sections: tuple[str, ...]
     """The same for a reply that cites no section."""
 
@@ -81,13 +81,13 @@ KINDS: dict[ProblemKind, Kind] = {
 
 
 def judge_of(kind: ProblemKind, judges_asked: Collection[str], cites_sections: bool) -> str | None:
-    """Return the judge that is responsible for a kind of problem; None: none of those that are asked."""
+    """Return the judge that is responsible for a kind of problem; None if no asked judge is."""
     judges = KINDS[kind].judges if cites_sections else KINDS[kind].without_sections
     return next((name for name in judges if name in judges_asked), None)
 
 
 def score(problems: Sequence[Problem]) -> int:
-    """Return what a reply with these problems scores, 0 to 4; parts that it plays do not count."""
+    """Return the score of a reply with these problems, 0 to 4. Problems of the kind `role` do not count."""
     claim_problems = [p for p in problems if p.kind != "role"]
     if any(p.severity == 3 or p.kind == "sensitive" for p in claim_problems):
         return 0
@@ -97,31 +97,31 @@ def score(problems: Sequence[Problem]) -> int:
 
 
 def score_of_weight(weight: int) -> int:
-    """Return the score of a reply by the sum of the severities of its problems, none of which is 3."""
+    """Return the score for the sum of the severities of a reply's problems, each below 3."""
     return {0: 4, 1: 3, 2: 2}.get(weight, 1)
 
 
 def verdict_of(points: int) -> Verdict:
-    """Return what becomes of a reply with this score."""
+    """Return the verdict for a score."""
     return "accept" if points >= GOOD else "warn" if points >= ACCEPTABLE else "reject"
 
 
 def is_flagged(problems: Sequence[Problem]) -> bool:
-    """Tell whether a reply with these problems is not to leave as it is."""
+    """Return whether these problems are enough to change or reject the reply."""
     return score(problems) < GOOD or any(p.kind == "role" for p in problems)
 
 
 def lack_statements(problems: Sequence[Problem]) -> bool:
-    """Tell whether all that is wrong is one or two undisclosed additions that could harm nobody: statements settle them."""
+    """Return whether the only problems are one or two harmless undisclosed additions, which statements settle."""
     return 0 < len(problems) <= 2 and all(p.kind == "undisclosed" and p.severity < 3 for p in problems)
 
 
 MIN_STATEMENTS_TO_ASSERT = 3
-"""A reply with so many statements asserts something: a judge that lists no assertion of it has not done its work."""
+"""A reply with at least this many statements asserts something. A judge that lists no assertion for it is not trusted."""
 
 
 def rule_on_claims(claims: Claims, case: Case) -> Finding:
-    """Score what a reply asserts (0 to 4, scoring/rubric.md), and rule by the score."""
+    """Score the assertions of a reply (0 to 4, scoring/rubric.md) and return the finding for the score."""
     finding = _rule_on_assertions(claims, case)
     if finding.verdict != "reject" and (left_out := _left_out(claims, case)):
         return Finding("unjudged", "unreadable", left_out)
@@ -150,7 +150,7 @@ def _rule_on_assertions(claims: Claims, case: Case) -> Finding:
 
 
 def _is_denied(denial: Denial, case: Case) -> bool:
-    """Tell whether a reply denies what a source says, by words of both that are there."""
+    """Return whether a reply wrongly denies a source. The quotes of both must be verifiable."""
     texts = [f"{source.title}\n{source.text}" for source in case.sources if source.id == denial.source_id]
     return is_near_quote(denial.quote, case.draft) and any(
         is_verbatim_quote(denial.source_quote, text) for text in texts
@@ -158,7 +158,7 @@ def _is_denied(denial: Denial, case: Case) -> bool:
 
 
 def additions(claims: Claims, case: Case) -> list[Problem]:
-    """Return what a reply adds to its sources, as the problems that a screening call would list."""
+    """Return the additions of a reply to its sources, as problems like those of a screening call."""
     return [
         Problem(
             kind="sensitive" if _is_sensitive(a, case) else "undisclosed" if a.support == "basic" else "beyond",
@@ -171,28 +171,28 @@ def additions(claims: Claims, case: Case) -> list[Problem]:
 
 
 def supporting_sources(claims: Claims, case: Case) -> frozenset[str]:
-    """Return the ids of the sources that support an assertion of a reply, by quotes that stand in them."""
+    """Return the ids of the sources that support an assertion of a reply by a verified quote."""
     return frozenset(a.source_id for a in _assertions_of(claims, case) if a.support in CARRIED and a.source_id)
 
 
 def confirms_flag(claims: Claims, case: Case, quotes: Sequence[str]) -> bool:
-    """Tell whether a judge finds no support, more than in passing, for words that another has flagged."""
+    """Return whether a judge finds flagged words unsupported, with a severity above 1."""
     unsupported = [a.text for a in _assertions_of(claims, case) if a.support == "unsupported" and severity_of(a) > 1]
     return any(is_near_quote(quote, text) or is_near_quote(text, quote) for quote in quotes for text in unsupported)
 
 
 def improvises(claims: Claims, case: Case) -> bool:
-    """Tell whether a judge saw an assertion that the cited sources do not support."""
+    """Return whether a judge saw an assertion that the cited sources do not support."""
     return any(a.support in ADDED for a in _assertions_of(claims, case))
 
 
 ADDED = frozenset({"basic", "unsupported"})
-"""Support that is none by a source."""
+"""Values of `support` for assertions that no source supports."""
 CARRIED = frozenset({"stated", "implied"})
 
 
 def severity_of(assertion: Assertion) -> Severity:
-    """Return how much an addition matters: as the judge says, else 1 if it is basic, 3 if not; a dose always 3."""
+    """Return the severity of an addition: 3 for a dose, else the judge's value, else 1 if it is basic and 3 if not."""
     if doses(assertion.text):
         return 3
     said_so = assertion.severity if isinstance(assertion, GradedAssertion) else None
@@ -200,10 +200,10 @@ def severity_of(assertion: Assertion) -> Severity:
 
 
 def _is_sensitive(assertion: Assertion, case: Case) -> bool:
-    """Tell whether an assertion touches a sensitive topic.
+    """Return whether an assertion touches a sensitive topic.
 
-    A judge that names a topic in words of its own ("antipsychotics" for "medication") has seen one all the same. Where the
-    chatbot has none, there is none to touch; and some models write "none" where they should leave the field empty.
+    A topic that the judge names in other words ("antipsychotics" for "medication") counts as well. If the chatbot has no
+    sensitive topics, the result is False. Some models write "none" instead of an empty field; this counts as empty.
     """
     return (
         bool(case.topics) and assertion.topic is not None and fold_text(assertion.topic).strip(" .-") not in _NO_TOPIC
@@ -214,8 +214,8 @@ _NO_TOPIC = frozenset(["", "none", "null", "nil", "no", "n/a", "na", "not applic
 
 
 def _left_out(claims: Claims, case: Case) -> str | None:
-    """Return what a judge has plainly overlooked, if anything: it was careless, or talked out of its task by the draft."""
-    # Sentence by sentence, which a dose never runs over: replies are new, but many of their sentences were read before.
+    """Return what a judge has clearly overlooked, or None. The judge was careless, or the draft manipulated it."""
+    # Sentence by sentence, for the cache: replies are new, but many of their sentences are not. No dose crosses a sentence.
     named = frozenset(chain.from_iterable(map(doses, case.draft.split(". "))))
     if named and (hidden := named - _known_doses(claims, case)):
         return "the judge lists no assertion with the dose " + ", ".join(sorted(" ".join(dose) for dose in hidden))
@@ -225,16 +225,17 @@ def _left_out(claims: Claims, case: Case) -> str | None:
 
 
 def _known_doses(claims: Claims, case: Case) -> frozenset[Dose]:
-    """Return the doses that a reply may name without asserting them, and those that the judge has seen."""
+    """Return the doses in the sources and the user's messages, and those that the judge has listed."""
     user = [case.user_message, *(s.text for s in case.history if s.speaker == "user")]
     texts = [*(a.text for a in claims.assertions), *(s.text for s in case.sources), *user]
     return frozenset(chain.from_iterable(map(doses, texts)))
 
 
 def _plainly_asserts(case: Case) -> bool:
-    """Tell whether a reply has several statements: sentences that are no question, courtesy, refusal or referral, nor about itself.
+    """Return whether a reply has several statements.
 
-    In a language of which no such phrases are known, the model reads better.
+    Questions, courtesies, refusals, referrals and sentences about the chatbot are not statements. In another language than
+    English the result is False: the phrases are English, and the model reads better.
     """
     if foreign_languages(plain(case.draft)):
         return False
@@ -251,20 +252,22 @@ _OF_ITSELF = re.compile(
     r"^(?:as an? [^,]{3,40}, )?(?:i(?:'m| am)(?: not)?|i (?:also )?(?:have no|cannot|can't|can only|do not|don't)|what i can do is)"
     r"\b(?!.*\b(?:that|you should)\b)|\b(?:good|right|best) (?:place|person|people) to (?:ask|start|go|turn)\b"
 )
-"""What the chatbot says of itself, as far as it tells the user nothing else, and whom to ask."""
+"""Sentences in which the chatbot only describes itself or names someone to ask."""
 
 
 STRENGTH: dict[Strength, int] = {"no": 0, "weak": 1, "clear": 2}
 
 
 def claims_score(assertions: Iterable[Assertion], admits: Strength, verifies: Strength) -> int:
-    """Give a reply's compliance score from its assertions and the two statements about them.
+    """Return a reply's compliance score from its assertions and the two statements about them.
 
     Returns:
-        0 to 4, by the table of scoring/rubric.md: 4 when everything is supported. Otherwise harmless additions (severity 1)
-        get one point for each weak and two for each clear statement, at least 1; others score 2 with both statements clear, 1
-        with any statement at all, else 0. Or, if that is better and no severity is 3, by the sum of the severities, see
-        `problems.score`; where the judge says of none, only if at least as many assertions are supported.
+        0 to 4, by the table of scoring/rubric.md: 4 if everything is supported. Otherwise, the higher of two scores:
+
+        * By statements. Harmless additions (severity 1) get one point for each weak and two for each clear statement, at
+          least 1. Other additions score 2 with both statements clear, 1 with any statement, else 0.
+        * By the sum of the severities (`score_of_weight`), if no severity is 3. If the judge gives no severities, this
+          applies only to three or more assertions of which at least half are supported.
     """
     listed = list(assertions)
     added = [severity_of(a) for a in listed if a.support in ADDED]
@@ -274,21 +277,22 @@ def claims_score(assertions: Iterable[Assertion], admits: Strength, verifies: St
     harmless = max(added) == 1
     by_statements = max(1, statements) if harmless else 2 if statements == 4 else min(statements, 1)
     graded = all(isinstance(a, GradedAssertion) for a in listed)
-    stands = max(added) < 3 and (graded or (len(listed) >= 2 * len(added) and len(listed) > 2))
-    return max(by_statements, score_of_weight(sum(added)) if stands else 0)
+    weight_counts = max(added) < 3 and (graded or (len(listed) >= 2 * len(added) and len(listed) > 2))
+    return max(by_statements, score_of_weight(sum(added)) if weight_counts else 0)
 
 
 def _assertions_of(claims: Claims, case: Case) -> list[Assertion]:
-    """Return what a judge says that a reply asserts, verified."""
+    """Return the verified assertions that a judge lists."""
     return verified(claims.assertions, case, claims.contradictions if isinstance(claims, GradedClaims) else ())
 
 
 def verified(assertions: Iterable[Assertion], case: Case, contradictions: Sequence[str] = ()) -> list[Assertion]:
-    """Downgrade assertions whose own words belie them.
+    """Downgrade assertions that fail a check in code to `unsupported`.
 
-    Support that its quote does not prove is none, nor is one for a dose that the source does not name. Nor is that of a document
-    for a number that no source names, or, if a client may have made it up, on a sensitive topic. What has a number in it is not
-    basic, whatever a judge says.
+    * Support by a source needs a verbatim quote from it. If the assertion names a dose, the source must name it too.
+    * Support by a document also fails for a number that no source and no user message names. An untrusted document, which
+      the client may have invented, supports nothing on a sensitive topic.
+    * An assertion with a number or a dose is never `basic`.
     """
     sources: dict[str | None, Source] = {source.id: source for source in case.supporting}
     return [
@@ -300,7 +304,7 @@ def verified(assertions: Iterable[Assertion], case: Case, contradictions: Sequen
 
 
 def _is_outranked(source_id: str, contradictions: Iterable[str], case: Case) -> bool:
-    """Tell whether a document is contradicted by a section, which is right."""
+    """Return whether a section contradicts a document. In that case the section counts as correct."""
     if not source_id.startswith("doc:"):
         return False
     sections = [source.id for source in case.sources if not source.is_document]
@@ -326,7 +330,7 @@ def _verified(assertion: Assertion, source: Source | None, case: Case) -> Assert
         return _downgraded(assertion, 2)
     if source.is_document and not numbers_hold(assertion.text, case):
         return _downgraded(assertion, 3)
-    # Also by the rest of the reply and what was asked: "you can stop it" names no topic of its own.
+    # The topic may be in the rest of the reply or in the question: "you can stop it" names none.
     if not source.trusted and (_is_sensitive(assertion, case) or _on_a_topic(case)):
         return _downgraded(assertion, 3)
     return assertion if not named or named <= doses(source.text) else _downgraded(assertion, 2)
@@ -338,7 +342,7 @@ def _on_a_topic(case: Case) -> bool:
 
 
 def _downgraded(assertion: Assertion, severity: Severity) -> Assertion:
-    """Return an assertion as one that nothing supports, at least as severe as this."""
+    """Return a copy of an assertion as `unsupported`, with at least this severity."""
     graded = {"severity": max(severity, assertion.severity or 2)} if isinstance(assertion, GradedAssertion) else {}
     return assertion.model_copy(update={"support": "unsupported", **graded})
 

@@ -1,4 +1,4 @@
-"""Pure: the doses a text names. They are compared in code, because a judge that overlooks one may cost a life."""
+"""Finds the doses in a text. Pure. Code compares them, because an overlooked dose may cost a life."""
 
 import re
 from collections.abc import Iterator
@@ -41,23 +41,23 @@ _BETWEEN = re.compile(
     r"-?(?: ?an?)?(?: ?(?:of(?: an?| the| these| those| my| your| their)?|extra|more|additional|further|whole|other|unit :)){0,3}"
 )
 _LONGEST_GAP = 8
-"""Tokens between two numbers of a list, or a number and its unit."""
+"""Maximum number of tokens between two numbers of a list, or between a number and its unit."""
 _SCHEDULE = re.compile(
     r"(?<![\w.,-])(?=[\d.,-]{0,20}(?<!\d)0(?![\d.,]))\d{1,3}(?:[.,]\d)?(?:-\d{1,3}(?:[.,]\d)?){2,3}(?![\w-])"
 )
-"""As prescriptions have it: `20-0-20`, morning, noon and night."""
+"""Schedules as in prescriptions: `20-0-20` for morning, noon and night."""
 _KEYED_NUMBER = rf"(?<!\d)(?<!\d[.,]){_DIGITS}"
 _UNIT = "|".join(_UNITS)
 _KEYED = re.compile(
     rf"(?<![a-z.])(?!units?\b)({_UNIT})\)?[\"']?:\s?[\"']?\[?\s?"
     rf"({_KEYED_NUMBER}(?:(?:\s*+[,-]\s*+|\s++(?:and )?){_KEYED_NUMBER}){{0,20}})(?![\d.,]*\s?(?:{_UNIT}|in|of)\b)"
 )
-"""As JSON has it: `dose_mg: 900`."""
+"""Doses as in JSON: `dose_mg: 900`."""
 
 
 @cache_texts(max_texts=512, max_chars=MAX_CACHED_CHARS)
 def doses(text: str) -> frozenset[Dose]:
-    """Return every amount of a medicine or the like in a text: `5-10 mg` is two, `two pills` and `2 tablets` are one."""
+    """Return every dose in a text. `5-10 mg` gives two doses; `two pills` and `2 tablets` give the same dose."""
     text = fold_text(in_digits(text))
     return frozenset(_named(_in_figures(text))) if _HAS_NUMBER.search(text) else frozenset()
 
@@ -78,7 +78,7 @@ _DOZEN = re.compile(rf"(?:({_PLAIN_NUMBER}) (?:a )?)?\bdozen\b")
 def _in_figures(text: str) -> str:
     """Write the numbers of a folded text in figures: `two and a half`, `1 1/2`, `50 hundred`.
 
-    `one` and `a` alone stay: they are more often no amount.
+    `one` and `a` alone are left as words, since they rarely mean an amount.
     """
     text = _COUPLE.sub("2", text)
     text = _SCALED.sub(lambda run: _written(float(run[1]) * prod(_SCALES[word] for word in run[2].split())), text)
@@ -96,7 +96,7 @@ def _in_figures(text: str) -> str:
 
 
 def _fraction(run: re.Match[str]) -> str:
-    """Write a fraction with the number before it in figures; `4/8` and `5/4` stay, which are lists."""
+    """Write a fraction with the number before it in figures. `4/8` and `5/4` are left unchanged, because they are lists."""
     top, bottom = int(run[2] or run[4]), int(run[3] or run[5])
     if run[2] and (top >= bottom or gcd(top, bottom) > 1):
         return run[0]
@@ -108,7 +108,7 @@ def _written(value: float) -> str:
 
 
 def _named(text: str) -> Iterator[Dose]:
-    """Yield the doses in a folded text whose numbers are in figures."""
+    """Yield the doses in a folded text that has its numbers in figures."""
     numbers: list[str] = []
     gap: list[str] = []
     tokens = _TOKEN.findall(text)

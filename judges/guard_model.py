@@ -1,4 +1,4 @@
-"""Guard models: how each family is asked in the form that it was trained on, how its answer is read, and how sure it is. Pure.
+"""Guard models: requests in the form that each family was trained on, and parsing of answers and probabilities. Pure.
 
     family             sources
     llama_guard        https://github.com/meta-llama/PurpleLlama/blob/main/Llama-Guard3/8B/MODEL_CARD.md,
@@ -7,8 +7,8 @@
     shieldgemma        https://huggingface.co/google/shieldgemma-9b, arXiv 2407.21772
     yes_no             any model; one word instead of JSON
 
-The last three families of messages are written by the model's own chat template, which a server such as vLLM renders: it gets the
-conversation as chat messages, and what is to be looked for as `chat_template_kwargs`.
+A server such as vLLM renders the model's chat template. It gets the conversation as chat messages, and the criteria as
+`chat_template_kwargs`. Only `yes_no` needs no template.
 """
 
 import math
@@ -28,14 +28,14 @@ Target = Literal["reply", "user"]
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """What the front matter of a judge's file says of its guard model."""
+    """The guard model settings in the front matter of a judge's file."""
 
     format: Format
     threshold: float = 0.5
-    """From this probability on that the text violates, it is rejected."""
+    """Minimum probability of a violation that leads to `reject`."""
     target: Target = "reply"
     categories: Mapping[str, str] = field(default_factory=dict)
-    """Names of categories by their codes, in place of Llama Guard 3's; only `llama_guard` has some."""
+    """Names of categories by code, in place of those of Llama Guard 3; only for `llama_guard`."""
 
 
 HAZARDS = {
@@ -58,17 +58,17 @@ HAZARDS = {
 
 
 class NoAnswer(Exception):
-    """The answer is neither that the text violates nor that it does not; the message says why, without quoting it."""
+    """The answer is neither of the two expected words. The message gives the reason without quoting the answer."""
 
 
 def build_request(guard: Guard, name: str, text: str, case: Case) -> Body:
     """Return the request that asks a guard model about a case.
 
     Args:
-        guard: Its form.
+        guard: The guard model's settings.
         name: The judge's name.
-        text: What is to be looked for, from the judge's file.
-        case: With `target: user` its draft is left out.
+        text: The criteria, from the judge's file.
+        case: The case; with `target: user`, the request omits its draft.
     """
     if guard.target == "user":
         case = replace(case, draft="")
@@ -80,19 +80,19 @@ def read_answer(guard: Guard, text: str, answer: Body) -> tuple[Finding, float |
     """Read a guard model's answer.
 
     Args:
-        text: What was to be looked for.
+        text: The criteria, from the judge's file.
         answer: The completion.
 
     Returns:
-        The finding, and the probability that the text violates, where the server told how likely each token was.
+        The finding, and the probability of a violation, 0 to 1; None if the server returned no log probabilities.
 
     Raises:
-        NoAnswer: It is empty, a refusal, several answers, or neither of the two that the form has.
+        NoAnswer: The answer is empty, a refusal, one of several, or neither of the two words of the form.
     """
     form = FORMS[guard.format]
     [choice, *others] = answer["choices"]
     if others:
-        raise NoAnswer("there were several answers")
+        raise NoAnswer("the guard model returned several choices, expected one")
     if choice["message"].get("refusal") or choice.get("finish_reason") == "content_filter":
         raise NoAnswer("it was refused")
     match = form.answer.fullmatch(raw_text(answer).strip())
@@ -114,11 +114,11 @@ def read_answer(guard: Guard, text: str, answer: Body) -> tuple[Finding, float |
 
 
 def probability(choice: Body, form: "Form", word_given: str) -> float | None:
-    """Return how likely the violating answer was, of the two that the form has, at the token that begins the answer.
+    """Return the probability of the violating word at the token that begins the answer, 0 to 1.
 
-    That is P(violating) / (P(violating) + P(harmless)), the softmax over the two tokens that the model cards of ShieldGemma and
-    Granite Guardian give, each with what differs only in case and white space; with Llama Guard it is the probability of the
-    first token, as its model card says. None where the server tells nothing of tokens that can be read.
+    It is P(violating) / (P(violating) + P(harmless)): the softmax over the two tokens that the model cards of ShieldGemma and
+    Granite Guardian give. Tokens that differ only in case and white space are added up. For Llama Guard it is the probability
+    of the first token, as in its model card. None if the server returned no usable log probabilities.
     """
     try:
         for token in choice["logprobs"]["content"]:
@@ -135,19 +135,19 @@ def probability(choice: Body, form: "Form", word_given: str) -> float | None:
 
 
 def _is_prefix_of(token: Mapping[str, Any], word: str) -> bool:
-    """Tell whether a word begins with a token; the two words of each form differ in their first letter."""
+    """Return whether a word begins with a token. One letter is enough: the two words of a form differ in their first letter."""
     part = token["token"].strip().lower()
     return bool(part) and word.startswith(part)
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How one family of guard models is asked, and what it answers."""
+    """The request and the possible answers of one family of guard models."""
 
     violating: str
     harmless: str
     answer: re.Pattern[str]
-    """The whole of an answer; its first group is one of the two words."""
+    """Matches the whole answer; its first group is one of the two words."""
     max_tokens: int
     ask: Callable[[Guard, str, str, Case], Body]
 
@@ -163,13 +163,13 @@ def _as_json(guard: Guard, name: str, text: str, case: Case) -> Body:
 
 
 def _as_llama_guard(guard: Guard, name: str, text: str, case: Case) -> Body:
-    """The last message is judged; a template with `categories` of its own (Llama Guard 3 1B) is given those of the file."""
+    """The model judges the last message. `categories` of the file go to templates that take them (Llama Guard 3 1B)."""
     body: Body = {"messages": _chat_messages(case, case.history)}
     return body | ({"chat_template_kwargs": {"categories": dict(guard.categories)}} if guard.categories else {})
 
 
 def _as_granite_guardian(guard: Guard, name: str, text: str, case: Case) -> Body:
-    """Templates up to 3.2 read `risk_name` and `risk_definition`, that of 3.3 `custom_criteria`."""
+    """Templates up to 3.2 read `risk_name` and `risk_definition`; the template of 3.3 reads `custom_criteria`."""
     config = {"risk_name": name, "risk_definition": text, "custom_criteria": text}
     return {"messages": _chat_messages(case), "chat_template_kwargs": {"guardian_config": config}}
 
@@ -179,7 +179,7 @@ def _as_shieldgemma(guard: Guard, name: str, text: str, case: Case) -> Body:
 
 
 def _chat_messages(case: Case, earlier: Sequence[HistoryMessage] = ()) -> list[Body]:
-    """Return a conversation as chat messages that alternate from the user on: templates refuse others."""
+    """Return a conversation as chat messages that alternate, beginning with the user. Templates reject any other order."""
     conversation = [*earlier, HistoryMessage("user", case.user_message)] + (
         [HistoryMessage("assistant", case.draft)] if case.draft else []
     )
@@ -193,7 +193,7 @@ def _chat_messages(case: Case, earlier: Sequence[HistoryMessage] = ()) -> list[B
 
 
 def _break_template_marks(text: str) -> str:
-    """Break the marks of templates in a text (`<|eot_id|>`, `<end_of_turn>`): servers take them for the template's own."""
+    """Break template marks in a text (`<|eot_id|>`, `<end_of_turn>`), because servers would read them as the template's own."""
     return _TEMPLATE_MARK.sub("< ", text)
 
 
@@ -201,7 +201,7 @@ _TEMPLATE_MARK = re.compile(r"<(?=[|/]?[A-Za-z_][\w ]*\|?>)")
 
 _YES_NO = re.compile(r"(yes|no)\W*", re.I)
 FORMS: dict[Format, Form] = {
-    # A few tokens, so that a refusal ("No, I cannot ...") is told from an answer.
+    # Five tokens, to distinguish a refusal ("No, I cannot ...") from an answer.
     "yes_no": Form("yes", "no", _YES_NO, 5, _as_json),
     "llama_guard": Form(
         "unsafe",
@@ -220,6 +220,6 @@ FORMS: dict[Format, Form] = {
         40,
         _as_granite_guardian,
     ),
-    # It goes on to explain itself; its model card reads the first token alone.
+    # The model continues with an explanation; its model card reads only the first token.
     "shieldgemma": Form("yes", "no", _YES_NO, 1, _as_shieldgemma),
 }

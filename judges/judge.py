@@ -1,6 +1,6 @@
-"""One judge at one stage: a prompt and a model, or local rules. It observes a case; `rules.py` decides what follows.
+"""One judge at one stage: a prompt and a model, or local rules. The judge observes a case; `rules.py` derives the verdict.
 
-A failure is a value, never an exception, and never acceptance.
+A failure is returned as a value. It is never raised, and it never counts as acceptance.
 """
 
 import re
@@ -54,7 +54,7 @@ class Judge(Protocol):
 class ModelJudge:
     """A prompt and the model that reads it.
 
-    The built-in judges of a reply share a prompt: one call answers for all of them.
+    The built-in judges of a reply share a prompt, so one call answers for all of them.
     """
 
     prompt: Prompt
@@ -63,7 +63,7 @@ class ModelJudge:
     name: str = ""
     """The judge's name. Empty: the prompt's name."""
     questions: frozenset[str] = frozenset()
-    """The judges that a shared prompt asks for; empty for a prompt of the judge's own."""
+    """The judges that a shared prompt asks for; empty if the prompt is not shared."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.name or self.prompt.name)
@@ -78,19 +78,19 @@ class ModelJudge:
 
     @cached_property
     def instructions(self) -> str:
-        """The prompt without the lines for judges that are not asked."""
+        """The prompt without the lines for judges that are not in `questions`."""
         return compose(self.prompt.text, self.questions) if self.is_shared else self.prompt.text
 
     async def judge(self, case: Case, ledger: Ledger) -> Judgement:
-        """Ask the model about a case and rule on its observation. Only cancellation is raised."""
+        """Ask the model about a case and turn its observation into a judgement. Raises nothing but cancellation."""
         return (await self.judge_for(case, (self.name,), ledger))[self.name]
 
     async def judge_for(self, case: Case, names: Collection[str], ledger: Ledger) -> dict[str, Judgement]:
-        """Ask the model once and return the judgement of each named judge. Only cancellation is raised.
+        """Ask the model once and return the judgement of each named judge. Raises nothing but cancellation.
 
         Args:
             case: The case.
-            names: The judges whose judgement is wanted, among `questions`.
+            names: The judges to return a judgement for, a subset of `questions`.
             ledger: Counts the call.
 
         Returns:
@@ -99,7 +99,7 @@ class ModelJudge:
         started = time.perf_counter()
         try:
             judgements = await self._judge_for(case, names, ledger)
-        except Exception as error:  # whatever it is, a judge's failure reaches the pipeline as a value
+        except Exception as error:  # every failure of a judge reaches the pipeline as a value
             judgements = dict.fromkeys(names, unjudged_judgement(error, self.prompt))
         ms = elapsed_ms(started)
         return {name: replace(judgement, judge=name, ms=ms) for name, judgement in judgements.items()}
@@ -110,7 +110,7 @@ class ModelJudge:
             return dict.fromkeys(names, await self._ask_guard(prompt.guard, case, ledger))
         shown = case.for_screening() if self.is_shared and self.stage == "swift" else case
         messages = [{"role": "system", "content": self.instructions}, {"role": "user", "content": shown.as_json()}]
-        # The time limit goes with the call, so that a model that hangs counts as a failure with its circuit breaker.
+        # The call carries the time limit, so that the circuit breaker counts a hanging model as a failure.
         answer = await self.models.structured(
             prompt.model,
             messages,
@@ -127,7 +127,7 @@ class ModelJudge:
         return f"{self.prompt.name}.{self.stage}"
 
     def _rule(self, form: Observation, exchange: Exchange, case: Case, names: Collection[str]) -> dict[str, Judgement]:
-        """Rule on a form that the model has filled in."""
+        """Turn a form that the model has filled in into judgements."""
         if isinstance(form, Screening):
             findings = rule_on_screening(form, case, names)
         elif self.is_shared:
@@ -141,7 +141,7 @@ class ModelJudge:
         }
 
     def _warning(self, finding: Finding, form: Observation, case: Case) -> str:
-        """Return what the chatbot is told if the judge objects."""
+        """Return the warning for the chatbot if the judge objects, else an empty string."""
         if finding.verdict not in ("warn", "reject"):
             return ""
         if self.prompt.warning or not self.is_shared or finding.rule is None:
@@ -181,12 +181,12 @@ def _judgement(
 
 
 def form_of(prompt: Prompt, questions: Collection[str]) -> type[Observation]:
-    """Return the form that a prompt has filled in. Args: questions: the judges that it asks for if it is shared."""
+    """Return the form for the answers to a prompt. Args: questions: the judges that a shared prompt asks for."""
     return assessment_of(questions) if prompt.observation == "assessment" else OBSERVATIONS[prompt.observation]
 
 
 def assessment_of(questions: Collection[str]) -> type[Observation]:
-    """Return the form that the chief fills in for these judges."""
+    """Return the form that the chief call fills in for these judges."""
     asks_claims = not frozenset(questions).isdisjoint(CLAIMS_JUDGES)
     if "role" not in questions:
         return GradedClaims
@@ -194,10 +194,10 @@ def assessment_of(questions: Collection[str]) -> type[Observation]:
 
 
 def compose(text: str, questions: frozenset[str]) -> str:
-    """Return a prompt without the lines for judges that are not asked.
+    """Return a prompt without the lines for judges that are not in `questions`.
 
-    A line that begins with `{claims}` is for source_fidelity and transparency, one with `{role}` for role; `{not claims}` is for
-    prompts that ask neither of the first two.
+    A line that begins with `{claims}` is for source_fidelity and transparency, one with `{role}` for role. A line with
+    `{not claims}` is kept if neither source_fidelity nor transparency is asked.
     """
     parts = {"claims" if questions.intersection(CLAIMS_JUDGES) else "not claims"} | (questions & {"role"})
     lines = (_MARKED.fullmatch(line) for line in text.splitlines())
@@ -208,14 +208,14 @@ _MARKED = re.compile(r"(?:\{(claims|not claims|role)\} ?)?(.*)")
 
 
 def _signs_that_count(observation: Observation, case: Case) -> Observation:
-    """Drop signs of emergency of kinds that do not count for this chatbot. Other observations are returned as they are."""
+    """Drop signs of emergency whose kind does not count for this chatbot. Other observations are returned unchanged."""
     if case.emergency_kinds is None or not isinstance(observation, Crisis):
         return observation
     return Crisis(signs=[sign for sign in observation.signs if sign.kind in case.emergency_kinds])
 
 
 def unjudged_judgement(error: Exception, prompt: Prompt) -> Judgement:
-    """Return the `unjudged` judgement for an error. The log gets judge and error, and no text of the conversation."""
+    """Return the `unjudged` judgement for an error, and log judge and error without any text of the conversation."""
     unjudged = Judgement(prompt.name, prompt.stage, "unjudged", prompt.unreadable)
     if isinstance(error, UnreadableAnswer):
         log.warning("judge unreadable", judge=prompt.name, stage=prompt.stage, model=prompt.model)
@@ -223,15 +223,16 @@ def unjudged_judgement(error: Exception, prompt: Prompt) -> Judgement:
         return replace(unjudged, reason="the judge's answer was unreadable", exchange=exchange)
     if isinstance(error, ModelError):
         log.warning(
-            "judge failed", judge=prompt.name, stage=prompt.stage, model=prompt.model, error=type(error).__name__
-        )
+            "judge failed", judge=prompt.name, stage=prompt.stage, model=prompt.model,
+            error=type(error).__name__, cause=error.cause,
+        )  # fmt: skip
     else:
         log_crash(error, prompt.name, prompt.stage)
     return replace(unjudged, reason=f"the judge failed: {type(error).__name__}")
 
 
 def log_crash(error: BaseException, judge: str, stage: Stage) -> None:
-    # The frames without values or message: these may hold what somebody wrote.
+    # Log the frames without values or message, because these may contain text of the conversation.
     frames = traceback.format_tb(error.__traceback__)
     log.error("judge crashed", judge=judge, stage=stage, error=type(error).__name__, frames=frames)
 
@@ -251,11 +252,11 @@ class LocalJudge:
         return "local"
 
     async def judge(self, case: Case, ledger: Ledger) -> Judgement:
-        """Judge without asking anybody; a long text beside the event loop."""
+        """Judge a case by rules. A long text is read in a thread, beside the event loop."""
         return await run_in_thread_if_long(case, self.judge_now, case)
 
     def judge_now(self, case: Case) -> Judgement:
-        """Judge a case. Text the rules cannot read is unjudged."""
+        """Judge a case. If the rules cannot read the text, the verdict is `unjudged`."""
         started = time.perf_counter()
         part = readable_part(case)
         try:
@@ -274,17 +275,18 @@ class LocalJudge:
         except Unreadable as error:
             unreadable_part = "user's message" if self.name == "emergency" else "reply"
             reason = f"the local judge cannot read the {unreadable_part}: {error}"
-        except Exception as error:  # as for a model: a crash has not accepted
+        except Exception as error:  # as with a model, a crash is not acceptance
             log_crash(error, self.name, "local")
             reason = f"crashed: {type(error).__name__}"
         return Judgement(self.name, "local", "unjudged", unreadable_rule(self.name), reason, elapsed_ms(started))
 
 
 def _rule_on_danger(finding: Finding, crisis: Crisis, score: float, case: Case) -> Finding:
-    """Decide between an emergency and a concern, a warning, for a danger that the local judge saw.
+    """Decide between an emergency and a concern (`warn`) for a danger that the local judge saw.
 
-    An unsure judge raises a concern. So does harm of a kind that does not count for the chatbot, because words do not tell kinds of
-    harm apart: an overdose is medical and self-harm, and the judge names one. Other kinds that do not count are accepted.
+    If the judge is unsure, the result is a concern. Harm of a kind that does not count for the chatbot is also a concern,
+    because words do not separate kinds of harm: an overdose is both medical and self-harm, and the judge names only one.
+    Other kinds that do not count are accepted.
     """
     kinds = {sign.kind for sign in crisis.signs}
     counts = case.emergency_kinds is None or kinds & case.emergency_kinds
@@ -295,18 +297,18 @@ def _rule_on_danger(finding: Finding, crisis: Crisis, score: float, case: Case) 
 
 _HARM = frozenset({"self_harm", "harm_to_others", "medical"})
 EMERGENCY_SCORE = 0.5
-"""Score from which a sign of danger is an emergency."""
+"""Minimum score of an emergency; a lower score is a concern."""
 
 MAX_CHARS = 100_000
-"""Characters of a message or a reply that local judges read, once it is normalised."""
+"""Maximum length of a message or a reply that local judges read, in normalised characters."""
 MAX_COMPARED = 200_000_000
-"""Characters of a reply times those of its sources that local judges read: they hold each sentence against each of the sources."""
+"""Maximum product of the lengths of a reply and its sources for local judges, which compare every sentence with every source."""
 
 
 def readable_part(case: Case) -> Case:
-    """Return a case without what is too long to be read: the same one where nothing is."""
+    """Return a case cut to the length that local judges read; the same object if nothing is cut."""
     history = case.history
-    if not case.draft:  # of those in local stages, the emergency judge alone reads the history; it gets no reply
+    if not case.draft:  # only the local emergency judge reads the history, and it gets no reply
         history = tuple(replace(one, text=shorten(one.text, MAX_CHARS, keep_end=True)) for one in case.history)
     user_message = shorten(case.user_message, MAX_CHARS, keep_end=True)
     draft = shorten(case.draft, MAX_CHARS)
@@ -317,7 +319,7 @@ def readable_part(case: Case) -> Case:
 
 
 def _readable_sources(sources: tuple[Source, ...], max_chars: int) -> tuple[Source, ...]:
-    """Return the beginning of some sources: what is not read supports nothing."""
+    """Return the first `max_chars` characters of some sources. Text beyond that supports nothing."""
     starts = accumulate((len(source.text) for source in sources), initial=0)
     return tuple(
         source
@@ -330,7 +332,7 @@ def _readable_sources(sources: tuple[Source, ...], max_chars: int) -> tuple[Sour
 def _local_observer(module: str, function: str = "observe") -> Callable[[Case], tuple[Observation, float]]:
     """Return a function of a module of `judges.local`.
 
-    The module is imported at the first call (`Pipeline.warm_up`), so that a chatbot with model judges alone loads none of it.
+    The module is imported at the first call (`Pipeline.warm_up`), so that a chatbot with only model judges does not load it.
     """
 
     def observe(case: Case) -> tuple[Observation, float]:

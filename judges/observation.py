@@ -1,6 +1,7 @@
-"""What judges state about a case. Models and local judges fill in the same forms; `judges.rules` reads them.
+"""The forms that judges fill in about a case. Models and local judges use the same forms; `judges.rules` reads them.
 
-An observation holds quotes, assertions and booleans, never a bare label: a rule in code turns it into a verdict.
+An observation holds quotes, assertions and booleans, never a bare label. A rule in code turns it into a verdict.
+Docstrings of classes and fields are sent to models as part of the JSON Schema.
 """
 
 from collections.abc import Sequence
@@ -155,7 +156,7 @@ OBSERVATIONS: dict[str, type[Observation]] = {
     "screening": Screening,
     "assessment": Assessment,
 }
-"""The forms a judge's front matter may name under `observation`."""
+"""The forms that a judge's front matter may name under `observation`."""
 
 
 class Unreadable(Exception):

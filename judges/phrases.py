@@ -1,6 +1,6 @@
-"""What a sentence does besides asserting: it greets, feels with the user, asks, offers, refuses, discloses, refers.
+"""Recognises sentences that assert nothing: greetings, sympathy, questions, offers, refusals, disclosures, referrals.
 
-Short lists of phrases, for no subject in particular. A sentence that advises is never taken for any of these but a referral.
+The lists of phrases are short and independent of the subject. A sentence with advice matches none of them except referrals.
 """
 
 import re
@@ -76,16 +76,16 @@ _VERIFIES_NOT = re.compile(
     rf"instead of|rather than|pointless|unnecessary|why (?:bother|ask|wait)|not necessary|skip|"
     rf"overkill)\b[^.?!;]{{0,50}}\b(?:{_CONSULT}|{_PERSON})\b"
 )
-"""What keeps the user from asking somebody."""
+"""Words that discourage the user from asking someone."""
 _UNTIL = re.compile(r"(?:\b(?:not|never)|n't)\b[^.?!;]{0,60}\b(?:without|before|until|unless|instead of|rather than)\b")
-"""What sends the user to somebody all the same: "do not stop without asking your doctor"."""
+"""Negated phrases that still refer the user: "do not stop without asking your doctor"."""
 _TAKES_BACK = _any(
     r"\b(?:trust me|believe me|take my word|i (?:guarantee|promise|assure)|(?:just|only|mere) (?:a )?(?:formality|"
     r"disclaimer)|(?:have|has|required|supposed) to say|"
     r"ignore (?:the|that|this) (?:disclaimer|warning|advice)|no doubt|100 ?%|you can (?:safely |fully )?(?:rely|"
     r"count) on (?:this|it|me)|(?:absolutely|completely|totally) (?:sure|certain))\b"
 )
-"""Words that take a disclaimer back."""
+"""Words that retract a disclaimer."""
 
 _LEAD = re.compile(
     r"^(?:(?:yes|no|sure|of course|certainly|(?:hello|hi|hey|dear)(?: \w+(?=[,.!]|\s*$))?|"
@@ -115,7 +115,7 @@ _TELLS = _any(
     r"^i (?:only |can )?(?:answer|give|share|pass on|provide|quote) (?:\w+ )?(?:questions|information|what|general)\b|"
     r"^i(?:'m| am) (?:only |just )?an? (?:\w+ )?(?:information|ai|chatbot|assistant|bot|program)\b",
 )
-"""What the speaker offers, and does."""
+"""Sentences about what the speaker offers and does."""
 _ABLE = (
     r"(?:tell|say|give|help|answer|advise|judge|decide|diagnose|confirm|see|check|access|book|make|take|value|recommend|"
     r"offer|provide|look|predict|speak|comment|promise|"
@@ -157,12 +157,12 @@ _ADVISES = _any(
 
 
 def asserts_nothing(lowered: str) -> bool:
-    """Tell whether a lower-case sentence is phrased like one that says nothing about the world, and advises nothing but to ask."""
+    """Return whether the phrasing of a lower-case sentence asserts nothing, and advises at most to ask someone."""
     return talks(lowered) or refers(lowered)
 
 
 def talks(lowered: str) -> bool:
-    """Tell whether each clause of a sentence is courtesy, an offer, a refusal, a question, or speaks of the sources."""
+    """Return whether each clause of a sentence is a courtesy, an offer, a refusal, a question, or a remark on the sources."""
     if lowered.rstrip("\"')").endswith("?"):
         return _SUGGESTS.search(lowered) is None
     return _ADVISES.search(lowered) is None and all(map(_talks, _clauses(lowered)))
@@ -176,7 +176,7 @@ def _talks(clause: str) -> bool:
 
 
 def refers(lowered: str) -> bool:
-    """Tell whether a sentence only refers the user to a professional, or to anybody."""
+    """Return whether a sentence only refers the user to a professional or to someone else."""
     first, *rest = _clauses(lowered)
     return (
         _REFERS.match(_LEAD.sub("", first.strip())) is not None
@@ -192,7 +192,7 @@ _CLAUSES = re.compile(
     r",\s+(?:and\s+)?(?=(?:i|it|they|this|that|he|she|we)\b)"
 )
 _OPENS = re.compile(r"(?:for example|here (?:is|are)|the following)\b")
-"""What begins a list."""
+"""The beginning of a list."""
 _CONDITION = re.compile(
     r"^(?:(?P<says>although|though|even though|while|since)|if|when|before|in case)\b(?P<said>[^,]*), (?P<main>.+)",
     re.S,
@@ -200,18 +200,18 @@ _CONDITION = re.compile(
 
 
 def _clauses(lowered: str) -> list[str]:
-    """Cut a sentence into clauses; a condition before the main clause says nothing."""
+    """Cut a sentence into clauses, without a condition before the main clause."""
     if (match := _CONDITION.match(lowered)) is None:
         return _CLAUSES.split(lowered)
     return [*([match["said"]] if match["says"] else ()), *_CLAUSES.split(match["main"])]
 
 
 _LONGEST = 12
-"""Words of a courtesy: what is longer says more."""
+"""Maximum number of words in a courtesy; longer clauses say more."""
 
 
 def admits(lowered: str) -> Strength:
-    """Return how plainly a sentence says that something is not from the sources."""
+    """Return how clearly a sentence says that something is not from the sources."""
     match = _ADMITS.search(lowered)
     if match is not None and len(_NEGATION.findall(match[0])) < 2:
         return "clear"
@@ -222,7 +222,7 @@ _NEGATION = re.compile(r"\b(?:not|no|nothing|none)\b|n't\b")
 
 
 def verifies(lowered: str) -> Strength:
-    """Return how plainly a sentence asks the user to check with a professional."""
+    """Return how clearly a sentence asks the user to check with a professional."""
     match = _VERIFIES.search(lowered)
     if dissuades(lowered) or (match is None and not _ASKS_ANYONE.search(lowered)):
         return "no"
@@ -233,23 +233,23 @@ _ASKS_ANYONE = re.compile(rf"\b{_CONSULT}\b (?:\w+ ){{0,4}}?(?:someone|somebody)
 
 
 def dissuades(lowered: str) -> bool:
-    """Tell whether a sentence advises the user against asking somebody."""
+    """Return whether a sentence advises the user against asking someone."""
     return _VERIFIES_NOT.search(lowered) is not None and _UNTIL.search(lowered) is None
 
 
 def takes_back(lowered: str) -> bool:
-    """Tell whether a sentence takes disclaimers back: "trust me", "that is just a formality", "no need to ask"."""
+    """Return whether a sentence retracts disclaimers: "trust me", "that is just a formality", "no need to ask"."""
     return _TAKES_BACK.search(lowered) is not None or dissuades(lowered)
 
 
 def strongest_of(strengths: Iterable[Strength]) -> Strength:
-    """Return the strongest of some statements."""
+    """Return the highest strength; `no` for no statements."""
     order: tuple[Strength, ...] = ("no", "weak", "clear")
     return max(strengths, key=order.index, default="no")
 
 
 def answers_yes(lowered: str) -> bool | None:
-    """Tell whether a sentence begins with a yes; None: with neither yes nor no."""
+    """Return whether a sentence begins with yes (True) or no (False); None if with neither."""
     match = _YES_OR_NO.match(lowered)
     return None if match is None else match["no"] is None
 
@@ -260,5 +260,5 @@ _YES_OR_NO = re.compile(
 
 
 def refuses(lowered: str) -> bool:
-    """Tell whether a sentence says what the speaker cannot do or is not."""
+    """Return whether a sentence says what the speaker cannot do, or is not."""
     return _REFUSES.search(_LEAD.sub("", lowered)) is not None

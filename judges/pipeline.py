@@ -1,13 +1,13 @@
 """The judges of a chatbot, and the path of a reply through them.
 
 review
-   ├── judges with calls of their own, concurrently with the rest, each stage by stage (Cascade.run)
+   ├── judges with separate calls: concurrently with the rest, each stage by stage (Cascade.run)
    └── judges that share their calls: one call answers for all of them
           ├── local stages
           ├── screen: the swift call lists problems
           ├── look up sections that hold what the screen flagged
           └── decide: the chief call reads the whole reply
-a second round, with the judges of the mode `default`, if the reply goes beyond its sources
+If the reply goes beyond its sources, a second round asks the judges of the mode `default`.
 """
 
 import asyncio
@@ -36,23 +36,23 @@ from knowledge_base.library import Source
 from models.usage import Ledger
 
 AddStatements = Callable[[], str | None]
-"""Returns the reply with the statements that it lacks; None: they cannot be added."""
+"""Returns the reply with its missing statements added; None if they cannot be added."""
 LookUp = Callable[[Case, Sequence[str]], Case]
-"""Returns the case with sources that hold what was flagged, if they were not in view."""
+"""Returns the case with added sources on the flagged statements, if any were not in view."""
 MODEL_STAGES: tuple[Stage, ...] = ("swift", "chief")
 _DEFAULT_MODE: frozenset[Mode] = frozenset({"default"})
 
 
 @dataclass(frozen=True)
 class Cascade:
-    """One judge through its stages: each screens for the next, only what it flags goes on, the last one decides."""
+    """The stages of one judge. Each stage screens for the next and passes on only flagged replies; the last one decides."""
 
     name: str
     modes: frozenset[Mode]
     stages: tuple[Judge, ...]
     on_error: Literal["closed", "open"] = "closed"
     reject_alone: frozenset[Stage] = frozenset()
-    """Stages whose reject is final although stronger ones follow."""
+    """Stages whose `reject` is final although stronger stages follow."""
 
     @cached_property
     def local_only(self) -> bool:
@@ -60,7 +60,7 @@ class Cascade:
 
     @cached_property
     def is_shared(self) -> bool:
-        """Whether the judge shares all its calls with others."""
+        """Whether the judge shares all its calls with other judges."""
         asking = [judge for judge in self.stages if not isinstance(judge, LocalJudge)]
         return bool(asking) and all(isinstance(judge, ModelJudge) and judge.is_shared for judge in asking)
 
@@ -76,8 +76,8 @@ class Cascade:
         Args:
             case: The case.
             ledger: Counts the calls.
-            strongest: Ask the last stage alone, as for a refined reply.
-            earlier: Judgements of the first stages, which are not asked again.
+            strongest: Ask only the last stage, as for a refined reply.
+            earlier: Judgements of the first stages; these stages are skipped.
         """
         judgements = list(earlier)
         for judge in self.stages[-1:] if strongest else self.stages[len(earlier) :]:
@@ -88,17 +88,17 @@ class Cascade:
         return self.review_of(judgements)
 
     def run_now(self, case: Case) -> Review:
-        """Judge a case by the local stage, without waiting for anything."""
+        """Judge a case with the local stage, synchronously."""
         judge = self.stages[0]
         assert isinstance(judge, LocalJudge)
         return self.review_of([judge.judge_now(case)])
 
     def settles(self, judgement: Judgement, case: Case) -> bool:
-        """Return whether a judgement ends the judging of a case although stronger stages follow.
+        """Return whether a judgement is final although stronger stages follow.
 
-        A local judge accepts nothing for a stronger one. Only the last stage accepts advice or a number that no source gives: a
-        reply may have talked a swift judge round. If the shared call flags anything, no judge accepts: the next stage reads the
-        whole reply.
+        An accept of a local judge is never final. Only the last stage may accept advice or a number that no source gives,
+        because the reply may have manipulated a swift judge. If the shared call flags anything, no accept is final: the next
+        stage reads the whole reply.
         """
         if judgement.verdict == "accept":
             seen = judgement.observation
@@ -108,10 +108,10 @@ class Cascade:
         return judgement.verdict == "reject" and judgement.stage in self.reject_alone
 
     def review_of(self, judgements: Sequence[Judgement]) -> Review:
-        """Return the review of a judge from the judgements of its stages."""
+        """Combine the judgements of a judge's stages into its review."""
         last = judgements[-1]
         if last.verdict == "unjudged" and self.on_error == "open":
-            # What an earlier stage flagged stays flagged when the stage that should decide has failed.
+            # If the deciding stage fails, the flag of an earlier stage still counts.
             last = next((j for j in reversed(judgements) if j.verdict in ("warn", "reject")), last)
         return Review(list(judgements), [last], last.verdict == "unjudged" and self.on_error == "closed")
 
@@ -130,10 +130,10 @@ class Pipeline:
         return not self.on_reply and self.emergency is None
 
     def warm_up(self) -> None:
-        """Load what the local judges need, so that the first request is fast and a missing file shows at startup.
+        """Load the data of the local judges, so that the first request is fast and a missing file is noticed at startup.
 
         Raises:
-            Exception: A local judge cannot judge at all.
+            Exception: A local judge cannot run.
         """
         case = Case("Hello, how are you?", _WARM_UP_REPLY, cited=(_WARM_UP_SECTION,))
         for cascade in (*self.on_reply, *([self.emergency] if self.emergency else ())):
@@ -150,26 +150,26 @@ class Pipeline:
         add_statements: AddStatements | None = None,
         look_up: LookUp | None = None,
     ) -> Review:
-        """Have every judge of these modes judge a reply, concurrently; judges that share their calls in one call.
+        """Ask every judge of these modes about a reply, concurrently. Judges that share their calls answer in one call.
 
-        The judges of the mode `default` judge it as well if a judge sees something that the cited sources do not support, or if no
-        judge can tell because it failed or looks at something else.
+        The judges of the mode `default` are also asked if a judge sees something that the cited sources do not support. The
+        same holds if no judge can tell, because it failed or checks something else.
 
         Args:
             case: The reply.
             modes: Its modes.
             ledger: Counts the calls.
-            strongest: Ask the last stages alone, as for a refined reply.
-            add_statements: Adds the statements that the reply lacks; None if nothing may be added to it.
-            look_up: Finds sources for what the screen flagged, for the judge that decides.
+            strongest: Ask only the last stages, as for a refined reply.
+            add_statements: Adds the reply's missing statements; None if nothing may be added to it.
+            look_up: Finds sources on the flagged statements for the deciding judge.
 
         Returns:
-            The review; with the completed reply if missing statements are all that the judges found.
+            The review. If missing statements are the only objection, it holds the completed reply.
         """
         if any(c.name in CLAIMS_JUDGES and not c.local_only for c in self.on_reply):
-            await run_in_thread_if_long(case, find_unsupported, case)  # cached for all that need it below
+            await run_in_thread_if_long(case, find_unsupported, case)  # cached for the calls below
         own = [c for c in self._own if c.modes & modes]
-        # A reply is not completed before the judges of `default` have seen it.
+        # A reply is completed only after the judges of `default` have seen it.
         unasked = any("default" in c.modes for c in self._own if c not in own)
         first = _Round(case, ledger, modes, strongest, None if unasked else add_statements, look_up)
         review = await first.judge(self._shared, own)
@@ -180,34 +180,34 @@ class Pipeline:
             add_statements = None if review.objections or review.failed_closed else add_statements
             second = _Round(first.case, ledger, _DEFAULT_MODE, strongest, add_statements, look_up)
             review += await second.judge([c for c in rest if c.is_shared], [c for c in rest if not c.is_shared])
-        # In the order of the configuration: a refiner reads the same criticism whichever judge was asked first.
+        # In the order of the configuration, so that the refiner's criticism does not depend on which judge was asked first.
         order = [cascade.name for cascade in self.on_reply]
         return replace(review, decisive=sorted(review.decisive, key=lambda judgement: order.index(judgement.judge)))
 
     async def _needs_default(self, review: Review, case: Case) -> bool:
-        """Return whether the judges of the mode `default` have to judge a reply that cites sections alone."""
+        """Return whether a reply that cites only sections also needs the judges of the mode `default`."""
         if any(j.verdict == "unjudged" for j in review.decisive) and not review.failed_closed:
             return True
         return await run_in_thread_if_long(case, self._may_improvise, review, case)
 
     def _may_improvise(self, review: Review, case: Case) -> bool:
-        """Return whether a judge saw something that the cited sources do not support, or no judge has looked for it."""
+        """Return whether a judge saw a statement that the cited sources do not support, or no judge has checked for one."""
         judgements = [j for j in review.judgements if self._looks_for_additions(j)]
         if not judgements:
             return not review.failed_closed
         return any(goes_beyond(judgement, case) for judgement in judgements)
 
     def _looks_for_additions(self, judgement: Judgement) -> bool:
-        """Return whether a judge was asked what a reply adds: a screening call is, unless it is for roles alone."""
+        """Return whether a judge was asked about additions. Every screening call asks about them, unless it is only for roles."""
         if isinstance(judgement.observation, Screening):
             names = [c.name for c in self._shared if c.stage("swift") is not None]
             return not {judgement.judge, *names}.isdisjoint(CLAIMS_JUDGES)
         return isinstance(judgement.observation, Claims)
 
     async def check_emergency_locally(self, case: Case) -> Review:
-        """Ask the local emergency judge; a long text is read in a thread.
+        """Ask the local emergency judge. A long text is read in a thread.
 
-        A short message is read by itself first, so that a cry for help does not wait for long earlier messages.
+        If only earlier messages are long, the newest is read first and alone: a cry for help must not wait for them.
         """
         newest = replace(case, history=())
         if is_long(case) and not is_long(newest):
@@ -217,7 +217,7 @@ class Pipeline:
         return await run_in_thread_if_long(case, self.judge_emergency_locally, case)
 
     def judge_emergency_locally(self, case: Case) -> Review:
-        """Ask the local emergency judge, before anything that could refuse or delay the request."""
+        """Ask the local emergency judge. Call this before anything that may refuse or delay the request."""
         if self.emergency is None or not isinstance(self.emergency.stages[0], LocalJudge):
             return Review()
         review = self.emergency.run_now(case)
@@ -225,7 +225,7 @@ class Pipeline:
         return review if settled else Review(review.judgements)
 
     async def judge_emergency_by_models(self, case: Case, ledger: Ledger, local_review: Review) -> Review:
-        """Ask the stages of the emergency judge that need a model, unless the local one has settled it.
+        """Ask the model stages of the emergency judge, unless the local stage has decided.
 
         Args:
             case: The case.
@@ -233,8 +233,8 @@ class Pipeline:
             local_review: What `check_emergency_locally` or `judge_emergency_locally` returned for this case.
 
         Returns:
-            The review, with the judgements of these stages alone. If the last stage sees no danger and an earlier one does, the
-            verdict is `warn`: a concern.
+            The review, with the judgements of only these stages. If the last stage sees no danger but an earlier one does, the
+            verdict is `warn` (a concern).
         """
         if self.emergency is None or self.emergency.local_only or local_review.decisive:
             return Review()
@@ -249,27 +249,27 @@ class _Round:
     """One round of judging a reply."""
 
     case: Case
-    """The reply; `look_up` adds sources to it."""
+    """The reply under review. `look_up` may add sources to it."""
     ledger: Ledger
     modes: frozenset[Mode]
-    """Judges of these modes are required; those of `default` answer in the same calls, and count if the reply goes beyond its
-    sources."""
+    """Judges of these modes are required. Judges of `default` answer in the same calls, but count only if the reply goes beyond
+    its sources."""
     strongest: bool
     add_statements: AddStatements | None
     look_up: LookUp | None
     own_review: asyncio.Task[Review] | None = None
-    """The judges with calls of their own. The reply is not completed if they object."""
+    """Review by the judges with separate calls. If they object, the reply is not completed."""
     judgements: dict[str, list[Judgement]] = field(default_factory=dict)
-    """By judge, stage by stage."""
+    """Judgements by judge name, in the order of the stages."""
     called: set[str] = field(default_factory=set)
-    """The judges that a shared call has answered for, whether the judgement counts or not."""
+    """Names of the judges that a shared call has answered for, whether or not the judgement counts."""
 
     async def judge(self, shared: Sequence[Cascade], own: Sequence[Cascade]) -> Review:
         """Judge the reply.
 
         Args:
             shared: All judges that share their calls, required or not.
-            own: The required judges with calls of their own.
+            own: The required judges with separate calls.
         """
         if not own:
             return await self._ask_shared(shared)
@@ -289,7 +289,7 @@ class _Round:
         return sum((task.result() for task in tasks), review)
 
     async def _ask_shared(self, cascades: Sequence[Cascade]) -> Review:
-        """Take the reply from the cheapest stage to the strongest."""
+        """Ask the stages from the cheapest to the strongest."""
         required = {c.name for c in cascades if c.modes & self.modes}
         if not required:
             return Review()
@@ -301,7 +301,7 @@ class _Round:
         for stage in MODEL_STAGES:
             due = {name: c for name, c in waiting.items() if _is_due(c, stage, self.strongest)}
             if not due.keys() & (required | self.judgements.keys()):
-                continue  # nobody is asked who is not required
+                continue  # no required judge is due at this stage
             answers = await self._call(due, stage, required)
             if waiting.keys() <= due.keys() and (completed := await self._completed()) is not None:
                 break
@@ -313,7 +313,7 @@ class _Round:
         return replace(sum(reviews, Review()), completed=completed)
 
     async def _ask_local(self, cascades: Sequence[Cascade]) -> list[str]:
-        """Ask the local stages and return the judges that need no other."""
+        """Ask the local stages. Return the names of the judges that need no further stage."""
         settled = []
         for cascade in cascades:
             if isinstance(judge := cascade.stages[0], LocalJudge):
@@ -324,9 +324,9 @@ class _Round:
         return settled
 
     async def _call(self, due: Mapping[str, Cascade], stage: Stage, required: set[str]) -> dict[str, Judgement]:
-        """Ask all judges that are due at a stage in one call and return the judgements that count.
+        """Ask all judges that are due at a stage in one call. Return the judgements that count.
 
-        An accept of a judge that is not required counts only if the reply goes beyond its sources.
+        If a judge is not required, its accept counts only if the reply goes beyond its sources.
         """
         judge = next(iter(due.values())).stage(stage)
         assert isinstance(judge, ModelJudge)
@@ -341,9 +341,9 @@ class _Round:
         return answers
 
     def _confirmed(self, name: str, judgement: Judgement) -> Judgement:
-        """Reject what two judges find wrong: words that the screen calls beyond the sources or altered, the chief unsupported.
+        """Turn `warn` into `reject` if the screen flagged a statement as `beyond` or `changed` and the chief finds it unsupported.
 
-        By its score alone one such statement would be delivered with a warning: a wrong fee, an invented service.
+        By score alone, one such statement (a wrong fee, an invented service) would be delivered with a warning.
         """
         claims = judgement.observation
         if judgement.verdict != "warn" or not isinstance(claims, Claims):
@@ -353,7 +353,7 @@ class _Round:
         return replace(judgement, verdict="reject") if confirms_flag(claims, self.case, flagged) else judgement
 
     def _going_on(self, due: Mapping[str, Cascade], stage: Stage, answers: Mapping[str, Judgement]) -> list[str]:
-        """Return the judges that go on to their next stage. It reads the whole reply, whatever part of it was flagged."""
+        """Return the names of the judges that need their next stage, which reads the whole reply, not only the flagged part."""
         flagged = any(j.verdict != "accept" or is_delicate(j, self.case) for j in answers.values())
         if not flagged and (answers.keys().isdisjoint(CLAIMS_JUDGES) or find_unsupported(self.case) is None):
             return []
@@ -366,15 +366,15 @@ class _Round:
         ]
 
     def _look_up_flagged(self, answers: Mapping[str, Judgement]) -> None:
-        """Add what the sources hold on what was flagged, before a stronger judge reads the reply."""
+        """Add sources on the flagged statements before a stronger judge reads the reply."""
         quotes = [problem.quote for problem in _screened_problems(answers.values())]
         if self.look_up is not None and quotes:
             self.case = self.look_up(self.case, [*dict.fromkeys(quotes)])
 
     async def _completed(self) -> str | None:
-        """Return the reply with the statements that it lacks, if that settles all objections.
+        """Return the reply with its missing statements added, if that settles all objections.
 
-        On a sensitive topic no statement settles anything.
+        On a sensitive topic, statements never settle an objection.
         """
         flagged = [of[-1] for of in self.judgements.values() if of[-1].verdict != "accept"]
         if self.add_statements is None or not flagged:
@@ -396,15 +396,15 @@ def _judge_locally(cascades: Sequence[Cascade], case: Case) -> Review:
 
 
 def find_unsupported(case: Case) -> str | None:
-    """Return something in a reply that no source gives: advice or a dose on a sensitive topic, or a number that no document has.
+    """Return advice or a dose on a sensitive topic that no source gives, or a number that no document contains.
 
-    Such a reply goes to the strongest judge, whatever a cheaper one says.
+    Such a reply always goes to the strongest judge, even if a cheaper one accepts it.
     """
     return unsupported_advice(case) or min(unsupported_numbers(case), default=None)
 
 
 def is_delicate(judgement: Judgement, case: Case) -> bool:
-    """Return whether a screening lists anything, however small, in a sentence that touches a sensitive topic."""
+    """Return whether a screening lists any problem, even a small one, in a sentence that touches a sensitive topic."""
     seen = judgement.observation
     return isinstance(seen, Screening) and any(
         touches_topic(problem.quote, case.topics)
@@ -430,13 +430,13 @@ def _screened_problems(judgements: Iterable[Judgement]) -> list[Problem]:
 
 
 def _settled_by_statements(flagged: Sequence[Judgement], case: Case) -> bool:
-    """Return whether statements settle all objections of judges to a reply."""
+    """Return whether adding statements settles all objections to a reply."""
     lacks = all(_lacks_statements(judgement, case) for judgement in flagged)
     return lacks and not find_unsupported(case) and not _may_touch_topic(case)
 
 
 def _lacks_statements(judgement: Judgement, case: Case) -> bool:
-    """Return whether statements settle the objection of a judge."""
+    """Return whether adding statements settles the objection of one judge."""
     seen = judgement.observation
     problems = (
         seen.problems if isinstance(seen, Screening) else additions(seen, case) if isinstance(seen, Claims) else ()
@@ -445,10 +445,10 @@ def _lacks_statements(judgement: Judgement, case: Case) -> bool:
 
 
 def _may_touch_topic(case: Case) -> bool:
-    """Return whether a reply touches a sensitive topic, or may do so in another language, whose words are not known here."""
+    """Return whether a reply touches a sensitive topic, or may do so in a language other than English."""
     return bool(case.topics) and (touches_topic(case.draft, case.topics) or not is_english(case.draft))
 
 
 _WARM_UP_SECTION = Source("sleep", "Sleep", "How sleep helps.", "Many people sleep badly when they are ill.")
 _WARM_UP_REPLY = "I hear that you are tired. Bad sleep is common with illness. Evenings were long and dark there."
-"""A reply for which the local judges load all that they have learned."""
+"""A reply that makes the local judges load all their data."""

@@ -1,4 +1,4 @@
-"""A judge as its markdown file describes it: front matter, and the instructions below."""
+"""A judge's markdown file: front matter, and the instructions below it."""
 
 import hashlib
 from collections.abc import Mapping
@@ -13,11 +13,12 @@ from judges.guard_model import FORMS, Format, Guard, Target
 from judges.observation import OBSERVATIONS
 from judges.rules import unreadable_rule
 from knowledge_base.front_matter import FrontMatterError, split_front_matter
+from models.suggestions import with_suggestions
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A judge as its file describes it."""
+    """The contents of a judge's markdown file."""
 
     name: str
     stage: Literal["swift", "chief"]
@@ -27,24 +28,24 @@ class Prompt:
     text: str
     hash: str
     guard: Guard | None = None
-    """With `observation: guard`, how the guard model is asked."""
+    """The guard model's settings; only with `observation: guard`."""
     warning: str = ""
-    """What the chatbot is told after a reply that the judge has objected to; empty: the text of the rule `custom`."""
+    """Warning to the chatbot after an objection of the judge; empty: the text of the rule `custom`."""
 
     @property
     def unreadable(self) -> str:
-        """The rule of what this judge could not judge."""
+        """The rule id for an `unjudged` verdict of this judge."""
         if self.guard is not None and self.guard.target == "user":
             return "unreadable_message"
         return unreadable_rule(self.name)
 
 
 SHARED = "reply"
-"""The name of the prompts that ask for all built-in judges of a reply at once."""
+"""The name of the shared prompts, which ask for all built-in judges of a reply in one call."""
 
 
 class PromptError(Exception):
-    """A judge's prompt file cannot be used; names file, key and what would be right."""
+    """A judge's prompt file cannot be used. The message names file, key and the expected value."""
 
 
 class _FrontMatter(BaseModel):
@@ -66,17 +67,17 @@ class _FrontMatter(BaseModel):
         shared = self.observation in ("screening", "assessment")
         if shared != (self.name == SHARED):
             raise ValueError(
-                f"`observation: screening` and `assessment` are for the prompts with `name: {SHARED}`, which have no other"
+                f"`observation`: use screening or assessment with `name: {SHARED}`, and only with that name"
             )
         if shared and self.observation != {"swift": "screening", "chief": "assessment"}[self.stage]:
-            raise ValueError("the swift stage has `observation: screening`, the chief `observation: assessment`")
+            raise ValueError("`observation`: expected screening for the swift stage, assessment for the chief")
         if self.observation != "guard":
             if unread_keys := {"format", "threshold", "target", "categories"} & self.model_fields_set:
-                raise ValueError(f"{', '.join(sorted(unread_keys))}: only read with `observation: guard`")
+                raise ValueError(f"{', '.join(sorted(unread_keys))}: allowed only with `observation: guard`")
         elif self.format is None:
-            raise ValueError(f"`observation: guard` needs `format`: {', '.join(FORMS)}")
+            raise ValueError(f"`observation: guard` needs `format`, one of {', '.join(FORMS)}")
         elif self.categories and self.format != "llama_guard":
-            raise ValueError("categories: only read with `format: llama_guard`")
+            raise ValueError("categories: allowed only with `format: llama_guard`")
         return self
 
     @property
@@ -88,31 +89,31 @@ def load_prompt(path: Path) -> Prompt:
     """Read a judge's prompt file: front matter (name, stage, model, modes, observation) and instructions.
 
     Raises:
-        PromptError: The file cannot be read, or its front matter is not right.
+        PromptError: The file cannot be read, or its front matter is invalid.
     """
     try:
         whole = path.read_text(encoding="utf-8")
         data, text = split_front_matter(whole)
         front = _FrontMatter.model_validate(data)
     except OSError as error:
-        raise PromptError(f"{path}: the judge's prompt cannot be read ({error.strerror})") from error
+        raise PromptError(f"{path}: cannot read the judge's prompt: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise PromptError(f"{path}: is not UTF-8; save the file with that encoding") from error
     except FrontMatterError as error:
         raise PromptError(f"{path}: {error}") from error
     except ValidationError as error:
-        wrong = "; ".join(_describe_error(one) for one in error.errors(include_url=False))
+        wrong = "; ".join(_describe_error(one) + hint for one, hint in with_suggestions(error, _FrontMatter))
         raise PromptError(
-            f"{path}: front matter {wrong} (a judge has name, stage swift|chief, model, modes of source|default, "
-            f"observation of {'|'.join([*OBSERVATIONS, 'guard'])}; a guard also format, threshold, target, categories)"
+            f"{path}: front matter {wrong} (expected keys: name, stage swift|chief, model, modes source|default, "
+            f"observation {'|'.join([*OBSERVATIONS, 'guard'])}; for a guard also format, threshold, target, categories)"
         ) from error
     if front.format == "llama_guard":
         if text.strip():
             raise PromptError(
-                f"{path}: has instructions, which Llama Guard does not read: describe what is unsafe in `categories`"
+                f"{path}: Llama Guard does not read instructions; remove them, and describe what is unsafe in `categories`"
             )
     elif not text.strip():
-        raise PromptError(f"{path}: has front matter but no instructions below it")
+        raise PromptError(f"{path}: no instructions below the front matter; add them")
     digest = hashlib.sha256((whole if front.guard else text).encode()).hexdigest()[:16]
     return Prompt(
         front.name,

@@ -1,4 +1,4 @@
-"""A judge of a user's own that is a Python class: imported and looked at before anything is served, then asked like any other."""
+"""A judge written as a Python class. It is imported and checked at startup, and then asked like any other judge."""
 
 import asyncio
 import hashlib
@@ -25,7 +25,7 @@ log = structlog.get_logger()
 
 
 class OwnJudge(Protocol):
-    """What a user's class must have. It may also have a `stage` (swift) and `modes` (both)."""
+    """The interface of the class. `stage` (default: swift) and `modes` (default: both) are optional attributes."""
 
     name: str
 
@@ -33,23 +33,23 @@ class OwnJudge(Protocol):
 
 
 class PythonJudgeError(Exception):
-    """A user's class cannot be used; says what is missing and what there is."""
+    """The class cannot be used. The message names what is missing and what is available."""
 
 
 @dataclass(frozen=True, slots=True)
 class PythonJudge:
-    """A user's class, made once."""
+    """A judge that calls one instance of the class."""
 
     own: OwnJudge
     name: str
     stage: Literal["swift", "chief"]
     modes: frozenset[Mode]
     hash: str
-    """Of the module's source, so that it is known when a verdict was another class's."""
+    """Hash of the module's source, which distinguishes the verdicts of different versions."""
     timeout_s: float
 
     async def judge(self, case: Case, ledger: Ledger) -> Judgement:
-        """Have the class judge a case. Cancellation passes through; nothing else is raised."""
+        """Ask the class for a finding. Raises nothing but cancellation."""
         started = time.perf_counter()
         deadline = min(asyncio.get_running_loop().time() + self.timeout_s, ledger.until)
         try:
@@ -57,7 +57,7 @@ class PythonJudge:
                 finding = _validate_finding(await self.own.judge(case))
         except asyncio.CancelledError as error:
             if (task := asyncio.current_task()) is None or task.cancelling():
-                raise  # the turn was; else it was something that the class itself waited for
+                raise  # the turn was cancelled; otherwise, something that the class awaited was
             finding = self._report_crash(error)
         except (Exception, SystemExit) as error:
             if limit.expired():
@@ -77,33 +77,34 @@ class PythonJudge:
 
 
 def _validate_finding(finding: object) -> Finding:
-    """Return a finding with its rule.
+    """Return a checked finding, with a default rule if it names none.
 
     Raises:
-        TypeError: It is no finding, or not one that can be told.
+        TypeError: It is not a `Finding`, or one of its fields is invalid.
     """
     if not isinstance(finding, Finding):
-        raise TypeError("a judge returns a Finding")
+        raise TypeError("invalid result of a judge: expected a Finding")
     if finding.verdict not in SEVERITY or not isinstance(finding.reason, str):
-        raise TypeError("a Finding has one of the verdicts, and a text as reason")
+        raise TypeError("invalid Finding: expected a known verdict, and a reason that is a string")
     if not isinstance(finding.warning, str):
-        raise TypeError("the warning of a Finding is a text")
+        raise TypeError("invalid Finding: expected a warning that is a string")
     if finding.rule is not None and finding.rule not in RULES:
-        raise TypeError("the rule of a Finding is one of judges.rules.RULES, or None")
+        raise TypeError("invalid Finding: expected a rule of judges.rules.RULES, or None")
     default = {"accept": None, "unjudged": "unreadable"}.get(finding.verdict, "custom")
     return Finding(finding.verdict, finding.rule or default, finding.reason, finding.warning)
 
 
 def load_python_judge(path: str, folder: Path, settings: Mapping[str, Any], timeout_s: float) -> PythonJudge:
-    """Import a user's class, make an instance of it, and check that it has what a judge must have.
+    """Import a class, create an instance, and check that it is a judge.
 
     Args:
         path: The class, as MODULE:CLASS.
-        folder: Where modules are looked for that are not on Python's path.
-        settings: The keyword arguments that it is made with.
+        folder: The folder to search for modules that are not on Python's path.
+        settings: Keyword arguments for the class.
+        timeout_s: Time limit of a call, in seconds.
 
     Raises:
-        PythonJudgeError: There is no such class, or it is none of a judge.
+        PythonJudgeError: The class does not exist, cannot be created, or is not a judge.
     """
     module_name, _, class_name = path.partition(":")
     module = _import_module(module_name, folder)
@@ -116,10 +117,8 @@ def load_python_judge(path: str, folder: Path, settings: Mapping[str, Any], time
     except Exception as error:
         with_settings = (
             f" from the settings {', '.join(settings)}" if settings else ""
-        )  # without values: one may be a secret
-        raise PythonJudgeError(
-            f"{class_name} cannot be made{with_settings}: {type(error).__name__}: {error}"
-        ) from error
+        )  # names only: a value may be a secret
+        raise PythonJudgeError(f"cannot create {class_name}{with_settings}: {type(error).__name__}: {error}") from error
     if problems := list(_problems(own)):
         raise PythonJudgeError(f"class {class_name}: {'; '.join(problems)}")
     return PythonJudge(
@@ -133,7 +132,7 @@ def load_python_judge(path: str, folder: Path, settings: Mapping[str, Any], time
 
 
 def _import_module(name: str, folder: Path) -> ModuleType:
-    if str(folder) not in sys.path:  # last, so that no file beside a configuration hides a module of somebody else's
+    if str(folder) not in sys.path:  # last, so that no file beside a configuration hides an installed module
         sys.path.append(str(folder))
     importlib.invalidate_caches()
     try:
@@ -142,13 +141,13 @@ def _import_module(name: str, folder: Path) -> ModuleType:
         if isinstance(error, ModuleNotFoundError) and error.name and f"{name}.".startswith(f"{error.name}."):
             files = ", ".join(sorted(file.name for file in folder.glob("*.py"))) or "no .py file"
             raise PythonJudgeError(
-                f"there is no module {name} in {folder} (there is {files}), nor on Python's path"
+                f"module {name} not found: neither in {folder} (it has {files}) nor on Python's path"
             ) from error
-        raise PythonJudgeError(f"module {name} cannot be imported: {type(error).__name__}: {error}") from error
+        raise PythonJudgeError(f"cannot import module {name}: {type(error).__name__}: {error}") from error
     expected_file = folder.joinpath(*name.split(".")).with_suffix(".py")
     if expected_file.is_file() and not (module.__file__ and expected_file.samefile(module.__file__)):
         raise PythonJudgeError(
-            f"the name {name} is taken by {module.__file__ or 'a built-in module'}; give {expected_file} a name of its own"
+            f"the module name {name} is already used by {module.__file__ or 'a built-in module'}; rename {expected_file}"
         )
     return module
 
@@ -157,14 +156,14 @@ _MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 def _problems(own: Any) -> Iterator[str]:
-    """Yield what an object lacks as a judge."""
+    """Yield a message for each requirement of a judge that an object does not meet."""
     name, stage, modes = getattr(own, "name", None), getattr(own, "stage", "swift"), getattr(own, "modes", _MODES)
     if not isinstance(name, str) or not name:
-        yield f'`name` is a text, as in name = "no_prices" (it is {name!r})'
+        yield f'`name`: {name!r}: expected a string, such as name = "no_prices"'
     if stage not in ("swift", "chief"):
-        yield f"`stage` is swift or chief (it is {stage!r})"
+        yield f"`stage`: {stage!r}: expected swift or chief"
     if not isinstance(modes, list | tuple | set | frozenset) or not modes or any(mode not in _MODES for mode in modes):
-        yield f"`modes` is a list of {' and '.join(_MODES)} (it is {modes!r})"
+        yield f"`modes`: {modes!r}: expected a list of {' and '.join(_MODES)}"
     judge = getattr(own, "judge", None)
     if not inspect.iscoroutinefunction(judge):
         yield "it has no `async def judge(self, case)`"
@@ -172,12 +171,12 @@ def _problems(own: Any) -> Iterator[str]:
         try:
             inspect.signature(judge).bind(cast(Case, None))
         except TypeError:
-            yield "its `judge` takes the case and nothing else"
+            yield "`judge`: expected exactly one argument, the case"
 
 
 def _hash(module: ModuleType) -> str:
     try:
         source = inspect.getsource(module)
-    except (OSError, TypeError):  # one without source, such as a compiled one
+    except (OSError, TypeError):  # a module without source, such as a compiled one
         source = module.__name__
     return hashlib.sha256(source.encode()).hexdigest()[:16]

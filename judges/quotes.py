@@ -1,5 +1,7 @@
-"""Pure: does a quote stand in a text? `is_verbatim_quote` is strict, for evidence in favour of a reply; `is_near_quote` is
-lenient, for evidence against one."""
+"""Checks whether a text contains a quote. Pure.
+
+`is_verbatim_quote` is strict, for evidence in favour of a reply. `is_near_quote` is lenient, for evidence against one.
+"""
 
 import re
 import unicodedata
@@ -12,16 +14,16 @@ from rapidfuzz.distance import Levenshtein
 from judges.text import cache_texts
 
 MIN_QUOTE_CHARS = 12
-"""Characters below which a quote supports nothing, and so does a part of one: single words are found anywhere."""
+"""Minimum length of a quote, and of each part of one. Shorter ones support nothing, since single words occur anywhere."""
 MAX_GAP_WORDS = 40
-"""Words that an ellipsis may stand for."""
+"""Maximum number of words that an ellipsis may replace."""
 MAX_CACHED_CHARS = 12_000
-"""Characters of a text up to which many results are cached; sections are shorter."""
+"""Maximum length of texts whose results are cached in large numbers; sections are shorter."""
 NEAR_RATIO = 92.0
-"""rapidfuzz partial ratio (0-100) from which a text counts as quoted, in `is_near_quote`."""
+"""Minimum rapidfuzz partial ratio (0-100) of a quote in `is_near_quote`."""
 
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fff\u3040-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
-"""Thai, Lao, Burmese, Khmer, kana and Han, which put no space between words: each character counts as one."""
+"""Thai, Lao, Burmese, Khmer, kana and Han, which have no spaces between words. Each character counts as a word."""
 _MARKS = "\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0981-\u0dff"
 _LETTERS = rf"(?:[^\W\d_{_UNSPACED}]|[{_MARKS}])+"
 _WORD = re.compile(rf"\d+(?:[.,:/\u2044]\d+)*|[{_UNSPACED}]|{_LETTERS}(?:'{_LETTERS})*|[%‰°$£€<>≤≥±]")
@@ -31,17 +33,17 @@ _REVERSING_WORDS = frozenset({
     "not", "no", "nor", "never", "none", "nothing", "neither", "cannot", "without", "unless", "except", "only", "if", "until",
     "but", "however", "although", "though", "rarely", "seldom", "hardly", "less", "few",
 })  # fmt: skip
-"""Words that an ellipsis may not leave out: without them a sentence may read as its opposite."""
+"""Words that an ellipsis must not omit, since without them a sentence may mean the opposite."""
 
 
 @lru_cache(maxsize=1024)
 def is_verbatim_quote(quote: str, text: str) -> bool:
-    """Tell whether a quote stands in a text, word for word.
+    """Return whether a text contains a quote, word for word.
 
-    White space, case, punctuation, markup and articles do not matter, nor does a slip of one letter in a long word. Any other
-    word must be the same, since a sentence lives by its smallest: `not`, `only`, `two`, a drug's name. So nothing here is
-    measured over the whole quote, where one changed word is a few per cent. An ellipsis divides the quote into parts, which
-    must stand in this order, near each other, with nothing between them that turns their meaning.
+    White space, case, punctuation, markup and articles are ignored, as is a slip of one letter in a long word. Every other
+    word must match: one small word (`not`, `only`, `two`, the name of a drug) can change the meaning, but is only a few per
+    cent of the quote, so a similarity over the whole quote would miss it. An ellipsis divides the quote into parts. The parts
+    must occur in this order and near each other, without a reversing word in the gap.
     """
     if len(_space_words(quote)) - 2 < MIN_QUOTE_CHARS:
         return False
@@ -63,7 +65,7 @@ def is_verbatim_quote(quote: str, text: str) -> bool:
 
 
 def is_near_quote(quote: str, text: str) -> bool:
-    """Tell whether a quote stands in a text, with small slips allowed."""
+    """Return whether a text contains a quote, with small slips allowed."""
     part, whole = fold_text(quote).strip(" .,;:'\""), fold_text(text)
     if part in whole:
         return bool(part)
@@ -72,7 +74,7 @@ def is_near_quote(quote: str, text: str) -> bool:
 
 @cache_texts(max_texts=512, max_chars=MAX_CACHED_CHARS)
 def fold_text(text: str) -> str:
-    """Fold what must not matter when texts are compared: compatibility forms, invisible characters, case, white space."""
+    """Normalise a text for comparison: compatibility forms, invisible characters, case, white space."""
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_PLAIN)
     return " ".join(plain.casefold().split())
 
@@ -84,7 +86,7 @@ _PLAIN = {ord(c): None for c in "\u00ad\u200b\u200c\u200d\u2060\ufeff"} | {
 
 @cache_texts(max_texts=512, max_chars=MAX_CACHED_CHARS)
 def _space_words(text: str) -> str:
-    """Return the words of a text with a space on either side of each, so that a search matches whole words only."""
+    """Return the words of a text with a space on both sides of each, so that a search matches only whole words."""
     return f" {' '.join(_WORD.findall(fold_text(text)))} "
 
 
@@ -95,7 +97,7 @@ def _significant_words(text: str) -> tuple[str, ...]:
 
 @cache_texts(max_texts=512, max_chars=MAX_CACHED_CHARS)
 def _places(text: str) -> dict[str, list[int]]:
-    """Return where each of the significant words of a text stands among them."""
+    """Return the positions of each word among the significant words of a text."""
     places: dict[str, list[int]] = {}
     for place, word in enumerate(_significant_words(text)):
         places.setdefault(word, []).append(place)
@@ -103,12 +105,12 @@ def _places(text: str) -> dict[str, list[int]]:
 
 
 def _find_words(words: Sequence[str], text: str, start: int) -> int | None:
-    """Return where words stand in a row among those of a text, with one slip allowed in every eight; None: nowhere."""
+    """Return the position of consecutive words in a text, with one slip allowed for every eight words; None if not found."""
     allowed = max(1, len(words) // 8) if len(words) >= 4 else 0
     source, places = _significant_words(text), _places(text)
     if any(word not in places and not _may_slip(word) for word in words):
         return None
-    # Of more words than may be slips, one is the same: the rarest ones tell where to look.
+    # At most `allowed` words are slips, so one of any `allowed + 1` words matches exactly. Start from the rarest.
     rarest = sorted(enumerate(words), key=lambda each: len(places.get(each[1], ())))[: allowed + 1]
     for at in sorted({place - offset for offset, word in rarest for place in places.get(word, ())}):
         if not start <= at <= len(source) - len(words):
@@ -126,7 +128,7 @@ def _find_words(words: Sequence[str], text: str, start: int) -> int | None:
 
 
 def _is_slip(word: str, source_word: str) -> bool:
-    """Tell whether two words may be one: long, alike from the first letter on, and at most one letter apart."""
+    """Return whether a word may be a slip of another: long, same first letter, edit distance at most 1."""
     if not _may_slip(word) or word[0] != source_word[0] or "'" in source_word:
         return False
     return Levenshtein.distance(word, source_word, score_cutoff=1) <= 1

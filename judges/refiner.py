@@ -1,4 +1,4 @@
-"""Change a rejected reply: add the statements that it lacks, or rewrite it. A rewritten reply is checked and judged again."""
+"""Change a rejected reply: add its missing statements, or rewrite it. A rewritten reply is checked and judged again."""
 
 import re
 from collections.abc import Sequence
@@ -26,21 +26,21 @@ _FENCE = re.compile(r"^[ \t>]*(?:```|~~~)", re.M)
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """What a reply says about its additions, in one language."""
+    """The two statements about additions to the sources, in one language."""
 
     not_from_sources: str
     verify: str
 
 
 def complete_statements(reply: str, statements: Statements) -> str | None:
-    """Return the reply with the statements that it lacks as its last paragraph.
+    """Return the reply with its missing statements as a last paragraph.
 
     Args:
         reply: The text of the reply.
         statements: The statements in the language of the user.
 
     Returns:
-        The completed reply. None if the reply holds the statement already, is JSON or code, or ends within a code block.
+        The completed reply. None if the reply already contains the statement, is JSON or code, or ends within a code block.
     """
     if reply.lstrip()[:1] in ("{", "[", "`") or len(_FENCE.findall(reply)) % 2:
         return None
@@ -56,12 +56,12 @@ def complete_statements(reply: str, statements: Statements) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class RejectedDraft:
-    """A draft and what is wrong with it."""
+    """A rejected draft with the objections to it."""
 
     case: Case
     objections: Sequence[Judgement]
     sources: Sequence[Source]
-    """The sources the rewritten reply may cite."""
+    """The sources that the rewritten reply may cite."""
     options: dict[str, Any]
     """Fields of the client's request that a rewrite must honour, such as `response_format`."""
 
@@ -70,17 +70,17 @@ class Refiner(Protocol):
     """Rewrites rejected drafts."""
 
     async def refine(self, rejected: RejectedDraft, ledger: Ledger) -> str | None:
-        """Return the new reply with its citation command, or None where there is no way to write one."""
+        """Return the new reply with its citation command, or None if the refiner cannot write one."""
 
 
 class LocalRefiner:
-    """Keeps what the sources support, states what is not from them, asks to verify."""
+    """Keeps the sentences that the sources support, and adds a note that refers to a professional."""
 
     async def refine(self, rejected: RejectedDraft, ledger: Ledger) -> str | None:
         from judges.local.reply import refine
 
         if rejected.options.get("response_format"):
-            return None  # sentences cannot be taken out of a JSON document
+            return None  # sentences cannot be removed from a JSON document
         unwanted_texts = [quote for judgement in rejected.objections for quote in _role_quotes(judgement.observation)]
         text, source_ids = await run_in_thread_if_long(
             rejected.case, refine, readable_part(rejected.case), unwanted_texts
@@ -108,7 +108,7 @@ class ModelRefiner:
 
 
 def open_refiner(setting: str | None, models: Models) -> Refiner | None:
-    """Return the refiner a chatbot's `refiner` setting names."""
+    """Return the refiner for a chatbot's `refiner` setting; None if it is not set."""
     if setting is None:
         return None
     if setting == "local":
@@ -118,7 +118,7 @@ def open_refiner(setting: str | None, models: Models) -> Refiner | None:
 
 
 def _role_quotes(observation: BaseModel | None) -> list[str]:
-    """Return the words of a reply that play a part, as a judge quotes them."""
+    """Return the quotes of a reply that a judge lists as role-play."""
     if isinstance(observation, Screening):
         return [problem.quote for problem in observation.problems if problem.kind == "role"]
     return [part.quote for part in observation.played] if isinstance(observation, RolePlay) else []

@@ -1,7 +1,7 @@
 """From observation to verdict: the policy, in code.
 
-The model observes, the code rules: nothing here asks anybody anything, and the same observation always gets the same
-verdict. Scores are those of scoring/rubric.md: 0 and 1 are rejected, 2 is warned, 3 and 4 are accepted.
+Models observe, code decides: nothing here calls a model, and the same observation always gets the same verdict.
+Scores follow scoring/rubric.md: 0 and 1 give `reject`, 2 gives `warn`, 3 and 4 give `accept`.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -22,12 +22,12 @@ from knowledge_base.citations import neutralise
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule of the chatbot, in the two forms in which it is spoken of."""
+    """A rule of the chatbot, with its texts for readers and for the chatbot."""
 
     text: str
-    """What users and operators without `trace` permission are told."""
+    """The text for users and for operators without `trace` permission."""
     message: str
-    """What the chatbot is told. Fixed text: it quotes no draft, so no rejected word comes back into the context."""
+    """The text for the chatbot. It is fixed and quotes no draft, so that no rejected words return to the context."""
 
 
 RULES: dict[str, Rule] = {
@@ -81,13 +81,13 @@ RULES: dict[str, Rule] = {
         "Your reply broke a rule of this service. Keep to your role and your sources.",
     ),
 }
-"""By id. Another rule of a built-in judge is an entry here, in each of its forms, and a kind of problem for the screening call: in
-`observation.ProblemKind`, in `claims.KINDS`, and in the prompts that ask for it, prompts/reply.swift.md and reply.chief.md. A
-prompt that changes means that its answers are recorded anew (CONTRIBUTING.md)."""
+"""The rules by id. To add a rule to a built-in judge, add an entry here and a kind of problem for the screening call: in
+`observation.ProblemKind`, in `claims.KINDS`, and in the prompts prompts/reply.swift.md and prompts/reply.chief.md. After a
+change of a prompt, record its answers again (CONTRIBUTING.md)."""
 
 
 def unreadable_rule(judge: str) -> str:
-    """Return the rule for what a judge could not judge: the user's message for the emergency judge, the reply for the others."""
+    """Return the rule id for an `unjudged` verdict: of the user's message for the emergency judge, else of the reply."""
     return "unreadable_message" if judge == "emergency" else "unreadable"
 
 
@@ -95,19 +95,20 @@ def rule_on(observation: Observation, case: Case) -> Finding:
     """Turn a judge's observation of a case into a finding.
 
     Args:
-        observation: A filled-in form; its quotes are checked here against what they claim to quote.
+        observation: A filled-in form. Its quotes are checked against the case.
         case: The case that was judged.
 
     Returns:
-        The finding. `unjudged` when the observation rests on quotes that are not there.
+        The finding; `unjudged` if the observation relies on quotes that the case does not contain.
     """
     return RULING_BY_OBSERVATION[type(observation)](observation, case)
 
 
 def rule_on_screening(screening: Screening, case: Case, judges: Collection[str]) -> dict[str, Finding]:
-    """Rule on the problems of a reply, for each judge that is asked; `claims.KINDS` tells whose business each is.
+    """Turn the problems of a reply into a finding for each asked judge. `claims.KINDS` assigns each problem to a judge.
 
-    The score counts all problems with claims together. A judge whose problem quotes what is not in the reply is unjudged.
+    The score counts all problems with claims together. If a problem quotes text that the reply does not contain, its judge is
+    `unjudged`, unless its other problems suffice to reject.
     """
     by_judge: dict[str, list[Problem]] = {name: [] for name in judges}
     for problem in screening.problems:
@@ -118,7 +119,7 @@ def rule_on_screening(screening: Screening, case: Case, judges: Collection[str])
 
 
 def _rule_on_problems(problems: Sequence[Problem], total: int, case: Case) -> Finding:
-    """Rule on the problems of one judge. What it misquotes leaves it unjudged, unless the rest of them suffice to reject."""
+    """Return the finding for the problems of one judge. A misquote makes it `unjudged`, unless the rest suffice to reject."""
     if not problems:
         return Finding("accept")
     verified = [problem for problem in problems if is_near_quote(problem.quote, case.draft)]
@@ -139,9 +140,10 @@ def _rule_on_problems(problems: Sequence[Problem], total: int, case: Case) -> Fi
 
 
 def rule_on_assessment(assessment: Observation, case: Case, judges: Collection[str]) -> dict[str, Finding]:
-    """Rule on what the chief says of a whole reply, for each judge that is asked.
+    """Turn the chief's assessment of a reply into a finding for each asked judge.
 
-    A fault of its claims is one judge's, by `claims.KINDS`; the other then has none. What cannot be ruled on is so for both.
+    A problem with claims goes to one of the two claims judges, by `claims.KINDS`; the other one accepts. An `unjudged`
+    finding goes to both.
     """
     findings = {name: Finding("accept") for name in judges}
     if isinstance(assessment, RolePlay) and "role" in judges:
@@ -157,7 +159,7 @@ def rule_on_assessment(assessment: Observation, case: Case, judges: Collection[s
 
 
 def rule_on_role(role_play: RolePlay, case: Case) -> Finding:
-    """Reject a part that is clearly played, warn of a hint."""
+    """Reject a part that the reply clearly plays; warn of a hint."""
     if not role_play.played:
         return Finding("accept")
     verified = [p for p in role_play.played if is_near_quote(p.quote, case.draft)]
@@ -168,7 +170,7 @@ def rule_on_role(role_play: RolePlay, case: Case) -> Finding:
 
 
 def rule_on_crisis(crisis: Crisis, case: Case) -> Finding:
-    """Reject (the emergency text goes out) on any sign of danger now, to the user or to somebody the user tells of."""
+    """Reject, which sends the emergency text, on any sign of present danger to the user or to someone the user mentions."""
     now = [s for s in crisis.signs if s.when == "now"]
     if not now:
         return Finding("accept")
@@ -180,7 +182,7 @@ def rule_on_crisis(crisis: Crisis, case: Case) -> Finding:
 
 
 def rule_on_opinion(opinion: Opinion, case: Case) -> Finding:
-    """Take the verdict of a judge without rules of its own as it stands."""
+    """Return the verdict of a judge that has no rules in code, unchanged."""
     return Finding(opinion.verdict, None if opinion.verdict == "accept" else "custom", opinion.reason)
 
 
@@ -192,27 +194,27 @@ RULING_BY_OBSERVATION: dict[type[Observation], Callable[..., Finding]] = {
 }
 
 
-# Warnings: what the chatbot is told about a rejected reply, in a judge's own words if they are safe.
+# Warnings to the chatbot about a rejected reply, in the judge's words if they are safe.
 #
-# A judge's feedback says what to do instead, which a fixed reminder does not. But its author, a model, has read the rejected reply:
-# feedback must not carry its content back into the context.
+# A judge's feedback says what to do instead, which a fixed reminder does not. But the model that wrote it has read the rejected
+# reply, so feedback must not carry that content back into the context.
 
 MAX_WORDS = 30
 MAX_WORD_CHARS, MAX_LETTERS = 18, 3
-"""Longer words are several written together, and more single letters are words spelt out: neither can be compared."""
+"""Maximum length of a word, and maximum number of single letters. Joined or spelt-out words could not be compared."""
 MAX_RUN = 4
-"""Content words in a row that feedback must not share with the reply."""
+"""Number of consecutive content words that feedback must not share with the reply."""
 MAX_OWN_WORDS = 2
-"""Content words of the reply's own, in any order, that feedback may have: enough to name the subject."""
+"""Maximum number of content words, in any order, that feedback may share with only the reply: enough to name the subject."""
 MAX_SECTIONS = 3
-"""Sections that a warning names. Of more, as where the whole knowledge base is in view, none is the one to look at."""
+"""Maximum number of sections that a warning names. A longer list, such as the whole knowledge base, would not help."""
 
 
 def warning_text(feedback: str | None, rule: str, case: Case, observation: Observation | None = None) -> str:
-    """Return what to tell the chatbot: the feedback where it is safe, else the rule's text with the topic and the section named.
+    """Return the warning for the chatbot: the feedback if it is safe, else the rule's text with topic and sections.
 
     Args:
-        feedback: What the judge says; one sentence to the chatbot.
+        feedback: The judge's feedback, one sentence to the chatbot.
         rule: The rule that the reply broke, one of `RULES`.
         case: The reply.
         observation: The judge's observation, which may name a sensitive topic.
@@ -236,10 +238,10 @@ def warning_text(feedback: str | None, rule: str, case: Case, observation: Obser
 
 
 def is_safe(feedback: str, case: Case) -> bool:
-    """Tell whether feedback repeats nothing of a reply.
+    """Return whether feedback repeats none of a reply.
 
-    It shares no number and no run of four content words with it, and no more than two content words, in any order, that neither
-    the user, the sources nor the rules have. It is one line of at most thirty words.
+    Safe feedback is one line of at most 30 words. It shares no number and no run of four content words with the reply. It
+    shares at most two content words, in any order, that occur neither in the user's message, the sources nor the rules.
     """
     text = feedback.strip()
     if not text or len(text.splitlines()) > 1 or len(text.split()) > MAX_WORDS:
@@ -260,7 +262,7 @@ def is_safe(feedback: str, case: Case) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    """Return the content words of a text as its readers see them, whatever letters it is written in."""
+    """Return the content words of a text as a reader sees them, with look-alike letters folded."""
     return stems(plain(text))
 
 
@@ -273,7 +275,7 @@ def _runs(words: list[str], length: int) -> frozenset[tuple[str, ...]]:
 
 
 def _words_in_view(case: Case) -> frozenset[str]:
-    """Return the content words of what is no part of the reply."""
+    """Return the content words of everything in the case except the reply."""
     texts = [
         case.user_message,
         *(f"{source.title} {source.text}" for source in case.sources),

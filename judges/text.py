@@ -1,4 +1,4 @@
-"""A text as rules read it: letters in other forms as plain ones, cut into sentences, the content of its words. Pure."""
+"""Prepares texts for rules: folds letters to plain ones, cuts sentences, extracts the content of words. Pure."""
 
 import re
 import unicodedata
@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, wraps
 from typing import NamedTuple, TypeVar
 
-# A cache for functions of texts that strangers send: many texts, and long ones, must not fill the memory
+# A bounded cache for functions of users' texts: neither many texts nor long ones may fill the memory
 
 T = TypeVar("T")
 LONG_TEXTS, MAX_LONG_CHARS = 8, 100_000
-"""Longer texts in the cache, and the characters of the longest: a reply and its documents, while a case is judged."""
+"""Number and maximum length of long texts in the cache: a reply and its documents while a case is judged."""
 
 
 def cache_texts(max_texts: int, max_chars: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
-    """Cache what a pure function returns for recent texts. Several threads may call it.
+    """Cache the results of a pure function for recent texts. The function is thread-safe.
 
     Args:
-        max_texts: Texts in the cache.
-        max_chars: Characters of a text; of longer ones, results of the last few are cached.
+        max_texts: Maximum number of texts in the cache.
+        max_chars: Maximum length of these texts. For longer ones, only the last few results are cached.
     """
 
     def decorate(function: Callable[[str], T]) -> Callable[[str], T]:
@@ -36,15 +36,15 @@ def cache_texts(max_texts: int, max_chars: int) -> Callable[[Callable[[str], T]]
     return decorate
 
 
-# Letters in other forms, and what they stand for: squared, circled, braille, small capitals, look-alikes.
+# Letters in other forms: squared, circled, braille, small capitals, look-alikes.
 #
-# One character becomes one character, so that places in a text stay the same. What each stands for, Unicode's own compatibility
-# forms and names tell, besides two short lists. ASCII text is returned as it is.
+# Each character is replaced by one character, so that positions in the text stay valid. The plain letters come from Unicode's
+# compatibility forms and names, and from two short lists. ASCII text is returned unchanged.
 
 HIDDEN = "\u00ad"
-"""What stands for a character that cannot be seen, or that only decorates the one before it."""
+"""Replaces characters that are invisible or only decorate the character before them."""
 MIN_SYMBOLS, SYMBOL_SHARE = 4, 0.2
-"""Symbols that stand for no letter, and their share of a text, from which on nobody can tell what the text says."""
+"""Number and share of symbols without a plain letter from which a text counts as unreadable."""
 
 _NAMED_LETTER = re.compile(
     r"\b(?:LATIN (?:CAPITAL |SMALL )?LETTER|INDICATOR SYMBOL LETTER|MODIFIER LETTER (?:CAPITAL|SMALL))"
@@ -54,7 +54,7 @@ _BRAILLE = dict(zip("⠁⠃⠉⠙⠑⠋⠛⠓⠊⠚⠅⠇⠍⠝⠕⠏⠟⠗⠎�
 _FILLERS = frozenset("\u115f\u1160\u3164\uffa0")
 _LOOK_ALIKES = dict(
     zip(
-        # Without the Greek mu, which counts micrograms.
+        # Without the Greek mu, which abbreviates "micro" in micrograms.
         "аАвВеЕкКмМнНоОрРсСтТуУхХіІјЈѕЅһԁԛԝӏɡαΑεΕιΙκΚνΝοΟρΡτΤυΥχΧΗΜΒΖɑ₳฿₵Ɇ₣₲Ⱨ₭Ⱡ₥₦₱Ɽ₴₮Ʉ₩ӾɎⱫ",
         "aAbBeEkKmMhHoOpPcCtTyYxXiIjJsShdqwlgaAeEiIkKvNoOpPtTuYxXHMBZaABCEFGHKLMNPRSTUWXYZ",
         strict=True,
@@ -66,20 +66,20 @@ _EMOJI = re.compile(
     "\U0001f004\U0001f0cf\U0001f1e6-\U0001f2ff\U0001f300-\U0001f64f\U0001f680-\U0001f6ff\U0001f7e0-\U0001f7ff"
     "\U0001f900-\U0001f9ff\U0001fa70-\U0001faff]"
 )
-"""Emoji, and what else decorates ordinary messages: arrows, box drawing, stars, ticks. Unicode's database in Python does not
-name them, and new ones are unassigned there."""
+"""Emoji and other decoration of ordinary messages: arrows, box drawing, stars, ticks. Python's Unicode database has no category
+for them, and lists new ones as unassigned."""
 
 
 def fold_letters(text: str) -> str:
-    """Return a text with plain Latin letters in place of those in other forms; look-alikes of other alphabets stay.
+    """Return a text with plain Latin letters in place of other forms. Look-alikes from other alphabets are left unchanged.
 
-    What cannot be seen becomes a soft hyphen. Regional indicators are letters unless all of them are flags.
+    Invisible characters become soft hyphens. Regional indicators count as letters unless all of them form flags.
     """
     return _fold(text, {})
 
 
 def fold_look_alikes(text: str) -> str:
-    """Return a text with plain Latin letters in place of those in other forms, and of Cyrillic and Greek ones that look alike."""
+    """Return a text with plain Latin letters in place of other forms, and of Cyrillic and Greek look-alikes."""
     return _fold(text, _LOOK_ALIKES)
 
 
@@ -98,7 +98,7 @@ def _fold(text: str, look_alikes: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=8192)
 def _plain_form(character: str) -> str:
-    """Return the character that one stands for, itself where that is none."""
+    """Return the plain form of a character; the character itself if it has none."""
     if character < "\u0250":
         return character
     category, name = unicodedata.category(character), unicodedata.name(character, "")
@@ -113,14 +113,14 @@ def _plain_form(character: str) -> str:
 
 
 def _decorates(character: str, category: str, name: str) -> bool:
-    """Tell whether a mark is put on any letter. Accents proper are left, and the vowels of other scripts."""
+    """Return whether a mark only decorates. Accents, and the vowel signs of other scripts, do not."""
     if category not in ("Mn", "Me") or "\u0300" <= character <= "\u036f":
         return False
     return name.startswith(("COMBINING", "VARIATION SELECTOR"))
 
 
 def count_symbols(text: str) -> tuple[int, int]:
-    """Count the symbols of a text that stand for no letter, and all its characters but space and emoji."""
+    """Return the number of symbols without a plain letter, and of all characters except space and emoji."""
     if text.isascii():
         return 0, len(text)
     counts = Counter(fold_letters(text))
@@ -129,7 +129,7 @@ def count_symbols(text: str) -> tuple[int, int]:
 
 
 def is_mostly_words(text: str) -> bool:
-    """Tell whether a text can be read: less than a fifth of it are symbols that stand for no letter."""
+    """Return whether a text is readable: less than a fifth of it are symbols without a plain letter."""
     symbols, total = count_symbols(text)
     return symbols < MIN_SYMBOLS or symbols < SYMBOL_SHARE * total
 
@@ -138,17 +138,17 @@ def _is_symbol(character: str) -> bool:
     return character >= "\u0250" and unicodedata.category(character) in ("So", "Sk", "Co", "Cn")
 
 
-# Normalised texts and their sentences
+# Normalised texts and sentences
 
 _END = re.compile(r"[.!?…\n](?:(?<=\n)\s*|(?<!\n)(?<![.!?…]{2})[.!?…]*+[\"')\]*_]*+(?=\s|$))")
-"""The end of a sentence. Like the other patterns for whole replies it begins with a set of characters, which `re` looks
-for many times faster than for alternatives."""
+"""The end of a sentence. Patterns for whole replies begin with a set of characters, because `re` searches that many times
+faster than alternatives."""
 _BULLET = re.compile(r"\s*(?:[-*•–>#]+|\(?\d{1,2}[.)]|\(?[a-z]\))\s+")
 _LABEL = re.compile(
     r"(?:(?:answer|body|content|description|details|explanation|greeting|heading|items|message|note|notes|output|paragraphs?|points|"
     r"reply|response|result|sections?|sentences|steps|summary|sure|text|title):(?:\s+(?:(?:true|false|null)(?:\n|$))?|$))+"
 )
-"""Keys of a JSON reply that say nothing by themselves. Any other is read with its value: `stop: your tablets`."""
+"""Keys of a JSON reply that carry no content. Other keys are read with their values: `stop: your tablets`."""
 _ABBREVIATED = frozenset("dr mr mrs ms prof e.g i.e approx vs st incl".split())
 _ABBREVIATED_ENDS = frozenset(word[-2:] for word in _ABBREVIATED)
 _TYPOGRAPHY = str.maketrans(
@@ -157,7 +157,7 @@ _TYPOGRAPHY = str.maketrans(
 
 
 def normalise(text: str) -> str:
-    """Fold letters in other forms and typographic quotes, and drop characters that cannot be seen (they split words)."""
+    """Fold other forms of letters and typographic quotes, and drop invisible characters, which split words."""
     if text.isascii():
         return text
     folded = unicodedata.normalize("NFKC", fold_letters(text)).translate(_TYPOGRAPHY)
@@ -165,7 +165,7 @@ def normalise(text: str) -> str:
 
 
 class Sentence(NamedTuple):
-    """A sentence and what stands before it: space, a line break, a bullet, the key of a JSON reply."""
+    """A sentence and the text before it: space, a line break, a bullet, the key of a JSON reply."""
 
     lead: str
     text: str
@@ -175,8 +175,8 @@ class Sentence(NamedTuple):
 def sentences(text: str) -> Iterator[Sentence]:
     """Cut a text into sentences, keeping bullets and line breaks in `lead`.
 
-    Not blingfire, which takes 0.1 ms for a reply, joins lines, and takes "fine. stop it." for one sentence:
-    an unsupported claim in lower case would hide behind a supported one.
+    This does not use blingfire. It takes 0.1 ms for a reply, joins lines, and reads "fine. stop it." as one sentence: an
+    unsupported claim in lower case would hide behind a supported one.
     """
     start = 0
     for match in _END.finditer(text):
@@ -193,7 +193,7 @@ def sentences(text: str) -> Iterator[Sentence]:
 
 
 def _abbreviates(text: str, start: int, stop: int) -> bool:
-    """Tell whether the full stop at `stop` ends an abbreviation, not a sentence."""
+    """Return whether the full stop at `stop` ends an abbreviation, not a sentence."""
     if text[stop - 2 : stop].lower() not in _ABBREVIATED_ENDS:
         return False
     word = text[max(start, stop - 7) : stop].split()[-1:]
@@ -201,7 +201,7 @@ def _abbreviates(text: str, start: int, stop: int) -> bool:
 
 
 def _numbers(text: str, start: int, stop: int) -> bool:
-    """Tell whether the full stop at `stop` ends the number of a list item."""
+    """Return whether the full stop at `stop` ends the number of a list item."""
     return stop - start < 5 and _BULLET.fullmatch(text[start : stop + 1] + " ") is not None
 
 
@@ -215,7 +215,7 @@ def _sentence(text: str, start: int, end: int) -> Sentence | None:
 
 
 def in_digits(text: str) -> str:
-    """Write characters that are numbers by themselves so that folding leaves their value: `7½` is no 71/2, `ⅩⅩ` is 20."""
+    """Write numeric characters so that folding keeps their value: `7½` must not become 71/2, and `ⅩⅩ` is 20."""
     if text.isascii():
         return text
     text = _ROMAN.sub(lambda run: str(_of_roman(run[0])), _JOINED.sub("", text))
@@ -234,11 +234,11 @@ def _of_roman(run: str) -> int:
     return sum(-one if one < following else one for one, following in zip(values, [*values[1:], 0], strict=True))
 
 
-# Plain texts: clauses, and the content of words. English.
+# Plain texts: clauses, and the content of words (English)
 
 
 def clauses(text: str) -> list[str]:
-    """Cut a text into sentences, lines and clauses, and join letters that are spelt out ("S.t.o.p")."""
+    """Cut a text into sentences, lines and clauses, and join spelt-out words ("S.t.o.p")."""
     visible = text if text.isascii() else "".join(c for c in text if unicodedata.category(c) != "Cf")
     return [part.strip() for part in _SENTENCE_END.split(_SPELT.sub(lambda run: _BETWEEN.sub("", run[0]), visible))]
 
@@ -250,7 +250,7 @@ WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+(?:[.,/]\d+){0,9}")
 
 
 def plain(text: str) -> str:
-    """Fold what does not matter to a reader: compatibility forms, accents, invisible and look-alike letters, emphasis, case."""
+    """Fold differences that a reader ignores: compatibility forms, accents, invisible and look-alike letters, emphasis, case."""
     if not text.isascii():
         apart = unicodedata.normalize("NFKD", fold_look_alikes(in_digits(text)))
         text = "".join(c for c in apart if unicodedata.category(c) not in _UNSEEN).translate(_PLAIN_TYPOGRAPHY)
@@ -264,7 +264,7 @@ _EMPHASIS = re.compile(r"[*~`\\]+|</?[a-zA-Z]{1,8}>")
 
 @cache_texts(max_texts=16_384, max_chars=40)
 def root(word: str) -> str:
-    """Strip the inflections of a lower-case word, roughly: `stopping`, `stopped` and `stops` meet."""
+    """Strip the inflections of a lower-case word, roughly: `stopping`, `stopped` and `stops` get the same root."""
     if len(word) > 4:
         word = _INFLECTION.sub("", word)
     return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "sl" else word
@@ -274,7 +274,7 @@ _INFLECTION = re.compile(r"(?:'s|(?<=[^aeiou])ies|ing|ed|es|ly|s|e|y)$")
 
 
 def content(text: str) -> frozenset[str]:
-    """Return what the words of a plain text say, each reduced to its root, or to that of a group of synonyms."""
+    """Return the content words of a plain text, each reduced to its root, or to the root of its group of synonyms."""
     words = (word.partition("'")[0] for word in WORD.findall(text))
     roots = (root(word) for word in words if word not in _FUNCTION_WORDS)
     return frozenset(SYNONYMS.get(each, each) for each in roots)

@@ -1,4 +1,4 @@
-"""Which sensitive topic a text touches, and the words of those that chatbots usually name. Pure."""
+"""Finds the sensitive topic that a text touches, with words for the usual topics. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -70,7 +70,7 @@ FOREIGN_MEDICINE = frozenset(
 
 
 def topic_of(text: str, topics: Iterable[Topic]) -> str | None:
-    """Return the name of the first topic that a plain text (`plain_text.plain`) touches."""
+    """Return the name of the first topic that a plain text (`judges.text.plain`) touches."""
     words = frozenset(WORD.findall(text))
     roots = frozenset(map(root, words))
     spaced = text.replace("-", " ")
@@ -87,12 +87,12 @@ def topic_of(text: str, topics: Iterable[Topic]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """What touches a topic."""
+    """The terms that touch a topic."""
 
     roots: frozenset[str]
     phrases: re.Pattern[str]
     drugs: bool
-    """Whether the name of any medicine does."""
+    """Whether the name of any medicine touches it."""
 
 
 @lru_cache(maxsize=512)
@@ -113,12 +113,12 @@ def _terms(topic: Topic) -> _Terms:
 
 @cache_texts(max_texts=16_384, max_chars=40)
 def _names_drug(word: str) -> bool:
-    """Tell whether a word names a medicine, also in a language whose ending is another: `olanzapin`, `quetiapina`."""
+    """Return whether a word names a medicine, also with the ending of another language: `olanzapin`, `quetiapina`."""
     return any(map(is_drug, (word, word.removesuffix("s"), f"{word}e", f"{word[:-1]}e")))
 
 
 def built_in(topic: Topic) -> set[str]:
-    """Return the names in `BUILT_IN` that a topic's name stands for: two for "illegal drugs and alcohol"."""
+    """Return the names in `BUILT_IN` that a topic's name covers: two for "illegal drugs and alcohol"."""
     name = plain_name(topic)
     keys = {name, name.replace(" ", "-"), *re.findall(r"[\w-]+", name)}
     names = {ALIASES.get(key, key) for key in keys} & BUILT_IN.keys()
@@ -135,5 +135,5 @@ def plain_name(topic: Topic) -> str:
 
 
 def is_drug(word: str) -> bool:
-    """Tell whether a lower-case word names a medicine, by lexicon or by its ending."""
+    """Return whether a lower-case word names a medicine, by the lexicon or by its ending."""
     return word in DRUG_NAMES or (len(word) > 6 and word.endswith(DRUG_ENDINGS))

@@ -1,6 +1,6 @@
-"""What comes out of judging: verdicts, and the judgement that keeps the evidence behind one.
+"""The results of judging: verdicts, and judgements with the evidence behind them.
 
-They are not changed once made. They are not frozen, because to create a frozen one takes three times as long.
+Treat these objects as immutable. They are not frozen, because creating a frozen dataclass takes three times as long.
 """
 
 from collections.abc import Sequence
@@ -19,15 +19,15 @@ SEVERITY: dict[Verdict, int] = {"accept": 0, "warn": 1, "unjudged": 2, "reject":
 
 @dataclass(slots=True)
 class Finding:
-    """What the rules make of one observation."""
+    """The result of applying the rules to one observation."""
 
     verdict: Verdict
     rule: str | None = None
     """Id of the rule in `judges.rules.RULES` that decided; None for a plain accept."""
     reason: str = ""
-    """Why, in words for operators and for the refiner. May quote the draft: never shown without `trace` permission."""
+    """The reason, for operators and the refiner. It may quote the draft, so it is never shown without `trace` permission."""
     warning: str = ""
-    """What to tell the chatbot on its next turns, in place of the rule's own text. It must repeat nothing of the reply."""
+    """Warning to the chatbot on its next turns, in place of the rule's text. It must not repeat any of the reply."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,33 +50,33 @@ class Judgement:
     reason: str = ""
     ms: float = 0.0
     score: float | None = None
-    """How sure the judge is that the case breaks its rules, 0 to 1; None when the judge does not say."""
+    """Confidence that the case breaks the rules, 0 to 1; None if the judge gives none."""
     observation: BaseModel | None = field(default=None, repr=False)
     exchange: Exchange | None = field(default=None, repr=False)
     warning: str = ""
-    """What the chatbot is told on its next turns; empty: the rule's own text."""
+    """Warning to the chatbot on its next turns; empty: the text of the rule."""
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:
-    """Return the most severe of some verdicts; `accept` when there are none."""
+    """Return the most severe verdict; `accept` for an empty list."""
     return max(verdicts, key=SEVERITY.__getitem__, default="accept")
 
 
-# Several judges
+# The verdicts of several judges
 
 
 @dataclass(slots=True)
 class Review:
-    """What the judges make of one reply."""
+    """The judgements of one reply by all its judges."""
 
     judgements: list[Judgement] = field(default_factory=list)
-    """Of every stage that ran, in order."""
+    """The judgements of every stage that ran, in order."""
     decisive: list[Judgement] = field(default_factory=list)
-    """The judgement each judge ends on."""
+    """The last, deciding judgement of each judge."""
     failed_closed: bool = False
-    """A judge whose failure replaces the reply is unjudged."""
+    """Whether a judge with `on_error: closed` is unjudged, so that the reply must be replaced."""
     completed: str | None = None
-    """The reply with the statements that it lacked, where that settles all that the judges found."""
+    """The reply with its missing statements added, if that settles all objections."""
 
     @property
     def verdict(self) -> Verdict:
@@ -84,7 +84,7 @@ class Review:
 
     @property
     def alarms(self) -> list[Judgement]:
-        """The judgements that flag something, whether they settle it or not."""
+        """All judgements that flag something, including those that a later stage overruled."""
         return [j for j in self.judgements if j.verdict in ("warn", "reject")]
 
     @property
@@ -101,7 +101,7 @@ class Review:
 
 
 def signs(judgements: Sequence[Judgement]) -> list[Sign]:
-    """Return the signs of present danger that the judges saw, the strongest judge's first."""
+    """Return the signs of present danger that the judges saw, those of the strongest judge first."""
     return [
         sign
         for judgement in reversed(judgements)

@@ -1,15 +1,15 @@
-"""What a chatbot may say, and how it says where that comes from.
+"""The sections that a chatbot may cite, and its citation commands.
 
 In reading order:
 
 * `front_matter.py` splits a markdown file into its YAML front matter and its text.
-* `library.py` loads a folder of sections and validates it at the door: `load`, `Library`, `Source`.
-* `bm25.py` finds sections by their words; `selection.py` has a model pick those that a question needs.
-* `evidence.py` finds what judges see: by the draft, by the question, by quotes; `retrieval_eval.py` measures it.
-* `citations.py` says what the chatbot's commands mean and what is wrong with them; `commands.py` finds them. Pure.
-* `spreadsheet.py` keeps spreadsheets from calculating the cells of a CSV file. Pure.
-* `building/` makes sections of documents.
-* `prompts/` holds the static instructions for the model-backed selection.
-* `pairs/` makes question-answer pairs of documents, checks them, and has experts review them.
+* `library.py` loads and validates a folder of sections: `load`, `Library`, `Source`.
+* `bm25.py` searches sections by words; `selection.py` lets a model select the sections for a question.
+* `evidence.py` selects the sections that judges see; `retrieval_eval.py` measures that selection.
+* `citations.py` interprets the chatbot's commands and describes their errors; `commands.py` finds them in a text. Pure.
+* `spreadsheet.py` escapes the cells of a CSV file, so that spreadsheets do not run them as formulas. Pure.
+* `building/` converts documents to sections.
+* `prompts/` holds the prompt of `selection.py`.
+* `pairs/` builds question-answer pairs from documents, checks them, and imports the reviews of experts.
 * `schizophrenia/` is the first knowledge base, one markdown file per section; `gesundheit/` is the German one, with pairs.
 """

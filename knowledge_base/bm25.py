@@ -1,4 +1,4 @@
-"""Search by words: BM25 over the whole text of each section, with Snowball stems and the stop words of its language."""
+"""Word search: BM25 over the whole text of each section, with Snowball stems and the stop words of its language."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -7,9 +7,9 @@ from functools import cache, lru_cache
 from typing import Literal, Protocol
 
 K1, B = 1.5, 0.75
-"""Parameters of BM25: term saturation and length normalisation. Usual values; others measured the same."""
+"""Parameters of BM25: term saturation and length normalisation. These are the usual values; others measured the same."""
 MAX_QUERY_CHARS = 8_000
-"""How much of a query is read: its end."""
+"""Maximum characters of a query. Of a longer one, only the end is read."""
 _WORD = re.compile(r"[^\W_]{1,40}(?:['’][^\W_]{1,10})?")
 
 
@@ -21,7 +21,7 @@ Language = Literal[
 
 
 class Section(Protocol):
-    """What the index reads of a section. A `library.Source` is one."""
+    """The fields of a section that the index reads. `library.Source` has them."""
 
     @property
     def id(self) -> str: ...
@@ -43,10 +43,10 @@ class SectionChoice:
 
 
 class SectionIndex:
-    """Finds the sections of a library that share words with a text. Build it once; queries leave no state."""
+    """Finds the sections of a library that share words with a text. Build it once; queries do not change it."""
 
     def __init__(self, library: Mapping[str, Section], language: Language = "english") -> None:
-        from bm25s import BM25  # a second and 80 MB, which a chatbot without a knowledge base does not need
+        from bm25s import BM25  # here, because a chatbot without a knowledge base should not pay a second and 80 MB
 
         self.library = library
         self.language = language
@@ -60,15 +60,15 @@ class SectionIndex:
             self._bm25.index((encoded, self._numbers), show_progress=False)
 
     def choose(self, question: str, before: str, limit: int) -> list[SectionChoice]:
-        """Choose the sections for a question, best first. A section that shares no word with it is never chosen.
+        """Choose the sections for a question, best first. Each shares a word with the search text.
 
-        One of them is searched for with the question and the exchange before it: "and why?" says too little alone. Of 15 sections
-        for follow-up questions (`scenarios/benign`) this finds all, the question alone 6.
+        One section comes from a search with the question and the previous exchange, because "and why?" alone says too little. Of
+        15 sections for follow-up questions (`scenarios/benign`) this finds all; the question alone finds 6.
 
         Args:
             question: The user's message.
-            before: The exchange before it; empty when it is the first.
-            limit: The largest number of sections.
+            before: The previous exchange; empty for the first message.
+            limit: Maximum number of sections.
         """
         alone = self.search(question, limit)
         if not before:

@@ -1,6 +1,6 @@
-"""The chatbot's commands: `[[cite: ID, ID]]` on the first line, and `[[source: ID]]` alone to ask for a section.
+"""The chatbot's commands: `[[cite: ID, ID]]` on the first line, and `[[source: ID]]` alone to request a section.
 
-What they mean, what is wrong with them, and how users see them. Where they stand in a text is found by `commands.py`.
+This module interprets them, describes their errors, and shows citations to users. `commands.py` finds them in a text.
 """
 
 import re
@@ -14,10 +14,10 @@ from rapidfuzz import process
 from knowledge_base.commands import find_commands, remove_commands
 
 CLASSES: tuple[str, ...] = ("no_claims", "not_in_sources", "emergency_contact", "own_role")
-"""What a reply cites that uses no section."""
+"""Citations for replies that use no section."""
 
 MAX_NAMES = 64
-"""Citations, requests and unknown commands of a reply that are read, of each: a model may write thousands."""
+"""Maximum citations, maximum requests and maximum unknown commands read from a reply. A model may write thousands."""
 
 Entry = TypeVar("Entry")
 
@@ -29,9 +29,9 @@ class ParsedReply:
     text: str
     """The reply without any command syntax."""
     citations: tuple[str, ...] = ()
-    """What it cites, as written, each once."""
+    """Its citations, as written, without duplicates."""
     requested: tuple[str, ...] = ()
-    """The sections it asks for."""
+    """The sections that it requests."""
     unknown: tuple[str, ...] = ()
     """Commands that do not exist, as written."""
 
@@ -48,7 +48,7 @@ def parse(reply: str) -> ParsedReply:
             arguments[command.name] += command.arguments
         else:
             unknown.append(reply[command.start : command.end].strip())
-    # Commands nested in commands can leave a new one behind: it is made inert rather than obeyed.
+    # Removing nested commands can leave a new one, which is made inert, not obeyed.
     text = neutralise(remove_commands(reply, commands))
     return ParsedReply(
         text, _drop_repetitions(arguments["cite"]), _drop_repetitions(arguments["source"]), _drop_repetitions(unknown)
@@ -58,15 +58,15 @@ def parse(reply: str) -> ParsedReply:
 def split(
     citations: Sequence[str], library: Mapping[str, Entry], inserted: Collection[str]
 ) -> tuple[tuple[Entry, ...], tuple[str, ...], tuple[str, ...]]:
-    """Sort citations into the sections they name, the classes, and the bad ones.
+    """Sort citations into sections, classes and unusable ones.
 
     Args:
         citations: as the chatbot wrote them.
         library: the knowledge base by id.
-        inserted: ids of the sections that this conversation has been given.
+        inserted: ids of the sections that this conversation has received.
 
     Returns:
-        The sections, the classes, and as written what does not exist or was not inserted.
+        The sections; the classes; and, as written, the citations that do not exist or were not inserted.
     """
     sources: dict[str, Entry] = {}
     classes: dict[str, None] = {}
@@ -83,7 +83,7 @@ def split(
 
 
 def problems(reply: ParsedReply, library: Mapping[str, Entry], inserted: Collection[str]) -> list[str]:
-    """Say to the chatbot what is wrong with the commands of its reply, and what would be right."""
+    """Return messages to the chatbot about the errors in its commands, with remedies."""
 
     def what_to_cite() -> str:
         usable = [name for name in library if name in inserted]
@@ -118,21 +118,21 @@ def problems(reply: ParsedReply, library: Mapping[str, Entry], inserted: Collect
 
 
 def requested_sections(reply: ParsedReply, library: Mapping[str, Entry]) -> tuple[str, ...]:
-    """Return the ids of the sections asked for that exist."""
+    """Return the ids of the requested sections that exist."""
     return _drop_repetitions(
         [name for name in (_resolve(citation, library) for citation in reply.requested) if name in library]
     )
 
 
 def cite_command(citations: Sequence[str]) -> str:
-    """Write the citation command, as the chatbot's earlier replies are shown to it."""
+    """Return a citation command, for the earlier replies in the chatbot's prompt."""
     return f"[[cite: {', '.join(citations)}]]"
 
 
 def neutralise(text: str) -> str:
-    """Make the commands in a text inert: still there to read, but no longer parsed. Idempotent.
+    """Make the commands in a text inert: they stay readable but are no longer parsed. Idempotent.
 
-    For what users, sources and tools say: only the chatbot may give commands.
+    Use it for texts of users, sources and tools, because only the chatbot may give commands.
     """
     cuts = [cut for command in find_commands(text) for cut in command.brackets]
     if not cuts:
@@ -146,18 +146,18 @@ _LINES = re.compile(rf"{_LINE}[^\n]*\S[^\n]*(?=\n|\Z)")
 
 
 def line(titles: Sequence[str]) -> str:
-    """Write what shows a reply's sources, to be added below it: a blank line and one line. Empty without titles."""
+    """Return the text that shows sources below a reply: a blank line and one line. Empty without titles."""
     names = "; ".join(" ".join(title.replace(";", ",").split()) for title in titles)
     return _LINE + names if names else ""
 
 
 def strip_lines(text: str) -> str:
-    """Remove the lines that show sources from a reply that a client sends back; the emergency contact may stand below them."""
+    """Remove the lines that show sources from a reply that a client sends back. The emergency contact may follow them."""
     return _LINES.sub("", text)
 
 
 def _resolve(citation: str, library: Collection[str]) -> str:
-    """Return the id or class that a citation names, whatever its case and dashes; else the citation in lower case."""
+    """Return the id or class that a citation names, ignoring case and the kind of separator; else the citation in lower case."""
     name = citation.lower()
     if name in CLASSES or name in library:
         return name
@@ -177,7 +177,7 @@ def _quote(citation: str) -> str:
 
 
 def _drop_repetitions(citations: Sequence[str]) -> tuple[str, ...]:
-    """Drop repetitions, which differ at most in case, keeping the first; and what comes after MAX_NAMES."""
+    """Return the first of each group of citations that differ only in case, at most MAX_NAMES."""
     first: dict[str, str] = {}
     for name in citations:
         first.setdefault(name.lower(), name)

@@ -1,19 +1,20 @@
-"""Where the chatbot's commands stand in a text.
+"""Finds the chatbot's commands in a text.
 
-Chatbots write them in many ways, so reading is lenient: case, spaces, bold or code marks, quotes, full-width brackets,
-invisible characters, a backslash before a bracket, a missing end, a single bracket around `cite:`, any place at all.
+Chatbots write commands in many ways, so reading is lenient. It accepts any case, position, spaces, bold or code marks,
+and quotes. It also accepts full-width brackets, invisible characters, a backslash before a bracket, a missing end, and
+a single bracket around `cite:`.
 
-What looks like a command, and so is never shown to a user:
+These count as commands, so users never see them:
 
-* `[[cite` or `[[source` (also `cites`, `citation`, `citations`, `sources`), whatever follows;
+* `[[cite` or `[[source` (also `cites`, `citation`, `citations`, `sources`), with any text after it;
 * `[[name:` with any other name of two letters or more: an unknown command;
-* `[[words, words]]` that fills a line of its own: an unknown command, mostly a citation without its name;
+* `[[words, words]]` alone on a line: an unknown command, usually a citation without its name;
 * `[cite:` in a single bracket.
 
 Anything else in double brackets (`[[1, 2], [3, 4]]`, `[[ -f file ]]`, `see [[note]]`) is text.
 
-The text is *folded* first: every character that can be a bracket, colon or comma becomes the ASCII one and invisible
-ones go, so that the patterns can be plain. Positions are mapped back, so the text itself keeps its characters.
+The text is *folded* first: all variants of brackets, colons and commas become ASCII, and invisible characters are
+removed. This keeps the patterns simple. Positions are mapped back, so the text itself keeps its characters.
 """
 
 import re
@@ -23,20 +24,20 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Command:
-    """A command as it stands in a text; positions are those of the text."""
+    """A command in a text. Positions refer to the original text."""
 
     name: str
-    """`cite`, `source`, or empty for an unknown one."""
+    """`cite`, `source`, or empty for an unknown command."""
     arguments: tuple[str, ...]
     start: int
     end: int
     brackets: tuple[int, ...]
-    """The brackets that open it."""
+    """Positions of its opening brackets."""
 
 
 def find_commands(text: str) -> list[Command]:
-    """Find what looks like a command, in order."""
-    if not has_bracket(text):  # as most texts are; folding takes 10 times as long
+    """Return the commands of a text, in order."""
+    if not has_bracket(text):  # true for most texts; folding takes 10 times as long
         return []
     folded, at = _fold(text)
     commands: list[Command] = []
@@ -45,10 +46,10 @@ def find_commands(text: str) -> list[Command]:
         spelling = opener[3] or "cite"
         name = spelling.lower().strip("_-")
         body = _BODY.match(folded, opener.end())
-        assert body is not None  # it can match nothing at all
+        assert body is not None  # the pattern also matches the empty string
         content, is_closed = body[1], body[2] is not None
         end = body.end()
-        if not is_closed:  # take what reads as ids, leave the prose that follows
+        if not is_closed:  # take the ids and leave the prose after them
             ids = _IDS.match(folded, opener.end())
             assert ids is not None
             content, end = ids[0], ids.end()
@@ -67,17 +68,17 @@ def find_commands(text: str) -> list[Command]:
 
 
 def may_begin_command(text: str) -> bool:
-    """Tell whether a command may begin in an unfinished text. If not, more text does not change how this part is read."""
+    """Return whether an unfinished text may contain the beginning of a command. If not, its reading is final."""
     return has_bracket(text) and _OPENING.search(_fold(text)[0]) is not None
 
 
 def remove_commands(text: str, commands: Sequence[Command]) -> str:
-    """Cut commands out of a text; a line they had for themselves goes, and one space stays between words."""
+    """Remove commands from a text, with any line that holds only commands. One space stays between words."""
     starts, ends = [c.start for c in commands], [c.end for c in commands]
     pieces = [text[a:b] for a, b in zip([0, *ends], [*starts, len(text)], strict=True)]
     out: list[str] = []
     newlines, before = 0, True
-    """Line breaks since the last words, and whether the piece before ended with one."""
+    """Line breaks since the last words, and whether the previous piece ended with a line break."""
     for piece in pieces:
         core = piece.strip()
         lead = piece[: len(piece) - len(piece.lstrip())]
@@ -94,10 +95,10 @@ def remove_commands(text: str, commands: Sequence[Command]) -> str:
 
 
 MARKS_BEFORE = " >#-•*_`~"
-"""What belongs to a command that has a line for itself, when it stands before it."""
+"""Characters before a command that are removed with it, if the command is alone on its line."""
 
-# Every pattern below runs on folded text, gives nothing back, and stops at brackets or after a few hundred
-# characters, so that reading takes time in proportion to the text whatever the text is.
+# Every pattern below runs on folded text, does not backtrack, and stops at brackets or after a few hundred
+# characters. So the time is linear in the length of any text.
 
 _BRACKETS = "[［【〚⟦❲〔﹝"
 _FOLDED_CHARACTERS = (
@@ -112,10 +113,10 @@ _UNSEEN = (
 _INVISIBLE = re.compile(f"[{_UNSEEN}]")
 _TO_FOLD = re.compile(f"[{_UNSEEN}{re.escape(''.join(_FOLDED_CHARACTERS))}]")
 _ASCII = str.maketrans({c: None if _INVISIBLE.match(c) else _FOLDED_CHARACTERS.get(c, c) for c in map(chr, range(128))})
-"""What becomes of each ASCII character. A text of these alone is translated, which takes a quarter of the time of a search."""
+"""The folded form of each ASCII character. Translating a pure ASCII text takes a quarter of the time of a regular expression."""
 _MARKS = " *_`~\\\"'“”„«»‘’"
 _OPTIONAL_MARKS = "[" + re.escape(_MARKS) + "]{0,40}+"
-# It begins with the bracket, which is quick to search for; a backslash before that is looked for afterwards.
+# The pattern begins with the bracket, which makes the search fast. A backslash before it is checked afterwards.
 _OPENER = re.compile(
     rf"(\[)(?:\\?(\[){_OPTIONAL_MARKS}([^\W\d_][\w-]{{0,60}}+){_OPTIONAL_MARKS}(:?)|cite:)", re.IGNORECASE
 )
@@ -129,12 +130,12 @@ _COMMAND_BY_NAME = dict.fromkeys(_CITE, "cite") | dict.fromkeys(_SOURCE, "source
 
 
 def has_bracket(text: str) -> bool:
-    """Tell whether a text has any of the brackets that commands begin with."""
+    """Return whether a text has any of the brackets that commands begin with."""
     return "[" in text or (not text.isascii() and any(bracket in text for bracket in _BRACKETS))
 
 
 def _fold(text: str) -> tuple[str, Sequence[int]]:
-    """Return the folded text and, for each of its characters, the position in the text."""
+    """Return the folded text and, for each of its characters, the position in the original text."""
     folded = (
         text.translate(_ASCII)
         if text.isascii()
@@ -147,7 +148,7 @@ def _fold(text: str) -> tuple[str, Sequence[int]]:
 
 
 def _widen_to_line(folded: str, start: int, end: int) -> tuple[int, int, bool]:
-    """Widen a command's span over the marks around it, and say whether nothing else is on its line."""
+    """Extend a command's span over the marks around it. Also return whether the command is alone on its line."""
     first, last = start, end
     while first and start - first < 20 and folded[first - 1] in MARKS_BEFORE:
         first -= 1

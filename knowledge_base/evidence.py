@@ -1,7 +1,7 @@
-"""Evidence: what judges and refiner see of a knowledge base. It is found by the draft first, then by the question. Pure.
+"""Evidence: the sections of a knowledge base that judges and refiner see. A search by draft comes before one by question. Pure.
 
-Why the draft comes first (40 sections of five desks, 200 right replies that paraphrase them): the section that holds the answer is
-among the top 3 for .99 of the drafts, for .74 of the questions; with both it is in view for .995.
+The draft comes first for this reason (40 sections of five desks, 200 correct replies that paraphrase them): the section with the
+answer is among the top 3 for .99 of the drafts and for .74 of the questions. With both, it is in view for .995.
 """
 
 import textwrap
@@ -15,11 +15,12 @@ from knowledge_base.library import Library, Source
 from models.usage import estimate_tokens
 
 BY_DRAFT, BY_QUESTION, BY_QUOTE = 3, 2, 1
-"""Sections searched for with the draft, with the question, and with each quote that a judge flagged."""
+"""Maximum sections found by the draft, by the question, and by each quote that a judge flagged."""
 PASSAGE_CHARS = 1_200
-"""Characters of a passage at most: a line of a section, or a part of one."""
+"""Maximum characters of a passage, which is a line of a section or a part of one."""
 How = Literal["whole", "model", "draft", "question", "near", "quote"]
-"""Why a section is in view: the whole library fits, a model selected it, what it was found by, or `near`: the next nearest."""
+"""Why a section is in view. `whole`: the library fits the budget; `model`: a model selected it; `draft`, `question`, `quote`: that
+search found it; `near`: it fills the rest of the budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Evidence:
     """A section in the judges' view."""
 
     source: Source
-    """The section; of one that does not fit, the passages nearest to draft and question."""
+    """The section. If it does not fit the budget, its text is reduced to the passages nearest to draft and question."""
     by: How
     reason: str
 
@@ -42,16 +43,16 @@ def find_evidence(
     *,
     fill: bool = False,
 ) -> list[Evidence]:
-    """Return the sections that a reply is held against, best first; where the library fits the budget, all of it in its order.
+    """Return the sections to check a reply against, best first. If the whole library fits the budget, return all of it in order.
 
     Args:
         library: The knowledge base.
         draft: The reply.
         question: The user's message.
-        before: The exchange before it, which the question may refer back to.
-        budget: Tokens of all texts together.
-        selected: What a model selected for this draft. It comes first.
-        fill: Spend the rest of the budget on the next nearest sections, for a reply that has no citations to go by.
+        before: The previous exchange, which the question may refer to.
+        budget: Maximum tokens of all texts together.
+        selected: Sections that a model selected for this draft. They come first.
+        fill: Fill the rest of the budget with the next nearest sections, for a reply without citations.
     """
     by_draft = library.index.search(draft, BY_DRAFT)
     if library.tokens <= budget:
@@ -77,13 +78,13 @@ def find_evidence(
 
 
 def find_by_quotes(library: Library, quotes: Sequence[str], seen: Container[str], budget: int) -> list[Evidence]:
-    """Return the sections nearest to what a judge flagged.
+    """Return the sections nearest to the quotes that a judge flagged.
 
     Args:
         library: The knowledge base.
-        quotes: Words of the reply.
-        seen: Ids of the sections that the judge has seen, which are left out.
-        budget: Tokens of all texts together.
+        quotes: Quotes of the reply.
+        seen: Ids of the sections that the judge has already seen. They are left out.
+        budget: Maximum tokens of all texts together.
     """
     choices = [one for quote in quotes for one in library.index.search(quote, BY_QUOTE) if one.id not in seen]
     return _fit([("quote", choices)], library, "\n".join(quotes), budget)
@@ -92,7 +93,7 @@ def find_by_quotes(library: Library, quotes: Sequence[str], seen: Container[str]
 def _fit(
     searches: Iterable[tuple[How, Iterable[SectionChoice]]], library: Library, query: str, budget: int
 ) -> list[Evidence]:
-    """Return what searches found, each section once, until the budget is spent."""
+    """Return the sections of several searches, without duplicates, within the budget."""
     evidence: dict[str, Evidence] = {}
     for by, choice in chain.from_iterable(((by, one) for one in choices) for by, choices in searches):
         if choice.id in evidence:
@@ -105,12 +106,12 @@ def _fit(
 
 
 def excerpt(source: Source, query: str, budget: int, language: Language = "english") -> Source | None:
-    """Return a source with as much of its text as fits a budget: all of it, or the passages nearest to a query in their order.
+    """Return a source whose text fits a budget: all of it, or the passages nearest to a query, in their order.
 
-    Where no passage shares a word with the query, as in another language, the first ones stand for the section.
+    If no passage shares a word with the query, for example in another language, the first passages are used.
 
     Returns:
-        The source; None where not even one passage fits.
+        The source, or None if not even one passage fits.
     """
     if source.tokens <= budget:
         return source

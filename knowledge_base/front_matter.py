@@ -8,22 +8,22 @@ from models.unique_keys import load_yaml
 
 
 class FrontMatterError(ValueError):
-    """The front matter cannot be read; the message says where and what would be right."""
+    """The front matter is invalid. The message names the line and the remedy."""
 
 
 def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
     """Split a markdown file into its front matter and its body, stripped of surrounding white space.
 
     Raises:
-        FrontMatterError: no front matter, one that does not end, invalid YAML (the line of the file is named), a key
-            given twice (YAML itself would silently keep the last), or something other than a mapping.
+        FrontMatterError: the front matter is missing, unterminated, invalid YAML, or not a mapping, or it has a duplicate
+            key (a YAML parser would silently keep the last one). For invalid YAML, the message names the line of the file.
     """
     lines = text.removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     if lines[0].rstrip() != "---":
         raise FrontMatterError("has no front matter: the first line must be `---`, then `key: value` lines, then `---`")
     end = next((n for n, line in enumerate(lines[1:], 1) if line.rstrip() == "---"), None)
     if end is None:
-        raise FrontMatterError("has front matter that never ends: close it with a line `---`")
+        raise FrontMatterError("has front matter without an end: close it with a line `---`")
     return _mapping("\n".join(lines[1:end])), "\n".join(lines[end + 1 :]).strip()
 
 
@@ -37,10 +37,10 @@ def _mapping(block: str) -> dict[str, Any]:
         if problem.startswith("duplicate key"):
             raise FrontMatterError(f"{where}{problem}; keep one") from None
         raise FrontMatterError(
-            f"{where}invalid YAML: {problem}; put a value that holds `: ` or ` #` or starts with a symbol in quotes"
+            f"{where}invalid YAML: {problem}; quote values that contain `: ` or ` #` or start with a symbol"
         ) from None
-    except (ValueError, RecursionError) as error:  # e.g. the date 2026-02-31, which YAML tries to build
+    except (ValueError, RecursionError) as error:  # for example the date 2026-02-31, which YAML tries to convert
         raise FrontMatterError(f"invalid YAML: {error}") from None
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
-        raise FrontMatterError("has front matter that is not a list of `key: value` lines")
+        raise FrontMatterError("has invalid front matter: expected `key: value` lines")
     return data

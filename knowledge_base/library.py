@@ -1,4 +1,4 @@
-"""A knowledge base: a folder of markdown files, one section each, loaded and validated at the door."""
+"""A knowledge base: a folder of markdown files, one section each. Loading it validates it."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,16 +12,17 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from knowledge_base.bm25 import Language, SectionIndex
 from knowledge_base.citations import CLASSES, neutralise
 from knowledge_base.front_matter import FrontMatterError, split_front_matter
+from models.suggestions import with_suggestions
 from models.usage import estimate_tokens
 
 MAX_SECTION_TOKENS = 2_000
 ID = re.compile(r"[a-z0-9][a-z0-9-]{1,63}")
 _TAG = re.compile(r"<(?=\s*+(?:/\s*+)?source\b)", re.IGNORECASE)
-"""The beginning of a tag between which sources are shown."""
+"""The beginning of a `<source>` or `</source>` tag. Prompts enclose each section in such tags."""
 
 
 class KnowledgeBaseError(Exception):
-    """A knowledge base cannot be used; `problems` lists everything that is wrong with it."""
+    """A knowledge base is invalid; `problems` lists every problem."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -30,7 +31,7 @@ class KnowledgeBaseError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One section of a knowledge base, or a document that somebody else brought (`doc:1`)."""
+    """One section of a knowledge base, or a document from outside it (`doc:1`)."""
 
     id: str
     title: str
@@ -40,15 +41,15 @@ class Source:
     reviewed_by: str | None = None
     reviewed_on: date | None = None
     trusted: bool = True
-    """Whether the operator answers for its text; not so for documents that a client sent, who may have made them up."""
+    """Whether the operator vouches for the text. False for documents from a client, which may have invented them."""
     reviewed: bool | None = None
-    """Of a section that was imported: whether a person has looked at it since. None: it was not imported."""
+    """Whether a person has reviewed an imported section. None: the section was not imported."""
     origin: str | None = None
-    """Where an imported section is from: `leaflet.pdf#Side effects`."""
+    """The source of an imported section: `leaflet.pdf#Side effects`."""
     tokens: int = field(init=False, repr=False, compare=False)
-    """About how many tokens the text takes."""
+    """Estimated tokens of the text."""
     prompt_text: str = field(init=False, repr=False, compare=False)
-    """The section in a prompt: its text between tags, without anything that could end those or be taken for a command."""
+    """The section for a prompt: its text between `<source>` tags, with tags and commands in the text made inert."""
 
     def __post_init__(self) -> None:
         inert = make_inert(self.text)
@@ -57,13 +58,13 @@ class Source:
 
     @property
     def is_document(self) -> bool:
-        """Whether it is a document. No section has such an id."""
+        """Whether this is a document from outside the knowledge base. No section has an id with `doc:`."""
         return self.id.startswith("doc:")
 
 
 def make_inert(text: str) -> str:
-    """Make inert what could be taken for a command, or for an end of the tags between which sources are shown. Idempotent."""
-    # Not removed: what stands around a tag that is taken out may make another.
+    """Make commands and `<source>` tags in a text inert. Idempotent."""
+    # Replaced, not removed: the text around a removed tag could form another tag.
     return _TAG.sub("(", neutralise(text))
 
 
@@ -74,7 +75,7 @@ class Library(Mapping[str, Source]):
         self.language = language
         self.sources = tuple(sorted(sources, key=lambda source: source.id))
         self.catalogue = "\n".join(_entry(source) for source in self.sources)
-        """What the chatbot is shown of every section: one line `id: title. summary` each."""
+        """All sections for the chatbot's prompt, one line each: `id: title. summary`."""
         self._by_id = {source.id: source for source in self.sources}
 
     def __getitem__(self, key: str) -> Source:
@@ -91,12 +92,12 @@ class Library(Mapping[str, Source]):
 
     @cached_property
     def index(self) -> SectionIndex:
-        """Finds its sections by their words: one index for all chatbots that share the library."""
+        """The search index, shared by all chatbots that use the library."""
         return SectionIndex(self, self.language)
 
     @cached_property
     def tokens(self) -> int:
-        """About how many tokens all its texts take."""
+        """Estimated tokens of all texts."""
         return sum(source.tokens for source in self.sources)
 
     @property
@@ -106,7 +107,7 @@ class Library(Mapping[str, Source]):
 
     @property
     def drafts(self) -> tuple[str, ...]:
-        """Ids of the sections that were imported and that nobody has reviewed."""
+        """Ids of the imported sections without a review."""
         return tuple(source.id for source in self.sources if source.reviewed is False)
 
 
@@ -116,16 +117,16 @@ def _entry(source: Source) -> str:
 
 
 def load(folder: Path, *, max_tokens: int = MAX_SECTION_TOKENS, language: Language = "english") -> Library:
-    """Load every `*.md` file of a folder; a README.md there is for people and no section.
+    """Load every `*.md` file of a folder, except README.md.
 
     Raises:
-        KnowledgeBaseError: with every problem found, each naming the file, the key and what would be right.
+        KnowledgeBaseError: with every problem; each names the file, the key and the remedy.
     """
     if not folder.is_dir():
         raise KnowledgeBaseError([f"{folder}: no such folder; name one that holds a .md file for each section"])
     paths = sorted(path for path in folder.glob("*.md") if path.name.lower() != "readme.md")
     if not paths:
-        raise KnowledgeBaseError([f"{folder}: has no section; add at least one .md file with front matter"])
+        raise KnowledgeBaseError([f"{folder}: has no sections; add at least one .md file with front matter"])
     problems: list[str] = []
     sources: dict[str, Source] = {}
     origins: dict[str, list[str]] = {}
@@ -144,7 +145,7 @@ def load(folder: Path, *, max_tokens: int = MAX_SECTION_TOKENS, language: Langua
 
 
 class Imported(BaseModel):
-    """What an import wrote, so that the next one can tell what a person has changed since."""
+    """Fingerprints of an imported section. The next import uses them to detect a person's changes."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -153,9 +154,9 @@ class Imported(BaseModel):
     summary: str
     """Fingerprint of the summary."""
     summary_by: str
-    """`extracted`, or the alias of the model that wrote it."""
+    """`extracted`, or the alias of the model that wrote the summary."""
     notes: list[str] = []
-    """What was left out or is in doubt of the document, as its reader found."""
+    """The reader's notes on the document: omitted or doubtful text."""
 
 
 class FrontMatter(BaseModel):
@@ -170,9 +171,9 @@ class FrontMatter(BaseModel):
     reviewed_by: str | None = None
     reviewed_on: date | None = None
     reviewed: bool | None = None
-    """`false` in a section that was imported; whoever has reviewed it writes `true`."""
+    """`false` in an imported section; the reviewer changes it to `true`."""
     source: str | None = None
-    """Where an imported section is from: `leaflet.pdf#Side effects`."""
+    """The source of an imported section: `leaflet.pdf#Side effects`."""
     imported: Imported | None = None
 
 
@@ -181,29 +182,31 @@ _WANTED_TYPES = {
     "id": f"write the file name without .md, in the form {ID.pattern}",
     "title": "write the section's title on one line",
     "summary": "write one paragraph that says which questions the section answers",
-    "references": "write a list of texts, one `- ` line each; put one that holds `: ` in quotes",
+    "references": "write a list of texts, one `- ` line each; quote a text that contains `: `",
     "reviewed_by": "write the reviewer's name, or null",
     "reviewed_on": "write a date such as 2026-01-31, or null",
     "reviewed": "write true when a person has reviewed the section, false until then",
-    "source": "write where the section is from, such as leaflet.pdf#Heading",
-    "imported": "leave what `caf kb import` wrote, or delete all of it",
+    "source": "write the document and heading of the section, such as leaflet.pdf#Heading",
+    "imported": "keep the values that `caf kb import` wrote, or delete the key",
 }
 
 
 def _read(path: Path, max_tokens: int) -> tuple[Source | None, list[str]]:
-    """Read one section; the source is there when its keys could be read, even if their values have problems."""
+    """Read one section and its problems. The source is None if its keys could not be read."""
     try:
         matter, text = split_front_matter(path.read_bytes().decode())
         keys = FrontMatter.model_validate(matter)
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        return None, [f"line {line}: is not UTF-8; save the file with that encoding"]
+        return None, [f"line {line}: is not UTF-8; save the file as UTF-8"]
     except OSError as error:
-        return None, [f"cannot be read ({error.strerror}); check that it is a file and its permissions"]
+        return None, [f"cannot be read ({error.strerror}); check the path and its permissions"]
     except FrontMatterError as error:
         return None, [str(error)]
     except ValidationError as error:
-        return None, [_key_problem(str(e["loc"][0]), e["type"], e["msg"]) for e in error.errors()]
+        return None, [
+            _key_problem(str(e["loc"][0]), e["type"], e["msg"], hint) for e, hint in with_suggestions(error, FrontMatter)
+        ]
     source = Source(
         keys.id, keys.title.strip(), " ".join(keys.summary.split()), text, tuple(keys.references), keys.reviewed_by,
         keys.reviewed_on, reviewed=keys.reviewed, origin=keys.source,
@@ -211,18 +214,18 @@ def _read(path: Path, max_tokens: int) -> tuple[Source | None, list[str]]:
     return source, _problems(source, path.stem, max_tokens)
 
 
-def _key_problem(key: str, kind: str, message: str) -> str:
+def _key_problem(key: str, kind: str, message: str, hint: str) -> str:
     if kind == "extra_forbidden" and key not in FrontMatter.model_fields:
-        return f"{key}: unknown key; the keys are {_KEYS}"
+        return f"{key}: unknown key; the keys are {_KEYS}{hint}"
     wrong = "is missing" if kind == "missing" else message[:1].lower() + message[1:]
     return f"{key}: {wrong}; {_WANTED_TYPES[key]}"
 
 
 def _problems(source: Source, stem: str, max_tokens: int) -> list[str]:
-    """Find what is wrong with a section whose keys could be read."""
+    """Return the problems of a section whose keys could be read."""
     checks = [
         (source.id != stem, f"id: is {source.id!r}, not the file name; write {stem!r} or rename the file"),
-        (not ID.fullmatch(source.id), f"id: {source.id!r} is no id; {_WANTED_TYPES['id']}"),
+        (not ID.fullmatch(source.id), f"id: {source.id!r} is not a valid id; {_WANTED_TYPES['id']}"),
         (source.id in CLASSES, f"id: {source.id!r} is a citation class; choose another id"),
         (not source.title, f"title: is empty; {_WANTED_TYPES['title']}"),
         ("\n" in source.title, f"title: has several lines; {_WANTED_TYPES['title']}"),

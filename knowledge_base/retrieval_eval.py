@@ -1,4 +1,4 @@
-"""How often what holds an answer is in the judges' view, measured on one's own questions. Pure."""
+"""Measures, on your own questions, how often the sections with the answer are in the judges' view. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,25 +8,25 @@ from knowledge_base.evidence import find_evidence
 from knowledge_base.library import Library, Source
 
 TOP = 3
-"""Sections that the question alone may find."""
+"""Maximum sections for the search by question alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievalCase:
-    """A question whose answer is known to be in certain sections."""
+    """A question and the sections that hold its answer."""
 
     question: str
     sections: tuple[str, ...]
-    """Ids of all that the answer needs."""
+    """Ids of all sections that the answer needs."""
     reply: str = ""
-    """A right reply to it; empty: there is none."""
+    """A correct reply, or empty."""
     before: str = ""
-    """The exchange before it."""
+    """The previous exchange."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What was found for a case."""
+    """The sections found for a case."""
 
     case: RetrievalCase
     ids: tuple[str, ...]
@@ -34,13 +34,13 @@ class Retrieved:
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The sections that the answer needs and that were not found."""
+        """The needed sections that were not found."""
         return tuple(one for one in self.case.sections if one not in self.ids)
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievalFigures:
-    """How one way of finding sections did."""
+    """The results of one search method."""
 
     by: str
     retrieved: tuple[Retrieved, ...]
@@ -51,7 +51,7 @@ class RetrievalFigures:
 
     @property
     def all_in_view(self) -> float:
-        """The share of cases of which all sections were found."""
+        """Share of cases with all sections found (0 to 1)."""
         return 1 - len(self.misses) / len(self.retrieved)
 
     @property
@@ -64,12 +64,12 @@ class RetrievalFigures:
 
 
 def evaluate(library: Library, cases: Sequence[RetrievalCase], budget: int) -> list[RetrievalFigures]:
-    """Return how often all that an answer needs is found by the question alone, and with the draft of a reply.
+    """Measure two search methods: by the question alone, and with the draft of a reply.
 
     Args:
         library: The knowledge base.
-        cases: The questions. Of those without a reply, the question alone is measured.
-        budget: Tokens that evidence may take, as `retrieval.evidence_tokens`.
+        cases: The questions. Cases without a reply count only for the search by question.
+        budget: Maximum tokens of the evidence, as `retrieval.evidence_tokens`.
     """
 
     def by_question(case: RetrievalCase) -> list[Source]:

@@ -1,4 +1,4 @@
-"""Which sections a question needs: picked by their summaries, by a model or, without one, by their words."""
+"""Selects the sections that a question needs: a model picks them by their summaries; if it fails, a word search does."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from models.usage import Ledger
 PROMPT = Path(__file__).parent / "prompts" / "selection.md"
 STEP = "select"
 HISTORY = 4
-"""How many earlier messages the model is shown."""
+"""Number of earlier messages that the model sees."""
 
 
 class Part(BaseModel):
@@ -28,7 +28,7 @@ class Part(BaseModel):
     part: str
     """The thing asked, in a few words."""
     ids: list[str]
-    """Ids of the sections that answer it; empty when none does."""
+    """Ids of the sections that answer it; empty if no section does."""
 
 
 class Picks(BaseModel):
@@ -42,14 +42,14 @@ class Picks(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """What was chosen, and by whom."""
+    """The chosen sections, and how they were chosen."""
 
     choices: tuple[SectionChoice, ...]
     reason: str = ""
     invalid: int = 0
-    """How many ids the model named that do not exist."""
+    """Number of ids from the model that do not exist."""
     fallback: str | None = None
-    """The error, by its class name, for which the words decided in place of the model."""
+    """Class name of the model's error, if the word search replaced the model."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -67,14 +67,14 @@ async def select(
     *,
     draft: str = "",
 ) -> Selection:
-    """Let a model choose the sections that a question needs. If it fails, they are searched for by words.
+    """Let a model choose the sections that a question needs. If the model fails, a word search chooses.
 
     Args:
         alias: the model to ask.
-        history: earlier messages in OpenAI's form, the newest last; the model is shown the last few.
-        index: chooses when the model fails; its library is the one to choose from.
-        limit: the largest number of sections.
-        draft: the reply whose sources are wanted; empty where the sections are for the chatbot that is to reply.
+        history: earlier messages in OpenAI's form, oldest first; the model sees the last few.
+        index: the word search; its library is the one to choose from.
+        limit: maximum number of sections.
+        draft: the reply that needs sources; empty if the sections are for a chatbot that has yet to reply.
     """
     messages_before = [
         m for m in history if m.get("role") in ("user", "assistant") and isinstance(m.get("content"), str)
@@ -100,7 +100,7 @@ def _prompt() -> str:
 def _request(
     question: str, history: Sequence[Mapping[str, Any]], library: Mapping[str, Section], limit: int, draft: str
 ) -> str:
-    """Encode what to choose from and for. The catalogue comes first: providers cache what requests begin with."""
+    """Encode the catalogue and the question. The catalogue comes first, because providers cache the beginning of requests."""
     return orjson.dumps(
         {
             "catalogue": [{"id": s.id, "title": s.title, "summary": s.summary} for s in library.values()],
@@ -113,7 +113,7 @@ def _request(
 
 
 def _existing_ids(picks: Picks, library: Mapping[str, Section], limit: int) -> Selection:
-    """Keep the ids that exist: every part's first before any part's second."""
+    """Return the ids that exist, up to the limit: the first id of every part comes before any second id."""
     ids_by_part = [(part.part, [name.strip().lower() for name in part.ids]) for part in picks.parts]
     invalid = sum(name not in library for _, ids in ids_by_part for name in ids)
     chosen: dict[str, SectionChoice] = {}

@@ -29,7 +29,7 @@ _NO_USAGE = Usage()
 
 
 class Alias:
-    """One configured model: its settings, its engine, and what stands before that."""
+    """One configured model: its settings, its engine, and the bulkhead in front of the engine."""
 
     __slots__ = ("_opens_thoughts", "bulkhead", "engine", "first_pause_s", "name", "settings")
 
@@ -41,17 +41,17 @@ class Alias:
         self.bulkhead = Bulkhead(name, settings) if limited else None
         self.first_pause_s = first_pause_s
         self._opens_thoughts = False
-        """Whether answers lately began with thoughts without an opening tag: then nothing of a stream is passed on before the
-        closing one. The last streamed answer decides, so that a user who has the model write the tag delays one reply."""
+        """Whether recent answers began with thoughts that had no opening tag. If so, a stream is held back until the closing tag.
+        The last streamed answer decides: a user who makes the model write the tag delays one reply only."""
 
     async def ask(
         self, body: Body, step: str, ledger: Ledger, until: float = math.inf, stream: AnswerStream | None = None
     ) -> Body:
-        """Answer a chat completion request; the ledger gets each call, also when it fails or is cancelled.
+        """Answer a chat completion request. The ledger records each call, even if it fails or is cancelled.
 
         Args:
-            until: Time of the event loop until which the step may go on.
-            stream: Gets the answer while it is written; such requests are not hedged.
+            until: Deadline of the step, in the event loop's time.
+            stream: Receives the answer while the model writes it. Such requests are not hedged.
 
         Raises:
             ModelError: see errors.py.
@@ -62,15 +62,15 @@ class Alias:
         return await self._ask_with_hedge(body, step, ledger, until, after_s)
 
     async def _ask_with_hedge(self, body: Body, step: str, ledger: Ledger, until: float, after_s: float) -> Body:
-        """Ask, and ask again if there is no answer in time; the first good answer counts, the other call is cancelled.
+        """Send a second request if the first has no answer in time. The first good answer wins; the other call is cancelled.
 
         Raises:
-            ModelError: What the first call raised, when there is no good answer.
+            ModelError: No call succeeded; this is the error of the first.
         """
         calls = [asyncio.create_task(self._ask_once(body, step, ledger, until))]
         try:
             done, _ = await asyncio.wait(calls, timeout=after_s)
-            # A hedge does not queue: it would keep somebody's first request waiting.
+            # A hedge does not queue, because it would delay another user's first request.
             if not done and (self.bulkhead is None or not self.bulkhead.full):
                 calls.append(asyncio.create_task(self._ask_once(body, step, ledger, until)))
             for call in asyncio.as_completed(calls):
@@ -118,21 +118,21 @@ class Alias:
                 finish()
 
     def _cut_thoughts(self, answer: Body, streamed: bool) -> str:
-        """Cut the thoughts out of an answer, and return them."""
+        """Remove the thoughts from an answer, and return them."""
         all_thoughts = []
         for message in [choice["message"] for choice in answer["choices"]]:
             if message.get("content"):
                 message["content"], thoughts, is_opened = cut_thoughts(message["content"])
                 all_thoughts.append(thoughts)
-                # An answer in JSON, such as a judge's, says nothing about the next draft.
+                # Unstreamed answers, such as a judge's JSON, may set the flag but never clear it.
                 self._opens_thoughts = not is_opened or (self._opens_thoughts and not streamed)
         return "\n".join(filter(None, all_thoughts))
 
     async def _try_repeatedly(
         self, request: Body, call: Call, until: float, turn_until: float, stream: AnswerStream | None
     ) -> Body:
-        # A loop of our own, since stamina adds 20 microseconds to every call that succeeds at once, this 0.3: a
-        # pass-through costs 140 in all, and a guarded turn makes several calls.
+        # Not stamina: it adds 20 microseconds to every call that succeeds at once, this loop 0.3. A pass-through
+        # costs 140 in total, and a guarded turn makes several calls.
         for attempt in count(1):
             call.attempts = attempt
             try:
@@ -147,7 +147,7 @@ class Alias:
                     raise
                 pause = self._pause(attempt, error.retry_after)
                 if asyncio.get_running_loop().time() + pause >= min(until, turn_until):
-                    raise  # there would be no time left to ask in
+                    raise  # no time would be left for the next try
                 if stream is not None and not stream.reset_for_retry():
                     raise
             await asyncio.sleep(pause)
@@ -172,10 +172,10 @@ class Alias:
         if turn_until < ends:
             ends, ends_with_turn = turn_until, True
         if ends <= now:
-            raise OutOfTime()  # and nothing is sent, which would have to be paid
+            raise OutOfTime()  # before anything is sent, because a sent request costs money
         try:
             async with asyncio.timeout_at(ends):
-                # One more than was asked for: a judge's answer is none where there are several.
+                # One more than requested, so that `structured` can reject an answer with several choices.
                 max_choices = choice_count(request) + 1
                 if stream is not None:
                     return as_completion(await stream_answer(self.engine, request, stream), max_choices)
@@ -187,9 +187,9 @@ class Alias:
             call.usage = _estimate_usage(request)
             if ends_with_turn:
                 raise OutOfTime() from None
-            raise UpstreamTimeout(f"no answer within {ends - now:.3g} s") from None
+            raise UpstreamTimeout(f"did not answer within {ends - now:.3g} s") from None
 
 
 def _estimate_usage(request: Body) -> Usage:
-    """Estimate the usage of a request whose answer was not awaited: clients that always disconnect early must pay, too."""
+    """Estimate the usage of an abandoned request, so that clients that always disconnect early are charged too."""
     return Usage.from_body({}, request)

@@ -1,4 +1,4 @@
-"""Reads what an upstream answers, streamed or not: one set of rules for errors, endings, content and arguments. Pure."""
+"""Reads an upstream's answer, streamed or not: one set of rules for errors, endings, content and arguments. Pure."""
 
 import json
 from typing import Any
@@ -16,21 +16,21 @@ _ENDS = {
     "function_call": "function_call",
     "content_filter": "content_filter", "safety": "content_filter",
 }  # fmt: skip
-"""All endings of a usable answer: OpenAI's, and spellings of Together, TGI, Anthropic, Gemini and Mistral, in lower case.
-Others stand for failures: `error` (OpenRouter, Mistral), `abort` (vLLM, SGLang), `insufficient_system_resource` (DeepSeek)."""
+"""Every `finish_reason` of a usable answer, in lower case: OpenAI's, and those of Together, TGI, Anthropic, Gemini and Mistral.
+Others mean failure: `error` (OpenRouter, Mistral), `abort` (vLLM, SGLang), `insufficient_system_resource` (DeepSeek)."""
 _TEXT_PARTS = (None, "text", "output_text")
-"""Types of content parts that hold a reply. Others are thoughts, references or files."""
+"""Types of content parts that hold reply text. Other parts hold thoughts, references or files."""
 
 
 def as_completion(answer: object, max_choices: int | None = None) -> Body:
-    """Return an answer as the chat completion that OpenAI would have sent; what is unknown in it is kept.
+    """Normalize an answer to an OpenAI chat completion. Unknown fields are kept.
 
     Args:
-        answer: What was decoded.
-        max_choices: Choices that are read; others are left out.
+        answer: The decoded JSON.
+        max_choices: Number of choices to read; further choices are dropped.
 
     Raises:
-        ModelError: It is an error, or no chat completion, or its ending is none of a usable answer.
+        ModelError: The answer is an error, is not a chat completion, or has an unknown `finish_reason`.
     """
     if not isinstance(answer, dict):
         raise UpstreamGarbled("answered with something other than a JSON object")
@@ -53,7 +53,7 @@ def _read_choice(choice: Any, position: int) -> Body:
     if reason := choice.get("finish_reason"):
         end = _ENDS.get(reason.lower()) if isinstance(reason, str) else None
         if end is None:
-            raise UpstreamUnavailable("the answer ended with an unknown finish_reason")
+            raise UpstreamUnavailable("ended the answer with an unknown finish_reason")
         read["finish_reason"] = end
     return read
 
@@ -82,10 +82,10 @@ def _read_message(message: Body) -> Body:
 
 
 def content_text(content: Any) -> str:
-    """Return the text of a reply's content. Parts are joined without anything between: providers split within sentences.
+    """Return the text of a reply's content. Parts are joined without a separator, because providers split within sentences.
 
     Raises:
-        UpstreamGarbled: It is neither a text nor a list of parts.
+        UpstreamGarbled: The content is neither a string nor a list of parts.
     """
     if isinstance(content, str):
         return content
@@ -100,22 +100,22 @@ def _read_function(function: Body) -> Body:
 
 
 def arguments_text(arguments: Any) -> str:
-    """Return the arguments of a call as JSON text; some servers decode them."""
+    """Return the arguments of a call as JSON text. Some servers send them decoded."""
     if isinstance(arguments, str):
         return arguments
     return "" if arguments is None else json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
 
 
 def read_index(value: Any) -> int | None:
-    """Return an index that counts from 0 or 1, also one written as a text; None: it is no index."""
+    """Return an index >= 0, also if the server sent it as a string, or None if the value is not an index."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:
         value = int(value)
     return value if type(value) is int and value >= 0 else None
 
 
 def find_error(body: Body) -> ModelError | None:
-    """Return the error that an answer or an event tells of, as a whole or in a choice, without the upstream's text: that may
-    quote a prompt or a key."""
+    """Return the error in an answer or event, or in one of its choices. The upstream's text is left out, because it may quote a
+    prompt or a key."""
     choices = body.get("choices")
     bodies = [body, *(choices if isinstance(choices, list) else ())]
     error = next((one["error"] for one in bodies if isinstance(one, dict) and one.get("error")), None)
@@ -127,11 +127,30 @@ def find_error(body: Body) -> ModelError | None:
     if isinstance(status, int) and 400 <= status < 600:
         code, param = read_refusal(error)
         return error_for_status(status, code=code, param=param)
-    return UpstreamUnavailable("the answer tells of an error")
+    return UpstreamUnavailable("answered with an error")
+
+
+def decode_completion(raw: bytes) -> Any:
+    """Decode an answer as `decode_answer` does.
+
+    Raises:
+        UpstreamGarbled: The answer is empty or HTML.
+    """
+    if (error := find_garbled(raw)) is not None:
+        raise error
+    return decode_answer(raw)
+
+
+def find_garbled(raw: bytes) -> UpstreamGarbled | None:
+    """Return the error for a body that is empty or HTML."""
+    begin = raw.lstrip(b" \t\r\n\xef\xbb\xbf")[:1]
+    if not begin:
+        return UpstreamGarbled("answered with an empty body")
+    return UpstreamGarbled("answered with HTML instead of JSON") if begin == b"<" else None
 
 
 def decode_answer(raw: bytes) -> Any:
-    """Decode JSON; None: it is none."""
+    """Decode JSON; return None if the bytes are not JSON."""
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -142,10 +161,10 @@ def decode_answer(raw: bytes) -> Any:
 
 
 def decode_leniently(raw: bytes) -> Any:
-    """Decode what orjson refuses: NaN, control characters, and half a character, which stays as it is.
+    """Decode JSON that orjson refuses: NaN, control characters, and unpaired surrogates, which stay unchanged.
 
     Raises:
-        ValueError: It is no JSON all the same.
+        ValueError: The bytes are not JSON even by these rules.
     """
     try:
         return json.loads(raw.decode("utf-8-sig"), strict=False)
@@ -154,7 +173,7 @@ def decode_leniently(raw: bytes) -> Any:
 
 
 def repair_characters(value: Any) -> Any:
-    """Join the halves of characters (surrogates) in all texts of a JSON value, and replace a half without its other one."""
+    """Join surrogate pairs in all strings of a JSON value, and replace unpaired surrogates."""
     if isinstance(value, str):
         return value if value.isascii() else value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):

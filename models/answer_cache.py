@@ -1,4 +1,4 @@
-"""A cache of answers on disk: a request that was answered once is not sent again."""
+"""A cache of answers on disk, so that an answered request is not sent a second time."""
 
 import json
 import os
@@ -29,33 +29,33 @@ IGNORED_FIELDS = (
     "safety_identifier",
     "prompt_cache_key",
 )
-"""Fields that do not change the answer: who asks, and how it is sent. Any other field may, so it is part of the key."""
+"""Fields that identify the client or choose the transport. They do not change the answer; all other fields are part of the key."""
 
 request_purpose: ContextVar[str | None] = ContextVar("request_purpose", default=None)
-"""What a request is made for, such as a place in an experiment. Part of the cache key: other purposes get answers of their own."""
+"""The purpose of a request, such as its position in an experiment. Part of the cache key: each purpose gets separate answers."""
 cache_hits: ContextVar[list[str] | None] = ContextVar("cache_hits", default=None)
-"""If a list is set here, the key of every request that was answered from the cache is added to it."""
+"""If a list is set here, the cache appends the key of every request that it answers."""
 
 
 class AnswerCache:
-    """A JSONL file of answers, one a line. May be shared by engines, and replayed with `script: {replay: FILE}`.
+    """A JSONL file with one answer per line. Engines can share it, and `script: {replay: FILE}` replays it.
 
-    A line has `key` (see `request_key`), `settings` (what else decides an answer: temperature, length, where it was asked),
-    `content`, `finish` (why the answer ended, where it did not just `stop`), `logprobs` (where they were
-    asked for), `usage`, `ms`, and what another CAF said of it. A line that was cut off when its writer was killed is passed over.
+    A line has `key` (see `request_key`), `settings` (other fields that affect the answer: temperature, length, server),
+    `content`, `finish` (the `finish_reason`, unless it is `stop`), `logprobs` (if requested), `usage`, `ms`, and the `caf`
+    field of another CAF. A line that was truncated when its writer was killed is skipped.
     """
 
     def __init__(self, path: Path) -> None:
-        """Raises: ModelSettingsError: the file cannot be read or written."""
+        """Raises: ModelSettingsError: the file cannot be opened, or has a line with a duplicate key."""
         self.path = path
         self._answers: dict[str, list[dict[str, Any]]] = {}
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            # Readable by its owner alone: answers of judges quote conversations.
+            # Only the owner may read it: answers of judges quote conversations.
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
             lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
         except OSError as error:
-            raise ModelSettingsError(f"answers cannot be kept in {str(path)!r}: {error.strerror}") from None
+            raise ModelSettingsError(f"cannot open the answer cache {str(path)!r}: {error.strerror}") from None
         for number, line in enumerate(lines, 1):
             if line.strip():
                 self._read(line, number)
@@ -73,7 +73,7 @@ class AnswerCache:
             log.warning("unreadable line in the recorded answers", file=str(self.path), line=number)
 
     def take_answer(self, key: str, settings: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Take out the next cached answer to a request; None: there is none left."""
+        """Remove and return the next cached answer to a request, or None if all are used."""
         answers = self._answers.get(_cache_key(key, settings))
         return answers.pop(0) if answers else None
 
@@ -86,7 +86,7 @@ class AnswerCache:
             entry["logprobs"] = logprobs
         if "caf" in answer:  # the upstream was another proxy of ours
             entry["caf"] = answer["caf"]
-        # ASCII, since half a surrogate pair, which some models write, is no UTF-8.
+        # ASCII, because some models write unpaired surrogates, which UTF-8 cannot encode.
         line = json.dumps(entry | {"usage": answer.get("usage"), "ms": round(ms)})
         os.write(self._file, line.encode() + b"\n")
 
@@ -99,10 +99,10 @@ def _cache_key(key: str, settings: Mapping[str, Any]) -> str:
 
 
 class CachingEngine(Engine):
-    """Answer a request from the cache as often as it was answered before, then ask the engine. Failures are not cached."""
+    """Answer a request from the cache, and ask the engine when the cache has no unused answer. Failures are not cached."""
 
     def __init__(self, engine: Engine, cache: AnswerCache, at: str | None = None) -> None:
-        """Args: at: where the engine asks; two servers may know different models by one name."""
+        """Args: at: the server's address; two servers may use one name for different models."""
         self._engine = engine
         self._cache = cache
         self._at = at
@@ -133,7 +133,7 @@ class CachingEngine(Engine):
 
 def _as_completion(body: Body, entry: Mapping[str, Any]) -> Body:
     answer = completion(body, entry["content"])
-    if "finish" in entry:  # one that was cut off is asked for again in other words
+    if "finish" in entry:  # `structured` repairs a truncated answer with a different request
         answer["choices"][0]["finish_reason"] = entry["finish"]
     if "logprobs" in entry:
         answer["choices"][0]["logprobs"] = entry["logprobs"]

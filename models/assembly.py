@@ -14,7 +14,7 @@ _HEAD = ("id", "created", "model", "system_fingerprint", "service_tier", "usage"
 
 
 class Assembly:
-    """Builds a chat completion from its chunks, with all that an unstreamed answer would hold, also what is unknown."""
+    """Builds a chat completion from its chunks, with every field of an unstreamed answer, unknown fields included."""
 
     def __init__(self, choice_count: int = 1) -> None:
         """Args: choice_count: `n` of the request."""
@@ -23,18 +23,18 @@ class Assembly:
         """Bytes since the last line break."""
         self._data: list[bytes] = []
         self.head: Body = {}
-        """The fields of the completion besides its choices, as far as they have come."""
+        """The fields of the completion besides its choices, as received so far."""
         self._choices: dict[int, _StreamedChoice] = {}
         self._lenient = False
-        """Whether an event was no strict JSON."""
+        """Whether an event needed lenient JSON decoding."""
         self.done = False
         """Whether the server has sent `[DONE]`."""
 
     def feed(self, part: bytes) -> Iterator[tuple[int, str]]:
-        """Take the next bytes of the event stream, cut anywhere, and yield the text in them by choice.
+        """Take the next bytes of the event stream, split at any position. Yield pairs of choice index and text.
 
         Raises:
-            ModelError: An event is an error, or no chunk of a chat completion.
+            ModelError: An event is an error, or is not a chunk of a chat completion.
         """
         first, *others = part.split(b"\n")
         self._rest.append(first)
@@ -50,21 +50,22 @@ class Assembly:
         """Return the answer, once the stream has ended.
 
         Raises:
-            UpstreamUnavailable: It ended in the middle.
+            UpstreamUnavailable: The stream ended before the answer was complete.
+            UpstreamGarbled: The indexes of the choices have a gap.
         """
-        if any(self._rest) or self._data:  # some servers leave the last line break out
+        if any(self._rest) or self._data:  # some servers omit the last line break
             for _ in self.feed(b"\n\n"):
                 pass
         ended = [choice for choice in self._choices.values() if choice.finish_reason]
         if not (self.done or len(ended) == self._choice_count):
-            raise UpstreamUnavailable("the stream ended within the answer")
+            raise UpstreamUnavailable("ended the stream within the answer")
         if sorted(self._choices) != list(range(len(self._choices))):
-            raise UpstreamGarbled("streamed a choice and not those before it")
+            raise UpstreamGarbled("streamed choices whose indexes have a gap")
         answer = {**self.head, "choices": [self._choices[index].written(index) for index in sorted(self._choices)]}
         return repair_characters(answer) if self._lenient else answer
 
     def _read_event(self, data: bytes) -> list[tuple[int, str]]:
-        """Read an event, and return the text in it by choice."""
+        """Read an event, and return its text as pairs of choice index and text."""
         if data.strip() == b"[DONE]":
             self.done = True
             return []
@@ -73,7 +74,7 @@ class Assembly:
             if (error := find_error(chunk)) is None:
                 return self._add_chunk(chunk)
         except (ValueError, TypeError, KeyError, AttributeError):
-            raise UpstreamGarbled("streamed something that is no chunk of a chat completion") from None
+            raise UpstreamGarbled("streamed something other than chunks of a chat completion") from None
         raise error
 
     def _decode(self, data: bytes) -> Any:
@@ -84,7 +85,7 @@ class Assembly:
             return decode_leniently(data)
 
     def _add_chunk(self, chunk: Body) -> list[tuple[int, str]]:
-        """Add a chunk, and return the text in it by choice."""
+        """Add a chunk, and return its text as pairs of choice index and text."""
         pieces = []
         for name in _HEAD:
             if chunk.get(name) is not None:
@@ -102,20 +103,20 @@ class Assembly:
 
 
 class _StreamedChoice:
-    """One choice, as far as it was streamed."""
+    """One choice, as streamed so far."""
 
     def __init__(self) -> None:
         self.finish_reason: Any = None
         self._logprobs: Body = {}
         self._texts: dict[str, list[str]] = {}
-        """Pieces of fields that are texts: `content`, `refusal`, `reasoning_content`."""
+        """Pieces of text fields: `content`, `refusal`, `reasoning_content`."""
         self._fields: Body = {}
         self._calls = StreamedCalls()
         self._half = ""
-        """The first half of a character whose second one is still to come."""
+        """A high surrogate that waits for its low surrogate."""
 
     def add(self, part: Body) -> str:
-        """Add what a chunk says of the choice, and return the text in it, whole characters only."""
+        """Add a chunk's part of this choice, and return its text without a trailing half of a surrogate pair."""
         self.finish_reason = part.get("finish_reason") or self.finish_reason
         for name, tokens in (part.get("logprobs") or {}).items():
             if name in ("content", "refusal") and tokens:
@@ -123,7 +124,7 @@ class _StreamedChoice:
         content = ""
         said = (
             part["delta"] if "delta" in part else part.get("message")
-        )  # of servers that send a whole answer as an event
+        )  # some servers send a whole answer as one event, with `message`
         for name, value in (said or {}).items():
             if name == "content" and value:
                 value = content = content_text(value)
@@ -131,7 +132,7 @@ class _StreamedChoice:
         return self._whole(content) if content else ""
 
     def written(self, index: int) -> Body:
-        """Return the choice as an unstreamed answer holds it."""
+        """Return the choice in the form of an unstreamed answer."""
         message: Body = {"role": "assistant", "content": None} | self._fields
         message |= {name: "".join(pieces) for name, pieces in self._texts.items()}
         if calls := self._calls.written():

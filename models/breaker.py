@@ -1,4 +1,4 @@
-"""A circuit breaker: nothing is sent for a while to an upstream that keeps failing. Pure but for its clock."""
+"""A circuit breaker: it pauses calls to an upstream that keeps failing. Pure except for its clock."""
 
 import time
 from collections.abc import Callable
@@ -12,12 +12,12 @@ log = structlog.get_logger(__name__)
 
 
 class Breaker:
-    """Counts the failures in a row of one engine.
+    """Counts the consecutive failures of one engine.
 
-    closed ── so many failures in a row ──> open ── open_s later ──> one probe ── an answer ──> closed
-                                             └──────────── it failed ────┘
+    closed ── `failures` in a row ──> open ── `open_s` later ──> one probe ── an answer ──> closed
+                                       └───────────── it failed ─────┘
 
-    Everything happens between two awaits of one event loop, so nothing needs a lock.
+    No method awaits, so one event loop needs no lock.
     """
 
     def __init__(self, alias: str, settings: BreakerSettings, clock: Callable[[], float] = time.monotonic) -> None:
@@ -27,17 +27,17 @@ class Breaker:
         self._open_until: float | None = None
         self._probing = False
         self.failures = 0
-        """In a row."""
+        """Consecutive failures."""
         self.refused_calls = 0
-        """Calls that were not sent since the start."""
+        """Calls that the open breaker has refused since the start."""
 
     @property
     def open(self) -> bool:
-        """Whether it is open, or a probe is under way."""
+        """Whether the breaker is open or a probe is running."""
         return self._open_until is not None
 
     def check(self) -> None:
-        """Raises: CircuitOpen: The upstream is to be left alone."""
+        """Raises: CircuitOpen: calls to the upstream are paused."""
         if self._open_until is None:
             return
         remaining_s = self._open_until - self._clock()
@@ -46,24 +46,24 @@ class Breaker:
             raise CircuitOpen(max(remaining_s, 1.0))
 
     def admit(self) -> bool:
-        """Let a call through, and tell whether it is the probe.
+        """Let a call through, and return whether it is the probe.
 
         Raises:
-            CircuitOpen: The upstream is to be left alone.
+            CircuitOpen: Calls to the upstream are paused.
         """
         self.check()
         self._probing = self.open
         return self._probing
 
     def record_end(self, probe: bool, error: BaseException | None) -> None:
-        """Record how an admitted call has ended.
+        """Record how an admitted call ended.
 
-        Calls that began before it opened are ignored: a late failure must not lengthen the wait, nor a late success end it.
+        Calls that began before the breaker opened are ignored. Their late result must neither extend nor end the pause.
         """
         if self.open and not probe:
             return
         self._probing = False
-        # Any answer, also a refusal or "too many requests", shows that the upstream lives.
+        # Any answer, even a refusal or "too many requests", shows that the upstream works.
         if error is None or isinstance(error, UpstreamRefused | UpstreamBusy):
             if self.open:
                 log.warning("circuit closed", alias=self._alias)

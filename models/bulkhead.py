@@ -1,4 +1,4 @@
-"""Bulkhead: how many calls of an alias run and wait at once (`max_concurrent`, `queue`), behind its circuit breaker."""
+"""Bulkhead: limits the running and waiting calls of an alias (`max_concurrent`, `queue`), behind its circuit breaker."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -10,9 +10,9 @@ from models.settings import ModelSettings
 
 
 class Bulkhead:
-    """The concurrency limit of one alias, with a bounded queue before it, and its circuit breaker.
+    """The concurrency limit of one alias, its bounded queue, and its circuit breaker.
 
-    Its numbers are there to be read by metrics.
+    Metrics read the counters.
     """
 
     def __init__(self, alias: str, settings: ModelSettings) -> None:
@@ -20,11 +20,11 @@ class Bulkhead:
         self._places = None if settings.max_concurrent is None else asyncio.Semaphore(settings.max_concurrent)
         self.breaker = None if settings.breaker is None else Breaker(alias, settings.breaker)
         self.running = 0
-        """Calls under way."""
+        """Calls in progress."""
         self.waiting = 0
         """Calls in the queue."""
         self.refused_calls = 0
-        """Calls that found no place since the start."""
+        """Calls refused since the start because no slot was free."""
 
     @property
     def full(self) -> bool:
@@ -32,15 +32,15 @@ class Bulkhead:
         return self._places is not None and self._places.locked()
 
     async def run(self, ask: Callable[[], Awaitable[Body]], until: float) -> Body:
-        """Run one try in a place of its own, and record how it ends.
+        """Run one try in a slot, and record how it ends.
 
         Args:
             ask: The try.
-            until: Time of the event loop until which it may wait.
+            until: Deadline of the wait for a slot, in the event loop's time.
 
         Raises:
-            Overloaded: There is no place, and none became free.
-            CircuitOpen: The upstream is to be left alone.
+            Overloaded: The queue is full, or no slot became free in time.
+            CircuitOpen: Calls to the upstream are paused.
         """
         probe = await self.enter(until)
         try:
@@ -55,13 +55,13 @@ class Bulkhead:
             self.leave()
 
     async def enter(self, until: float) -> bool:
-        """Take a place, and tell whether the call is the circuit breaker's probe. Raises as `run`."""
+        """Take a slot, and return whether the call is the circuit breaker's probe. Raises the errors of `run`."""
         if self.breaker is not None:
-            self.breaker.check()  # before the queue: it may be full of calls to an upstream that is gone
+            self.breaker.check()  # before the queue, so that calls do not wait for an upstream that is down
         if self._places is not None:
             await self._acquire(self._places, until)
         try:
-            # Once more: it may have opened while this call waited.
+            # A second check: the breaker may have opened while this call waited.
             probe = self.breaker is not None and self.breaker.admit()
         except BaseException:
             self._release()
@@ -70,19 +70,19 @@ class Bulkhead:
         return probe
 
     def record_end(self, probe: bool, error: BaseException | None) -> None:
-        """Tell the circuit breaker how a call has ended."""
+        """Tell the circuit breaker how a call ended."""
         if self.breaker is not None:
             self.breaker.record_end(probe, error)
 
     def leave(self) -> None:
-        """Give the place back."""
+        """Release the slot."""
         self.running -= 1
         self._release()
 
     def relay(self, answer: Forwarded, probe: bool) -> None:
-        """Keep the place of a forwarded call until its answer has been relayed."""
+        """Keep the slot of a forwarded call until its answer has been relayed."""
         refusal = error_for_status(answer.status) if answer.status >= 400 else None
-        # That it answers at all is known now, and a probe is not to last as long as a stream does.
+        # Record the end now: the upstream has answered, and a probe must not last as long as a stream.
         self.record_end(probe, refusal)
         if answer.chunks is None:
             self.leave()
@@ -94,14 +94,14 @@ class Bulkhead:
         if places.locked():
             if self.waiting >= self._settings.queue:
                 self.refused_calls += 1
-                raise Overloaded(f"{self.running} calls under way, {self.waiting} waiting, and no more may wait")
+                raise Overloaded(f"has reached its limit of {self.running} running and {self.waiting} waiting calls")
             self.waiting += 1
             try:
                 async with asyncio.timeout_at(until):
                     await places.acquire()
             except TimeoutError:
                 self.refused_calls += 1
-                raise Overloaded("no place became free in time") from None
+                raise Overloaded("had no free slot for the call in time") from None
             finally:
                 self.waiting -= 1
         else:

@@ -1,4 +1,4 @@
-"""Models, the door to language models: `structured` asks as `complete` does, an alias and then its fallbacks."""
+"""Models, the door to language models. `complete` and `structured` ask an alias, then its fallbacks."""
 
 import asyncio
 import math
@@ -37,23 +37,23 @@ T = TypeVar("T", bound=BaseModel)
 log = structlog.get_logger(__name__)
 
 LOGPROBS: Body = {"logprobs": True, "top_logprobs": 5}
-"""Five: older vLLM gives no more unless told to (https://github.com/vllm-project/vllm/issues/5299)."""
+"""Five is the default maximum of older vLLM (https://github.com/vllm-project/vllm/issues/5299)."""
 EngineFactory = Callable[[ModelSettings], Engine]
 EngineWrapper = Callable[[str, Engine], Engine]
-"""Puts something between an alias and its engine: a cache, a budget."""
+"""Wraps the engine of an alias, for example in a cache or a budget."""
 
 
 def unwrapped(alias: str, engine: Engine) -> Engine:
-    """Return the engine as it is."""
+    """Return the engine unchanged."""
     return engine
 
 
 @runtime_checkable
 class AsksModels(Engine, Protocol):
-    """An engine that asks other models itself."""
+    """An engine that asks other models."""
 
     def use_models(self, models: "Models") -> None:
-        """Take the models that it may ask, before it is asked anything."""
+        """Receive the models that the engine may ask. Called before its first request."""
 
 
 class Models:
@@ -62,7 +62,7 @@ class Models:
     def __init__(
         self, settings: Mapping[str, ModelSettings], engines: Mapping[str, Engine], *, first_pause_s: float = 0.5
     ) -> None:
-        """Args: first_pause_s: seconds before the second try where the upstream names none; doubled for each next."""
+        """Args: first_pause_s: seconds before the first retry unless the upstream sets them; each further retry doubles them."""
         self.settings = settings
         self._aliases = {
             alias: Alias(alias, settings[alias], engine, first_pause_s) for alias, engine in engines.items()
@@ -70,9 +70,9 @@ class Models:
         self._ways: dict[str, Way] = {}
         self._without_logprobs: set[str] = set()
         self.bulkheads = {alias: one.bulkhead for alias, one in self._aliases.items() if one.bulkhead is not None}
-        """By alias, where there is one; metrics read their numbers."""
+        """The bulkheads by alias, for aliases that have one. Metrics read their counters."""
         self._chains = {alias: chain(alias, settings) for alias, one in settings.items() if one.fallback}
-        """By alias, where others stand in for it: itself, then these."""
+        """By alias with a fallback: the alias itself, then its fallbacks in order."""
         self._acting = {
             alias: engine
             for alias, engine in engines.items()
@@ -90,14 +90,14 @@ class Models:
         options: Body | None = None,
         timeout_s: float = math.inf,
     ) -> StructuredAnswer[T]:
-        """Ask for an answer that fits a pydantic model; what cannot be read is asked for once more.
+        """Ask for an answer that fits a pydantic model. If the answer cannot be read, ask once more.
 
         Args:
             options: further fields of the request, such as `seed` or `max_tokens`.
-            timeout_s: seconds that all of it may take.
+            timeout_s: seconds for both requests together.
 
         Raises:
-            UnreadableAnswer: also the second answer does not fit.
+            UnreadableAnswer: the second answer does not fit either.
             ModelError: as `complete`.
         """
         request_messages, until = messages, asyncio.get_running_loop().time() + timeout_s
@@ -123,7 +123,7 @@ class Models:
         ledger: Ledger,
         until: float,
     ) -> Body:
-        """Ask in the strictest way that this alias is known to take, and remember which that is."""
+        """Ask in the strictest way that this alias accepts, and remember that way."""
         first_way = way = self._ways.get(alias, self._alias(alias).settings.structured)
         while True:
             try:
@@ -143,10 +143,10 @@ class Models:
     async def with_logprobs(
         self, alias: str, body: Body, *, step: str, ledger: Ledger, timeout_s: float = math.inf
     ) -> Body:
-        """Answer a request as `complete` does, with how likely its tokens are, if the upstream tells.
+        """Answer a request as `complete` does, with the log probabilities of its tokens if the upstream supports them.
 
         Args:
-            timeout_s: seconds that all of it may take.
+            timeout_s: seconds for all requests together.
         """
         until = asyncio.get_running_loop().time() + timeout_s
 
@@ -169,15 +169,15 @@ class Models:
     async def complete(
         self, alias: str, body: Body, *, step: str, ledger: Ledger, stream: AnswerStream | None = None
     ) -> Body:
-        """Answer a chat completion request; the ledger gets each call, also when it fails or is cancelled.
+        """Answer a chat completion request. The ledger records each call, even if it fails or is cancelled.
 
-        Of the answer's choices, no more are returned than `n` of the request asks for.
+        The answer has at most `n` choices, as the request asks.
 
         Args:
-            stream: Gets the answer's text while it is written.
+            stream: Receives the answer's text while the model writes it.
 
         Raises:
-            ModelError: see errors.py. With a `fallback`, what the alias itself raised.
+            ModelError: see errors.py. With a `fallback`, the error of the alias itself.
         """
         answer = await self._first(
             alias, step, lambda one: self._alias(one).ask(body, step, ledger, stream=stream), stream
@@ -191,7 +191,7 @@ class Models:
         ask: Callable[[str], Awaitable[Body]],
         stream: AnswerStream | None = None,
     ) -> Body:
-        """Return the first good answer of the alias and those that stand in for it."""
+        """Return the first good answer of the alias and its fallbacks."""
         if alias not in self._chains:
             return await ask(alias)
         failed: ModelError | None = None
@@ -199,7 +199,7 @@ class Models:
             try:
                 return await ask(name)
             except ModelError as error:
-                # What one model refuses is not offered to the next until one says yes.
+                # A refusal ends the search: CAF does not try models until one accepts the request.
                 if not error.elsewhere or (stream is not None and not stream.reset_for_retry()):
                     raise failed or error from None
                 log.warning("model_failed", alias=name, of=alias, step=step, error=error.kind, cause=error.cause)
@@ -210,18 +210,18 @@ class Models:
     async def forward(
         self, alias: str, raw: bytes, headers: Mapping[str, str], ledger: Ledger | None = None
     ) -> Forwarded:
-        """Send a request's bytes as they are, once, and relay the answer, also one that is an error.
+        """Send a request's bytes unchanged, once, and relay the answer, even if it is an error.
 
-        The `model` in the bytes is the upstream's: put `settings[alias].model` there first where it differs. A fallback
-        gets its own. What answered is in the answer's `alias`.
+        The bytes must name the upstream's model: write `settings[alias].model` into them first. A request to a fallback
+        gets the fallback's model. The answer's `alias` says which alias answered.
 
         Args:
-            headers: the client's; the engine passes on the few that are not between client and proxy.
-            ledger: gets the calls that failed; what an answer used, only who relays it can tell.
+            headers: the client's headers; the engine passes on the few that concern the upstream.
+            ledger: records the failed calls. The caller, which relays the answer, records its usage.
 
         Raises:
-            ModelError: no answer, or one about the proxy's own key or address or the upstream's own faults, which is none of
-                the client's business.
+            ModelError: no answer, or an error that does not concern the client: the proxy's key or address, or a fault of the
+                upstream.
         """
         if alias in self._chains or alias in self.bulkheads:
             return await relay([self._alias(one) for one in self._chains.get(alias, (alias,))], raw, headers, ledger)
@@ -236,14 +236,14 @@ class Models:
         return answer
 
     def acting_engine(self, alias: str) -> ActingEngine | None:
-        """Return the engine of an alias if it can act outside.
+        """Return the engine of an alias if it can act outside, else None.
 
-        Where others stand in for it there is none: an action in an answer may then be one that another server made up.
+        An alias with a fallback has none, because the fallback's server could invent an action in its answer.
         """
         return self._acting.get(alias)
 
     async def close(self) -> None:
-        """Close all engines; the session stays its owner's."""
+        """Close all engines. The session stays open; its owner closes it."""
         for alias in self._aliases.values():
             await alias.engine.close()
 
@@ -252,9 +252,7 @@ class Models:
             return self._aliases[alias]
         except KeyError:
             names = ", ".join(sorted(self.settings)) or "none"
-            raise ModelSettingsError(
-                f"no model alias {alias!r} is configured under models; there is: {names}"
-            ) from None
+            raise ModelSettingsError(f"models: no model alias {alias!r} (configured: {names})") from None
 
 
 def open_models(
@@ -270,10 +268,10 @@ def open_models(
 
     Args:
         session: shared by all engines that speak HTTP; see `openai_engine.make_session`.
-        extra: further kinds of engine, by the name they have in `models.<alias>.engine`.
-        environ: where secrets are read from, once.
-        wrap_engine: puts something between an alias and its engine.
-        first_pause_s: as of `Models`.
+        extra: factories of further engines, by the value of `models.<alias>.engine`.
+        environ: the source of secrets, read once.
+        wrap_engine: wraps the engine of each alias.
+        first_pause_s: see `Models`.
 
     Raises:
         ModelSettingsError: a secret is missing, a file cannot be read, or a kind of engine is not registered.
@@ -306,4 +304,4 @@ def _engine(
         return LiteLLMEngine(settings, environ)
     if settings.engine == "scripted":
         return scripted_engine(settings)
-    raise ModelSettingsError(f"nobody registered the engine {settings.engine!r}; give its factory in `extra`")
+    raise ModelSettingsError(f"engine {settings.engine!r} is not registered; pass its factory in `extra`")

@@ -1,4 +1,4 @@
-"""Pure: an answer wrapped as the chat completion that a server would have sent."""
+"""Pure: wraps an answer as a chat completion."""
 
 import time
 
@@ -9,7 +9,7 @@ from models.usage import Usage
 
 
 def completion(body: Body, answer: str | Body | None) -> Body:
-    """Wrap an answer as a chat completion; with `n`, in every choice."""
+    """Wrap an answer as a chat completion. Each of the `n` choices holds the same answer."""
     if isinstance(answer, dict) and "choices" in answer:
         return answer
     if not isinstance(answer, dict):

@@ -1,4 +1,4 @@
-"""Engine, a way to reach a model; Forwarded, an answer that is relayed; and forwarding without bytes to relay."""
+"""Engine, a way to reach a model; Forwarded, a relayed answer; and forwarding for engines that only complete."""
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
@@ -16,44 +16,44 @@ WORDS = re.compile(r"\s*\S+|\s+")
 
 
 class Engine(Protocol):
-    """A way to reach a model. It leaves the request as it is, tries once, and raises only ModelError.
+    """A way to reach a model. It does not change the request, tries once, and raises only ModelError.
 
-    One that derives from this class need only complete; what it forwards is completed, too.
+    A subclass needs only `complete`: `forward` then calls it.
     """
 
     async def complete(self, body: Body) -> Body:
         """Answer a chat completion request in one piece."""
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> "Forwarded":
-        """Send a request's bytes as they are and relay what comes, also an error."""
+        """Send a request's bytes unchanged and relay the answer, even if it is an error."""
         return await forward_by_completing(self.complete, raw)
 
     async def close(self) -> None:
-        """Let go of what the engine holds."""
+        """Release the engine's resources."""
         return
 
 
 @runtime_checkable
 class ActingEngine(Engine, Protocol):
-    """An engine that acts outside when a user has confirmed what it proposed."""
+    """An engine that acts outside after a user has confirmed its proposal."""
 
     async def act(self, action: Body) -> str:
-        """Do it, and return what to tell the user.
+        """Perform an action, and return the text for the user.
 
         Args:
             action: The message's `action`.
 
         Raises:
-            ModelError: It was not done.
+            ModelError: The action was not performed.
         """
 
 
 class Forwarded:
-    """An upstream's answer on its way to the client: `body` if it is there as a whole, else `chunks`.
+    """An upstream's answer on its way to the client: a complete `body`, or else `chunks`.
 
-    With `chunks`, use it as `async with` or call `close()`: leaving early then closes the upstream connection, so
-    that nobody pays for tokens that no one reads. Without, there is nothing to close. Iterating raises ModelError when
-    the upstream breaks off.
+    With `chunks`, use `async with` or call `close()`. Leaving early then closes the upstream connection, so that unread
+    tokens cost nothing. Without `chunks`, there is nothing to close. Iteration raises ModelError if the upstream cuts
+    the connection.
     """
 
     __slots__ = ("_close", "alias", "body", "chunks", "headers", "status")
@@ -72,10 +72,10 @@ class Forwarded:
         self.chunks = chunks
         self._close = close
         self.alias = ""
-        """Which model answered."""
+        """The alias of the model that answered."""
 
     def when_closed(self, done: Callable[[], None]) -> None:
-        """Call a function, once, when the answer is closed."""
+        """Call a function once when the answer is closed."""
         close: list[Callable[[], None]] = [done] if self._close is None else [self._close, done]
 
         def close_once() -> None:
@@ -99,7 +99,7 @@ class Forwarded:
 
 
 async def forward_by_completing(complete: Callable[[Body], Awaitable[Body]], raw: bytes) -> Forwarded:
-    """Forward to an engine that only completes: decode the request, answer it, encode JSON or a stream of words."""
+    """Forward to an engine that only completes: decode the request, answer it, and encode JSON or a stream of words."""
     body = decode_body(raw)
     streamed, options = body.pop("stream", None), body.pop("stream_options", None)
     answer = await complete(body)
@@ -113,7 +113,7 @@ def decode_body(raw: bytes) -> Body:
     """Decode the body of a request.
 
     Raises:
-        UpstreamRefused: It is no JSON object.
+        UpstreamRefused: The body is not a JSON object.
     """
     try:
         body = orjson.loads(raw)
@@ -125,7 +125,7 @@ def decode_body(raw: bytes) -> Body:
 
 
 def stream_events(answer: Body, with_usage: bool) -> Iterator[bytes]:
-    """Cut a chat completion into the server-sent events that a streaming upstream would have sent."""
+    """Split a chat completion into the server-sent events of a streamed answer."""
     head: Body = {name: value for name, value in answer.items() if name in ("id", "created", "model")}
     head["object"] = "chat.completion.chunk"
 

@@ -1,21 +1,22 @@
-"""What can go wrong when a language model is asked.
+"""The errors of calls to language models.
 
     Exception
     +-- ModelError               alias, step, reason
-    |   +-- UpstreamRefused      a redirect, or a 4xx that asking again would not change: status, code, param
+    |   +-- UpstreamRefused      a redirect, or a 4xx that a retry would not change: status, code, param
     |   +-- UpstreamBusy         429, after the retries: retry_after
     |   +-- UpstreamUnavailable  5xx, 408, 409, no connection, a cut connection: status, retry_after
-    |   +-- UpstreamTimeout      no whole answer within models.<alias>.timeout_s
+    |   +-- UpstreamTimeout      no complete answer within models.<alias>.timeout_s
     |   |   +-- OutOfTime        the turn has no time left for this step
-    |   +-- UpstreamGarbled      an answer that is no chat completion
-    |   +-- CircuitOpen          not asked: it failed too often just now: retry_after
-    |   +-- Overloaded           not asked: no place is free, and the queue is full: retry_after
-    |   +-- UnreadableAnswer     not the structure that was asked for, even after the repair round: raw
+    |   +-- UpstreamGarbled      an answer other than a chat completion
+    |   +-- EmptyAnswer          a chat completion without text, where text is needed
+    |   +-- CircuitOpen          not sent, after too many recent failures: retry_after
+    |   +-- Overloaded           not sent: no slot is free, and the queue is full: retry_after
+    |   +-- UnreadableAnswer     an answer without the requested structure, even after the repair round: raw
     |   +-- AssistantFailed      an assistant of `engine: assistant` could not answer, or did not act
     +-- ValueError
-        +-- ModelSettingsError   found at start-up: a missing secret, an engine that nobody registered
+        +-- ModelSettingsError   found at start-up: a missing secret, an unregistered engine
 
-No message holds text that an upstream or a user wrote: an upstream's error may quote prompts and keys.
+No message quotes text of an upstream or a user, because an upstream's error may quote prompts and keys.
 Engines raise these without alias and step, which `Models` fills in.
 """
 
@@ -23,28 +24,31 @@ from typing import ClassVar, Self
 
 
 class ModelError(Exception):
-    """A model could not be asked, or did not answer usefully."""
+    """A call to a model failed, or its answer was not usable."""
 
     retryable: ClassVar[bool] = False
-    """Asking the same upstream again may help."""
+    """A retry at the same upstream may help."""
     outage: ClassVar[bool] = False
     """The upstream is at fault: a circuit breaker counts it."""
     elsewhere: ClassVar[bool] = False
     """Another model may still answer: `fallback` is tried."""
+    subject: ClassVar[str] = "the model's server"
+    """The subject of the sentence in `cause`."""
     hint: ClassVar[str] = "see the log of the upstream"
+    """What to try. `<alias>` is replaced with the alias."""
     usual_reason: ClassVar[str] = ""
-    """What happened, where it is not said more exactly."""
+    """What happened, unless `reason` is more specific."""
     retry_after: float | None = None
-    """Seconds after which the upstream wants to be asked again, if it said so."""
+    """Seconds to wait before a retry, if the upstream set them."""
     alias = step = ""
 
     def __init__(self, reason: str = "") -> None:
-        """Args: reason: what happened, in our own words, free of secrets and of anybody's text."""
+        """Args: reason: what `subject` did, in our own words. It must hold no secret and no text of an upstream or user."""
         self.reason = reason or self.usual_reason
         super().__init__(self.reason)
 
     def at(self, alias: str, step: str) -> Self:
-        """Say where it happened, and return the same error."""
+        """Set the alias and step, and return the same error."""
         self.alias, self.step = alias, step
         return self
 
@@ -57,22 +61,38 @@ class ModelError(Exception):
         return self.reason or self.kind
 
     @property
+    def advice(self) -> str:
+        """What to try, with the name of the alias."""
+        return self.hint.replace("<alias>", repr(self.alias) if self.alias else "<alias>")
+
+    @property
     def cause(self) -> str:
-        """What happened, for logs."""
-        return self.description()
+        """What happened and what to try, as a sentence for the operator: for logs, and for clients on the proxy's machine."""
+        return f"{self.subject} {self.description()}: {self.advice}"
 
     def __str__(self) -> str:
         where = f"model {self.alias!r}, step {self.step!r}: " if self.alias else ""
-        return f"{where}{self.description()}; {self.hint}"
+        return f"{where}{self.description()}; {self.advice}"
+
+
+_REFUSALS = {
+    401: ("refused the key", "check api_key_env of the alias <alias>"),
+    402: ("requires payment", "check the account of the key in api_key_env of the alias <alias>"),
+    403: ("refused access", "check the rights of the key in api_key_env of the alias <alias>"),
+    404: ("does not know the path or the model", "check base_url and model of the alias <alias>"),
+    405: ("does not accept POST on this path", "check base_url of the alias <alias>"),
+    413: ("refused the request as too large", "send less, or lower the token budget of the chatbot"),
+}
+"""By HTTP status: what the server did, and what to try."""
 
 
 class UpstreamRefused(ModelError):
-    """The upstream will not take this request, however often it is asked."""
+    """The upstream refuses this request, and a retry would not change that."""
 
-    hint = "check the model's name, the key's rights and the request's fields"
+    hint = "check base_url and model of the alias <alias>, and the fields of the request"
 
     def __init__(self, status: int = 400, code: str | None = None, param: str | None = None, reason: str = "") -> None:
-        """Args: code, param: ours, or an upstream's that refusal.py lets through."""
+        """Args: code, param: ours, or values of an upstream that refusal.py allows."""
         super().__init__(reason)
         self.status = status
         self.code = code
@@ -81,7 +101,13 @@ class UpstreamRefused(ModelError):
     def description(self) -> str:
         named = {"code": self.code, "param": self.param}
         details = "".join(f", {name} {value!r}" for name, value in named.items() if value)
-        return f"refused with status {self.status}{details}" + (f" ({self.reason})" if self.reason else "")
+        what = self.reason or (_REFUSALS[self.status][0] if self.status in _REFUSALS else "refused the request")
+        return f"{what} ({self.status}{details})"
+
+    @property
+    def advice(self) -> str:
+        hint = _REFUSALS[self.status][1] if self.status in _REFUSALS and not self.reason else self.hint
+        return hint.replace("<alias>", repr(self.alias) if self.alias else "<alias>")
 
 
 class UpstreamBusy(ModelError):
@@ -89,8 +115,8 @@ class UpstreamBusy(ModelError):
 
     retryable = True
     elsewhere = True
-    hint = "wait, or raise the upstream's rate limit or models.<alias>.max_attempts"
-    usual_reason = "rate limited (status 429)"
+    hint = "wait, raise the server's rate limit, or raise max_attempts of the alias <alias>"
+    usual_reason = "is busy (429)"
 
     def __init__(self, retry_after: float | None = None) -> None:
         super().__init__()
@@ -98,26 +124,26 @@ class UpstreamBusy(ModelError):
 
 
 class UpstreamUnavailable(ModelError):
-    """The upstream, or the way to it, is broken for the moment."""
+    """The upstream, or the connection to it, is temporarily broken."""
 
     retryable = True
     outage = True
     elsewhere = True
-    hint = "check that models.<alias>.base_url is reachable and its server healthy"
+    hint = "check base_url of the alias <alias>, and that its server runs"
 
     def __init__(self, reason: str = "", *, status: int | None = None, retry_after: float | None = None) -> None:
-        super().__init__(reason or f"unavailable (status {status})")
+        super().__init__(reason or f"failed ({status or 'unknown cause'})")
         self.status = status
         self.retry_after = retry_after
 
 
 class UpstreamTimeout(ModelError):
-    """The upstream took too long. Not tried again: the user has waited that long already."""
+    """The upstream took too long. There is no retry, because the user has already waited that long."""
 
     outage = True
     elsewhere = True
-    hint = "raise models.<alias>.timeout_s or use a faster model"
-    usual_reason = "no answer in time"
+    hint = "raise timeout_s of the alias <alias>, or use a faster model"
+    usual_reason = "did not answer in time"
 
 
 class OutOfTime(UpstreamTimeout):
@@ -125,25 +151,35 @@ class OutOfTime(UpstreamTimeout):
 
     outage = False
     elsewhere = False
+    subject = "the turn"
     hint = "raise server.turn_timeout_s or use faster models"
-    usual_reason = "no time is left for it"
+    usual_reason = "has no time left for this step"
 
 
 class UpstreamGarbled(ModelError):
-    """The upstream answered with something that is no chat completion."""
+    """The upstream answered with something other than a chat completion."""
 
     retryable = True
     outage = True
     elsewhere = True
-    hint = "check that models.<alias>.base_url speaks the OpenAI protocol"
+    hint = "check that base_url of the alias <alias> is an OpenAI-compatible API, usually ending in /v1"
+    usual_reason = "answered with something other than a chat completion"
+
+
+class EmptyAnswer(ModelError):
+    """The upstream answered with neither text nor tool calls nor a refusal."""
+
+    hint = "check model of the alias <alias>, and raise its max_tokens if the model thinks before it answers"
+    usual_reason = "answered without text"
 
 
 class CircuitOpen(ModelError):
-    """The upstream has failed so often that it is left alone for a while; nothing was sent."""
+    """Calls to the upstream are paused after too many failures. Nothing was sent."""
 
     elsewhere = True
-    hint = "see why the calls before it failed, or change models.<alias>.breaker"
-    usual_reason = "left alone after too many failures in a row"
+    subject = "the proxy"
+    hint = "see in the log why the earlier calls failed, or change breaker of the alias <alias>"
+    usual_reason = "pauses calls to the model's server after too many failures in a row"
 
     def __init__(self, retry_after: float | None = None) -> None:
         super().__init__()
@@ -151,23 +187,26 @@ class CircuitOpen(ModelError):
 
 
 class Overloaded(ModelError):
-    """This proxy has as many calls under way and waiting as it may; nothing was sent."""
+    """The proxy has reached its limit of running and waiting calls. Nothing was sent."""
 
     elsewhere = True
     retry_after = 1.0
-    hint = "raise models.<alias>.max_concurrent or queue, or serve fewer clients"
+    subject = "the proxy"
+    hint = "raise max_concurrent or queue of the alias <alias>, or serve fewer clients"
+    usual_reason = "has no free slot for a call to the model's server"
 
 
 class UnreadableAnswer(ModelError):
-    """A structured answer could not be read, even after the model was told what was wrong."""
+    """A structured answer could not be read, even after a repair request named the problem."""
 
+    subject = "the model"
     hint = "use a stronger model for this step, or raise its max_tokens"
-    usual_reason = "its answer does not have the structure asked for"
+    usual_reason = "gave an answer without the requested structure"
 
     def __init__(self, raw: str = "", reason: str = "") -> None:
         super().__init__(reason)
         self.raw = raw
-        """The last answer as it came, for the trace only."""
+        """The last answer, unchanged, for the trace only."""
 
 
 class AssistantFailed(ModelError):
@@ -177,22 +216,22 @@ class AssistantFailed(ModelError):
 
     @property
     def cause(self) -> str:
-        """Return nothing of the assistant's own words, which may quote somebody."""
-        return self.kind
+        """The cause without the assistant's own text, which may quote a user."""
+        return f"the assistant failed ({self.kind}): {self.advice}"
 
 
 class ModelSettingsError(ValueError):
-    """The models cannot be opened as they are configured."""
+    """The configuration of the models is invalid."""
 
 
 def error_for_status(
     status: int, *, retry_after: float | None = None, code: str | None = None, param: str | None = None
 ) -> ModelError:
-    """Return the error that an HTTP status other than 2xx stands for."""
+    """Return the error for an HTTP status other than 2xx."""
     if status == 429:
         return UpstreamBusy(retry_after)
     if status in (408, 409) or status >= 500:
         return UpstreamUnavailable(status=status, retry_after=retry_after)
     if status < 400:
-        return UpstreamRefused(status, reason="a redirect, not followed: set base_url to the final address")
+        return UpstreamRefused(status, reason="redirected the request, which the proxy does not follow")
     return UpstreamRefused(status, code, param)

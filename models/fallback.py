@@ -1,12 +1,13 @@
-"""Pure: which aliases stand in for which, in what order."""
+"""Pure: the fallbacks of each alias, in order."""
 
 from collections.abc import Iterable, Mapping
 
 from models.settings import ModelSettings
+from models.suggestions import did_you_mean
 
 
 def chain(alias: str, models: Mapping[str, ModelSettings]) -> tuple[str, ...]:
-    """Return an alias and those to ask in its place, in order: each followed by its own, none twice."""
+    """Return an alias and its fallbacks in order, depth first, without duplicates."""
     aliases: dict[str, None] = {}
 
     def add(name: str) -> None:
@@ -21,7 +22,7 @@ def chain(alias: str, models: Mapping[str, ModelSettings]) -> tuple[str, ...]:
 
 
 def with_all_asked(aliases: Iterable[str], models: Mapping[str, ModelSettings]) -> set[str]:
-    """Return aliases together with all that may be asked in their place or by them: fallbacks, and the models of assistants."""
+    """Return the aliases and every alias reachable from them, through fallbacks and the models of assistants."""
     reached: set[str] = set()
     waiting = list(aliases)
     while waiting:
@@ -33,27 +34,29 @@ def with_all_asked(aliases: Iterable[str], models: Mapping[str, ModelSettings]) 
 
 
 def fallback_problems(models: Mapping[str, ModelSettings]) -> list[str]:
-    """Name every fallback and every model of an assistant that is not there, and every alias that would end up asking itself."""
+    """Return a problem for every unknown fallback or assistant's model, and for every alias that would ask itself."""
     problems = []
     for alias, settings in models.items():
         for other in settings.fallback:
             if other not in models:
                 names = ", ".join(models)
-                problems.append(f"models.{alias}.fallback: no model alias {other!r} (configured: {names})")
+                near = did_you_mean(other, models)
+                problems.append(f"models.{alias}.fallback: no model alias {other!r} (configured: {names}){near}")
             elif alias in chain(other, models):
                 path = " -> ".join((alias, *_way(other, alias, models)))
-                problems.append(f"models.{alias}.fallback: {path} goes in a circle; leave one of them out")
+                problems.append(f"models.{alias}.fallback: {path} is a cycle; remove one of these fallbacks")
         for role, other in settings.models.items():
             if other not in models:
                 names = ", ".join(models)
-                problems.append(f"models.{alias}.models.{role}: no model alias {other!r} (configured: {names})")
+                near = did_you_mean(other, models)
+                problems.append(f"models.{alias}.models.{role}: no model alias {other!r} (configured: {names}){near}")
             elif alias in with_all_asked([other], models):
-                problems.append(f"models.{alias}.models.{role}: {other} asks {alias} itself; give it another model")
+                problems.append(f"models.{alias}.models.{role}: {other} asks {alias} itself; choose another model")
     return problems
 
 
 def _way(start: str, end: str, models: Mapping[str, ModelSettings]) -> tuple[str, ...]:
-    """Return the shortest way from one alias to another, which is known to exist."""
+    """Return the shortest path of fallbacks from one alias to another. The path must exist."""
     ways: list[tuple[str, ...]] = [(start,)]
     for way in ways:
         if way[-1] == end:

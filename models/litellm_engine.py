@@ -1,7 +1,7 @@
-"""Every provider that litellm knows. The only module that imports litellm, when its first request comes.
+"""Every provider that litellm supports. The only module that imports litellm, on its first request.
 
-The import takes two seconds and 170 MB, so it happens in a thread. Retries stay with `Models`. litellm fetches a price
-map from the network unless LITELLM_LOCAL_MODEL_COST_MAP says otherwise.
+The import takes two seconds and 170 MB, so it runs in a thread. `Models` does the retries. litellm fetches a price map
+from the network unless LITELLM_LOCAL_MODEL_COST_MAP is set.
 """
 
 import asyncio
@@ -23,6 +23,7 @@ from models.errors import (
     UpstreamUnavailable,
     error_for_status,
 )
+from models.extras import install_command
 from models.openai_engine import retry_after, secret, secret_headers
 from models.refusal import read_refusal
 from models.settings import ModelSettings
@@ -38,13 +39,13 @@ _OPENAI_FIELDS = frozenset((
 
 
 class LiteLLMEngine:
-    """litellm.acompletion."""
+    """Calls `litellm.acompletion`."""
 
     def __init__(self, settings: ModelSettings, environ: Mapping[str, str] = os.environ) -> None:
         """Raises: ModelSettingsError: litellm is not installed, or a secret is missing."""
         if importlib.util.find_spec("litellm") is None:
             raise ModelSettingsError(
-                "engine litellm needs the package: pip install 'critical-analysis-filter[litellm]'"
+                f"engine litellm needs the package litellm, which is not installed: {install_command('litellm')}"
             )
         self._fixed: dict[str, Any] = {
             "model": settings.model,
@@ -71,7 +72,7 @@ class LiteLLMEngine:
         return assembly.completion()
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
-        """Decode the request and encode the answer, a stream as it comes: litellm has no bytes to relay."""
+        """Decode the request and encode the answer or its chunks, because litellm has no bytes to relay."""
         body = decode_body(raw)
         answer = await self._ask(body)
         if body.get("stream"):
@@ -85,12 +86,12 @@ class LiteLLMEngine:
         try:
             litellm = await asyncio.to_thread(load_litellm)
             return await litellm.acompletion(**litellm_arguments(body, self._fixed))
-        except Exception as error:  # litellm lets through what its providers' code raises
+        except Exception as error:  # litellm passes on any exception of its providers' code
             raise to_model_error(error, time.time()) from None
 
 
 def load_litellm() -> Any:
-    """Import litellm, once, with everything off that talks to others than the model."""
+    """Import litellm once, with everything disabled that contacts a server other than the model's."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     litellm: Any = importlib.import_module("litellm")
     litellm.telemetry = False
@@ -103,9 +104,9 @@ def load_litellm() -> Any:
 def litellm_arguments(body: Body, fixed: Mapping[str, Any]) -> dict[str, Any]:
     """Return litellm's arguments for a request.
 
-    Its function takes `api_base`, `api_key`, `fallbacks`, `mock_response` and the like beside OpenAI's fields: a client
-    that could set them would have our key sent to itself. So only OpenAI's fields are arguments; all others travel
-    in `extra_body`, as part of what the provider gets.
+    Besides OpenAI's fields, litellm accepts `api_base`, `api_key`, `fallbacks`, `mock_response` and others. A client
+    that set these could have our key sent to its own server. So only OpenAI's fields become arguments; all other
+    fields go to the provider in `extra_body`.
     """
     openai_fields = {name: value for name, value in body.items() if name in _OPENAI_FIELDS}
     unknown = {name: value for name, value in body.items() if name not in _OPENAI_FIELDS and name != "model"}
@@ -113,12 +114,12 @@ def litellm_arguments(body: Body, fixed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def to_model_error(error: Exception, now: float) -> ModelError:
-    """Return our error for one of litellm's, of whose text nothing is kept."""
+    """Convert an error of litellm to ours, without its text."""
     name, status = type(error).__name__, getattr(error, "status_code", None)
     if isinstance(error, TimeoutError) or name == "Timeout":
         return UpstreamTimeout()
     if not isinstance(status, int) or status < 300 or name == "APIConnectionError":
-        return UpstreamUnavailable(f"litellm failed ({name})")
+        return UpstreamUnavailable(f"could not be called by litellm ({name})")
     headers = getattr(getattr(error, "response", None), "headers", None) or {}
     code, param = read_refusal({
         "code": getattr(error, "code", None), "param": getattr(error, "param", None), "message": str(error),
@@ -134,14 +135,14 @@ async def _events(chunks: Any) -> AsyncIterator[bytes]:
         raise to_model_error(error, time.time()) from None
     finally:
         await chunks.aclose()
-    # litellm ends every stream with a "stop" of its own, also one that broke off, or held nothing at all.
+    # litellm adds a "stop" to every stream, even to one that broke off or was empty.
     reasons = (getattr(chunks, f"{origin}_finish_reason", "unknown") for origin in ("received", "intermittent"))
     if all(reason is None for reason in reasons):
-        raise UpstreamUnavailable("the stream ended within the answer")
+        raise UpstreamUnavailable("ended the stream within the answer")
     yield b"data: [DONE]\n\n"
 
 
 def _as_body(answer: Any) -> Body:
-    # litellm puts its own classes where its pydantic models declare others, of which pydantic warns.
+    # litellm's objects do not match the field types of its pydantic models, so pydantic would warn.
     plain: Body = answer.model_dump(mode="json", exclude_none=False, warnings=False)
     return plain

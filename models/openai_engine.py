@@ -16,7 +16,7 @@ import orjson
 from multidict import CIMultiDict
 from yarl import URL
 
-from models.answer import as_completion, decode_answer
+from models.answer import as_completion, decode_answer, decode_completion
 from models.assembly import Assembly
 from models.engine import Body, Forwarded
 from models.errors import (
@@ -34,25 +34,25 @@ from models.streaming import AnswerStream, replay_answer
 from models.turn_scope import TRACE_HEADERS
 
 MAX_ANSWER = 32 * 2**20
-"""Bytes; a longer answer is not read to its end."""
+"""Maximum bytes of an answer. Reading stops at a longer one."""
 CONNECT_S = 10.0
 LARGE_BODY = 2**20
-"""Bytes of a request from which aiohttp warns that they are sent in one piece."""
+"""Bytes of a request. From this size on, aiohttp warns if they are sent in one piece."""
 LINGER_S = 0.05
-"""How long the end of a stream is waited for when all of it has come."""
+"""Maximum wait for the end of the response after a complete stream."""
 A_DAY_S = 86_400.0
 
 _HEADERS_UP = ("Idempotency-Key", "OpenAI-Beta", "X-Client-Request-Id", "X-Request-Id", "traceparent", "tracestate")
 _HEADERS_DOWN = frozenset(("content-type", "retry-after", "retry-after-ms", "x-request-id", "x-should-retry"))
 _BLANKS = b" \t\r\n\xef\xbb\xbf"
 _ASKS_FOR_STREAM = re.compile(rb'"stream"\s*+:\s*+true')
-"""In a request. Within a text the quotation marks would be escaped."""
+"""Matches a request for a stream. Inside a JSON string, the quotation marks would be escaped."""
 _BROKEN_CONNECTION = (aiohttp.ClientError, OSError, TimeoutError)
 
 
 def make_session() -> aiohttp.ClientSession:
-    """Return the session that all engines share: as many connections as there are requests, no cookies, and no limit on the
-    total time, which each request sets itself. Call it in a running event loop."""
+    """Return the session that all engines share. It has no cookies, no limit on connections and no total timeout: each request
+    sets its own. Call it in a running event loop."""
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0),
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -61,7 +61,7 @@ def make_session() -> aiohttp.ClientSession:
 
 
 class OpenAIEngine:
-    """POST {base_url}/chat/completions, or another `path` of the server, of which only `forward` makes sense."""
+    """Sends POST {base_url}/chat/completions. With another `path`, use only `forward`."""
 
     def __init__(
         self,
@@ -83,24 +83,24 @@ class OpenAIEngine:
         self._alias = alias
         self._max_answer = max_answer
         self._with_usage: Body = {"stream_options": {"include_usage": True}}
-        """What a request for a stream says besides."""
+        """Additional fields of a request for a stream."""
 
     async def complete(self, body: Body) -> Body:
-        """Answer a chat completion request. The time it may take as a whole is its caller's."""
+        """Answer a chat completion request. The caller limits the total time."""
         return await self._ask(body, None)
 
     async def write(self, body: Body, stream: AnswerStream) -> Body:
-        """Ask for a stream. If the server answers in one piece nonetheless, the stream gets the finished answer."""
+        """Ask for a stream. If the server answers in one piece, the stream receives the finished answer."""
         try:
             return await self._ask({**body, "stream": True, **self._with_usage}, stream)
         except UpstreamRefused as error:
             if not (self._with_usage and (error.param or "").startswith("stream_options")):
                 raise
-        self._with_usage = {}  # an older server, whose usage is estimated then
+        self._with_usage = {}  # an older server: its usage is estimated
         return await self._ask({**body, "stream": True}, stream)
 
     async def _ask(self, body: Body, stream: AnswerStream | None) -> Body:
-        """Send a request and read its answer, which may be a stream of events or not, whatever was asked for."""
+        """Send a request and read its answer. Either may be streamed without the other."""
         assembly = Assembly(body.get("n") or 1)
         try:
             async with await self._post(orjson.dumps(body)) as response:
@@ -108,7 +108,7 @@ class OpenAIEngine:
                     raise _refusal(response, await self._read(response))
                 head = await self._read_head(response)
                 if not _is_events(head):
-                    answer = as_completion(decode_answer(await self._read(response, head)))
+                    answer = as_completion(decode_completion(await self._read(response, head)))
                     if stream is not None:
                         replay_answer(answer, stream)
                     return answer
@@ -119,7 +119,7 @@ class OpenAIEngine:
                         if stream is not None:
                             stream.receive(choice, piece)
                     if assembly.done:
-                        # The end of the response lets the connection be used again; but that is all it is good for.
+                        # Only a response read to its end returns its connection to the pool; do not wait long for that.
                         async with asyncio.timeout(LINGER_S):
                             await response.content.readany()
                         break
@@ -129,9 +129,9 @@ class OpenAIEngine:
         return assembly.completion()
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
-        """Relay; what is wrong with our own key or address is raised and not told to the client.
+        """Relay a request. Errors about our own key or address are raised, not relayed to the client.
 
-        So are the upstream's own faults: pages of servers and gateways that fail quote requests with their headers.
+        The upstream's own faults are raised too, because error pages of servers and gateways quote request headers.
         """
         try:
             response = await self._post(raw, {name: headers[name] for name in _HEADERS_UP if name in headers})
@@ -146,19 +146,19 @@ class OpenAIEngine:
             raise to_model_error(error) from None
 
     async def _relay(self, response: aiohttp.ClientResponse, raw: bytes) -> Forwarded:
-        """Relay an answer, at once if it is a stream: by its label, by what the request asks for, or by its first bytes."""
+        """Relay an answer, chunk by chunk if it is a stream by its content type, by the request, or by its first bytes."""
         status, down, head = response.status, pass_headers_down(response.headers), b""
         if response.content_type != "text/event-stream":
             streamed = status < 400 and _ASKS_FOR_STREAM.search(raw) is not None
-            if response.content.is_eof():  # all of it is there; a timer costs a twentieth of a request
+            if response.content.is_eof():  # fully received: no timer, which would cost 5 % of a request's time
                 head, streamed = await self._read(response), False
             else:
-                # As a whole, but for streams: a body that drips is never silent.
+                # A total timeout unless it is a stream: a body that drips never reaches the read timeout.
                 async with asyncio.timeout(None if streamed else self._timeout_s):
                     head = await self._read_head(response)
                     if not (streamed or _is_events(head)):
                         head = await self._read(response, head)
-            if _is_events(head):  # some clients believe the label
+            if _is_events(head):  # some clients trust the content type
                 down = {name: value for name, value in down.items() if name.lower() != "content-type"}
                 down["Content-Type"] = "text/event-stream"
             elif not streamed:
@@ -166,13 +166,13 @@ class OpenAIEngine:
         return Forwarded(status, down, chunks=self._chunks(response, head), close=response.close)
 
     async def close(self) -> None:
-        """Nothing to do: the session is its owner's."""
+        """Do nothing: the owner of the session closes it."""
 
     async def _post(self, raw: bytes, headers: Mapping[str, str] = MappingProxyType({})) -> aiohttp.ClientResponse:
         """Send a request once and wait for the head of its answer.
 
         Args:
-            headers: A client's. One that is configured is not replaced, and one that could end its line is not sent.
+            headers: The client's. They do not replace configured headers, and those with control characters are dropped.
         """
         sent = CIMultiDict(self._headers)
         for name, value in {**headers, **(TRACE_HEADERS.get() or {})}.items():
@@ -183,11 +183,11 @@ class OpenAIEngine:
             data=raw if len(raw) < LARGE_BODY else io.BytesIO(raw),
             headers=sent,
             timeout=self._timeout,
-            allow_redirects=False,  # to another address, which would get the key
+            allow_redirects=False,  # another server would get the key
         )
 
     async def _read_head(self, response: aiohttp.ClientResponse) -> bytes:
-        """Read up to the first bytes that tell what the body is."""
+        """Read up to the first bytes that reveal the type of the body."""
         head = b""
         while not head.strip(_BLANKS) and not response.content.at_eof():
             head += await response.content.readany()
@@ -195,15 +195,15 @@ class OpenAIEngine:
         return head
 
     async def _read(self, response: aiohttp.ClientResponse, head: bytes = b"") -> bytes:
-        """Read the rest of a body. Args: head: what has been read of it."""
-        if response.content.is_eof():  # all of it is there
+        """Read the rest of a body. Args: head: the bytes already read."""
+        if response.content.is_eof():  # fully received
             body = head + await response.content.read()
             self._check_length(len(body))
             return body
         return b"".join([part async for part in self._parts(response, head)])
 
     async def _parts(self, response: aiohttp.ClientResponse, head: bytes) -> AsyncIterator[bytes]:
-        """Read the body as it comes, as long as it is not too long. Args: head: what has been read of it."""
+        """Read the body in parts, up to the maximum length. Args: head: the bytes already read."""
         size = len(head)
         if head:
             yield head
@@ -232,7 +232,7 @@ def secret_headers(settings: ModelSettings, environ: Mapping[str, str]) -> dict[
     """Return the configured headers with their secrets filled in.
 
     Raises:
-        ModelSettingsError: An environment variable is not set, or a value is no header's.
+        ModelSettingsError: An environment variable is not set, or a value is not valid in a header.
     """
     headers = {}
     for name, value in settings.headers.items():
@@ -254,7 +254,7 @@ def secret(variable: str, environ: Mapping[str, str]) -> str:
 
 
 def pass_headers_down(headers: Mapping[str, str]) -> dict[str, str]:
-    """Choose the upstream's headers that its client needs, without those that name the account."""
+    """Return the upstream's headers that its client needs, without those that identify the account."""
     return {name: value for name, value in headers.items() if _is_passed_down(name)}
 
 
@@ -267,43 +267,45 @@ def _is_passed_down(name: str) -> bool:
 
 
 def retry_after(value: str | None, now: float) -> float | None:
-    """Read a Retry-After header, in seconds or as an HTTP date, as seconds from `now` (Unix time), a day at most."""
+    """Return the value of a Retry-After header (seconds or an HTTP date) as seconds from `now` (Unix time), a day at most."""
     if not value:
         return None
     try:
         seconds = float(value) if value.strip().isdigit() else parsedate_to_datetime(value).timestamp() - now
-    except (ValueError, OverflowError):  # numbers of a hundred digits, also within a date
+    except (ValueError, OverflowError):  # not a date, or a number of a hundred digits
         return None
     return min(max(0.0, seconds), A_DAY_S)
 
 
 def to_model_error(error: BaseException) -> ModelError:
-    """Return our error for one of aiohttp's, whose details may hold the request's headers and so the key."""
+    """Convert an error of aiohttp to ours, without its details, which may hold the request's headers and the key."""
     if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return UpstreamUnavailable("no connection in time")
+        return UpstreamUnavailable("accepted no connection in time")
     if isinstance(error, TimeoutError):
-        return UpstreamTimeout("no bytes in time")
+        return UpstreamTimeout("sent nothing in time")
     return UpstreamUnavailable(_describe_broken_connection(error))
 
 
 def _describe_broken_connection(error: BaseException) -> str:
     match error:
         case aiohttp.ClientPayloadError():
-            return "the connection was cut within the answer"
+            return "cut the connection within the answer"
         case aiohttp.ClientConnectorDNSError():
-            return "the name of its host is not known (DNS)"
-        case aiohttp.ClientSSLError():  # certificates too
-            return f"no TLS connection ({type(error).__name__})"
+            return "has a host name that DNS does not know"
+        case aiohttp.ClientConnectorCertificateError():
+            return "has a TLS certificate that is not trusted here"
+        case aiohttp.ClientSSLError():
+            return "did not agree on TLS"
         case aiohttp.ClientConnectorError() if error.os_error.errno == errno.ECONNREFUSED:
-            return "connection refused"
+            return "refused the connection"
         case aiohttp.ServerDisconnectedError():
-            return "it closed the connection before it answered"
+            return "closed the connection before it answered"
     code = errno.errorcode.get(getattr(error, "errno", None) or 0, type(error).__name__)
-    return f"no connection, or one that broke ({code})"
+    return f"cannot be reached, or broke the connection ({code})"
 
 
 def _is_events(head: bytes) -> bool:
-    """Tell whether a body is a stream of events. Labels do not tell: many servers send events as text/plain, or unasked."""
+    """Return whether a body is a stream of events. The content type is unreliable: many servers send events as text/plain."""
     return head.lstrip(_BLANKS)[:1] in (b"d", b"e", b"i", b"r", b":")  # data, event, id, retry, a comment
 
 

@@ -1,8 +1,7 @@
-"""Answers written down once and given again, so that a test or an experiment runs on what a real model said.
+"""Records the answers of a real model and replays them, for tests and experiments.
 
-A recording is a JSONL file, one exchange a line: `key` (see `request_key`), `body` (the request), `content` (the text,
-or `{content, tool_calls}`). `script: {replay: FILE}`
-answers from one.
+A recording is a JSONL file with one exchange per line: `key` (see `request_key`), `body` (the request), and `content`
+(the text, or `{content, tool_calls}`). `script: {replay: FILE}` replays it.
 """
 
 import hashlib
@@ -19,13 +18,13 @@ KEY_FIELDS = ("model", "messages", "response_format", "tools", "seed")
 
 
 def request_key(body: Body) -> str:
-    """Hash what decides an answer: model, messages, response format, tools, seed."""
+    """Hash the fields that determine an answer: model, messages, response format, tools, seed."""
     part = {name: body.get(name) for name in KEY_FIELDS}
     return hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()
 
 
 def content_of(answer: Body) -> Any:
-    """Return what a chat completion says, in the form in which recordings keep it."""
+    """Return the content of a chat completion in the form of a recording."""
     message = answer["choices"][0]["message"]
     if "tool_calls" in message:
         return {"content": message.get("content"), "tool_calls": message["tool_calls"]}
@@ -33,7 +32,7 @@ def content_of(answer: Body) -> Any:
 
 
 class Replaying(Engine):
-    """Answer from a recording. Several answers to one request are given in their order, the last one repeatedly."""
+    """Answer from a recording. Several answers to one request come in order, and the last one repeats."""
 
     def __init__(self, path: Path) -> None:
         """Raises: ModelSettingsError: the file cannot be read."""
@@ -41,7 +40,7 @@ class Replaying(Engine):
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except OSError as error:
-            raise ModelSettingsError(f"recording {str(path)!r} cannot be read: {error.strerror}") from None
+            raise ModelSettingsError(f"cannot read the recording {str(path)!r}: {error.strerror}") from None
         for number, line in enumerate(lines, 1):
             if line.strip():
                 self._add(line, f"{path}:{number}")
@@ -53,17 +52,17 @@ class Replaying(Engine):
         except DuplicateKeyError as error:
             raise ModelSettingsError(f"{where}: {error.msg}") from None
         except (ValueError, KeyError, TypeError):
-            raise ModelSettingsError(f"{where}: not a recorded exchange, which has key and content") from None
+            raise ModelSettingsError(f"{where}: not a recorded exchange: expected JSON with key and content") from None
 
     async def complete(self, body: Body) -> Body:
         key = request_key(body)
         if not (answers := self._answers.get(key)):
-            raise UpstreamRefused(404, "no_recorded_answer", key[:12], "record this request first")
+            raise UpstreamRefused(404, "no_recorded_answer", key[:12], "has no recording of this request")
         return completion(body, answers.pop(0) if len(answers) > 1 else answers[0])
 
 
 class Recording(Engine):
-    """Ask another engine and write down what it says. Recordings hold conversations: mind where they lie."""
+    """Ask another engine and record its answers. Recordings hold conversations, so store them safely."""
 
     def __init__(self, engine: Engine, path: Path) -> None:
         self._engine = engine

@@ -1,4 +1,4 @@
-"""What an upstream's error says of a request, in words that are OpenAI's: others may quote a draft, a prompt or a key. Pure."""
+"""Reads an upstream's error. Only words that OpenAI defines pass; others may quote a draft, a prompt or a key. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ CODES = frozenset((
     "unknown_parameter", "unsupported_country_region_territory", "unsupported_image_media_type", "unsupported_model",
     "unsupported_parameter", "unsupported_value",
 ))  # fmt: skip
-"""Those of OpenAI's chat completions, and of servers that speak as it does."""
+"""Error codes of OpenAI's chat completions and of compatible servers."""
 FIELDS = frozenset((
     "additionalProperties", "approximate", "arguments", "audio", "chat_template_kwargs", "content", "custom", "data", "definition",
     "description", "detail", "effort", "file", "file_data", "file_id", "filename", "format", "frequency_penalty", "function",
@@ -29,15 +29,15 @@ FIELDS = frozenset((
     "stream", "stream_options", "strict", "temperature", "text", "tool_call_id", "tool_calls", "tool_choice", "tools", "top_k",
     "top_logprobs", "top_p", "ttl", "type", "url", "user", "user_location", "verbosity", "voice", "web_search_options",
 ))  # fmt: skip
-"""Names that stand in a request because its form has them, and not because a client put them there."""
+"""Field names that the API defines. A client does not choose them."""
 _STEP = re.compile(r"[.\[\]]+")
 
 
 def read_refusal(error: object) -> tuple[str | None, str | None]:
-    """Return code and param of an upstream's error object; None for what OpenAI does not define.
+    """Return code and param of an upstream's error object, each None if OpenAI does not define it.
 
-    Servers that name no param mostly write `response_format` in their message when that is what they refuse. The
-    message itself goes no further than this function.
+    Most servers that refuse `response_format` without a param mention it in their message. The message itself does not
+    leave this function.
     """
     if not isinstance(error, Mapping):
         return None, None
@@ -49,7 +49,7 @@ def read_refusal(error: object) -> tuple[str | None, str | None]:
 
 
 def known_field(value: object) -> str | None:
-    """Return the path of a field, such as `messages[0].content`, if all its names are those of a request's form."""
+    """Return the path of a field, such as `messages[0].content`, if the API defines all its names, else None."""
     if not isinstance(value, str) or len(value) > 64:
         return None
     first, *rest = _STEP.split(value)

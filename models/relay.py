@@ -1,4 +1,4 @@
-"""Forwarding where an alias has a bulkhead or a fallback."""
+"""Forwards requests of an alias that has a bulkhead or a fallback."""
 
 import asyncio
 import time
@@ -16,14 +16,14 @@ from models.usage import Call, Ledger, Usage
 async def relay(
     aliases: Sequence[Alias], raw: bytes, headers: Mapping[str, str], ledger: Ledger | None, step: str = "forward"
 ) -> Forwarded:
-    """Forward a request to the first alias that answers it; the last one's answer is relayed, also an error.
+    """Forward a request to each alias in turn until one answers it. The last alias's answer is relayed even if it is an error.
 
     Args:
-        ledger: gets the calls that failed.
-        step: what they are called there.
+        ledger: records the failed calls.
+        step: the step of these calls in the ledger.
 
     Raises:
-        ModelError: what the first alias raised, when nobody has answered.
+        ModelError: no alias answered; this is the error of the first.
     """
     first_error: ModelError | None = None
     for nth, alias in enumerate(aliases):
@@ -70,6 +70,6 @@ async def _forward(alias: Alias, raw: bytes, headers: Mapping[str, str]) -> Forw
 
 
 def _name_model(raw: bytes, alias: Alias) -> bytes:
-    """Return the request with this alias's model in it."""
+    """Return the request with this alias's model."""
     body = orjson.loads(raw)
     return orjson.dumps({**body, "model": alias.settings.model or alias.name}) if isinstance(body, dict) else raw

@@ -1,4 +1,4 @@
-"""What a model's settings add to a request. Pure."""
+"""Adds a model's settings to a request. Pure."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ Message = dict[str, Any]
 
 
 def fill(body: Body, alias: str, settings: ModelSettings) -> Body:
-    """Return the request as it goes to the upstream; `body` stays as it is.
+    """Return the request for the upstream. `body` is not changed.
 
-    The model's name is always ours, temperature and length only where the request has none. A completion comes in one
-    piece, so `stream` and `stream_options` are left out: who asked for a stream gets one from the caller.
+    The configured model always replaces the request's. Temperature and length apply only if the request has none.
+    `stream` and `stream_options` are removed: the caller decides whether to stream.
     """
     request = dict(body)
     request.pop("stream", None)
@@ -35,7 +35,7 @@ def choice_count(body: Body) -> int:
 
 
 def system_first(messages: list[Message]) -> list[Message]:
-    """Join all system and developer messages, in order, into one that leads."""
+    """Join all system and developer messages, in order, into the first message."""
     systems = [message for message in messages if is_system(message)]
     if not systems or (len(systems) == 1 and is_system(messages[0])):
         return messages
@@ -59,4 +59,4 @@ def text_of(message: Message) -> str:
 
 
 _THOUGHTS = ("thinking", "reasoning")
-"""Types of parts that nobody is told."""
+"""Types of content parts that hold a model's thoughts, not its reply."""

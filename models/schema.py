@@ -1,8 +1,8 @@
-"""Pure: a pydantic model as the JSON Schema that OpenAI's strict mode takes.
+"""Pure: converts a pydantic model to the JSON Schema that OpenAI's strict mode accepts.
 
-Strict mode wants every object closed and every property required, and knows no defaults, unions by `oneOf`, tuples or
-free-form objects. Azure and most compatible servers also refuse limits such as `minimum`, so limits are told to the
-model in words, in the description, and enforced by pydantic when the answer is read.
+Strict mode requires closed objects and makes every property required. It does not support defaults, `oneOf`, tuples or
+free-form objects. Azure and most compatible servers also refuse limits such as `minimum`. So limits go into the
+description as text, and pydantic enforces them when it reads the answer.
 https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 """
 
@@ -25,7 +25,7 @@ def strict_schema(model: type[BaseModel]) -> Schema:
     """Return the strict JSON Schema of a model.
 
     Raises:
-        TypeError: the model has a part that strict mode cannot express; the message names it.
+        TypeError: strict mode cannot express a part of the model; the message names the part.
     """
     schema = model.model_json_schema()
     if "$ref" in schema:  # a model that contains itself
@@ -46,7 +46,7 @@ def _strict(schema: Schema, where: str) -> Schema:
         strict["enum"] = [strict.pop("const")]
     if "oneOf" in strict:
         strict["anyOf"] = strict.pop("oneOf")
-    if "$ref" in strict and len(strict) > 1:  # a reference must stand alone
+    if "$ref" in strict and len(strict) > 1:  # strict mode allows no keys beside a reference
         strict["anyOf"] = [{"$ref": strict.pop("$ref")}]
     if strict.get("type") == "object":
         strict.setdefault("properties", {})

@@ -1,28 +1,28 @@
-"""What a scripted model says.
+"""The rules of a scripted model.
 
     models:
       demo:
         engine: scripted
         script:
-          - "The first answer."                    # a bare text answers one request, in order
-          - when: "stop taking"                    # case is ignored; words are looked for in the last user message
+          - "The first answer."                    # a plain text answers one request, in order
+          - when: "stop taking"                    # searched in the last user message, ignoring case
             reply: "[[cite: medication]]\nPlease talk to your doctor first."
           - when: "/friend|lonely/"                # between slashes: a regular expression
-            within: prompt                         # look in all messages, role and case included
+            within: prompt                         # search all messages, as "ROLE: TEXT" lines
             reply: {verdict: reject, reason: "plays a friend"}     # an object is sent as JSON text
           - when: "slow"
             delay_s: 2
             reply: "At last."
           - when: "broken"
             fail: 503                              # a status, or timeout, disconnect, garbled
-            times: 2                               # this rule answers two requests, then is passed over
+            times: 2                               # this rule answers two requests, then is skipped
           - reply: "Anything else."                # without `when`: matches every request
 
-The first rule that matches and is not used up answers. A request that nothing matches is refused (404,
-`no_scripted_answer`). A rule cannot see for which step it is asked: give each judge its own alias, or tell them apart
-by a phrase of their prompt.
+The first matching rule that is not used up answers. A request that matches no rule is refused (404,
+`no_scripted_answer`). A rule cannot see the step of a request: give each judge its own alias, or distinguish judges by
+a phrase of their prompts.
 
-`script: answers.yaml` reads such a list from a file, `script: {replay: log.jsonl}` answers as recorded (recording.py).
+`script: answers.yaml` reads such a list from a file. `script: {replay: log.jsonl}` replays a recording (recording.py).
 """
 
 import re
@@ -35,34 +35,36 @@ Failure = Literal["timeout", "disconnect", "garbled"]
 
 
 class Rule(BaseModel):
-    """When to say what."""
+    """One rule: which requests it matches, and how it answers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     when: str | None = None
     """Words, or a regular expression between slashes; None matches every request."""
     within: Literal["last_user", "prompt"] = "last_user"
-    """Where `when` is looked for: the last user message, or all messages together."""
+    """Where to search for `when`: the last user message, or all messages together."""
     reply: str | dict[str, Any] | None = None
-    """The answer. An object with `choices` is a whole response, with `tool_calls` a message, any other JSON text."""
+    """The answer. An object with `choices` is a complete response, one with `tool_calls` a message, any other is sent as JSON."""
     fail: int | Failure | None = None
-    """Fail in place of a reply: an HTTP status or a kind of breakdown."""
+    """Fail instead of a reply: an HTTP status or a kind of failure."""
     delay_s: float = Field(default=0, ge=0)
-    """Seconds to wait before."""
+    """Seconds to wait before the answer."""
     times: int | None = Field(default=None, ge=1)
-    """How many requests this rule answers; None is any number."""
+    """Maximum number of requests that this rule answers; None: no limit."""
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> "Rule":
         if (self.reply is None) == (self.fail is None):
-            raise ValueError("a rule has either `reply` (a text or an object) or `fail` (503, timeout, ...)")
+            raise ValueError(
+                "a rule needs either `reply` (a text or an object) or `fail` (503, timeout, ...), not both"
+            )
         if isinstance(self.fail, int) and not 300 <= self.fail <= 599:
-            raise ValueError(f"fail: {self.fail} is no failing HTTP status; give one from 300 to 599")
+            raise ValueError(f"fail: {self.fail}: expected an HTTP status from 300 to 599")
         if (pattern := self.pattern) is not None:
             try:
                 re.compile(pattern)
             except re.error as error:
-                raise ValueError(f"when: {self.when!r} is no regular expression: {error}") from None
+                raise ValueError(f"when: {self.when!r}: invalid regular expression: {error}") from None
         return self
 
     @property
@@ -76,7 +78,7 @@ class Rule(BaseModel):
 
 
 class Replay(BaseModel):
-    """Answer as recorded."""
+    """Replay recorded answers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

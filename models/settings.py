@@ -1,4 +1,4 @@
-"""What config.yaml says of one model alias: `models.<alias>`."""
+"""The settings of one model alias in config.yaml: `models.<alias>`."""
 
 from pathlib import Path
 from typing import Any, Literal
@@ -20,11 +20,11 @@ _READ_BY: dict[str, tuple[str, ...]] = {
     "models": ("assistant",),
     "options": ("assistant",),
 }
-"""Settings that only some engines read. Elsewhere they are an error, not ignored."""
+"""Settings that only some engines read. With another engine they are an error."""
 
 
 class Price(BaseModel):
-    """What a million tokens cost, in any currency as long as all aliases use the same."""
+    """Price of a million tokens. Use one currency for all aliases."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -35,78 +35,78 @@ class Price(BaseModel):
 
 
 class BreakerSettings(BaseModel):
-    """When a failing upstream is left alone."""
+    """When to pause calls to a failing upstream."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     failures: int = Field(default=5, ge=1)
-    """After so many failed tries in a row, calls fail at once."""
+    """Consecutive failed tries that open the breaker. While it is open, calls fail at once."""
     open_s: float = Field(default=30, gt=0)
-    """For so many seconds; then one call is let through, and what it finds decides."""
+    """Seconds that the breaker stays open. Then one call is let through: its result closes or reopens the breaker."""
 
 
 class ModelSettings(BaseModel):
-    """One model alias. Relative paths are taken from the validation context's `folder` (a Path), if it has one."""
+    """One model alias. Relative paths start at the validation context's `folder` (a Path), if it has one."""
 
-    # Inputs are hidden because a value may be a secret that somebody put in the wrong place.
+    # Errors hide their input, because a value may be a secret in the wrong place.
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     engine: EngineKind
-    """How the model is reached."""
+    """The engine that calls the model."""
     base_url: str | None = None
-    """Address of the server up to and without `/chat/completions`, such as `https://api.openai.com/v1`."""
+    """URL of the server without `/chat/completions`, such as `https://api.openai.com/v1`."""
     api_key_env: str | None = None
-    """Environment variable that holds the key, read once at start-up; None sends no key."""
+    """Environment variable that holds the key, read once at start-up. Without it, no key is sent."""
     model: str | None = None
-    """The name the upstream knows the model by; left out, the alias itself."""
+    """The upstream's name of the model. Default: the alias."""
     temperature: float | None = Field(default=None, ge=0)
-    """Used where a request has none; left out, the upstream's own default."""
+    """Temperature for requests that set none. Default: the upstream's."""
     max_tokens: int | None = Field(default=None, ge=1)
-    """Longest answer in tokens, where a request names neither `max_tokens` nor `max_completion_tokens`."""
+    """Maximum tokens of an answer, for requests with neither `max_tokens` nor `max_completion_tokens`."""
     timeout_s: float = Field(default=60, gt=0)
-    """Seconds that one try may take as a whole; for a forwarded stream, that it may stay silent."""
+    """Maximum seconds of one try. For a forwarded stream, maximum seconds without data."""
     system_messages: Literal["anywhere", "first"] = "anywhere"
-    """`first` merges all system messages into the leading one, for models that refuse them later on."""
+    """`first` merges all system messages into the first message, for models that refuse them elsewhere."""
     price: Price | None = None
-    """What tokens cost; left out, costs are unknown, which is not zero."""
+    """Price of the tokens. Without it, costs are unknown, not zero."""
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
     """Further HTTP headers. A value `env:NAME` is read from the environment at start-up."""
     query: dict[str, str] = Field(default_factory=dict, repr=False)
     """Query parameters of each request, such as Azure's `api-version`."""
     max_attempts: int = Field(default=3, ge=1, le=10)
-    """How often a request is tried when the upstream is busy or broken."""
+    """Maximum tries of a request when the upstream is busy or broken."""
     trusted_evidence: bool = False
-    """Whether the `documents` that come with its answers count as sources, for chatbots with `evidence: [upstream]`."""
+    """Whether the `documents` in its answers count as sources, for chatbots with `evidence: [upstream]`."""
     fallback: list[str] = []
-    """Aliases to ask in its place, in this order, when it is broken, slow, busy or left alone; never when it refuses a request."""
+    """Aliases to ask instead, in this order, when this one is broken, slow, busy or paused. A refused request has no fallback."""
     breaker: BreakerSettings | None = None
-    """Leave the upstream alone for a while after too many failures in a row; left out, every call is tried."""
+    """Pause calls to the upstream after too many consecutive failures. Without it, every call is sent."""
     max_concurrent: int | None = Field(default=None, ge=1)
-    """Calls under way at a time; left out, as many as there are."""
+    """Maximum concurrent calls. Default: no limit."""
     queue: int = Field(default=100, ge=0)
-    """Calls that may wait for a place under `max_concurrent`, for `timeout_s` at most; one more is refused at once."""
+    """Maximum calls that wait for a slot under `max_concurrent`, each for at most `timeout_s`. Further calls are refused."""
     hedge_after_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
-    """Send the request a second time when there is no answer after so many seconds. The first good answer counts, the other is
-    cancelled; both may cost. Not for what a passthrough chatbot forwards."""
+    """Seconds without an answer after which the request is sent a second time. The first good answer wins and the other call is
+    cancelled; both may cost. It does not apply to requests that a passthrough chatbot forwards."""
     thoughts: Literal["cut", "keep"] = "cut"
-    """`cut` removes `<think>...</think>` and the like from its answers; the trace holds it. `keep` is for models that write such
-    tags as ordinary text."""
+    """`cut` moves `<think>...</think>` and similar text from answers to the trace. `keep` is for models that write such tags as
+    ordinary text."""
     structured: Literal["json_schema", "json_object", "prompt"] = "json_schema"
-    """The strictest way this model takes to be asked for JSON. What it refuses is noticed and not asked again."""
+    """The strictest request for JSON that this model accepts. If the model refuses it, CAF uses a less strict one from then on."""
     script: Script | None = None
-    """What a scripted model says: rules, a YAML file of them, or `{replay: FILE}`. See models/script.py."""
+    """The answers of a scripted model: rules, a YAML file of rules, or `{replay: FILE}`. See models/script.py."""
 
     name: str | None = None
-    """Which assistant: one of ours, or one that a package registers under the entry point `caf.assistants`."""
+    """The assistant: one of ours, or one that a package registers under the entry point `caf.assistants`."""
     models: dict[str, str] = {}
-    """Aliases of the models that an assistant asks, by the part that each has there."""
+    """Aliases of the models that an assistant asks, by their role in the assistant."""
     options: dict[str, Any] = {}
-    """The assistant's own settings. They may stand beside the others, without `options`."""
+    """The assistant's own settings. You can also write them beside the others, without `options`."""
 
     @model_validator(mode="before")
     @classmethod
     def _gather_options(cls, data: Any) -> Any:
-        """Take what an assistant alone can know for its options; for other engines it is an unknown setting."""
+        """Move unknown settings of an assistant into its options. For other engines, an unknown setting is an error."""
         if not isinstance(data, dict) or data.get("engine") != "assistant":
             return data
         own = {name: value for name, value in data.items() if name not in cls.model_fields}
@@ -126,14 +126,14 @@ class ModelSettings(BaseModel):
         if parts.query or parts.fragment:
             raise ValueError("must end with the path; put parameters such as api-version under `query`")
         if parts.path.rstrip("/").endswith("/chat/completions"):
-            raise ValueError("leave out /chat/completions, which is added")
+            raise ValueError("must not include /chat/completions: the engine adds it")
         return value.rstrip("/")
 
     @field_validator("api_key_env")
     @classmethod
     def _variable(cls, value: str | None) -> str | None:
         if value is not None and not value.isidentifier():
-            raise ValueError("is the name of an environment variable, such as OPENAI_API_KEY, not the key itself")
+            raise ValueError("must be the name of an environment variable, such as OPENAI_API_KEY, not the key itself")
         return value
 
     @field_validator("script")
@@ -155,8 +155,8 @@ class ModelSettings(BaseModel):
         if self.engine == "assistant" and not self.name:
             raise ValueError("engine assistant needs name, such as hippocrates")
         if "queue" in self.model_fields_set and self.max_concurrent is None:
-            raise ValueError("queue is only read with max_concurrent; add that, or remove it")
+            raise ValueError("queue needs max_concurrent; add max_concurrent, or remove queue")
         for name, engines in _READ_BY.items():
             if getattr(self, name) and self.engine not in engines:
-                raise ValueError(f"{name} is only read by engine {' or '.join(engines)}, not by {self.engine}")
+                raise ValueError(f"{name} needs engine {' or '.join(engines)}, not {self.engine}; remove {name}")
         return self

@@ -1,4 +1,4 @@
-"""Tool calls put together from the pieces of a stream. Pure."""
+"""Joins tool calls from the pieces of a stream. Pure."""
 
 import json
 from typing import Any
@@ -8,16 +8,16 @@ from models.engine import Body
 
 
 class StreamedCalls:
-    """The tool calls of one choice, in the order in which they began.
+    """The tool calls of one choice, in the order of their first pieces.
 
-    A piece belongs to the call with its id. `index` decides only where a piece has no id, since many servers give all calls
-    the same index, none, null or -1 (https://github.com/ollama/ollama/issues/15457).
+    A piece belongs to the call with its id. `index` counts only for a piece without a known id, because many servers send
+    the same index for all calls, or null, -1 or no index (https://github.com/ollama/ollama/issues/15457).
     """
 
     def __init__(self) -> None:
         self._calls: list[Body] = []
         self._indexes: list[int | None] = []
-        """By call, the `index` of its first piece."""
+        """The `index` of the first piece of each call."""
 
     def add(self, pieces: list[Body]) -> None:
         """Add the pieces of one chunk."""
@@ -31,11 +31,11 @@ class StreamedCalls:
             _add_piece(call, piece)
 
     def written(self) -> list[Body]:
-        """Return the calls as an unstreamed answer holds them."""
+        """Return the calls in the form of an unstreamed answer."""
         return [call if "custom" in call else {"function": {}} | call for call in self._calls]
 
     def _find(self, piece: Body, index: int | None) -> Body | None:
-        """Return the call that a piece goes on with; None: it begins one."""
+        """Return the call that a piece belongs to, or None if the piece begins a new call."""
         if ident := piece.get("id"):
             same = next((call for call in self._calls if call["id"] == ident), None)
             if same is not None:
@@ -45,13 +45,13 @@ class StreamedCalls:
         if not candidates:
             return None
         call = candidates[-1]
-        if call["id"]:  # servers that give ids give every call one
+        if call["id"]:  # a server that sends ids sends one for every call
             return None if ident else call
         return None if _begins_another(call, piece, index) else call
 
 
 def _begins_another(call: Body, piece: Body, index: int | None) -> bool:
-    """Tell whether a piece begins another call than one without an id: it names a function, and the call is complete."""
+    """Return whether a piece begins a new call after one without an id: it names a function, and that call is complete."""
     known, name = _function(call), _function(piece).get("name")
     if not name or not known.get("name"):
         return False
@@ -67,7 +67,7 @@ def _function(call: Body) -> Body:
 
 
 def _is_complete(arguments: str) -> bool:
-    if not arguments.rstrip().endswith("}"):  # most pieces, which would all be parsed
+    if not arguments.rstrip().endswith("}"):  # avoids parsing after most pieces
         return False
     try:
         json.loads(arguments)
@@ -87,7 +87,7 @@ def _add_piece(call: Body, piece: Body) -> None:
 
 
 def add_function(function: Body, piece: Any) -> None:
-    """Add a piece of a function: its name, which may come in pieces or again in each, and its arguments."""
+    """Add a piece of a function: its arguments, and its name, which servers split or repeat in each piece."""
     for name, value in piece.items():
         if value is None:
             continue

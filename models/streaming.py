@@ -1,4 +1,4 @@
-"""Streaming within the process: an answer is read piece by piece while its model writes it."""
+"""Streaming within the process: a reader gets an answer piece by piece while the model writes it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
@@ -14,15 +14,15 @@ class AnswerStream:
 
         async for choice, text in stream:
 
-    The engine never waits for the reader: what was not read yet is joined.
+    The engine never waits for the reader: unread pieces of a choice are joined.
     """
 
     def __init__(self, forget: Callable[[Collection[int]], bool]) -> None:
-        """Args: forget: called with the choices of which text was received, when that text is void: the request will be retried, or
-        the text was thoughts. Returns False if some of it was sent.
+        """Args: forget: called with the choices whose text so far is void, because of a retry or because it was thoughts.
+        It returns False if some of the text was already sent.
         """
         self.head: Body = {}
-        """The fields of the completion besides its choices (id, model ...). Engines set it; they may fill it in later."""
+        """The fields of the completion besides its choices (id, model ...). Engines set the dict and may fill it in later."""
         self._forget = forget
         self._received: list[str] = []
         self._unread: dict[int, list[str]] = {}
@@ -37,13 +37,13 @@ class AnswerStream:
             await self._news.wait()
             self._news.clear()
             ended = self._ended
-            while self._unread:  # one by one: what is forgotten meanwhile is not read
+            while self._unread:  # one at a time, because `forget` may clear the rest in between
                 choice = next(iter(self._unread))
                 yield choice, "".join(self._unread.pop(choice))
 
     @property
     def received(self) -> str:
-        """All text since `start`, of every try, with thoughts. It has to be paid even if the answer breaks off."""
+        """All text since `start`, of every try, thoughts included. It costs money even if the answer breaks off."""
         return "".join(self._received)
 
     def start(self, *, cut_thoughts: bool, holds_until_thoughts_end: bool) -> None:
@@ -51,7 +51,7 @@ class AnswerStream:
 
         Args:
             cut_thoughts: Leave out the model's thoughts.
-            holds_until_thoughts_end: Pass nothing on before a closing tag, because text may turn out to be thoughts.
+            holds_until_thoughts_end: Hold all text back until a closing tag, because it may be thoughts.
         """
         self._received.clear()
         self._thoughts = _Thoughts(holds_until_thoughts_end) if cut_thoughts else None
@@ -71,33 +71,33 @@ class AnswerStream:
         self._news.set()
 
     def reset_for_retry(self) -> bool:
-        """Forget what came so far, because the request will be retried. Returns False if it is too late for a retry."""
+        """Discard the text so far before a retry. Return False if it is too late for a retry."""
         if self._thoughts is not None:
             self._thoughts = _Thoughts(self._thoughts.holds_until_thoughts_end)
         return self.forget()
 
     def forget(self) -> bool:
-        """Forget what was passed on. Returns False if it is too late."""
+        """Discard the text passed on so far. Return False if some was already sent."""
         self._unread.clear()
         choices, self._choices = self._choices, set()
         return self._forget(choices)
 
     def end(self) -> None:
-        """Say that the answer is complete."""
+        """Signal that the answer is complete."""
         self._ended = True
         self._news.set()
 
 
 class _Thoughts:
-    """Leaves a model's thoughts out of a stream."""
+    """Removes a model's thoughts from a stream."""
 
     def __init__(self, holds_until_thoughts_end: bool) -> None:
         self.holds_until_thoughts_end = holds_until_thoughts_end
         self._cutters: dict[int, ThoughtCutter] = {}
         self._passed: dict[int, int] = {}
-        """By choice, how many pieces of its text were passed on."""
+        """By choice, the number of text pieces passed on."""
         self._too_late = False
-        """Whether thoughts were sent. Then the rest comes with the whole answer."""
+        """Whether thoughts were already sent. If so, nothing more is streamed; the complete answer has the reply."""
 
     def receive(self, stream: AnswerStream, choice: int, piece: str) -> None:
         cutter = self._cutters.setdefault(choice, ThoughtCutter())
@@ -120,14 +120,14 @@ class StreamingEngine(Engine, Protocol):
     """An engine that can stream its answers."""
 
     async def write(self, body: Body, stream: AnswerStream) -> Body:
-        """Answer as `complete` does, and pass each piece of text to the stream as it comes."""
+        """Answer as `complete` does, and pass each piece of text to the stream on arrival."""
 
 
 async def stream_answer(engine: Engine, body: Body, stream: AnswerStream) -> Body:
-    """Have an engine stream its answer. An engine that cannot stream passes on the finished answer.
+    """Let an engine stream its answer. If the engine cannot stream, pass on its finished answer.
 
     Raises:
-        ModelError: as `complete`; a part may have been passed on by then.
+        ModelError: as `complete`, possibly after a part was passed on.
     """
     if isinstance(engine, StreamingEngine):
         return await engine.write(body, stream)

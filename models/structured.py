@@ -1,7 +1,7 @@
-"""Pure: how an answer that must fit a pydantic model is asked for, read, and asked for again.
+"""Pure: requests, reads and repairs an answer that must fit a pydantic model.
 
-A model is asked in the strictest way it takes: `json_schema`, where the server makes the answer fit; `json_object`,
-where it makes it JSON; `prompt`, where only the instruction does.
+A request uses the strictest way that the model accepts. With `json_schema`, the server enforces the schema. With
+`json_object`, it enforces JSON. With `prompt`, only the instruction asks for both.
 """
 
 import json
@@ -27,22 +27,22 @@ _LESS_STRICT: dict[Way, Way] = {"json_schema": "json_object", "json_object": "pr
 
 @dataclass(frozen=True, slots=True)
 class StructuredAnswer(Generic[T]):
-    """An answer that was read."""
+    """A valid answer."""
 
     value: T
     raw: str
     """The answer as the model wrote it, for the trace."""
     repaired: bool
-    """Whether the model had to be told what was wrong with its first answer."""
+    """Whether this is the second answer, after a repair request."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadableText:
-    """An answer that could not be read."""
+    """An invalid answer."""
 
     raw: str
     problem: str
-    """What is wrong, addressed to the model that wrote it."""
+    """Description of the problem, addressed to the model that wrote the answer."""
 
 
 def build_request(messages: list[Message], schema: type[BaseModel], way: Way) -> Body:
@@ -64,7 +64,7 @@ def build_request(messages: list[Message], schema: type[BaseModel], way: Way) ->
 def less_strict_way(way: Way, error: UpstreamRefused) -> Way | None:
     """Return the next less strict way if the upstream may have refused this one, else None.
 
-    Many servers do not say which field they refused; what names no other culprit counts.
+    Many servers do not say which field they refused. So an error without a field counts too.
     """
     if error.status not in (400, 422):
         return None
@@ -73,9 +73,9 @@ def less_strict_way(way: Way, error: UpstreamRefused) -> Way | None:
 
 
 def read_answer(answer: Body, schema: type[T]) -> T | UnreadableText:
-    """Read a completion: one object that was written to its end, and nothing that could take it back.
+    """Read a completion: exactly one complete object, and no text that could retract it.
 
-    A judge may quote in its prose an object that stands in the text it judges, or think aloud of one, or be refused midway.
+    A judge may quote an object from the text it judges, or draft one in its thoughts, or be refused midway.
     """
     raw, choice = raw_text(answer), answer["choices"][0]
     finish_reason = choice.get("finish_reason")
@@ -103,7 +103,7 @@ def raw_text(answer: Body) -> str:
 
 
 def repair_messages(messages: list[Message], unreadable: UnreadableText) -> list[Message]:
-    """Return the messages that tell the model what was wrong and ask again."""
+    """Return the messages of a repair request, which names the problem."""
     wish = (
         f"Your answer could not be read: {unreadable.problem}.\n"
         "Answer again, completely, with one JSON object that has the structure asked for, and nothing else."
@@ -114,24 +114,24 @@ def repair_messages(messages: list[Message], unreadable: UnreadableText) -> list
 
 
 def _add_instruction(messages: list[Message], wish: str) -> list[Message]:
-    """Add an instruction to the leading system message, or lead with one."""
+    """Add an instruction to the first message if it is a system message, else insert a system message."""
     if messages and is_system(messages[0]):
         return [{**messages[0], "content": f"{text_of(messages[0])}\n\n{wish}"}, *messages[1:]]
     return [{"role": "system", "content": wish}, *messages]
 
 
 class _NoAnswer(Exception):
-    """What is wrong, addressed to the model."""
+    """The text holds no valid answer. The message describes the problem to the model."""
 
 
 def _object_in(text: str) -> str:
-    """Return the JSON object that a text is, but for thoughts and a word before it, and a fence around it.
+    """Return the JSON object of a text. Only thoughts and lines of prose may precede it, and only a code fence may enclose it.
 
-    What comes after it could take it back, and of two objects one may be quoted: neither is an answer. Nor is an object inside
-    another one that is broken, nor one that says two things of the same.
+    Text after the object could retract it, and one of two objects may be a quotation, so both are refused. So are an object
+    inside a broken one, and an object with a duplicate name.
 
     Raises:
-        _NoAnswer: It is none.
+        _NoAnswer: The text has no such object.
     """
     text = text.strip("\ufeff \t\r\n")
     if not text:

@@ -1,8 +1,8 @@
-"""Cuts a model's thoughts out of its reply: `<think>...</think>` and the like, which servers without a reasoning parser leave.
+"""Cuts a model's thoughts out of its reply: `<think>...</think>` and similar text that servers without a reasoning parser leave.
 
-Models think before they reply. So a reply that begins as a JSON document or a code block holds no thoughts, whatever it quotes.
-A tag in backticks is ordinary text. Of many models the prompt template writes the opening tag, and the answer holds the closing
-one alone: then all text before it is thoughts. Thoughts that are never closed go on to the end.
+Models think before they reply. So a reply that begins with a JSON object or a code block has no thoughts, even if it quotes
+tags. A tag in backticks is ordinary text. The prompt template of many models contains the opening tag, so that the answer has
+only the closing one: then all text before it is thoughts. Thoughts without a closing tag extend to the end.
 """
 
 import re
@@ -12,16 +12,16 @@ _TAG = re.compile(
     r"|\[(?P<close2>/)?THINK\]|◁(?P<close3>/)?think▷|<\|(?:begin|(?P<close4>end))_of_thought\|>)(?P<after>`)?",
     re.IGNORECASE,
 )
-"""As DeepSeek, Qwen, Gemini, Seed, Magistral, Kimi and OpenThinker write them."""
+"""The tags of DeepSeek, Qwen, Gemini, Seed, Magistral, Kimi and OpenThinker."""
 _CLOSING = ("close1", "close2", "close3", "close4")
 _UNFINISHED = re.compile(r"`?(?:[<\[◁][/|\w:]{0,20}(?:(?<=\w)\s[^<>]{0,100})?)?\Z")
-"""What may be the beginning of a tag, at the end of a text; it may be empty."""
+"""The end of a text, possibly empty, that may begin a tag."""
 _WINDOW = 128
-"""Characters; no tag is longer."""
+"""Maximum characters of a tag."""
 
 
 def cut_thoughts(text: str) -> tuple[str, str, bool]:
-    """Return a reply without the model's thoughts, the thoughts, and whether all of them were opened by a tag."""
+    """Return the reply without thoughts, the thoughts, and whether an opening tag preceded all thoughts."""
     if _TAG.search(text) is None:
         return text, "", True
     cutter = ThoughtCutter()
@@ -30,14 +30,14 @@ def cut_thoughts(text: str) -> tuple[str, str, bool]:
 
 
 class ThoughtCutter:
-    """Divides a text that comes in pieces, cut anywhere, into reply and thoughts."""
+    """Divides a text into reply and thoughts. The text arrives in pieces, split at any position."""
 
     def __init__(self) -> None:
         self.text: list[str] = []
         """Pieces of the reply."""
         self.thoughts: list[str] = []
         self.is_closed = False
-        """Whether a closing tag has come."""
+        """Whether a closing tag has been read."""
         self.took_back = False
         """Whether pieces of `text` turned out to be thoughts, by a closing tag without an opening one."""
         self._unread = ""
@@ -53,7 +53,7 @@ class ThoughtCutter:
         self._unread = text[rest:]
 
     def _read_tag(self, text: str, at: int, last: bool) -> int:
-        """Read up to the end of the next whole tag; return where that is, or `at` if there is none."""
+        """Read up to the end of the next complete tag. Return that position, or `at` if there is no tag."""
         if self._is_document or self._may_be_document(text[at : at + _WINDOW], last):
             return at
         tag = _TAG.search(text, at)
@@ -76,7 +76,7 @@ class ThoughtCutter:
         return tag.end("tag")
 
     def _may_be_document(self, start: str, last: bool) -> bool:
-        """Tell whether the reply begins here, as a document or as what may become one."""
+        """Return whether the reply begins here with a JSON object or code block, or may still begin with one."""
         if self._is_inside or self.text:
             return False
         head = start.lstrip()[:3]
@@ -84,7 +84,7 @@ class ThoughtCutter:
         return self._is_document or (not last and head in ("", "`", "``") and len(start) < _WINDOW)
 
     def _unfinished(self, text: str, at: int) -> int:
-        """Return where the part of a text begins that cannot be divided yet."""
+        """Return the position from which a text cannot be divided yet."""
         if self._may_be_document(text[at : at + _WINDOW], False) and not self._is_document:
             return at
         match = _UNFINISHED.search(text, max(at, len(text) - _WINDOW))
@@ -97,7 +97,7 @@ class ThoughtCutter:
         if self._is_inside:
             self.thoughts.append(piece)
             return
-        if not self.text:  # blanks between thoughts and reply belong to neither
+        if not self.text:  # drop white space between thoughts and reply
             piece = piece.lstrip() if self._is_cut else piece
         if piece:
             self.text.append(piece)

@@ -1,4 +1,4 @@
-"""What engines know of the turn that a call belongs to. Context variables, because they get requests and nothing else of it."""
+"""The context of a turn, for engines. It is kept in context variables, because an engine's methods receive only the request."""
 
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -9,26 +9,26 @@ from models.usage import Ledger
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """Who asks."""
+    """The client and end user of a request."""
 
     key_id: str = "keyless"
     user: str = ""
-    """The end user, by the name that the client gave; empty: none."""
+    """The end user's name as given by the client; empty: not given."""
     permissions: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something that an assistant did, for the trace."""
+    """An action of an assistant, for the trace."""
 
     step: str
-    """A few words, fixed: `search`, `fill slots`."""
+    """A short constant text, such as `search` or `fill slots`."""
     detail: str = ""
 
 
 @dataclass(slots=True)
 class TurnScope:
-    """What a turn has that an engine may need beside the request."""
+    """The parts of a turn that an engine may need besides the request."""
 
     ledger: Ledger = field(default_factory=Ledger)
     principal: Principal = Principal()
@@ -36,6 +36,6 @@ class TurnScope:
 
 
 SCOPE: ContextVar[TurnScope | None] = ContextVar("turn_scope", default=None)
-"""Whose turn it is, for engines that ask other models themselves."""
+"""The current turn, for engines that ask other models."""
 TRACE_HEADERS: ContextVar[Mapping[str, str] | None] = ContextVar("trace_headers", default=None)
-"""What upstreams are told of the trace that the call belongs to."""
+"""Headers that identify the call's trace to upstreams."""

@@ -1,7 +1,7 @@
-"""YAML and JSON of files, one loader each: a duplicate key is refused.
+"""Loads YAML and JSON files, and refuses duplicate keys.
 
-YAML and JSON keep the last of two equal keys without a word, which flips a label. Everything that reads a file goes through here
-(tests/test_file_loaders.py); bodies from the network and what CAF alone writes do not.
+The usual parsers silently keep the last of two equal keys, which could flip a label. All file readers use this module
+(tests/test_file_loaders.py). Network bodies and files that only CAF writes do not need it.
 """
 
 import json
@@ -12,19 +12,19 @@ from typing import Any
 import yaml
 
 MAX_DEPTH = 100
-"""Levels of nesting in YAML; our files have six. Deep nesting crashes libyaml's composer, Python and all."""
+"""Maximum levels of nesting in YAML; our files have six. Deep nesting crashes libyaml's composer and with it the process."""
 
 
 class DuplicateKeyError(json.JSONDecodeError):
-    """A JSON object has a key twice. It has the line and column of the second one."""
+    """A JSON object has a duplicate key. The error has the line and column of the second occurrence."""
 
 
 def load_yaml(text: str) -> Any:
-    """Read YAML, with libyaml where there is one: it is ten times as fast.
+    """Read YAML, with libyaml if it is installed, which is ten times as fast.
 
     Raises:
-        yaml.YAMLError: It is no YAML, a mapping has a key twice, or it is nested too deeply. A MarkedYAMLError has the place.
-        ValueError: A value cannot be made, such as the date 2026-02-31.
+        yaml.YAMLError: Not YAML, a duplicate key, or nested too deeply. A MarkedYAMLError has the line and column.
+        ValueError: An invalid value, such as the date 2026-02-31.
     """
     fast: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
@@ -32,11 +32,11 @@ def load_yaml(text: str) -> Any:
         return _construct(fast(text))
     except yaml.YAMLError:
         _check_depth(text, yaml.SafeLoader)
-        return _construct(yaml.SafeLoader(text))  # whose messages say more
+        return _construct(yaml.SafeLoader(text))  # its messages are more specific
 
 
 def _check_depth(text: str, loader: Any) -> None:
-    """Refuse deep nesting by the parser's events, in which nothing recurses."""
+    """Refuse deep nesting. This counts the parser's events, which needs no recursion."""
     depth = 0
     event: Any
     for event in yaml.parse(text, Loader=loader):
@@ -50,7 +50,7 @@ def _check_depth(text: str, loader: Any) -> None:
 def _construct(loader: Any) -> Any:
     try:
         root = loader.get_single_node()
-        # Before anything is made of the nodes: making one moves the keys of `<<` into it, which may be overridden.
+        # Check before construction, which merges the keys of `<<` into a mapping; the mapping may override these.
         for mapping in _mappings(root):
             keys: set[Any] = set()
             for node, _ in mapping.value:
@@ -64,13 +64,13 @@ def _construct(loader: Any) -> Any:
 
 
 def _is_plain(node: yaml.Node) -> bool:
-    """Return whether a key is a value of its own: neither `<<`, of which there may be several, nor `=`."""
+    """Return whether a key is an ordinary scalar: neither `<<`, which may occur several times, nor `=`."""
     special = ("tag:yaml.org,2002:merge", "tag:yaml.org,2002:value")
     return isinstance(node, yaml.ScalarNode) and node.tag not in special
 
 
 def _mappings(root: yaml.Node | None) -> Iterator[yaml.MappingNode]:
-    """Yield the mappings of a document, each once, also where aliases lead in a circle."""
+    """Yield each mapping of a document once, even if aliases form a cycle."""
     nodes, seen = [root], set()
     while nodes:
         node = nodes.pop()
@@ -89,8 +89,8 @@ def load_json(text: str | bytes) -> Any:
 
     Raises:
         DuplicateKeyError: An object has a key twice.
-        ValueError: It is no JSON.
-        RecursionError: It is nested too deeply.
+        ValueError: The text is not JSON.
+        RecursionError: The text is nested too deeply.
     """
     text = text if isinstance(text, str) else text.decode()
     try:
@@ -100,7 +100,7 @@ def load_json(text: str | bytes) -> Any:
 
 
 def refuse_duplicates(text: str | bytes) -> None:
-    """Refuse JSON with a duplicate key, which pydantic's own parser takes. What is no JSON is left to that parser.
+    """Refuse JSON with a duplicate key, which pydantic's parser would accept. That parser reports invalid JSON.
 
     Raises:
         DuplicateKeyError: An object has a key twice.
@@ -122,12 +122,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _KEY_OR_BRACE = re.compile(r'("(?>(?:[^"\\]++|\\.)*)"?)(?>(\s*+:)?)|[{}]', re.DOTALL)
-"""A string, with the colon behind it if it is a key, or a brace. A string without an end goes on to the end of the text: else each
-quote would be tried anew."""
+"""A string, with the colon after it if it is a key, or a brace. An unterminated string extends to the end of the text; otherwise
+the search would start anew at each quote."""
 
 
 def _place_of_duplicate(text: str) -> int:
-    """Return where the first key stands that its object has already."""
+    """Return the position of the first duplicate key."""
     objects: list[set[str]] = []
     for token in _KEY_OR_BRACE.finditer(text):
         if token[0] == "{":

@@ -1,15 +1,15 @@
-"""What the calls of a turn used: tokens, money, time.
+"""The resources used by the calls of a turn: tokens, money, time.
 
-Where no upstream has counted (lengths, budgets of context, usage that is not reported) tokens are UTF-8 bytes divided by four, not
-counted with tiktoken, whose cl100k_base comes with the extra `litellm`:
+Where no upstream reports a count (lengths, context budgets, missing usage), tokens are estimated as UTF-8 bytes divided by four.
+tiktoken, whose cl100k_base comes with the extra `litellm`, is not used, for these reasons:
 
-* It is nearer to some models and further from others. On messages in seven European languages besides English cl100k_base counts
-  10 to 23 % more than o200k_base, bytes 11 % fewer to 1 % more; against Claude's older vocabulary it is 8 to 13 % low, bytes 21 to
-  31 %. In English, Markdown, code and JSON it is within 9 % of both, bytes within 8 %, 15 % on our sections.
-* 20 kB take 2 ms in place of 0.001, on the event loop, for each message of the history and each look at a stream; the vocabulary
-  takes 0.2 s to load and 41 MB of each process.
-* What is trimmed from a conversation is part of the prompt: it must not depend on which extras are installed. And where the file
-  lies only litellm knows; tiktoken by itself fetches it from the network.
+* It is closer to some models and further from others. On messages in seven European languages besides English, cl100k_base counts
+  10 to 23 % more than o200k_base; bytes give 11 % fewer to 1 % more. Against Claude's older vocabulary, cl100k_base is 8 to 13 %
+  low, bytes 21 to 31 %. In English, Markdown, code and JSON it is within 9 % of both; bytes are within 8 %, 15 % on our sections.
+* 20 kB take 2 ms instead of 0.001. That blocks the event loop for each message of the history and each check of a stream. The
+  vocabulary takes 0.2 s to load and 41 MB in each process.
+* Trimming a conversation changes the prompt, so it must not depend on the installed extras. Only litellm knows the path of the
+  vocabulary file; tiktoken alone fetches the file from the network.
 """
 
 import math
@@ -26,16 +26,16 @@ _TEXT_FIELDS = ("content", "text", "refusal", "message", "tool_calls", "function
 
 @dataclass(slots=True)
 class Usage:
-    """Tokens that went into a model and came out of it."""
+    """Tokens that a model read and wrote."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     estimated: bool = field(default=False, compare=False)
-    """Whether a number was guessed from the text, because the upstream did not report it."""
+    """Whether a count was estimated from the text, because the upstream did not report it."""
     cached_tokens: int | None = None
-    """Of the prompt, those read from a cache; None where no upstream speaks of that."""
+    """Prompt tokens read from a cache; None if no upstream reports them."""
     reasoning_tokens: int | None = None
-    """Of the completion, those thought and not said; None where no upstream speaks of that."""
+    """Completion tokens spent on thoughts; None if no upstream reports them."""
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -48,11 +48,11 @@ class Usage:
 
     @classmethod
     def from_body(cls, body: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Self:
-        """Read the usage of a chat completion; what is missing or nonsense is estimated from the texts.
+        """Read the usage of a chat completion. Missing or invalid counts are estimated from the texts.
 
         Args:
             body: the response.
-            request: the request, without which the prompt of a response that reports none counts 0.
+            request: the request. Without it, an unreported prompt counts 0 tokens.
         """
         reported = body.get("usage")
         reported = reported if isinstance(reported, dict) else {}
@@ -68,7 +68,7 @@ class Usage:
         return cls(prompt, completion, estimated=True)
 
     def as_openai(self) -> dict[str, Any]:
-        """Return the `usage` object of a chat completion, with the details that an upstream has reported."""
+        """Return the `usage` object of a chat completion, with the details that an upstream reported."""
         usage: dict[str, Any] = {
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
@@ -81,7 +81,7 @@ class Usage:
         return usage
 
     def cost(self, price: Price | None) -> float | None:
-        """Return the cost in the price's currency, None when no price is configured."""
+        """Return the cost in the price's currency, or None without a price."""
         if price is None:
             return None
         return (self.prompt_tokens * price.input + self.completion_tokens * price.output) / 1_000_000
@@ -89,7 +89,7 @@ class Usage:
 
 @dataclass(slots=True)
 class Call:
-    """One question to a model, its retries included."""
+    """One call to a model, retries included."""
 
     step: str
     alias: str
@@ -100,34 +100,34 @@ class Call:
     """None, the name of the error's class, or `cancelled`."""
     attempts: int = 1
     at_ms: float | None = None
-    """When it began, milliseconds after its turn; None: of no turn, or of a trace from before this was noted."""
+    """Start of the call in milliseconds since the start of its turn. None: the call has no turn, or its trace is too old."""
     thoughts: str = ""
-    """The model's thoughts, which were cut out of its answer."""
+    """The model's thoughts, cut out of its answer."""
 
 
 class Watch(Protocol):
-    """Is told when something begins, and returns what to call when it has ended, in the same task."""
+    """Observes steps and calls. Each method is called at the start, and returns a function to call at the end in the same task."""
 
     def step(self, name: str) -> Callable[[str | None], None]:
-        """A step of the turn begins; at its end it is told the type of the error, if there was one."""
+        """Observe a step of the turn. The returned function takes the type of the step's error, or None."""
 
     def call(self, call: Call, request: Mapping[str, Any], settings: ModelSettings) -> Callable[[], None]:
-        """A call begins, retries included; at its end `call` says what became of it."""
+        """Observe a call, retries included. When the returned function is called, `call` holds the outcome."""
 
 
 class Ledger:
-    """The calls of one turn, and until when it may make them."""
+    """The calls of one turn, and its deadline."""
 
     __slots__ = ("began", "calls", "until", "watch")
 
     def __init__(self, watch: Watch | None = None) -> None:
         self.calls: list[Call] = []
         self.began: float | None = None
-        """When the turn began, by `time.perf_counter`; None: these are the calls of no turn."""
+        """Start of the turn, by `time.perf_counter`. None: the calls belong to no turn."""
         self.until = math.inf
-        """Time of the event loop by which all calls of the turn must end."""
+        """Deadline of all calls of the turn, in the event loop's time."""
         self.watch = watch
-        """Is told of steps and calls as they begin and end."""
+        """Observes the steps and calls."""
 
     def add(self, call: Call) -> None:
         self.calls.append(call)
@@ -138,12 +138,12 @@ class Ledger:
 
     @property
     def tokens(self) -> int:
-        """All that went into models and came out of them."""
+        """All tokens that models read and wrote."""
         return sum([call.usage.prompt_tokens + call.usage.completion_tokens for call in self.calls])
 
     @property
     def cost(self) -> float | None:
-        """The sum over the calls whose model has a price; None when none has."""
+        """The total cost of the calls whose model has a price; None if no model has one."""
         costs = [call.cost for call in self.calls if call.cost is not None]
         return sum(costs) if costs else None
 
@@ -152,12 +152,12 @@ BYTES_PER_TOKEN = 4
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate how many tokens a text has, as UTF-8 bytes divided by four.
+    """Estimate the number of tokens of a text as UTF-8 bytes divided by four.
 
     Against cl100k_base and o200k_base: within 3 % on Markdown, code and JSON; 6 % too low to 29 % too high on short
-    English texts; 10 % too low to 15 % too high in Norwegian and German; in Russian, Chinese, Japanese and Arabic 40 %
-    too low to twice too high, since the two vocabularies differ that much there. A regular expression over
-    words came no closer and costs 800 times as much.
+    English texts; 10 % too low to 15 % too high in Norwegian and German. In Russian, Chinese, Japanese and Arabic the
+    error is between 40 % too low and twice too high, because the two vocabularies differ that much. A regular expression
+    over words did not come closer and costs 800 times as much.
     """
     size = len(text) if text.isascii() else len(text.encode(errors="replace"))
     return -(-size // BYTES_PER_TOKEN)
@@ -173,7 +173,7 @@ def _read_detail(reported: Mapping[str, Any], group: str, name: str) -> int | No
 
 
 MAX_TOKEN_COUNT = 2**31
-"""Tokens; no model takes or writes more, whatever its server says."""
+"""Maximum plausible number of tokens. A larger reported count is invalid."""
 
 
 def _read_count(value: object) -> int | None:
@@ -181,7 +181,7 @@ def _read_count(value: object) -> int | None:
 
 
 def _collect_texts(value: object) -> str:
-    """Collect the texts of messages or choices, leaving out ids, roles and images."""
+    """Join the texts of messages or choices, without ids, roles and images."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):

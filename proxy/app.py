@@ -1,4 +1,4 @@
-"""create_app: everything is wired here."""
+"""create_app wires the whole proxy."""
 
 import asyncio
 import os
@@ -59,14 +59,13 @@ def create_app(
 
     Args:
         config: The configuration.
-        engines: Kinds of engine besides those of `models`, by the name they have in `models.<alias>.engine`.
-            Default: the embedded chatbot.
+        engines: Engines besides those of `models`, by their name in `models.<alias>.engine`. Default: the assistants.
         wrap_engine: Wraps the engine of each alias; see `models.client.open_models`.
-        watch: Called with the trace of every finished turn, whatever `privacy.store` says: for a harness in this process.
-        after: The application that this one takes over from, with its conversations and counts.
+        watch: Called with the trace of every finished turn, independent of `privacy.store`. For a harness in this process.
+        after: The application that this one replaces. Its conversations and counts are taken over.
 
     Raises:
-        ConfigError: A knowledge base, a prompt or an alias is not right; with every problem found.
+        ConfigError: A knowledge base, a prompt or an alias is invalid. The message lists every problem.
         ModelSettingsError: At start-up, when a model's secret is missing.
     """
     blueprints = assemble(config)
@@ -85,9 +84,9 @@ def create_app(
                 stack.push_async_callback(asyncio.to_thread, telemetry.close)
             stack.callback(metrics.refresh)
             loss_counts: list[tuple[ExternalMetric, Callable[[], float]]] = []
-            stack.callback(_stop_following, loss_counts)  # once all is closed
+            stack.callback(_stop_following, loss_counts)  # after everything is closed
             session = await stack.enter_async_context(make_session())
-            # An alias that nobody asks needs no key.
+            # An alias that no chatbot uses needs no API key.
             aliases = {alias for alias, _ in embedding_names(config).values()}
             aliases = aliases.union(*(blueprint.aliases for blueprint in blueprints.values()))
             aliases = with_all_asked(aliases, config.models)
@@ -104,14 +103,14 @@ def create_app(
             )
             loss_counts.append((metrics.traces_dropped, lambda: traces.dropped))
             stack.push_async_callback(asyncio.to_thread, traces.close)
-            await asyncio.to_thread(traces.start)  # a database that is away takes seconds to find out
+            await asyncio.to_thread(traces.start)  # an unreachable database blocks for seconds
             audit = open_audit_log(config, blueprints, keys)
             if audit is not None:
                 stack.push_async_callback(asyncio.to_thread, audit.close)
                 loss_counts.append((metrics.audit_dropped, lambda: audit.dropped))
             conversations = open_conversations(config.memory, os.environ)
             stack.push_async_callback(conversations.close)
-            await conversations.answers()  # if not, that is in the log now, and not only when the first request fails
+            await conversations.answers()  # logs an unreachable store at start-up, not at the first request
             responses = open_responses(config.memory, os.environ)
             stack.push_async_callback(responses.close)
             meter = open_meter(config, os.environ)
@@ -134,7 +133,7 @@ def create_app(
                 stack.push_async_callback(sessions.close)
                 if after is not None and SESSIONS in after:
                     sessions.take_over(after[SESSIONS])
-            # After this point startup cannot fail: one that fails must leave no trace in the metrics.
+            # From here on start-up cannot fail. A failed start-up must not change the metrics.
             metrics.expect(blueprints.values())
             metrics.follow_bulkheads(models.bulkheads)
             for reading, count in loss_counts:
@@ -161,7 +160,7 @@ def _stop_following(loss_counts: Iterable[tuple[ExternalMetric, Callable[[], flo
 
 
 async def _remove_server_header(request: web.Request, response: web.StreamResponse) -> None:
-    """Remove the header that names the versions of Python and aiohttp."""
+    """Remove the header that discloses the versions of Python and aiohttp."""
     response.headers.pop("Server", None)
 
 
@@ -169,13 +168,13 @@ def open_conversations(settings: MemorySettings, environ: Mapping[str, str]) -> 
     """Open the store of conversation states.
 
     Raises:
-        ModelSettingsError: A secret of it is missing.
+        ModelSettingsError: The environment variable with its password is not set.
     """
     match settings.store:
         case "process":
             return LocalConversations(settings.max_turns, settings.max_age_s)
         case "redis":
-            from proxy.state.redis_conversations import open_redis  # a library that most proxies do without
+            from proxy.state.redis_conversations import open_redis  # most proxies do not need the library
 
             return open_redis(settings, environ)
         case other:
@@ -183,10 +182,10 @@ def open_conversations(settings: MemorySettings, environ: Mapping[str, str]) -> 
 
 
 def open_responses(settings: MemorySettings, environ: Mapping[str, str]) -> ResponseStore:
-    """Open the store of responses, in the same place as conversation states.
+    """Open the store of responses, in the same backend as conversation states.
 
     Raises:
-        ModelSettingsError: A secret of it is missing.
+        ModelSettingsError: The environment variable with its password is not set.
     """
     match settings.store:
         case "process":
@@ -201,10 +200,10 @@ def open_responses(settings: MemorySettings, environ: Mapping[str, str]) -> Resp
 
 
 def open_meter(config: Config, environ: Mapping[str, str]) -> Meter:
-    """Open the meter of keys' usage: in Redis, if states are kept there.
+    """Open the usage meter of API keys: in Redis if conversation states are stored there, else in this process.
 
     Raises:
-        ModelSettingsError: A secret of it is missing.
+        ModelSettingsError: The environment variable with its password is not set.
     """
     if config.keys is None:
         return ProcessMeter()

@@ -8,7 +8,10 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from models.suggestions import with_suggestions
 from models.unique_keys import load_yaml
+
+_PACKAGE = Path(__file__).resolve().parent
 
 
 class ScenarioError(Exception):
@@ -26,6 +29,16 @@ class Strict(BaseModel):
 
 
 StrictT = TypeVar("StrictT", bound=Strict)
+
+
+def find_shipped(path: Path) -> Path:
+    """Return a path as it is, or that of the shipped file of this name if there is none here.
+
+    A shipped file has the name that it has in a checkout, such as `scenarios/experiments/embedded.yaml`.
+    """
+    shipped = _PACKAGE.parent / path
+    is_missing = path.parts[:1] == (_PACKAGE.name,) and not path.exists()
+    return shipped if is_missing and shipped.exists() else path
 
 
 def load(
@@ -50,7 +63,7 @@ def load(
     try:
         return model.model_validate({**(defaults or {}), **data}, context=context)
     except ValidationError as error:
-        raise ScenarioError([f"{path}: {fault}" for fault in faults(error)]) from error
+        raise ScenarioError([f"{path}: {fault}" for fault in faults(error, model)]) from error
 
 
 def read(path: Path, kind: str, keys: str) -> dict[str, Any]:
@@ -120,17 +133,22 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def faults(error: ValidationError) -> list[str]:
-    """Return a sentence for each fault, beginning with the field."""
+def faults(error: ValidationError, model: type[BaseModel] = BaseModel) -> list[str]:
+    """Return a sentence for each fault, beginning with the field.
+
+    Args:
+        error: What pydantic raised.
+        model: The model that was validated, whose keys are suggested for misspelt ones.
+    """
     sentences = []
-    errors = error.errors(include_url=False)
-    within = {fault["loc"][:length] for fault in errors for length in range(len(fault["loc"]))}
-    for fault in errors:
+    errors = list(with_suggestions(error, model))
+    within = {fault["loc"][:length] for fault, _ in errors for length in range(len(fault["loc"]))}
+    for fault, suggestion in errors:
         if fault["type"] == "too_short" and fault["loc"] in within:
             continue  # only because its items have the faults that are told
         field = ".".join(str(part) for part in fault["loc"])
         message = fault["msg"].removeprefix("Value error, ")
         if fault["type"] == "extra_forbidden":
-            message = "is not a field here; check the spelling or remove it"
-        sentences.append(f"{field}: {message}" if field else message)
+            message = "is not a field here" + ("" if suggestion else "; check the spelling or remove it")
+        sentences.append(f"{field}: {message}{suggestion}" if field else message)
     return sentences

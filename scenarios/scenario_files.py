@@ -143,7 +143,7 @@ def _add_row(groups: dict[str, dict[str, Any]], row: dict[str, Any], where: str)
         scenario = Scenario.model_validate(row)
         Family.model_validate({"family": name, "scenarios": [{"id": "x", "response": "x"}]} | about)
     except ValidationError as error:
-        return [f"{where}: {fault}" for fault in files.faults(error)]
+        return [f"{where}: {fault}" for fault in files.faults(error, Scenario)]
     if differing:
         return [f"{where}: {differing[0]}: differs from that of an earlier row of the family {name!r}"]
     groups.setdefault(name, {"family": name, "scenarios": []}).update(about)
@@ -175,7 +175,7 @@ def _validate_family(data: dict[str, Any], path: Path) -> Family:
     try:
         family = Family.model_validate(data)
     except ValidationError as error:
-        problems += [_name_by_id(fault, ids) for fault in files.faults(error)]
+        problems += [_name_by_id(fault, ids) for fault in files.faults(error, Family)]
     if problems:
         raise ScenarioError([f"{path}: {problem}" for problem in problems])
     return _resolve_knowledge_base(family, path)
@@ -195,6 +195,7 @@ def _name_by_id(fault: str, ids: Sequence[Any]) -> str:
 
 
 def _scenario_files(location: Path, problems: list[str]) -> Iterator[Path]:
+    location = files.find_shipped(location)
     if not location.is_dir():
         yield location
         return

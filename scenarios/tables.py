@@ -183,7 +183,7 @@ def _header(text: str, separator: str, quoting: Literal[0, 3]) -> list[str]:
 
 
 def _has_literal_quotes(text: str) -> bool:
-    """Tell whether quotation marks in a TSV are part of the text, as in sets whose writers quoted nothing.
+    """Return whether quotation marks in a TSV are part of the text, as in sets whose writers quoted nothing.
 
     They are if every line has all its fields, and some field has a mark where a writer that quotes had quoted the field.
     """

@@ -1,18 +1,18 @@
-"""Experiments: whether the filter helps, by how much, and how sure that is.
+"""Experiments: whether the filter helps, by how much, and with what uncertainty.
 
 In reading order:
 
     rubric.md      what each score means
-    score.py       pure: from a rater's observation to the score
-    experiment.py  what an experiment file says
-    plan.py        pure: the samples that it consists of
-    arm.py         whatever answers: a proxy of ours, any other server
-    runner.py      has the conversations, and lets raters see them
-    transcript.py  the lines that it writes down; folder.py where
-    rows.py        transcripts and ratings joined: what statistics and reports read
-    raters/        who rates
-    experiments/   an experiment run on chatbots of a configuration
+    score.py       pure: computes the score from a rater's observation
+    experiment.py  the experiment file
+    plan.py        pure: the samples of a run
+    arm.py         the arms: a proxy in this process, or another server
+    runner.py      holds the conversations and has them rated
+    transcript.py  the lines that a run writes; folder.py the folder that holds them
+    rows.py        transcripts joined with ratings: the input of statistics and reports
+    raters/        raters without people
+    experiments/   runs experiments on the chatbots of a configuration
     people/        people as raters
-    statistics/    numbers with their uncertainty
+    statistics/    estimates with confidence intervals
     reports/       summary.json, scores.csv, report.html
 """

@@ -1,4 +1,4 @@
-"""One arm of an experiment: whatever answers a user's message, over HTTP."""
+"""One arm of an experiment: a server that answers a user's messages over HTTP."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,10 +15,10 @@ from scenarios.checkpoint import Message
 from scoring.transcript import Exchange, Place
 
 PLACE_HEADER = "X-CAF-Place"
-"""Tells a proxy in this process what a request is for, so that what its models answer is recorded under that place."""
+"""Request header with the request's place in the experiment. A proxy in this process records its models' answers under that place."""
 
 PATIENT = aiohttp.ClientTimeout(total=None)
-"""The proxy itself bounds how long a turn takes."""
+"""No client timeout: the proxy limits the duration of a turn."""
 
 
 class NoReply(Exception):
@@ -26,29 +26,29 @@ class NoReply(Exception):
 
 
 class Arm(Protocol):
-    """A condition of an experiment, which answers messages."""
+    """A condition of an experiment: it answers messages."""
 
     async def ask(self, messages: Sequence[Message], *, place: Place, seed: int) -> Exchange:
-        """Send a conversation whose last message is the user's, and return that message with the reply to it.
+        """Send a conversation that ends with a user message. Return that message with its reply.
 
         Args:
-            place: Where in the experiment this is; answers are recorded under it.
+            place: Place in the experiment; answers are recorded under it.
 
         Raises:
-            NoReply: There was none.
+            NoReply: The arm did not reply.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class ProxyArm:
-    """A proxy of ours, in this process, asked over HTTP like any other."""
+    """A CAF proxy in this process, called over HTTP like any other server."""
 
     session: aiohttp.ClientSession
     url: str
     chatbot: str
     filter: str
     add_trace: Callable[[Exchange, str], Exchange]
-    """Completes an exchange by the trace of its turn, whose id is given."""
+    """Adds data from the trace of the turn with this id to an exchange."""
 
     async def ask(self, messages: Sequence[Message], *, place: Place, seed: int) -> Exchange:
         body = {"model": self.chatbot} | request_body(messages, place, seed)
@@ -87,7 +87,7 @@ class ServerArm:
 
 
 def request_body(messages: Sequence[Message], place: Place, seed: int) -> dict[str, Any]:
-    """Return a request; each sample is a user of its own, since a proxy shares no state between users."""
+    """Return a request body. Each sample has its own user id, because a proxy shares no state between users."""
     return {
         "messages": [{"role": message.role, "content": message.content} for message in messages],
         "user": f"{place.facilitator}/{place.checkpoint}/{place.sample}",
@@ -99,7 +99,7 @@ def read_completion(answer: Mapping[str, Any], user_message: str, place: Place, 
     """Read a chat completion, with the `caf` object if it has one.
 
     Raises:
-        NoReply: It has no text.
+        NoReply: The completion has no text.
     """
     message = answer["choices"][0]["message"]
     text = message.get("content") or message.get("refusal")

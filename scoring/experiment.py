@@ -1,4 +1,4 @@
-"""An experiment file: which arms, facilitators, checkpoints and questions, how often, and who rates."""
+"""The experiment file: arms, facilitators, checkpoints, questions, number of samples, and raters."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -9,13 +9,15 @@ from pydantic import Discriminator, Field, Tag, ValidationInfo, field_validator,
 
 from facilitators.facilitator import STAGES
 from scenarios import files
-from scenarios.files import Strict
+from scenarios.files import ScenarioError, Strict
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
+SHIPPED = Path(files.__file__).resolve().parent / "experiments"
+"""The folder of the shipped experiments."""
 LINES = "lines"
-"""The voice of a run without a model: facilitators say the lines of their files."""
+"""Voice without a model: facilitators say the written lines of their files."""
 ADAPTIVE = "adaptive"
-"""Stages that follow from how the chatbot answers."""
+"""Stages that depend on the chatbot's replies."""
 LOCAL = "local"
 """The rater and the fidelity check without a model."""
 
@@ -33,29 +35,29 @@ Stages = Annotated[
 
 
 class ArmSettings(Strict):
-    """One condition: this chatbot under a change of the configuration, or any other OpenAI-compatible server."""
+    """One condition: this chatbot with a changed configuration, or another OpenAI-compatible server."""
 
     filter: Literal["on", "off", "shadow"] = "on"
-    """`X-CAF-Filter` of its requests."""
+    """Value of the header `X-CAF-Filter` in the arm's requests."""
     set: dict[str, Any] = Field(default_factory=dict)
     """Changes to the configuration by dotted key, such as `chatbots.schizophrenia.refiner: null`."""
     chatbot: str | None = None
-    """Another chatbot of the configuration than the experiment's."""
+    """Chatbot of this arm; default: the experiment's chatbot."""
     url: str | None = None
-    """Address of another server, up to and without `/chat/completions`; then no proxy is started."""
+    """Base URL of another server, without `/chat/completions`. With it, no proxy is started."""
     model: str | None = None
-    """What that server knows the chatbot by; default: the chatbot's name."""
+    """Model name to request from that server; default: the chatbot's name."""
     api_key_env: str | None = None
-    """Environment variable with that server's key."""
+    """Environment variable that holds the API key of that server."""
 
     _filter_name = field_validator("filter", mode="before")(_on_or_off)
 
     @model_validator(mode="after")
     def _one_kind(self) -> "ArmSettings":
         if self.url is None and (self.model or self.api_key_env):
-            raise ValueError("`model` and `api_key_env` belong to an arm with `url`; remove them or give it")
+            raise ValueError("`model` and `api_key_env` need `url`: remove them, or add `url`")
         if self.url is not None and (self.set or self.chatbot):
-            raise ValueError("`set` and `chatbot` change this proxy's configuration; an arm with `url` has none")
+            raise ValueError("`set` and `chatbot` change this proxy's configuration: remove them from an arm with `url`")
         return self
 
 
@@ -64,43 +66,43 @@ class Experiment(Strict):
 
     name: Name
     note: str = ""
-    """What it is to show."""
+    """What the experiment is meant to show."""
     config: Path = Path("../../config.yaml")
-    """The configuration of proxy and models; relative to this file."""
+    """Configuration of the proxy and its models; relative to this file."""
     chatbot: Name
     arms: dict[Name, ArmSettings] = Field(
         default_factory=lambda: {"on": ArmSettings(filter="on"), "off": ArmSettings(filter="off")}
     )
     baseline: Name = "off"
-    """The arm that effects are measured from."""
+    """The arm that others are compared with."""
     treated: Name = "on"
     """The arm whose effect is the headline."""
     facilitators: tuple[Name, ...] = ()
-    """By name; see facilitators/prompts."""
+    """Names of facilitators; see facilitators/prompts."""
     facilitator_folders: tuple[Path, ...] = ()
-    """Where facilitators of your own lie; relative to this file."""
+    """Folder of your own facilitators; relative to this file."""
     voice: str = LINES
-    """`lines`, or the alias of the model that plays facilitators."""
+    """`lines`, or the alias of the model that plays the facilitators."""
     checkpoints: tuple[Name, ...] | None = None
-    """By name; default: all of the facilitators'."""
+    """Names of checkpoints; default: all checkpoints of the facilitators."""
     checkpoint_folder: Path = Path("../checkpoints")
     samples: int = Field(3, ge=1, le=1000)
-    """How often each checkpoint is gone on from, in each arm."""
+    """Conversations from each checkpoint, in each arm."""
     turns: int = Field(4, ge=1, le=100)
-    """Exchanges of a sample."""
+    """Exchanges in each conversation."""
     stages: Stages = (2, 3, 3, 4)
-    """How far facilitators go in each turn, the same in every arm; the last holds for all further turns. `adaptive`: the model that
-    plays the facilitator reads the last exchange, and goes one stage further where the chatbot went along."""
+    """Stage of the facilitators in each turn, the same in every arm; the last stage applies to all further turns. `adaptive`: the
+    model that plays the facilitator reads the last exchange, and goes one stage further if the chatbot went along."""
     questions: tuple[Path, ...] = ()
-    """Files or folders of ordinary questions; relative to this file. None: no ordinary questions."""
+    """Files or folders of ordinary questions, relative to this file. Empty: no ordinary questions."""
     question_samples: int = Field(1, ge=1, le=100)
     raters: tuple[str, ...] = (LOCAL,)
-    """`local`, or aliases of models."""
+    """`local`, aliases of models, or both."""
     fidelity: str | None = LOCAL
-    """Who checks facilitators' messages: `local`, the alias of a model, or null."""
+    """Checks the facilitators' messages: `local`, the alias of a model, or null for no check."""
     seed: int = 1
     concurrency: int = Field(8, ge=1, le=256)
-    """Samples under way at the same time."""
+    """Number of conversations at the same time."""
 
     @field_validator(
         "facilitators", "facilitator_folders", "checkpoints", "stages", "questions", "raters", mode="before"
@@ -108,7 +110,7 @@ class Experiment(Strict):
     @classmethod
     def _lists(cls, value: Any, info: ValidationInfo) -> Any:
         if isinstance(value, str | int) and (info.field_name, value) != ("stages", ADAPTIVE):
-            raise ValueError(f"is {value!r}; give a list: [{value}]")
+            raise ValueError(f"{value!r}: expected a list: [{value}]")
         return value
 
     @field_validator("config", "checkpoint_folder")
@@ -124,7 +126,7 @@ class Experiment(Strict):
     @field_validator("arms", mode="before")
     @classmethod
     def _arm_names(cls, value: Any) -> Any:
-        """YAML reads the names on and off as booleans; an arm may be left empty."""
+        """Restore the names on and off, which YAML reads as booleans, and read an empty arm as one without settings."""
         if not isinstance(value, Mapping):
             return value
         arms = {_on_or_off(name): arm for name, arm in value.items()}
@@ -140,32 +142,32 @@ class Experiment(Strict):
     @model_validator(mode="after")
     def _complete(self) -> "Experiment":
         faults = [
-            f"`{key}` is {arm!r}, which is no arm; there are {', '.join(self.arms)}"
+            f"`{key}`: {arm!r}: expected the name of an arm ({', '.join(self.arms)})"
             for key, arm in (("baseline", self.baseline), ("treated", self.treated))
             if len(self.arms) > 1 and arm not in self.arms
         ]
         if not self.arms:
-            faults.append("`arms` is empty; leave it out for on and off")
+            faults.append("`arms` is empty: name at least one arm, or remove `arms` to get `on` and `off`")
         if not self.facilitators and not self.questions:
-            faults.append("there is nothing to do: give `facilitators`, `questions` or both")
+            faults.append("the experiment is empty: add `facilitators`, `questions` or both")
         named = {"facilitators": self.facilitators, "checkpoints": self.checkpoints or (), "raters": self.raters}
         faults += [
-            f"`{key}` names {', '.join(map(repr, twice))} twice"
+            f"`{key}`: duplicate {', '.join(map(repr, twice))}"
             for key, names in named.items()
             if (twice := [name for name, count in Counter(names).items() if count > 1])
         ]
         if not self.stages:
-            faults.append("`stages` is empty; give a number from 0 to 4 for each turn")
+            faults.append("`stages` is empty: expected a number from 0 to 4 for each turn")
         if self.stages == ADAPTIVE and self.voice == LINES:
             faults.append("`stages: adaptive` needs a model that reads the conversation: name its alias as `voice`")
         if not self.raters:
-            faults.append("`raters` is empty; without scores there is nothing to report")
+            faults.append("`raters` is empty: expected `local` or aliases of models, because the report needs scores")
         if faults:
             raise ValueError("; ".join(faults))
         return self
 
     def stage(self, turn: int) -> int:
-        """Return how far facilitators go in a turn, counted from 1, where that is fixed."""
+        """Return the planned stage of a turn, counted from 1."""
         assert not isinstance(self.stages, str)
         return self.stages[min(turn, len(self.stages)) - 1]
 
@@ -174,11 +176,34 @@ def _anchor(path: Path, info: ValidationInfo) -> Path:
     return Path((info.context or {}).get("folder", "")) / path
 
 
+def find_experiment(name: Path) -> Path:
+    """Return the path of an experiment, given a file or the name of a shipped experiment, such as `embedded`.
+
+    Raises:
+        ScenarioError: Neither exists.
+    """
+    shipped = {file.stem: file for file in sorted(SHIPPED.glob("*.yaml")) if not file.name.endswith("config.yaml")}
+    if str(name) in shipped and not name.is_file():
+        return shipped[str(name)]
+    path = files.find_shipped(name)
+    if path.exists():
+        return path
+    raise ScenarioError(
+        [
+            f"{name}: there is no such file, and no shipped experiment of this name (shipped: {', '.join(shipped)}); "
+            "`caf init FOLDER` writes an experiment for your own chatbot"
+        ]
+    )
+
+
 def load(path: Path) -> Experiment:
-    """Read and validate an experiment file; paths in it become those from its folder.
+    """Read and validate an experiment file. Relative paths in it are resolved against its folder.
 
     Raises:
         ScenarioError: The file cannot be read, or does not hold an experiment.
     """
-    defaults = {"config": "../../config.yaml", "checkpoint_folder": "../checkpoints"}  # anchored as if they stood there
+    # The path must be relative to the file. An installed package has no config.yaml beside its packages, only a copy in one of them.
+    is_shipped = path.resolve().parent == SHIPPED
+    config = "../../proxy/config/config.yaml" if is_shipped else "../../config.yaml"
+    defaults = {"config": config, "checkpoint_folder": "../checkpoints"}
     return files.load(path, "an experiment", Experiment, defaults=defaults, context={"folder": path.parent})

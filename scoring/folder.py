@@ -1,4 +1,4 @@
-"""The folder of a run: a manifest, and files of lines that are only ever added to, so that a run can be killed and go on."""
+"""The folder of a run: a manifest and append-only files of lines, so that a killed run can resume."""
 
 import fcntl
 import json
@@ -21,28 +21,28 @@ FILES: dict[type[Line], str] = {
     FidelityLine: "fidelity.jsonl",
 }
 ANSWERS = "answers.jsonl"
-"""What models answered; see `models.answer_cache.AnswerCache`."""
+"""Recorded model answers; see `models.answer_cache.AnswerCache`."""
 MANIFEST = "manifest.json"
 LOCK = ".lock"
 ABOUT = ("created", "command", "versions", "budget", "replayed", "planned")
-"""Parts of a manifest that say how a run was made, not what was run; a resumed run may differ in them."""
+"""Parts of a manifest that describe the environment of a run. They may change when a run resumes."""
 
 
 class RunError(Exception):
-    """A run cannot go on; the message says why and what to do."""
+    """A run cannot continue; the message says why and what to do."""
 
 
 class RunFolder:
-    """Where a run keeps what happened. Everything is readable by its owner alone: transcripts hold conversations."""
+    """Stores the files of a run. Only their owner can read them, because transcripts hold conversations."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def open(self) -> None:
-        """Make the folder, or see that it may be used.
+        """Create the folder, or check that it can be used.
 
         Raises:
-            RunError: It holds something that is no run, or cannot be made.
+            RunError: The folder holds other files but no run, or cannot be created.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -50,30 +50,30 @@ class RunFolder:
         except OSError as error:
             raise RunError(f"{self.path}: cannot be used for a run: {error.strerror}") from None
         if names - {ANSWERS, LOCK} and MANIFEST not in names:
-            raise RunError(f"{self.path}: holds other files and no run; give an empty or a new folder with --out")
+            raise RunError(f"{self.path}: holds other files but no run: give an empty or a new folder with --out")
 
     @contextmanager
     def lock(self) -> Iterator[None]:
-        """Lock the run against other processes within the block.
+        """Lock the run against other processes while the block runs.
 
         Raises:
-            RunError: Another process does.
+            RunError: Another process holds the lock.
         """
         file = os.open(self.path / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         try:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
-                raise RunError(f"{self.path}: another process is at work on this run; wait for it or stop it") from None
+                raise RunError(f"{self.path}: another process is using this run: wait for it or stop it") from None
             yield
         finally:
             os.close(file)
 
     def begin(self, manifest: Mapping[str, Any]) -> None:
-        """Write the manifest, or see that the folder holds the same run.
+        """Write the manifest, or check that the folder holds the same run.
 
         Raises:
-            RunError: It holds another run; nothing was changed.
+            RunError: The folder holds another run; nothing was changed.
         """
         if not (self.path / MANIFEST).exists():
             self.write(MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
@@ -81,30 +81,30 @@ class RunFolder:
         changed = [*_differences(self.manifest(), json.loads(json.dumps(manifest)))]
         if changed:
             raise RunError(
-                f"{self.path}: holds a run of something else, so it is not gone on with. Changed since: {', '.join(changed[:6])}. "
-                "Nothing was overwritten; give another --out, or undo the changes"
+                f"{self.path}: holds a different run and cannot be resumed. Changed since then: {', '.join(changed[:6])}. "
+                "Nothing was overwritten: give another --out, or undo the changes"
             )
 
     def manifest(self) -> dict[str, Any]:
-        """Raises: RunError: there is none, or it cannot be read."""
+        """Return the manifest. Raises: RunError: it is missing or cannot be read."""
         path = self.path / MANIFEST
         try:
             data = load_json(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise RunError(f"{self.path}: is no run; it has no {MANIFEST}") from None
+            raise RunError(f"{self.path}: is not a run: it has no {MANIFEST}") from None
         except (OSError, ValueError) as error:
             raise RunError(f"{path}: cannot be read: {error}") from None
         if not isinstance(data, dict):
-            raise RunError(f"{path}: is no manifest")
+            raise RunError(f"{path}: is not a manifest: expected a JSON object")
         return data
 
     def read(self, kind: type[LineT]) -> list[LineT]:
-        """Return all lines of a kind, of several for one place (and rater) the last.
+        """Return all lines of a kind. If a place (and rater) has several, return only the last.
 
-        A line that was cut off when its writer was killed is passed over.
+        A line that was cut off when its writer was killed is skipped.
 
         Raises:
-            RunError: A line is whole and still not right.
+            RunError: A complete line is invalid.
         """
         path = self.path / FILES[kind]
         if not path.exists():
@@ -124,33 +124,33 @@ class RunFolder:
         return list(latest.values())
 
     def append(self, line: Line) -> None:
-        """Add a line: in one write, so that lines of several writers do not mix."""
+        """Append a line in one write, so that lines of several writers do not mix."""
         data = line.model_dump_json(exclude_defaults=True).encode() + b"\n"
         path = self.path / FILES[type(line)]
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
         try:
             end = os.lseek(file, 0, os.SEEK_END)
-            if end and os.pread(file, 1, end - 1) != b"\n":  # the last writer was killed within its line
+            if end and os.pread(file, 1, end - 1) != b"\n":  # the last writer was killed in the middle of a line
                 data = b"\n" + data
             if os.write(file, data) < len(data):
                 raise RunError(
-                    f"{path}: the disk is full; what was done is kept: make room and give the same command again"
+                    f"{path}: the disk is full. The results so far are kept: free some space, then give the same command again"
                 )
         except OSError as error:
-            raise RunError(f"{path}: cannot be written: {error.strerror}; what was done is kept") from None
+            raise RunError(f"{path}: cannot be written: {error.strerror}. The results so far are kept") from None
         finally:
             os.close(file)
 
     def write(self, name: str, text: str) -> None:
-        """Write a whole file, in place of an older one."""
+        """Write a whole file and replace an older one."""
         write_files({self.path / name: text})
 
 
 def write_files(files: Mapping[Path, str]) -> None:
-    """Write files atomically, all or none, readable by their owner alone.
+    """Write files atomically, all or none, readable only by their owner.
 
     Raises:
-        RunError: One cannot be written, and then none is.
+        RunError: A file cannot be written; then no file is changed.
     """
     beside = {path: path.with_name(f".{path.name}.{os.getpid()}.new") for path in files}
     path = Path()
@@ -176,7 +176,7 @@ def _key(line: Line) -> str:
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any], within: str = "") -> Iterator[str]:
-    """Yield what differs between two manifests, by dotted key."""
+    """Yield the dotted keys that differ between two manifests."""
     for key in [*old, *(key for key in new if key not in old)]:
         if not within and key in ABOUT:
             continue

@@ -25,7 +25,7 @@ def _as_somebody() -> dict[str, Any]:
 
 
 def installed() -> bool:
-    """Tell whether the server can be started here."""
+    """Return whether the server can be started here."""
     try:
         return INITDB is not None and (os.getuid() != 0 or bool(pwd.getpwnam("postgres")))
     except KeyError:

@@ -58,7 +58,7 @@ def modules(path: Path) -> set[str]:
 
 
 def says_pure(path: Path) -> bool:
-    """Tell whether the docstring of a file says that it is pure."""
+    """Return whether the docstring of a file says that it is pure."""
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     return text.startswith("Pure") or " Pure." in text.splitlines()[0]
 

@@ -23,7 +23,7 @@ from models.scripted import load_rules
 from models.unique_keys import DuplicateKeyError, load_json, load_yaml
 from proxy.auth.keys import load as load_keys
 from proxy.config.config import load_config
-from scenarios import checkpoint, questions, tables
+from scenarios import checkpoint, own_questions, questions, tables
 from scenarios.exchange import ImportPlan
 from scenarios.exchange import load as import_rows
 from scenarios.scenario_files import load_all
@@ -185,6 +185,7 @@ READERS: dict[str, tuple[str, str, Callable[[Path], Any]]] = {
     "rows": ("a.jsonl", '{"response": "x"}\n{"KEY": 1, "KEY": 2}\n', lambda path: load_all([path])),
     "checkpoint": ("a.yaml", "KEY: 1\nKEY: 2\n", checkpoint.load),
     "questions": ("a.yaml", "KEY: 1\nKEY: 2\n", questions.load),
+    "own questions": ("a.jsonl", '{"question": "x"}\n{"KEY": 1, "KEY": 2}\n', own_questions.load),
     "experiment": ("a.yaml", "KEY: 1\nKEY: 2\n", experiment.load),
     "table, jsonl": ("a.jsonl", '{"a": "x"}\n{"KEY": 1, "KEY": 2}\n', lambda path: tables.read(path, None)),
     "table, json": ("a.json", f"[{TWICE}]", lambda path: tables.read(path, None)),

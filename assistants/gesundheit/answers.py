@@ -71,7 +71,7 @@ class Answers:
         return [match.pair for match in self._match(state, question)]
 
     def is_on_emergency(self, pair: Pair) -> bool:
-        """Tell whether a pair is on signs of an emergency."""
+        """Return whether a pair is on signs of an emergency."""
         return self._foci[pair.focus].emergency and pair.aspect in self._sources.taxonomy.danger
 
     def say_aspects(self, focus: str) -> tuple[str, str]:
@@ -122,7 +122,7 @@ class Answers:
         return Answer("uncovered_health" if known >= weights.health else "other")
 
     def _is_direct(self, question: str, matches: Sequence[Match]) -> bool:
-        """Tell whether the first pair may be answered with at once: probable, about what is named, and nothing speaks against it.
+        """Return whether the first pair may be answered with at once: probable, about what is named, and nothing speaks against it.
 
         A word of the question that another candidate has and the first has not ("young", of a pair on old age) does.
         """

@@ -86,7 +86,7 @@ def _plain(message: str) -> str:
 
 
 def are_opposite(one: Sides, other: Sides) -> bool:
-    """Tell whether two texts are on different sides of an opposite."""
+    """Return whether two texts are on different sides of an opposite."""
     return any((n, 1 - side) in other and (n, side) not in other and (n, 1 - side) not in one for n, side in one)
 
 

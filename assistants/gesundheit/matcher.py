@@ -79,7 +79,7 @@ class _Name:
         self._begins_compounds = not name.islower() and len(self._squashed) >= SHORTEST_FUZZY
 
     def is_in(self, words: Sequence[str]) -> bool:
-        """Tell whether a text has the name.
+        """Return whether a text has the name.
 
         Args:
             words: Of the text, in small letters.
@@ -91,7 +91,7 @@ class _Name:
         return False
 
     def is_part_of(self, other: "_Name") -> bool:
-        """Tell whether another name holds this one: "Blutdruck" in "niedriger Blutdruck"."""
+        """Return whether another name holds this one: "Blutdruck" in "niedriger Blutdruck"."""
         return self._squashed != other._squashed and self._squashed in other._squashed
 
     def _is(self, written: str) -> bool:
@@ -155,11 +155,11 @@ class Matcher:
         return [Match(self.pairs[places[n]], float(probabilities[n])) for n in order]
 
     def is_stored(self, question: str) -> bool:
-        """Tell whether a question is a stored wording, but for case and punctuation."""
+        """Return whether a question is a stored wording, but for case and punctuation."""
         return fold_wording(question) in self._by_wording
 
     def is_opposite(self, question: str, pair: Pair) -> bool:
-        """Tell whether a question and the wording of a pair that is most like it contradict each other.
+        """Return whether a question and the wording of a pair that is most like it contradict each other.
 
         They do if they are on different sides of an opposite, or name other numbers.
         """

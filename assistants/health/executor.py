@@ -70,7 +70,7 @@ class Executor:
         return [done[step.id] for step in plan.steps]
 
     def is_current(self, runs: Sequence[Run]) -> bool:
-        """Tell whether the data of runs are still the same."""
+        """Return whether the data of runs are still the same."""
         try:
             return all(run.version == self._subjects.version(run.subject) for run in runs if run.subject)
         except (DataError, OSError):

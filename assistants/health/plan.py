@@ -136,5 +136,5 @@ def _input_problems(step: Step, task: Task[Any, Any], said: str) -> list[str]:
 
 
 def _is_marked(field: FieldInfo, mark: str) -> bool:
-    """Tell whether an input is annotated as `Reference` or `Stated` (task.py)."""
+    """Return whether an input is annotated as `Reference` or `Stated` (task.py)."""
     return isinstance(field.json_schema_extra, dict) and bool(field.json_schema_extra.get(mark))

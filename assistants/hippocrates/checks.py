@@ -119,7 +119,7 @@ def _at_odds(group: Json, limits: Sequence[tuple[str, Json]], ids: Mapping[int, 
 
 
 def _clash(asked: Json, limit: Json, ids: Mapping[int, Set[int]]) -> bool:
-    """Tell whether a criterion asks for more records than a limit allows where it looks."""
+    """Return whether a criterion asks for more records than a limit allows where it looks."""
     (start, end), (first, last) = _days(asked), _days(limit)
     (mine, traits), (its, limited) = _records(asked), _records(limit)
     # Concepts that are still to be chosen are part of none; and the first record of some need not be the first of more.

@@ -40,7 +40,7 @@ def places_around(country: str, continent: str) -> Set[str]:
 
 
 def is_listed(name: str) -> bool:
-    """Tell whether a name that `place` returned is a country's, or a region's."""
+    """Return whether a name that `place` returned is a country's, or a region's."""
     return name in _places()[0].values()
 
 

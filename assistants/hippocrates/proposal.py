@@ -56,7 +56,7 @@ class Proposals:
         self._counting.shutdown(wait=False, cancel_futures=True)
 
     def may_be_sent(self, cohort: Cohort) -> bool:
-        """Tell whether there is somewhere to send it, and its checks find no error."""
+        """Return whether there is somewhere to send it, and its checks find no error."""
         problems = check(cohort.expression, self._sources.vocabulary)
         return self._sources.webapi is not None and all(one.severity != "error" for one in problems)
 

@@ -297,7 +297,7 @@ def _without_evidence(before: Study, understanding: Understanding) -> Iterator[s
 
 
 def _stands_in(text: str, words: str) -> bool:
-    """Tell whether a folded text has some words, from end to end. Scripts without capitals often join words."""
+    """Return whether a folded text has some words, from end to end. Scripts without capitals often join words."""
     folded = _folded(words)
     if any(unicodedata.category(letter) == "Lo" for letter in folded):
         return folded in text
@@ -353,7 +353,7 @@ def _numbers_given(readings: Collection[str]) -> set[float]:
 
 
 def _is_given(day: date, numbers: Collection[int]) -> bool:
-    """Tell whether numbers give a day, or one beside it for "before" and "after": its year, and it in a month, or an end of one.
+    """Return whether numbers give a day, or one beside it for "before" and "after": its year, and it in a month, or an end of one.
 
     Months are not compared: they have names.
     """

@@ -146,7 +146,7 @@ class _Sending:
 
 
 def _holds(stored: Any, sent: Any) -> bool:
-    """Tell whether an expression is stored as it was sent, but for fields without effect.
+    """Return whether an expression is stored as it was sent, but for fields without effect.
 
     OHDSI's WebAPI stores what Circe writes of it, with fields that are false, null or empty, and captions of coded values.
     """

@@ -17,7 +17,7 @@ app = typer.Typer(
 
     \b
     Examples:
-      caf drift run scenarios/experiments/embedded.yaml     three roles, no model, under two minutes
+      caf drift run embedded                                three roles, no model, under two minutes
       caf drift find --facilitator activist                 a checkpoint to start from
       caf drift compare RUN_A RUN_B
     """,

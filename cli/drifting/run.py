@@ -14,7 +14,7 @@ from cli.drawing import cost_text, progress_bars
 from cli.judging.output import quiet_logs
 from cli.terminal import PROBLEMS, leave, plain_errors
 from scenarios.files import ScenarioError
-from scoring.experiment import load
+from scoring.experiment import find_experiment, load
 from scoring.experiments.run import run_experiment
 from scoring.folder import RunError, RunFolder
 
@@ -27,7 +27,7 @@ PRINT_EVERY_S = 30.0
 
 def run(
     experiment: Annotated[
-        Path, typer.Argument(metavar="EXPERIMENT.yaml", help="What to run; see docs/experiments.md.")
+        Path, typer.Argument(metavar="EXPERIMENT", help="A file, or the name of a shipped experiment: embedded.")
     ],
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where the run is kept; default: data/runs/NAME.")
@@ -51,13 +51,13 @@ def run(
 ) -> None:
     """Run an experiment: nudged conversations with the filter on and off, every reply scored, one report.
 
-    A run that was stopped goes on when the same command is given again: nothing that stands in its folder is asked or paid for
-    twice. The folder gets transcripts.jsonl, ratings.jsonl, fidelity.jsonl, answers.jsonl (what every model said),
-    manifest.json, and at the end scores.csv, summary.json and report.html.
+    To continue a stopped run, give the same command again: no answer in its folder is asked or paid for twice.
+    The folder gets transcripts.jsonl, ratings.jsonl, fidelity.jsonl, answers.jsonl (what every model said), manifest.json, and at
+    the end scores.csv, summary.json and report.html.
 
     \b
     Examples:
-      caf drift run scenarios/experiments/embedded.yaml
+      caf drift run embedded
       caf drift run my.yaml --out runs/monday --budget 5
       caf drift run my.yaml --out runs/again --replay runs/monday
     """
@@ -65,7 +65,7 @@ def run(
 
     quiet_logs()
     try:
-        settings = load(experiment)
+        settings = load(find_experiment(experiment))
         folder = RunFolder(out or Path("data/runs") / settings.name)
         with plain_errors(settings.config):
             asyncio.run(

@@ -1,4 +1,4 @@
-"""Whether a wording is proven better than another on the same cases. Pure."""
+"""Decides whether one wording is significantly better than another on the same cases. Pure."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -10,27 +10,27 @@ from judges.evaluation.run_cases import Answer
 from judges.verdict import Verdict
 
 RECALL_MARGIN = 0.02
-"""How much recall an edit may cost against the best wording so far, however many false alarms it spares."""
+"""Maximum loss of recall against the best wording so far, even if the edit avoids many false alarms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What is asked of a wording that is to be kept."""
+    """The requirements for keeping a wording."""
 
     alpha: float
-    """It must be better with a p below this, by the exact McNemar test."""
+    """Upper bound of p in the exact McNemar test."""
     best_recall: Mapping[str, float]
-    """By judge: its recall must not be more than the margin below this; judges without violating cases are left out."""
+    """Best recall so far by judge, without judges that have no violating cases. Recall may fall by at most the margin."""
 
 
 def decide(before: Sequence[Answer], after: Sequence[Answer], proof: Proof) -> tuple[bool, str]:
-    """Decide whether a wording is better than the one before on the same cases, and worse for none of the judges that read it.
+    """Decide whether a wording is better than the previous one on the same cases, and worse for none of its judges.
 
-    Cases on which the model failed before are left out: that it did not fail again is no merit of the wording. Where it
-    fails afterwards, the answer is wrong.
+    Cases on which the model failed before are left out, since the wording is not the reason if it now answers. If the model
+    fails now, the answer counts as wrong.
 
     Returns:
-        Whether it is, and why.
+        The decision and the reason.
     """
     test = paired_test([a for a in before if not has_failed(a)], after)
     now = recalls(after)
@@ -58,7 +58,7 @@ def decide(before: Sequence[Answer], after: Sequence[Answer], proof: Proof) -> t
 
 
 def can_win(before: Sequence[Answer], so_far: Sequence[Answer], proof: Proof) -> bool:
-    """Tell whether a wording with these answers so far would be kept if all the others were right."""
+    """Return whether a wording would be kept if all its remaining answers were right."""
     return decide(before, _assume_rest_correct(before, so_far), proof)[0]
 
 
@@ -82,7 +82,7 @@ def _changes(gained: int, lost: int) -> str:
 
 
 def recalls(answers: Sequence[Answer]) -> dict[str, float]:
-    """Return by judge the share of violating cases that are flagged, without those the model failed on; no share of none."""
+    """Return the recall of each judge that has violating cases, without the cases that the model failed on."""
     flagged: defaultdict[str, list[bool]] = defaultdict(list)
     for answer in answers:
         if answer.example.violating and not has_failed(answer):
@@ -91,6 +91,6 @@ def recalls(answers: Sequence[Answer]) -> dict[str, float]:
 
 
 def _ideal(answer: Answer) -> Answer:
-    """Return the answer as it should have been."""
+    """Return the answer with a correct verdict."""
     verdict: Verdict = "reject" if answer.example.violating else "accept"
     return replace(answer, judgement=replace(answer.judgement, verdict=verdict))

@@ -1,4 +1,4 @@
-"""A choice among labelled cases: by file, judge, split, tag and family. Pure."""
+"""Selects labelled cases by file, judge, split, tag and family. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A choice among cases; an empty field does not restrict it."""
+    """A selection of cases. An empty field does not restrict it."""
 
     data: list[Path] = field(default_factory=list)
     judges: list[str] = field(default_factory=list)
@@ -25,7 +25,7 @@ class Choice:
 
     @property
     def effective_split(self) -> str:
-        """Dev of the shipped scenarios and all of others, unless it is said."""
+        """The split; by default `dev` for the shipped scenarios, and every split for others."""
         return self.split or ("all" if self.data else "dev")
 
     def keep(self, family: Family, scenario: Scenario) -> bool:
@@ -36,7 +36,7 @@ class Choice:
         )
 
     def limited(self, cases: Sequence[LabelledCase], judges: Sequence[str]) -> list[LabelledCase]:
-        """Return at most `limit` cases of each judge, taking the first of each family, then the second of each, and so on."""
+        """Return at most `limit` cases of each judge: the first of each family, then the second of each, and so on."""
         if self.limit is None:
             return list(cases)
         by_judge = (interleave((c for c in cases if c.judge == judge), lambda c: c.family) for judge in judges)
@@ -44,7 +44,7 @@ class Choice:
 
 
 def interleave(items: Iterable[T], kind: Callable[[T], Hashable]) -> list[T]:
-    """Order things so that the kinds take turns."""
+    """Order items so that their kinds alternate."""
     counts: Counter[Hashable] = Counter()
     turns = []
     for item in items:

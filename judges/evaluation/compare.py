@@ -1,4 +1,4 @@
-"""Two subjects on the same cases: who is right more often, whether chance explains it, and which cases changed. Pure."""
+"""Compares two subjects on the same cases: accuracy, significance, and changed verdicts. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,16 +27,16 @@ class Comparison:
     first: Measurement
     second: Measurement
     everything: PairedTest
-    """On all labelled cases that both were asked."""
+    """On all labelled cases that both have judged."""
     violating: PairedTest
-    """On those to be flagged: its difference is that of recall."""
+    """On the violating cases; the difference is that of recall."""
     harmless: PairedTest
-    """On those to be accepted: its difference is that of specificity."""
+    """On the harmless cases; the difference is that of specificity."""
     changed: tuple[ChangedVerdict, ...]
 
 
 def compare(first: Sequence[Answer], second: Sequence[Answer]) -> Comparison:
-    """Compare the answers of two subjects to the same cases. Cases that either skipped for the budget are left out."""
+    """Compare the answers of two subjects to the same cases, without cases that either skipped because of the budget."""
     skipped = {a.example.id for a in (*first, *second) if a.skipped}
     first_answers, second_answers = ([a for a in answers if a.example.id not in skipped] for answers in (first, second))
 
@@ -59,7 +59,7 @@ def compare(first: Sequence[Answer], second: Sequence[Answer]) -> Comparison:
 
 
 def compare_by_judge(first: Sequence[Answer], second: Sequence[Answer]) -> dict[str, Comparison]:
-    """Compare the answers of two sides for each judge that has cases."""
+    """Compare the answers of two subjects for each judge that has cases."""
     names = dict.fromkeys(answer.example.judge for answer in first)
     return {
         name: compare([a for a in first if a.example.judge == name], [a for a in second if a.example.judge == name])
@@ -71,7 +71,8 @@ def as_data(first: str, second: str, compared: Mapping[str, Comparison]) -> dict
     """Return a comparison as one object: `judges` by name, and `changed`, the cases on which the verdicts differ.
 
     Args:
-        first: What the one subject is called; so `second`.
+        first: Name of the first subject.
+        second: Name of the second subject.
     """
     return {
         "first": first,

@@ -1,4 +1,4 @@
-"""A chatbot's judges as they are configured, ready to be measured: which there are, on which cases, with memory and budget."""
+"""A chatbot's configured judges, ready for measurement, with their cases, cached answers and budget."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -30,7 +30,7 @@ from scenarios.scenario_files import FamilyFile, load_all
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredJudges:
-    """A chatbot's judges, ready to be measured."""
+    """A chatbot's configured judges, ready for measurement."""
 
     config: Config
     path: Path
@@ -38,11 +38,11 @@ class ConfiguredJudges:
     models: Models
     budget: Budget | None
     judge_names: list[str]
-    """Judges that scenarios may name: those built in and those of all chatbots."""
+    """Judges that scenarios may name: the built-in ones and those of all chatbots."""
     notify: Callable[[str], None] = lambda text: None
-    """Called with a hint about the cases, in a sentence."""
+    """Called with a hint about the cases, one sentence."""
     _hints_given: set[str] = field(default_factory=set)
-    """Hints given so far; each is given once."""
+    """Hints given so far. Each hint is given once."""
 
     def plan(self, judge: str) -> JudgePlan:
         plans = {plan.name: plan for plan in self.blueprint.plans}
@@ -51,21 +51,21 @@ class ConfiguredJudges:
         return plans[judge]
 
     def expand_name(self, judge: str) -> list[str]:
-        """Return the judges that a name stands for: one, or all that share their prompts."""
+        """Return the judges for a name: the judge itself, or for `reply` all that share their prompts."""
         if judge != SHARED:
             return [self.plan(judge).name]
         sharing = [plan.name for plan in self.blueprint.plans if self._shares(plan)]
         if not sharing:
-            raise EvaluationError(f"no judge of {self.blueprint.name} shares the prompts with `name: {SHARED}`")
+            raise EvaluationError(f"no judge of {self.blueprint.name} shares its prompts (`name: {SHARED}`)")
         return sharing
 
     def chosen_judges(self, choice: Choice) -> list[str]:
-        """Return the names of the chosen judges; all when none is named."""
+        """Return the names of the chosen judges; all judges if no name is given."""
         names = dict.fromkeys(name for judge in choice.judges for name in self.expand_name(judge))
         return list(names) or [plan.name for plan in self.blueprint.plans]
 
     def judges_sharing_prompt(self, stage: Stage) -> list[str]:
-        """Return the judges that read the shared prompt of a stage, as the chatbot is configured."""
+        """Return the judges that read the shared prompt of a stage in this configuration."""
         return [plan.name for plan in self.blueprint.plans if stage in plan.stages and self._shares(plan, stage)]
 
     @staticmethod
@@ -73,11 +73,11 @@ class ConfiguredJudges:
         return any(prompt.name == SHARED for at, prompt in plan.prompts.items() if stage in (None, at))
 
     def subject(self, spec: Spec, judge: str) -> Subject:
-        """Open what a spec names of a judge.
+        """Open the part of a judge that a spec names.
 
         Raises:
-            EvaluationError: There is no such thing.
-            ModelSettingsError: A budget is set, and a model that it asks has no price.
+            EvaluationError: The judge has no such part.
+            ModelSettingsError: A budget is set, but one of the models has no price.
         """
         plan = self.plan(judge)
         subject = open_subject(spec, plan.open(self.models), plan.prompts, self.models, plan.settings.timeout_s)
@@ -88,10 +88,10 @@ class ConfiguredJudges:
         return subject
 
     def cases(self, choice: Choice, *, unlabelled: bool = False) -> list[LabelledCase]:
-        """Read the cases that are meant, for the judges that are meant.
+        """Read the chosen cases for the chosen judges.
 
         Raises:
-            EvaluationError: There is none, or a scenario names no judge.
+            EvaluationError: No case matches, or a scenario names an unknown judge.
             ScenarioError: Scenarios cannot be read or used.
         """
         families = self._read(choice.data)
@@ -100,14 +100,14 @@ class ConfiguredJudges:
         cases = choice.limited(label_cases(families, judges, defaults, choice.keep, unlabelled=unlabelled), judges)
         if not cases:
             raise EvaluationError(
-                "no case fits: no scenario with these judges, split, tags and families; see --data and --split"
+                "no case matches: no scenario has these judges, split, tags and families; check --data and --split"
             )
         borrowing = {one.family.family for one in families if one.family.knowledge_base is None}
-        # The emergency judge reads the user alone, whatever the chatbot is there for.
+        # The emergency judge reads only the user's messages, so role and sections do not matter.
         if differences and any(case.judge != "emergency" and case.family in borrowing for case in cases):
             self._hint(
-                f"the shipped scenarios belong to another {' and '.join(differences)} than {self.blueprint.name} has, and are "
-                "measured with theirs; to measure on scenarios of your own, give --data FILE|FOLDER"
+                f"the shipped scenarios were labelled for another {' and '.join(differences)} than {self.blueprint.name} has, and "
+                "are measured with those; to measure on your scenarios, give --data FILE|FOLDER"
             )
         return cases
 
@@ -115,8 +115,8 @@ class ConfiguredJudges:
         """Read the turns that people have labelled for the chosen judges.
 
         Raises:
-            EvaluationError: There is none.
-            TraceError: The traces are not there or not readable.
+            EvaluationError: No turn is labelled.
+            TraceError: The traces are missing or unreadable.
         """
         families, left_out = labelled_turns(trace_backend(self.config.privacy), self.blueprint)
         cases = label_cases(families, self.chosen_judges(choice), self.scenario_defaults)
@@ -128,22 +128,23 @@ class ConfiguredJudges:
         return cases
 
     def holdout(self, data: list[Path], judges: list[str]) -> list[LabelledCase]:
-        """Read the held-out cases of judges: all that there are, since a choice among them is a look at this holdout too."""
+        """Read all held-out cases of judges. A use of some of them counts as a use of this whole holdout."""
         defaults, _ = self._scenario_defaults(data)
         return label_cases(self._read(data), judges, defaults, lambda family, scenario: family.split == "holdout")
 
     def count_holdout_use(self, cases: Sequence[LabelledCase], data: list[Path], uses: Path) -> str | None:
-        """Count that a run is about to judge held-out cases. To be called before it asks: a use that cannot be counted is none.
+        """Count a use of held-out cases. Call this before judging them, so that no use remains uncounted.
 
         Args:
-            data: Where the cases are from; the whole holdout there is counted, so that parts of it share one count.
-            uses: The file of uses, see holdout.py.
+            cases: The cases that will be judged.
+            data: Files or folders of the cases. The whole holdout in them is counted, so that parts of it share one count.
+            uses: The file of uses (holdout.py).
 
         Returns:
-            What to tell when the figures are shown; None: nothing held out is among the cases.
+            A note to show with the figures; None if no case is held out.
 
         Raises:
-            EvaluationError: It cannot be counted.
+            EvaluationError: The use cannot be counted.
         """
         judges = list(dict.fromkeys(case.judge for case in cases if case.split == "holdout" and case.expected))
         if not judges:
@@ -154,15 +155,15 @@ class ConfiguredJudges:
 
     @property
     def scenario_defaults(self) -> ScenarioDefaults:
-        """What the chatbot lends to scenarios that do not say it themselves."""
+        """The chatbot's sections, role and topics, for scenarios that do not set them."""
         settings = self.blueprint.settings
         topics = tuple(Topic(topic.name, tuple(topic.terms)) for topic in settings.sensitive_topics)
         return ScenarioDefaults(self.blueprint.library, settings.role, topics)
 
     def _scenario_defaults(self, data: list[Path]) -> tuple[ScenarioDefaults, list[str]]:
-        """Return what is lent to scenarios that do not say it, and what of it the chatbot does not have.
+        """Return the defaults for scenarios, and the names of those that differ from the chatbot's.
 
-        The shipped ones were labelled for the shipped chatbot: with the role and sections of another, their labels are wrong.
+        The shipped scenarios were labelled for the shipped chatbot. With another role or other sections, their labels are wrong.
         """
         if data:
             return self.scenario_defaults, []
@@ -194,16 +195,16 @@ async def open_judges(
     """Open a chatbot's judges and their models.
 
     Args:
-        path: The configuration.
-        chatbot: Its name; None: the first one that has judges.
-        budget: What all calls may cost together.
-        answers: Where answers are remembered; None: nothing is.
-        notify: Called with a hint about the cases, in a sentence.
+        path: The configuration file.
+        chatbot: The name of the chatbot; None: the first one that has judges.
+        budget: Maximum cost of all calls together.
+        answers: The cache of answers; None: no cache.
+        notify: Called with a hint about the cases, one sentence.
 
     Raises:
-        ConfigError: The configuration is not right.
+        ConfigError: The configuration is invalid.
         ModelSettingsError: A model cannot be used.
-        EvaluationError: There is no such chatbot, or it has no judges.
+        EvaluationError: The chatbot does not exist, or it has no judges.
     """
     config = load_config(path)
     blueprints = assemble(config)
@@ -233,17 +234,17 @@ def _choose_blueprint(blueprints: dict[str, Blueprint], name: str | None) -> Blu
     with_judges = [one for one in blueprints.values() if one.plans]
     if name is None:
         if not with_judges:
-            raise EvaluationError("no chatbot of this configuration has judges")
+            raise EvaluationError("no chatbot of this configuration has judges; add some under chatbots.NAME.judges")
         return with_judges[0]
     if name not in blueprints:
-        raise EvaluationError(f"there is no chatbot {name!r}; there is {', '.join(blueprints)}")
+        raise EvaluationError(f"unknown chatbot {name!r} (expected one of {', '.join(blueprints)})")
     if not blueprints[name].plans:
         raise EvaluationError(f"the chatbot {name!r} has no judges")
     return blueprints[name]
 
 
 def resolve_judges(judges: Sequence[str] | None, specs: Sequence[Spec]) -> list[str]:
-    """Return the judges that are named; when none is, those that the prompts are for, see `expand_name`."""
+    """Return the named judges; without names, the judges of the prompts (see `expand_name`)."""
     if judges:
         return list(judges)
     try:
@@ -251,7 +252,5 @@ def resolve_judges(judges: Sequence[str] | None, specs: Sequence[Spec]) -> list[
     except PromptError as error:
         raise EvaluationError(str(error)) from error
     if len(names) > 1:
-        raise EvaluationError(
-            f"these are prompts of different judges: {', '.join(names)}; prompts of one judge can be compared"
-        )
+        raise EvaluationError(f"the prompts belong to different judges: {', '.join(names)}; give prompts of one judge")
     return list(names)

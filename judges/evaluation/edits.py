@@ -1,4 +1,4 @@
-"""Edits of a prompt, as a model proposes them: applied by code, and refused when they are not what was asked for. Pure."""
+"""Applies the edits of a prompt that a model proposes, and refuses invalid ones. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -11,9 +11,9 @@ from judges.evaluation.labelled import LabelledCase
 from knowledge_base.front_matter import split_front_matter
 
 QUOTED_WORDS = 8
-"""Words in a row that a prompt and a dev case may share; with more, the prompt would memorise the case."""
+"""Maximum consecutive words that a prompt and a dev case may share. With more, the prompt would memorise the case."""
 GROWTH = 2
-"""How many times its original length a prompt may grow to."""
+"""Maximum length of a prompt, as a multiple of its original length."""
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -23,9 +23,9 @@ class Edit(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     find: str
-    """Words that stand exactly once in the instructions; empty to append."""
+    """Words that occur exactly once in the instructions; empty to append."""
     replace: str
-    """What stands there instead; empty to delete."""
+    """The replacement; empty to delete."""
 
 
 class Proposal(BaseModel):
@@ -34,22 +34,22 @@ class Proposal(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     diagnosis: str
-    """What the failing cases have in common, and what in the instructions leads to it."""
+    """What the failing cases have in common, and its cause in the instructions."""
     edits: list[Edit]
     reason: str
-    """Why the edits mend that without breaking what is right."""
+    """Why the edits correct that without new mistakes."""
 
 
 class RefusedProposal(Exception):
-    """A proposal cannot be tried; the message says why, to the model that made it."""
+    """A proposal cannot be tried. The message gives the reason to the model that made it."""
 
 
 @dataclass(frozen=True)
 class Wording:
-    """A prompt file: its front matter, which stays as it is, and the instructions below."""
+    """A prompt file: front matter, which edits never change, and the instructions below it."""
 
     front_matter: str
-    """With the `---` lines and the line breaks that follow."""
+    """Includes the `---` lines and the line breaks after them."""
     text: str
 
     @property
@@ -58,22 +58,23 @@ class Wording:
 
 
 def parse_wording(file: str) -> Wording:
-    """Split the text of a prompt file that is known to be valid."""
+    """Split the text of a valid prompt file."""
     text = split_front_matter(file)[1]
     whole = file.removeprefix("\ufeff").replace("\r\n", "\n").rstrip()
     return Wording(whole.removesuffix(text), text)
 
 
 def max_chars(start: str) -> int:
-    """Return how many characters the instructions may grow to."""
+    """Return the maximum length of the instructions, in characters."""
     return GROWTH * len(start)
 
 
 def check_wording(text: str, start: str, cases: Iterable[LabelledCase]) -> None:
-    """Check new instructions, whatever the edits.
+    """Check new instructions.
 
     Args:
-        start: The instructions of the beginning; what they quote may stay.
+        text: The new instructions.
+        start: The original instructions. Quotes in them may stay.
         cases: The cases that must not be quoted.
 
     Raises:
@@ -101,16 +102,16 @@ def _texts(case: LabelledCase) -> Iterable[str]:
 
 
 def _word_runs(text: str) -> Iterable[tuple[str, ...]]:
-    """Return all runs of words that are one too long to be quoted."""
+    """Return all runs of `QUOTED_WORDS` + 1 words."""
     words = _WORD.findall(text.casefold())
     return (tuple(words[i : i + QUOTED_WORDS + 1]) for i in range(len(words) - QUOTED_WORDS))
 
 
 def apply_edits(wording: Wording, edits: Iterable[Edit]) -> Wording:
-    """Apply edits, each to the instructions as they were before any of them.
+    """Apply edits, each to the original instructions.
 
     Raises:
-        RefusedProposal: There is none; one is not to be found exactly once, overlaps another, or changes nothing.
+        RefusedProposal: The text of an edit does not occur exactly once, two edits overlap, or the edits change nothing.
     """
     places: list[tuple[int, int, str]] = []
     added: list[str] = []

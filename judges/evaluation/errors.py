@@ -1,13 +1,13 @@
-"""What keeps judges from being measured; each says what to do about it.
+"""Errors of measuring and tuning judges. Each message says what to do.
 
 EvaluationError
-└── TuneError           there is nothing to tune, or no way to
+└── TuneError           tuning is not possible
     └── NothingToTune
 """
 
 
 class EvaluationError(Exception):
-    """Judges cannot be measured so; `problems` lists everything that is wrong."""
+    """Judges cannot be measured with these arguments; `problems` lists every problem."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
@@ -15,8 +15,8 @@ class EvaluationError(Exception):
 
 
 class TuneError(EvaluationError):
-    """There is nothing to tune, or no way to; says why and what to do."""
+    """Tuning is not possible. The message says why, and what to do."""
 
 
 class NothingToTune(TuneError):
-    """No case fails, or too few do for a proof."""
+    """No case fails, or too few fail for a significant improvement."""

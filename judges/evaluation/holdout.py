@@ -1,4 +1,4 @@
-"""Count the uses of a holdout: each use that leads to a choice makes its figures more optimistic."""
+"""Count the uses of a holdout. Each use that leads to a choice makes its figures more optimistic."""
 
 import hashlib
 import json
@@ -9,17 +9,17 @@ from judges.evaluation.errors import EvaluationError
 from judges.evaluation.labelled import LabelledCase
 from models.unique_keys import load_json
 
-PLACE = "it stands beside the file that --answers names"
+PLACE = "it is in the folder of the file that --answers names"
 
 
 def count_use(file: Path, judge: str, cases: Sequence[LabelledCase]) -> int:
     """Count a use of these cases to measure this judge.
 
     Args:
-        file: `{JUDGE: {HASH OF THE CASES: USES}}` as JSON; made if it is not there.
+        file: JSON, `{JUDGE: {HASH OF THE CASES: USES}}`; created if it does not exist.
 
     Returns:
-        How often they have been used for it, this time included.
+        The number of uses for this judge, including this one.
 
     Raises:
         EvaluationError: The file cannot be read or written.
@@ -34,26 +34,24 @@ def count_use(file: Path, judge: str, cases: Sequence[LabelledCase]) -> int:
         new.write_text(json.dumps(uses, indent=1, sort_keys=True) + "\n", encoding="utf-8")
         new.replace(file)
     except OSError as error:
-        raise EvaluationError(
-            f"{file}: the uses of the holdout cannot be counted there: {error.strerror}; {PLACE}"
-        ) from error
+        raise EvaluationError(f"{file}: cannot count the uses of the holdout: {error.strerror}; {PLACE}") from error
     except (ValueError, TypeError, AttributeError) as error:
-        raise EvaluationError(f"{file}: does not hold the uses of holdouts; mend it or put it away; {PLACE}") from error
+        raise EvaluationError(f"{file}: not a valid file of holdout uses; correct or remove it; {PLACE}") from error
     return own_uses[key]  # type: ignore[no-any-return]  # an int by the line that set it
 
 
 def say_uses(uses: Mapping[str, int]) -> str:
-    """Describe, by judge, how much the number of uses weakens the figures."""
+    """Return a sentence with the number of uses by judge."""
     counts = ", ".join(f"{'1 time' if count == 1 else f'{count} times'} for {judge}" for judge, count in uses.items())
     return f"this holdout has been used {counts}; each further use makes its figure more optimistic"
 
 
 def fingerprint(cases: Sequence[LabelledCase]) -> str:
-    """Hash what is in some cases, in whatever order they are."""
+    """Return a hash of the contents of some cases, independent of their order."""
     lines = sorted(case_key(case) + ",".join(sorted(case.expected)) for case in cases)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:16]
 
 
 def case_key(case: LabelledCase) -> str:
-    """Name a case by its id and what is in it."""
+    """Return a key of a case: its id and a hash of its contents."""
     return f"{case.id}:{hashlib.sha256(case.case.as_json().encode()).hexdigest()[:16]}"

@@ -1,4 +1,4 @@
-"""The folder of a tuning run: every wording that was tried, and a journal from which the run can go on."""
+"""The folder of a tuning run: every wording that was tried, and a journal to resume the run from."""
 
 import os
 from pathlib import Path
@@ -27,12 +27,12 @@ class _Line(BaseModel):
 
 
 class Settings(_Line):
-    """What a run is about; it stays the same when the run is resumed."""
+    """The settings of a run. They stay the same when the run is resumed."""
 
     judge: str
     stage: Literal["swift", "chief"] | None = None
     prompt: Path | None = None
-    """The prompt file it began from, where one was given."""
+    """The original prompt file, if one was given."""
     model: str | None = None
     tuner: str = "chief"
     chatbot: str | None = None
@@ -49,23 +49,23 @@ class StartLine(_Line):
     event: Literal["begun"] = "begun"
     settings: Settings
     models: dict[str, str | None]
-    """What the aliases stood for."""
+    """The models behind the aliases at the start."""
 
 
 class AnswerLine(_Line):
-    """What the judge made of a case. Failures are not written down: they are asked again."""
+    """The judge's answer to a case. Failures are not written, so that a resumed run retries them."""
 
     event: Literal["answer"] = "answer"
     prompt: str
     """Hash of the instructions."""
     case: str
-    """The judge's name, and what `case_key` names it by: judges that share a prompt are asked about the same cases."""
+    """The judge's name and the `case_key`, since judges that share a prompt are asked about the same cases."""
     verdict: Verdict
     rule: str | None
     reason: str
     observation: dict[str, Any] | None
     raw: str | None
-    """What the judge wrote, where no observation could be read from it."""
+    """The judge's raw answer, if it contains no readable observation."""
     ms: float | None
     tokens: tuple[int, int]
     cost: float | None
@@ -75,15 +75,15 @@ class AnswerLine(_Line):
 class ProposalLine(_Line):
     event: Literal["proposal"] = "proposal"
     name: str
-    """Of the candidate."""
+    """Name of the candidate."""
     base: str
-    """Hash of the instructions that it edits."""
+    """Hash of the instructions that the candidate edits."""
     proposal: Proposal | None
-    """None: what the model answered could not be read."""
+    """None: the model's answer was unreadable."""
 
 
 class RulingLine(_Line):
-    """What came of a candidate; for people to read."""
+    """The outcome of a candidate, for human readers."""
 
     event: Literal["ruled"] = "ruled"
     name: str
@@ -94,7 +94,7 @@ class RulingLine(_Line):
 class HoldoutLine(_Line):
     event: Literal["holdout"] = "holdout"
     prompt: str
-    """Hash of the winner."""
+    """Hash of the winning instructions."""
     uses: int
 
 
@@ -106,7 +106,7 @@ class DecisionLine(_Line):
 
 
 class _Observation(BaseModel):
-    """An observation as it was written down, whatever its form is called today: it is only shown to the tuner."""
+    """An observation from the journal. It accepts any form, including old ones, because only the tuner reads it."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -116,13 +116,13 @@ _LINE: TypeAdapter[Line] = TypeAdapter(Annotated[Line, Field(discriminator="even
 
 
 class Journal:
-    """What has happened in a run, in memory and on disk."""
+    """The events of a run, in memory and on disk."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the folder of a run, also one that is new.
+        """Open the folder of a run, and create it if it is new.
 
         Raises:
-            EvaluationError: It cannot be read or written.
+            EvaluationError: The folder cannot be read or written.
         """
         self.folder = folder
         self.start: StartLine | None = None
@@ -132,11 +132,11 @@ class Journal:
         self._texts: set[str] = set()
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            # Readable by its owner alone: observations quote conversations.
+            # Readable only by the owner, because observations quote conversations.
             self._file = os.open(folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
             lines = (folder / JOURNAL).read_text(encoding="utf-8", errors="replace").split("\n")
         except OSError as error:
-            raise EvaluationError(f"{folder}: the run cannot be kept there: {error.strerror}") from error
+            raise EvaluationError(f"{folder}: cannot store the run: {error.strerror}") from error
         for number, line in enumerate(lines, 1):
             if line:
                 self._read(line, number)
@@ -144,7 +144,7 @@ class Journal:
             os.write(self._file, b"\n")
 
     def add(self, line: Line) -> None:
-        """Write a line, unless it is there already: a resumed run comes by the same places."""
+        """Write a line, unless the journal already has it: a resumed run repeats the same steps."""
         text = line.model_dump_json()
         if text not in self._texts:
             os.write(self._file, text.encode() + b"\n")
@@ -174,11 +174,11 @@ class Journal:
         return self._proposals.get((name, base))
 
     def uses(self, prompt: str) -> int | None:
-        """Return the use of the holdout that was counted for this winner."""
+        """Return the number of the holdout use that was counted for this winner."""
         return self._uses.get(prompt)
 
     def answer(self, prompt: Prompt, case: LabelledCase) -> Answer | None:
-        """Return what the judge of a case has answered with this prompt."""
+        """Return the recorded answer of a case's judge with this prompt; None if there is no answer yet."""
         line = self._answers.get((prompt.hash, _key(case)))
         if line is None:
             return None
@@ -203,7 +203,7 @@ class Journal:
         )
 
     def record(self, prompt: Prompt, answer: Answer) -> None:
-        """Write down an answer, unless the model failed to give one."""
+        """Record an answer, unless the model failed."""
         if has_failed(answer):
             return
         judgement = answer.judgement
@@ -225,16 +225,16 @@ class Journal:
         )
 
     def write(self, name: str, wording: Wording) -> Path:
-        """Keep a wording as a prompt file.
+        """Write a wording as a prompt file.
 
         Raises:
-            EvaluationError: It cannot be written.
+            EvaluationError: The file cannot be written.
         """
         path = self.folder / f"{name}.md"
         try:
             path.write_text(wording.file, encoding="utf-8")
         except OSError as error:
-            raise EvaluationError(f"{path}: cannot be written: {error.strerror}") from error
+            raise EvaluationError(f"{path}: cannot write the prompt: {error.strerror}") from error
         return path
 
 
@@ -243,5 +243,5 @@ def _key(case: LabelledCase) -> str:
 
 
 def has_failed(answer: Answer) -> bool:
-    """Whether the model gave no answer at all: a timeout, an upstream that refuses, a budget that is spent."""
+    """Return whether the model gave no answer: a timeout, a refusing upstream, or a spent budget."""
     return answer.skipped or (answer.verdict == "unjudged" and answer.judgement.exchange is None)

@@ -1,4 +1,4 @@
-"""Judge cases with a wording of a prompt; answers that the journal of the run has are reused."""
+"""Judges cases with a wording of a prompt, and reuses the answers in the journal of the run."""
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -12,20 +12,20 @@ from judges.evaluation.subject import Subject
 from judges.prompt import Prompt
 
 MAX_FAILURES = 0.2
-"""Share of answers that may be missing because the model failed."""
+"""Maximum share of missing answers because the model failed."""
 
 
 class BudgetEnded(Exception):
-    """The budget does not allow what would have to be asked next."""
+    """The budget does not allow the next call."""
 
 
 class _Decided(Exception):
-    """No answer still to come can change what becomes of a candidate."""
+    """No remaining answer can change the decision about a candidate."""
 
 
 @dataclass(frozen=True, slots=True)
 class JournaledJudging:
-    """Has cases judged, and writes the answers down."""
+    """Judges cases and records the answers."""
 
     subjects: Sequence[Subject]
     """The judges that read the prompt."""
@@ -35,7 +35,7 @@ class JournaledJudging:
 
     @property
     def judges(self) -> list[str]:
-        """The names of those that read the prompt."""
+        """The names of the judges that read the prompt."""
         return [one.judge for one in self.subjects]
 
     async def judge(
@@ -45,10 +45,10 @@ class JournaledJudging:
         title: str,
         is_decided: Callable[[list[Answer]], bool] = lambda answers: False,
     ) -> list[Answer]:
-        """Judge cases with a prompt, except those in the journal, until further answers would decide nothing.
+        """Judge the cases that are not in the journal, until further answers cannot change the decision.
 
         Raises:
-            BudgetEnded: Some could not be asked.
+            BudgetEnded: The budget did not allow some of the cases.
             TuneError: The model fails too often.
         """
         subjects = {one.judge: one.with_prompt(prompt) for one in self.subjects}
@@ -63,12 +63,12 @@ class JournaledJudging:
                 progress(answer)
                 self.journal.record(prompt, answer)
                 answers.append(answer)
-                if not answer.is_correct and is_decided(answers):  # a right one is what was hoped for
+                if not answer.is_correct and is_decided(answers):  # a right answer cannot end the candidate
                     raise _Decided
 
             try:
                 await judge_cases(subjects, pending, at_once=self.at_once, on_answer=record)
-            except* _Decided:  # what is still under way is cancelled: nobody will read it
+            except* _Decided:  # the task group cancels the remaining calls, whose answers are not needed
                 pass
         if any(answer.skipped for answer in answers):
             raise BudgetEnded
@@ -76,6 +76,6 @@ class JournaledJudging:
         if len(failures) > MAX_FAILURES * len(answers):
             raise TuneError(
                 f"the model {prompt.model!r} gave no answer to {len(failures)} of {len(answers)} cases "
-                f"({failures[0].judgement.reason}); mend that first"
+                f"({failures[0].judgement.reason}); solve that first"
             )
         return answers

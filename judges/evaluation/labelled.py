@@ -1,4 +1,4 @@
-"""A case with the verdict that is right."""
+"""Cases with their correct verdicts."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -8,6 +8,7 @@ from judges.case import Case, HistoryMessage, Topic, emergency_case
 from judges.verdict import Verdict
 from knowledge_base.library import KnowledgeBaseError, Library, Source
 from knowledge_base.library import load as load_library
+from models.suggestions import did_you_mean
 from scenarios.files import ScenarioError
 from scenarios.scenario import Family, Scenario
 from scenarios.scenario_files import FamilyFile
@@ -23,23 +24,23 @@ class LabelledCase:
     split: str
     tags: tuple[str, ...]
     expected: frozenset[Verdict]
-    """Verdicts that are right; empty when nobody has said."""
+    """The correct verdicts; empty if the case is not labelled."""
     case: Case
 
     @property
     def key(self) -> tuple[str, str]:
-        """Judge and scenario: a scenario is a case for each judge that it has an expectation for."""
+        """Judge and scenario id. A scenario gives one case for each judge in its `expect`."""
         return self.judge, self.id
 
     @property
     def violating(self) -> bool:
-        """A positive: accepting it would be wrong."""
+        """Whether the case is a positive: `accept` would be wrong."""
         return bool(self.expected) and "accept" not in self.expected
 
 
 @dataclass(frozen=True, slots=True)
 class ScenarioDefaults:
-    """What a chatbot lends to scenarios that do not say it themselves."""
+    """A chatbot's sections, role and topics, for scenarios that do not set them."""
 
     library: Library | None
     role: str
@@ -54,22 +55,22 @@ def label_cases(
     *,
     unlabelled: bool = False,
 ) -> list[LabelledCase]:
-    """Make cases of scenarios, one for each judge that a scenario has an expectation for.
+    """Make cases from scenarios, one for each judge in a scenario's `expect`.
 
     Args:
         judges: The judges to make cases for.
-        keep: Which scenarios to take.
-        unlabelled: Take scenarios without any expectation as well, for every judge whose text (message or reply) they have.
+        keep: Returns whether to use a scenario.
+        unlabelled: Also use scenarios without `expect`, for every judge whose text (message or reply) they contain.
 
     Raises:
-        ScenarioError: With every fault: a citation or a knowledge base that is not there, a reply missing.
+        ScenarioError: A citation, a knowledge base or a reply is missing. The error lists every problem.
     """
     libraries: dict[Path, Library | None] = {}
     problems: list[str] = []
     cases: list[LabelledCase] = []
     for file in families:
         library = _library(file, defaults, libraries, problems)
-        library_failed = file.family.knowledge_base in libraries and library is None  # has been told
+        library_failed = file.family.knowledge_base in libraries and library is None  # already reported
         for scenario in file.family.scenarios:
             judges_of_scenario = [judge for judge in judges if judge in scenario.expect]
             if unlabelled and not scenario.expect:
@@ -127,6 +128,7 @@ def _cited_sources(scenario: Scenario, library: Library | None, where: str, prob
         else:
             problems.append(
                 f"{where}: citations: no section {id!r} in the knowledge base; correct it, or give the text in `sources`"
+                + did_you_mean(id, library or ())
             )
     for source in scenario.sources:
         yield Source(source.id, source.title or source.id, "", source.text, trusted=source.trusted)
@@ -145,5 +147,5 @@ def _reply_case(family: Family, scenario: Scenario, cited: list[Source], default
 
 
 def _emergency_case(scenario: Scenario) -> Case:
-    """Return a scenario as the emergency judge sees it: the user's messages alone."""
+    """Return the case for the emergency judge: only the user's messages."""
     return emergency_case(scenario.user_message, [e.content for e in scenario.history if e.role == "user"])

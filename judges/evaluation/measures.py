@@ -1,7 +1,7 @@
 """Precision, recall, specificity and other measures of a subject's answers. Pure.
 
-A case is positive when accepting it would be wrong; an answer flags it with warn or reject. An unjudged answer counts against
-recall and against specificity. Families of cases are resampled together, since their texts resemble each other.
+A case is positive (violating) if `accept` would be wrong. An answer flags a case with `warn` or `reject`. An unjudged answer
+counts against recall and against specificity. Families of cases are resampled together, since their texts are similar.
 """
 
 from collections import Counter, defaultdict
@@ -24,7 +24,7 @@ class Share:
     """A share of cases with its 95 % interval."""
 
     value: float | None
-    """None when there is nothing to take a share of."""
+    """None if there are no cases."""
     interval: Interval | None
     """Percentile bootstrap over families (Efron and Tibshirani 1993, chapter 13); None for fewer than two families."""
     n: int
@@ -32,10 +32,10 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """A subject's answers, summed up."""
+    """The figures of a subject's answers."""
 
     n: int
-    """Answers to labelled cases; with repeats, cases times repeats."""
+    """Number of answers to labelled cases; with repeats, cases times repeats."""
     precision: Share
     """TP / (TP + FP)."""
     recall: Share
@@ -43,23 +43,23 @@ class Measurement:
     specificity: Share
     """TN / (TN + FP)."""
     roc_auc: float | None
-    """Chance that a violating case scores above a harmless one (Hanley and McNeil 1982), ties counting half."""
+    """Probability that a violating case scores above a harmless one (Hanley and McNeil 1982). Ties count half."""
     unjudged: int
     skipped: int
-    """Answers that the budget did not allow; they are in no other figure."""
+    """Number of cases that the budget did not allow. No other figure includes them."""
     confusion: dict[str, dict[str, int]]
-    """Verdicts given, by verdicts expected."""
+    """Counts of given verdicts, by expected verdicts."""
     flips: float | None
-    """Share of cases whose verdict was not the same in all repeats; None without repeats."""
+    """Share of cases whose verdict differs between repeats; None without repeats."""
     ms_p50: float | None
-    """Milliseconds until the verdict, over answers that were asked in this run; so is the next."""
+    """Milliseconds to the verdict, over answers that were not cached. The same holds for `ms_p95`."""
     ms_p95: float | None
     tokens_per_case: float | None
-    """Prompt and completion together, of answers from memory as well; so are the costs."""
+    """Prompt and completion tokens, including cached answers. The same holds for the cost."""
     cost_per_case: float | None
     cost: float | None
     stages: dict[str, int]
-    """How many answers ended on each stage."""
+    """Number of answers decided at each stage."""
     families: dict[str, "Group"]
     tags: dict[str, "Group"]
 
@@ -80,7 +80,7 @@ class Group:
 
 
 def measure(answers: Sequence[Answer]) -> Measurement:
-    """Sum up the answers of one subject."""
+    """Return the figures of one subject's answers."""
     judged = [a for a in answers if not a.skipped]
     labelled = [a for a in judged if a.example.expected]
     times = [a.ms for a in judged if a.ms is not None]
@@ -107,7 +107,7 @@ def measure(answers: Sequence[Answer]) -> Measurement:
 
 
 def share(answers: Sequence[Answer], is_counted: Callable[[Answer], bool], is_hit: Callable[[Answer], bool]) -> Share:
-    """Return, of the answers for which `is_counted` is true, the share for which `is_hit` is true, with its interval."""
+    """Return the share of answers with `is_hit` among those with `is_counted`, with its interval."""
     return _mean_by_family((a.example.family, is_hit(a)) for a in answers if is_counted(a))
 
 
@@ -123,7 +123,7 @@ def _mean_by_family(values: Iterable[tuple[str, int]]) -> Share:
 
 
 def _interval(counts: NDArray[np.float64]) -> Interval | None:
-    """Resample families: rows of cases and hits."""
+    """Return the bootstrap interval over families. Args: counts: one row (cases, hits) per family."""
     families = len(counts)
     if families < 2:
         return None
@@ -134,7 +134,7 @@ def _interval(counts: NDArray[np.float64]) -> Interval | None:
 
 
 def roc_auc(answers: Sequence[Answer]) -> float | None:
-    """Return the area under the ROC curve of the scores, or None where one class is missing."""
+    """Return the area under the ROC curve of the scores, or None if one class is missing."""
     positive = [a.score for a in answers if a.example.violating]
     negative = [a.score for a in answers if not a.example.violating]
     if not positive or not negative:
@@ -143,10 +143,10 @@ def roc_auc(answers: Sequence[Answer]) -> float | None:
 
 
 def roc_curve(answers: Sequence[Answer]) -> list[tuple[float, float]]:
-    """Return the points (share of harmless cases flagged, share of violating ones) as the bound on the score sinks from 1.
+    """Return the points (share of harmless cases flagged, share of violating cases flagged) for falling thresholds from 1.
 
-    Cases of one score are flagged together, so that the area under the straight lines between the points is `roc_auc`.
-    Empty where one class is missing.
+    Cases with the same score are flagged together, so that the area under the lines between the points is `roc_auc`.
+    Empty if one class is missing.
     """
     positives = sum(a.example.violating for a in answers)
     negatives = len(answers) - positives
@@ -163,7 +163,7 @@ def roc_curve(answers: Sequence[Answer]) -> list[tuple[float, float]]:
 
 
 def count_confusion(answers: Iterable[Answer]) -> dict[str, dict[str, int]]:
-    """Count the verdicts given for each set of verdicts expected."""
+    """Count the given verdicts for each set of expected verdicts."""
     table: dict[str, dict[str, int]] = {}
     for answer in answers:
         row = table.setdefault(
@@ -174,12 +174,12 @@ def count_confusion(answers: Iterable[Answer]) -> dict[str, dict[str, int]]:
 
 
 def name_verdicts(verdicts: Iterable[str]) -> str:
-    """Name a set of verdicts: `warn or reject`."""
+    """Return a set of verdicts as text: `warn or reject`."""
     return " or ".join(sorted(verdicts, key=("accept", "warn", "reject", "unjudged").index))
 
 
 def flip_rate(answers: Sequence[Answer]) -> float | None:
-    """Return the share of cases that did not get the same verdict in all repeats."""
+    """Return the share of cases whose verdict differs between repeats."""
     verdicts: defaultdict[str, set[str]] = defaultdict(set)
     for answer in answers:
         verdicts[answer.example.id].add(answer.verdict)
@@ -189,7 +189,7 @@ def flip_rate(answers: Sequence[Answer]) -> float | None:
 
 
 def measure_groups(answers: Sequence[Answer], names: Callable[[Answer], Iterable[str]]) -> dict[str, Group]:
-    """Group the answers by names (a family, tags), of which an answer may have several, and measure each group."""
+    """Group the answers by names (a family, or tags), and measure each group. An answer may be in several groups."""
     members: defaultdict[str, list[Answer]] = defaultdict(list)
     for answer in answers:
         for name in names(answer):
@@ -208,18 +208,18 @@ class PairedTest:
     """Two subjects on the same cases."""
 
     n: int
-    """Cases that both have answered."""
+    """Number of cases that both have answered."""
     only_first: int
-    """Cases that the first alone got right."""
+    """Number of cases that only the first got right."""
     only_second: int
     difference: Share
-    """Share right of the second less that of the first, over families."""
+    """Share of correct answers of the second minus that of the first, with an interval over families."""
     p: float
-    """Exact McNemar test, two-sided (binomial test of the discordant pairs against a half; McNemar 1947)."""
+    """P value of the exact two-sided McNemar test (binomial test of the discordant pairs against 1/2; McNemar 1947)."""
 
 
 def paired_test(first: Sequence[Answer], second: Sequence[Answer]) -> PairedTest:
-    """Compare two subjects on the labelled cases that both have judged, first repeats only."""
+    """Compare two subjects on the labelled cases that both have judged. Only first repeats count."""
     first_answers = {a.example.key: a for a in first if not a.skipped and a.example.expected and not a.repeat}
     pairs = [
         (first_answers[a.example.key], a)

@@ -1,4 +1,4 @@
-"""The outcome of an evaluation as one HTML page to look at: nothing in it is loaded from elsewhere."""
+"""The outcome of an evaluation as one self-contained HTML page."""
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -21,8 +21,8 @@ def page(measured: Mapping[str, Measurement], answers: Sequence[Answer], title: 
 
     Args:
         measured: The figures of each judge.
-        answers: Those that the figures were made of.
-        title: What was measured.
+        answers: The answers behind the figures.
+        title: The title of the page.
     """
     labelled = [a for a in answers if a.example.expected and not a.skipped]
     rocs = {
@@ -30,7 +30,7 @@ def page(measured: Mapping[str, Measurement], answers: Sequence[Answer], title: 
         for name, one in measured.items()
         if one.n
     }
-    # Autoescape whatever the template is called: what is shown are texts of users and models.
+    # Always autoescape, because the page shows texts of users and models.
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
     environment.filters["percent"] = _percent
     environment.filters["number"] = _number
@@ -49,7 +49,7 @@ def page(measured: Mapping[str, Measurement], answers: Sequence[Answer], title: 
 
 
 def _draw_roc(measured: Measurement, labelled: Sequence[Answer]) -> Markup | None:
-    """Draw the curve; None where there are not cases of both kinds."""
+    """Draw the ROC curve; None unless there are cases of both kinds."""
     curve = roc_curve(labelled)
     if not curve:
         return None
@@ -59,7 +59,7 @@ def _draw_roc(measured: Measurement, labelled: Sequence[Answer]) -> Markup | Non
 
 
 def _worst_first(groups: Mapping[str, Group]) -> list[tuple[str, Group]]:
-    """Sort by how many were misjudged, not by the share: a tag with one case says little."""
+    """Sort by the number of misjudged cases, not by their share, because a tag with one case means little."""
     return sorted(groups.items(), key=lambda one: (-one[1].misjudged, one[0]))
 
 

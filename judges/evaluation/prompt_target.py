@@ -1,4 +1,4 @@
-"""Where the prompt that is tuned stands, where a better one is written, and what has to be configured for it to be read."""
+"""The file of the tuned prompt, the file for a better one, and the configuration that selects it."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -19,24 +19,24 @@ from judges.verdict import Stage
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a winner goes."""
+    """The file for a winning prompt."""
 
     path: Path
     source: Path
-    """The file of the prompt that was tuned."""
+    """The file of the tuned prompt."""
     chosen: bool
-    """The user named the file, so what stands there may go."""
+    """Whether the user named the file, so that it may be overwritten."""
     in_config: bool
-    """The configuration reads its prompt from there."""
+    """Whether the configuration already reads the prompt from this file."""
 
     def check(self, *replaceable: str) -> None:
-        """See that nothing stands there that nobody said may be lost.
+        """Check that writing the file loses nothing.
 
         Args:
-            replaceable: Prompt files that may be replaced; the one that is tuned where none is given.
+            replaceable: Texts that may be overwritten; by default the tuned prompt.
 
         Raises:
-            EvaluationError: Something else does, or it cannot be read.
+            EvaluationError: The file has other contents, or it cannot be read.
         """
         if self.chosen or not self.path.exists():
             return
@@ -44,16 +44,16 @@ class Target:
             current_text = self.path.read_text(encoding="utf-8", errors="replace")
             replaceable = replaceable or (self.source.read_text(encoding="utf-8", errors="replace"),)
         except OSError as error:
-            raise EvaluationError(f"{self.path}: cannot be read: {error.strerror}") from error
+            raise EvaluationError(f"{self.path}: cannot read the file: {error.strerror}") from error
         if _plain(current_text) not in map(_plain, replaceable):
-            reason = "has changed since the run began" if self.path == self.source else "is there already"
-            raise EvaluationError(f"{self.path}: {reason} and is not overwritten; give --write-to FILE")
+            reason = "has changed since the run began" if self.path == self.source else "already exists"
+            raise EvaluationError(f"{self.path}: {reason}, and is not overwritten; give --write-to FILE")
 
     def write(self, start: Version, winner: Version) -> None:
-        """Write a winner.
+        """Write the winning prompt.
 
         Raises:
-            EvaluationError: Something else stands there, or it cannot be written.
+            EvaluationError: The file has other contents, or it cannot be written.
         """
         self.check(start.wording.file, winner.wording.file)
         try:
@@ -61,7 +61,7 @@ class Target:
             self.path.write_text(winner.wording.file, encoding="utf-8")
         except OSError as error:
             raise EvaluationError(
-                f"{self.path}: cannot be written: {error.strerror}; the winner is {winner.file}"
+                f"{self.path}: cannot write the file: {error.strerror}; the winner is in {winner.file}"
             ) from error
 
 
@@ -70,7 +70,7 @@ def _plain(text: str) -> str:
 
 
 def source_of(configured: ConfiguredJudges, settings: Settings) -> tuple[Path, bool]:
-    """Return the file of the prompt that is tuned, and whether it is a built-in one."""
+    """Return the file of the tuned prompt, and whether it is a built-in one."""
     if settings.prompt is not None:
         return settings.prompt, False
     stage, plan = settings.stage or "chief", configured.plan(configured.expand_name(settings.judge)[0])
@@ -82,7 +82,7 @@ def source_of(configured: ConfiguredJudges, settings: Settings) -> tuple[Path, b
 
 
 def target_of(configured: ConfiguredJudges, settings: Settings, write_to: Path | None) -> Target:
-    """Return where an accepted winner goes."""
+    """Return the file for a winning prompt."""
     source, built_in = source_of(configured, settings)
     beside = configured.path.parent / "judges" / source.name
     path = write_to or (beside if built_in else source)
@@ -96,20 +96,20 @@ def configuration_hints(
 ) -> Iterator[str]:
     """Yield the lines of the configuration that make the chatbot use the new prompt in place of the old one."""
     where = f"chatbots.{configured.blueprint.name}"
-    stand = f"let the judge stand so in {configured.path}, under {where}.judges:\n  - "
+    entry = f"set the entry of the judge in {configured.path}, under {where}.judges:\n  - "
     prompt = start.prompt
     if prompt.name != SHARED:
-        yield f"To use it, {stand}{_entry(configured, prompt.name, prompt.stage, [target.path])}"
+        yield f"To use it, {entry}{_entry(configured, prompt.name, prompt.stage, [target.path])}"
         return
     prompts = _replaced(configured, configured.blueprint.settings.reply_prompts, prompt.stage, [target.path])
-    yield f"To use it, put this into {configured.path}, under {where}:\n  reply_prompts: {_flow(prompts)}"
+    yield f"To use it, add this to {configured.path}, under {where}:\n  reply_prompts: {_flow(prompts)}"
     together = configured.judges_sharing_prompt(prompt.stage)
     if not together or settings.judge not in (SHARED, *together):
-        yield f"and {stand}{_entry(configured, configured.expand_name(settings.judge)[0], prompt.stage, [])}"
+        yield f"and {entry}{_entry(configured, configured.expand_name(settings.judge)[0], prompt.stage, [])}"
 
 
 def _entry(configured: ConfiguredJudges, judge: str, stage: Stage, new: Sequence[Path]) -> str:
-    """Return a judge's entry in the configuration, with these prompts of a stage in place of its own."""
+    """Return a judge's entry in the configuration, with new prompts for a stage."""
     settings = configured.plan(judge).settings
     entry: dict[str, Any] = settings.model_dump(mode="json", exclude_unset=True, exclude={"prompts"})
     if settings.stages is not None and stage not in settings.stages:
@@ -120,7 +120,7 @@ def _entry(configured: ConfiguredJudges, judge: str, stage: Stage, new: Sequence
 
 
 def _replaced(configured: ConfiguredJudges, prompts: Sequence[Path], stage: Stage, new: Sequence[Path]) -> list[str]:
-    """Return prompt files as the configuration names them, those of a stage replaced."""
+    """Return the paths of prompt files for the configuration, with those of a stage replaced."""
     others = (path for path in prompts if load_prompt(path).stage != stage)
     return [os.path.relpath(path, configured.path.parent) for path in (*others, *new)]
 

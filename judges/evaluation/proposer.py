@@ -1,4 +1,4 @@
-"""The model that proposes edits of a prompt, and the task that it gets."""
+"""The model that proposes edits of a prompt, and its task."""
 
 import random
 from collections.abc import Sequence
@@ -21,16 +21,16 @@ from models.schema import strict_schema
 from models.usage import Ledger
 
 MAX_FAILING = 10
-"""Failing cases that the model is shown at a time."""
+"""Maximum number of failing cases in a task."""
 MAX_CORRECT = 5
-"""Correctly judged cases that it is shown beside them."""
+"""Maximum number of correctly judged cases in a task."""
 MAX_ATTEMPTS = 8
-"""Earlier proposals in its task."""
+"""Maximum number of earlier proposals in a task."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A proposal and what came of it."""
+    """A proposal and its outcome."""
 
     proposal: Proposal | None
     outcome: str
@@ -38,7 +38,7 @@ class Attempt:
 
 
 async def propose(models: Models, alias: str, task: str) -> Proposal | None:
-    """Return what a model proposes, None if that cannot be read. Raises: ModelError."""
+    """Return a model's proposal; None if it is unreadable. Raises: ModelError."""
     system = files("judges.evaluation.prompts").joinpath("tuner.md").read_text(encoding="utf-8").strip()
     messages = [{"role": "system", "content": system}, {"role": "user", "content": task}]
     try:
@@ -55,14 +55,15 @@ def build_task(
     seed: str,
     form: type[Observation],
 ) -> str:
-    """Return what the model is asked, as one JSON object.
+    """Return the task for the model, as one JSON object.
 
     Args:
         prompt: The prompt to improve.
-        answers: Its answers to the dev cases.
-        max_chars: Characters that the instructions may have.
-        seed: Decides which of the failing cases are shown.
-        form: What is filled in.
+        answers: The answers to the dev cases with this prompt.
+        attempts: Earlier proposals.
+        max_chars: Maximum length of the instructions.
+        seed: Selects which failing cases are shown.
+        form: The form that the judge fills in.
     """
     wrong = [a for a in answers if not a.is_correct and not has_failed(a)]
     random.Random(seed).shuffle(wrong)
@@ -94,7 +95,7 @@ def build_task(
 
 
 def choose_guards(answers: Sequence[Answer], failing: Sequence[Answer], limit: int) -> list[Answer]:
-    """Return cases that were judged rightly, first those that resemble the failing ones: of the same families."""
+    """Return correctly judged cases, those of the same families as the failing ones first."""
     families = {a.example.family for a in failing}
     right = interleave((a for a in answers if a.is_correct), lambda a: (a.example.family, a.example.violating))
     return sorted(right, key=lambda a: a.example.family not in families)[:limit]

@@ -12,7 +12,7 @@ from judges.evaluation.run_cases import Answer
 def as_data(measured: Mapping[str, Measurement], answers: Sequence[Answer]) -> dict[str, Any]:
     """Return the outcome as one object: `judges` by name, and `cases`, one for each answer.
 
-    Shares are in 0 to 1, each with its interval under NAME_interval; times are milliseconds.
+    Shares are from 0 to 1, each with its interval under NAME_interval. Times are in milliseconds.
     """
     return {
         "judges": {name: figures(one) for name, one in measured.items()},
@@ -48,7 +48,7 @@ def _case(answer: Answer) -> dict[str, Any]:
 
 
 def expected_verdicts(case: LabelledCase) -> str | list[str] | None:
-    """Return the verdict that is right, or the several that are; None for a case that nobody has labelled."""
+    """Return the correct verdict or verdicts; None for a case without a label."""
     if not case.expected:
         return None
     names = name_verdicts(case.expected).split(" or ")
@@ -56,7 +56,7 @@ def expected_verdicts(case: LabelledCase) -> str | list[str] | None:
 
 
 def wrong_answers(answers: Sequence[Answer]) -> Iterator[Answer]:
-    """Yield the answers that were wrong, missed violations first."""
+    """Yield the wrong answers, missed violations first."""
     wrong = [a for a in answers if a.example.expected and not a.skipped and not a.is_correct]
     yield from sorted(wrong, key=lambda a: (not a.example.violating, a.example.judge, a.example.id))
 

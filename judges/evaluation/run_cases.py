@@ -1,4 +1,4 @@
-"""Judge cases with a subject, concurrently; a callback gets each answer as it comes."""
+"""Judges cases with a subject, concurrently, and passes each answer to a callback."""
 
 import asyncio
 from collections import deque
@@ -18,23 +18,23 @@ _SCORES: dict[Verdict, float] = {"accept": 0.0, "warn": 0.5, "reject": 1.0, "unj
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a subject made of a case, once."""
+    """A subject's answer to one repeat of a case."""
 
     example: LabelledCase
     repeat: int
-    """Which of the repeats, from 0."""
+    """Number of the repeat, from 0."""
     judgement: Judgement
-    """The decisive one."""
+    """The decisive judgement."""
     path: tuple[Stage, ...]
     """The stages that judged."""
     ms: float | None
-    """None when every call was answered from the cache."""
+    """None if every call was answered from the cache."""
     usage: Usage
     cost: float | None
-    """None when no model has a price."""
+    """None if no model has a price."""
     calls: int
     skipped: bool = False
-    """The budget did not allow to ask."""
+    """Whether the budget did not allow the call."""
 
     @property
     def verdict(self) -> Verdict:
@@ -46,18 +46,18 @@ class Answer:
 
     @property
     def score(self) -> float:
-        """0 to 1, 1 a sure violation: the judge's own, else by the verdict. An unjudged case is in the middle."""
+        """Score from 0 to 1 (a certain violation): the judge's score, else one by verdict. An unjudged case has the middle."""
         own = self.judgement.score
         return own if own is not None and self.verdict != "unjudged" else _SCORES[self.verdict]
 
     @property
     def is_correct(self) -> bool:
-        """Whether it accepted a harmless case, or flagged a violating one."""
+        """Whether the subject accepted a harmless case or flagged a violating one."""
         return self.flagged if self.example.violating else self.verdict == "accept"
 
 
 ShowProgress = Callable[[int, str], AbstractContextManager[Callable[[Answer], None]]]
-"""Shows the progress of judging so many cases; what it gives is called with each answer."""
+"""Shows the progress of judging. Args: the number of cases, and a title. The result is called with each answer."""
 
 
 async def judge_cases(
@@ -68,12 +68,14 @@ async def judge_cases(
     at_once: int = 8,
     on_answer: Callable[[Answer], None] = lambda answer: None,
 ) -> list[Answer]:
-    """Put every case to the subject of its judge; all judges at the same time.
+    """Judge every case with the subject of its judge, all judges at the same time.
 
     Args:
-        subjects: By judge.
-        at_once: How many cases are under way at the same time.
-        on_answer: Called with each answer as it comes.
+        subjects: Subjects by judge.
+        cases: The cases.
+        repeats: Number of answers for each case.
+        at_once: Maximum number of concurrent cases.
+        on_answer: Called with each answer.
 
     Returns:
         The answers, in the order of the cases, repeats of one case together.
@@ -90,17 +92,17 @@ async def judge_both(
     at_once: int = 8,
     on_answer: Callable[[Answer], None] = lambda answer: None,
 ) -> tuple[list[Answer], list[Answer]]:
-    """Put every case to both sides, as `judge_cases` does. They take turns, so that a budget ends them at the same case."""
+    """Judge every case with both subjects, in turns, so that a budget ends both at the same case (see `judge_cases`)."""
     trials = [_Trial(side[case.judge], case, 0) for case in cases for side in (first, second)]
     answers = await _run_trials(trials, at_once, on_answer)
     return answers[::2], answers[1::2]
 
 
 async def _run_trials(trials: Sequence["_Trial"], at_once: int, on_answer: Callable[[Answer], None]) -> list[Answer]:
-    """Run so many trials at once.
+    """Run trials with up to `at_once` workers.
 
-    A budget sets the worst case of each call aside while it is under way. A case that it refuses is therefore left to the workers
-    that go on, and is skipped only when no other is under way.
+    A budget reserves the maximum cost of each running call. If it refuses a case, the worker returns the case to the queue and
+    ends. A case is skipped only if no other worker is running.
     """
     queue = deque(enumerate(trials))
     answers: dict[int, Answer] = {}
@@ -125,7 +127,7 @@ async def _run_trials(trials: Sequence["_Trial"], at_once: int, on_answer: Calla
 
 
 class _Trial:
-    """A case on its way to an answer."""
+    """A case that is being judged."""
 
     def __init__(self, subject: Subject, case: LabelledCase, repeat: int) -> None:
         self.subject = subject
@@ -136,7 +138,7 @@ class _Trial:
         self._judgements: tuple[Judgement, ...] = ()
 
     async def judge(self) -> Answer:
-        """Judge the case. After an answer that was skipped, go on at the stage that the budget refused."""
+        """Judge the case. After a skipped answer, continue at the stage that the budget refused."""
         cache_hits.set(self._cache_hits)
         review = await self.subject.cascade.run(self._case.case, self._ledger, earlier=self._judgements)
         calls = self._ledger.calls

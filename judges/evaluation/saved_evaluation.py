@@ -1,4 +1,4 @@
-"""An evaluation kept as a file for the console: beside it, while it runs, how far it is."""
+"""An evaluation as a file for the console, and a second file with its progress while it runs."""
 
 import json
 import os
@@ -15,26 +15,26 @@ from scenarios.files import write
 
 PROGRESS_EVERY_S = 0.5
 PROGRESS = ".part"
-"""What the name of the file ends in that says how far an evaluation is; it goes when there is an outcome."""
+"""Suffix of the progress file, which is deleted when the outcome is written."""
 
 
 @dataclass
 class SavedEvaluation:
     """The file of one evaluation.
 
-    Raises (each method): ScenarioError: it cannot be written, or, at the beginning, is there already.
+    Raises (each method): ScenarioError: the file cannot be written, or already exists at the beginning.
     """
 
     path: Path
     about: Mapping[str, Any]
-    """What is measured: subject, chatbot, split, and so on, as they are to be shown."""
+    """Description of the measurement for display: subject, chatbot, split, and so on."""
     started: float = field(default_factory=time.time)
     done: int = 0
     total: int = 0
     _written: float = 0.0
 
     def begin(self, total: int) -> None:
-        """Write down that so many answers are to come."""
+        """Create the progress file. Args: total: the expected number of answers."""
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.total = total
         self._write_progress()
@@ -46,7 +46,7 @@ class SavedEvaluation:
             self._write_progress()
 
     def finish(self, measured: Mapping[str, Measurement], answers: Sequence[Answer]) -> None:
-        """Write the outcome: that of `--json`, points of ROC curves, and the texts of cases that were judged wrongly."""
+        """Write the outcome: the data of `--json`, points of ROC curves, and the texts of wrongly judged cases."""
         data = as_data(measured, answers)
         for name, judge in data["judges"].items():
             own_answers = [a for a in answers if a.example.judge == name and a.example.expected and not a.skipped]

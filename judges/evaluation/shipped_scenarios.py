@@ -1,6 +1,6 @@
-"""The shipped scenarios, and the chatbot whose role and sections they are about.
+"""The shipped scenarios, and the role and sections that they were labelled for.
 
-Not read from the shipped config.yaml: that is where people write their own chatbot.
+These are not read from the shipped config.yaml, because people edit it for their chatbot.
 """
 
 from pathlib import Path
@@ -19,11 +19,11 @@ TOPICS = (
 
 
 def shipped_defaults() -> ScenarioDefaults:
-    """Return what the shipped scenarios were labelled for, as far as they do not say it themselves."""
+    """Return the sections, role and topics for shipped scenarios that do not set them."""
     return ScenarioDefaults(load(SECTIONS), ROLE.read_text(encoding="utf-8").strip(), tuple(map(Topic, TOPICS)))
 
 
 def differences(own: ScenarioDefaults, shipped: ScenarioDefaults) -> list[str]:
-    """Name what of a chatbot is another than the shipped scenarios are about; a copy of the sections is the same."""
+    """Return the names of the defaults in which a chatbot differs. A copy of the sections does not differ."""
     other = {"knowledge base": own.library != shipped.library, "role": own.role != shipped.role}
     return [aspect for aspect, differs in other.items() if differs]

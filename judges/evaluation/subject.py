@@ -1,4 +1,4 @@
-"""What is measured: one stage of a judge, with its prompt and model or others, or its whole cascade."""
+"""The subject of a measurement: one stage of a judge, with any prompt and model, or its whole cascade."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ SpecStage = Literal["local", "swift", "chief", "cascade"]
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What to measure, as it is written: `STAGE`, `STAGE@ALIAS`, `PROMPT.md` or `PROMPT.md@ALIAS`."""
+    """A parsed spec of a subject: `STAGE`, `STAGE@ALIAS`, `PROMPT.md` or `PROMPT.md@ALIAS`."""
 
     stage: SpecStage | None = None
     prompt: Path | None = None
@@ -30,21 +30,21 @@ class Spec:
 
 
 def parse_spec(text: str) -> Spec:
-    """Read a spec.
+    """Parse a spec.
 
     Raises:
-        EvaluationError: It is none.
+        EvaluationError: The text is not a valid spec.
     """
     name, _, alias = text.partition("@")
     if name.endswith(".md"):
         return Spec(prompt=Path(name), alias=alias or None)
     if name not in get_args(SpecStage):
         raise EvaluationError(
-            f"{text!r} is nothing that can be measured; give {', '.join(get_args(SpecStage))} or the path of a prompt (.md), "
-            "each with @ALIAS for another model"
+            f"invalid subject {text!r}: expected {', '.join(get_args(SpecStage))} or the path of a prompt (.md); "
+            "add @ALIAS to swift, chief or a prompt for another model"
         )
     if alias and name in ("local", "cascade"):
-        raise EvaluationError(f"{text!r}: only swift, chief and prompts can be given another model")
+        raise EvaluationError(f"invalid subject {text!r}: only swift, chief and prompts take @ALIAS")
     return Spec(stage=name, alias=alias or None)  # type: ignore[arg-type]  # it is one of them
 
 
@@ -60,17 +60,17 @@ class Subject:
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """The prompts that it reads."""
+        """The prompts that the subject reads."""
         return tuple(filter(None, map(_prompt_of, self.cascade.stages)))
 
     @property
     def questions(self) -> frozenset[str]:
-        """The judges for which its prompt asks, itself among them; none if it has a prompt of its own."""
+        """The judges that its shared prompt asks for, including itself; empty if its prompt is not shared."""
         judge = self.cascade.stages[0]
         return judge.questions if isinstance(judge, ModelJudge) else frozenset()
 
     def with_prompt(self, prompt: Prompt) -> "Subject":
-        """Return the same judge with another wording of its prompt."""
+        """Return a copy of the subject with another wording of its prompt."""
         judge = self.cascade.stages[0]
         assert isinstance(judge, ModelJudge)
         return Subject(replace(self.cascade, stages=(replace(judge, prompt=prompt),)))
@@ -79,14 +79,14 @@ class Subject:
 def open_subject(
     spec: Spec, configured: Cascade, prompts: Mapping[Stage, Prompt], models: Models, timeout_s: float
 ) -> Subject:
-    """Make ready what a spec names.
+    """Open the subject that a spec names.
 
     Args:
         configured: The judge's cascade in the configuration.
         prompts: Its prompts by stage.
 
     Raises:
-        EvaluationError: The judge has no such stage, the prompt cannot be used, or there is no such model alias.
+        EvaluationError: The judge has no such stage, the prompt cannot be used, or the model alias is unknown.
     """
     name = configured.name
     if spec.stage == "cascade":
@@ -112,13 +112,13 @@ def open_subject(
 
 
 def _prompt_of(judge: Judge) -> Prompt | None:
-    """Return the prompt that a judge reads; None: it reads none."""
+    """Return the prompt that a judge reads; None for a judge without a prompt."""
     return judge.prompt if isinstance(judge, ModelJudge) else None
 
 
 def _local(configured: Cascade) -> Judge:
     if configured.name not in OBSERVERS:
-        raise EvaluationError(f"{configured.name}: a judge of your own has no local stage")
+        raise EvaluationError(f"{configured.name}: only built-in judges have a local stage")
     local_judges = (judge for judge in configured.stages if isinstance(judge, LocalJudge))
     return next(local_judges, LocalJudge(configured.name))
 
@@ -130,9 +130,9 @@ def _prompt(spec: Spec, name: str, prompts: Mapping[Stage, Prompt]) -> Prompt:
         except PromptError as error:
             raise EvaluationError(str(error)) from error
         if prompt.name not in (name, SHARED if name in BUILT_IN else name):
-            raise EvaluationError(f"{spec.prompt}: is a prompt of the judge {prompt.name!r}, not of {name!r}")
+            raise EvaluationError(f"{spec.prompt}: the prompt belongs to the judge {prompt.name!r}, not to {name!r}")
         return prompt
     for stage, prompt in prompts.items():
         if stage == spec.stage:
             return prompt
-    raise EvaluationError(f"{name}: has no {spec.stage} stage; it has {', '.join(prompts) or 'no prompt'}")
+    raise EvaluationError(f"{name}: the judge has no {spec.stage} stage; it has {', '.join(prompts) or 'no prompt'}")

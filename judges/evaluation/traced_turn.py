@@ -1,5 +1,4 @@
-"""A traced turn as a scenario: the draft that was judged, what the judges saw beside it, and what a person says they should
-have made of it."""
+"""A traced turn as a scenario: the judged draft, the other inputs of the judges, and a person's labels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,29 +20,29 @@ from scenarios.scenario import Earlier, Family, InlineSource, Scenario
 from scenarios.scenario_files import FamilyFile
 
 Json = dict[str, Any]
-TO_FILL = "`expect` is to be filled: for each judge accept, warn or reject, as it would be right"
+TO_FILL = "fill in `expect`: for each judge, the correct verdict (accept, warn or reject)"
 
 
 @dataclass(frozen=True, slots=True)
 class TracedTurn:
-    """A turn, and what belongs to it."""
+    """A traced turn with its conversation, labels and knowledge base."""
 
     trace: Json
     before: Sequence[Json] = ()
-    """The traces of its conversation that are older."""
+    """The older traces of its conversation."""
     labels: Sequence[Label] = ()
     library: Library | None = None
-    """The chatbot's knowledge base as it is now."""
+    """The chatbot's current knowledge base."""
 
     @property
     def effective_labels(self) -> list[Label]:
-        """The labels that count: of the emergency judge, who reads the message that all choices share, only the last."""
+        """The labels that count. All choices share one message, so of the emergency judge only the last label counts."""
         last = [label for label in self.labels if label.judge == "emergency"][-1:]
         return [label for label in self.labels if label.judge != "emergency"] + last
 
     @property
     def choices(self) -> list[int]:
-        """The choices that somebody has labelled."""
+        """The numbers of the labelled choices."""
         return sorted({label.choice for label in self.effective_labels})
 
 
@@ -53,20 +52,20 @@ def scenario_of(
     """Make a scenario of one choice of a turn.
 
     Args:
-        expect: Verdicts that are right, by judge; they go before those of the labels. What the judges said is no label.
+        expect: Correct verdicts by judge, which override the labels. Verdicts of the judges are not used.
 
     Returns:
-        The scenario, and in which points it may differ from what the judges saw.
+        The scenario, and notes on possible differences from the input of the judges.
 
     Raises:
-        TracedTurnError: The trace holds no texts, no such choice, or a section that it cites is gone.
+        TracedTurnError: The trace has no texts or no such choice, or a section that it cites no longer exists.
     """
     trace = traced.trace
     check_choice(trace, choice)
     if is_redacted(trace):
         raise TracedTurnError(
-            f"the trace of the turn {trace['turn_id']} is redacted: its texts were never stored, so no scenario can be made of "
-            "it; `privacy.store: full` keeps those of later turns"
+            f"cannot make a scenario of the turn {trace['turn_id']}: its trace is redacted, without texts; "
+            "set `privacy.store: full` to store the texts of later turns"
         )
     choice_labels = [one for one in traced.effective_labels if one.choice == choice]
     expected = {one.judge: frozenset([one.verdict]) for one in choice_labels} | dict(expect or {})
@@ -80,7 +79,7 @@ def scenario_of(
     current, inline = _split_sections(trace, ids, sections, traced.library)
     if draft:
         doubts += [
-            f"the section {source.id} has changed since the turn: a passage that was found in it then is not there"
+            f"the section {source.id} has changed since the turn: it no longer contains a passage that a judge quoted"
             for source in (*current, *inline)
             if _has_changed(draft, source)
         ]
@@ -100,10 +99,10 @@ def scenario_of(
 
 
 def labelled_turns(place: TraceBackend, bot: Blueprint) -> tuple[list[FamilyFile], list[str]]:
-    """Return the labelled turns of a chatbot as families of scenarios, one for each conversation, and what had to be left out.
+    """Return the labelled turns of a chatbot as families of scenarios, one per conversation, and messages on omitted turns.
 
     Raises:
-        TraceError: The traces are not there or not readable.
+        TraceError: The traces are missing or unreadable.
     """
     conversations: dict[str, list[Scenario]] = {}
     problems: list[str] = []
@@ -126,7 +125,7 @@ def labelled_turns(place: TraceBackend, bot: Blueprint) -> tuple[list[FamilyFile
 def _split_sections(
     trace: Json, ids: Sequence[str], sections: Mapping[str, Source], library: Library | None
 ) -> tuple[list[Source], list[Source]]:
-    """Return what can be cited from the knowledge base, and what has to be given in full because it is no longer there."""
+    """Return the sources that the scenario can cite from the knowledge base, and those that it must contain in full."""
     current, inline = [], []
     for id in ids:
         stored, now = sections.get(id), library.get(id) if library else None
@@ -137,7 +136,7 @@ def _split_sections(
         else:
             raise TracedTurnError(
                 f"the turn {trace['turn_id']} cites the section {id!r}, which is no longer in the knowledge base of "
-                f"{trace['chatbot']!r}; its text was not kept, since nobody had labelled the turn before"
+                f"{trace['chatbot']!r}; its text was not stored, because the turn had no label then"
             )
     return current, inline
 
@@ -145,8 +144,8 @@ def _split_sections(
 def _history(traced: TracedTurn) -> tuple[tuple[Earlier, ...], list[str]]:
     """Return the history, assembled from the traces of earlier turns, and doubts about its completeness.
 
-    A trace holds its own turn alone, so that purging a turn purges its words. Where a conversation was branched, the latest
-    turn of each number is taken.
+    A trace contains only its turn, so that purging a turn purges its words. If a conversation branches, the latest turn of
+    each number is used.
     """
     number, before = traced.trace["turn"], list(traced.before)
     messages: list[Earlier] = []
@@ -165,16 +164,14 @@ def _history(traced: TracedTurn) -> tuple[tuple[Earlier, ...], list[str]]:
         number -= 1
     doubts = []
     if number > 1 and len(messages) < HISTORY_FOR_JUDGES:
-        doubts.append("the history is not whole: earlier turns are no longer kept")
+        doubts.append("the history is incomplete: earlier turns are no longer stored")
     if traced.trace["memory"] in ("missed", "pair"):
-        doubts.append(
-            "the client sent a history that the proxy did not know as a whole: it may have differed from this one"
-        )
+        doubts.append("the client sent a history that the proxy had stored only in part: it may differ from this one")
     return tuple(messages[-HISTORY_FOR_JUDGES:]), doubts
 
 
 def _has_changed(draft: Json, source: Source) -> bool:
-    """Tell whether the local judges, who quote verbatim, quoted from this section what it does not say."""
+    """Return whether a verbatim quote of the local judges is missing in the current section."""
     return any(
         assertion["source_id"] == source.id
         and assertion["quote"]
@@ -186,5 +183,5 @@ def _has_changed(draft: Json, source: Source) -> bool:
 
 
 def _family_name(trace: Json) -> str:
-    # Not the id itself: one that a client chose may say who somebody is.
+    # A hash, because an id that a client chose may identify a person.
     return "conversation-" + blake2b(trace["conversation_id"].encode(), digest_size=6).hexdigest()

@@ -1,8 +1,8 @@
-"""A model proposes edits of a prompt, measurement decides.
+"""Tunes a prompt: a model proposes edits, and measurement decides.
 
-Each round: propose candidates, refuse those that break the rules of edits.py, have the judge answer with the others, first on
-the failing cases and as many that are right, and keep the best of those that are proven better. What has been answered is in
-the journal, so that a run that ended early comes the same way again without asking.
+Each round proposes candidates and refuses those that break the rules of edits.py. The judge answers with the others, first on
+the failing cases and an equal number of correct ones. The round keeps the best candidate that is significantly better. The
+journal stores all answers, so that a resumed run repeats the same steps without new calls.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,23 +33,23 @@ class Tuning:
     """A run: one prompt, on the dev cases of the judges that read it."""
 
     judging: JournaledJudging
-    """By the judges that read the prompt: what helps one and harms another is not kept."""
+    """Judges with all judges that read the prompt. A candidate that improves one and worsens another is not kept."""
     start: Wording
     dev: Sequence[LabelledCase]
     models: Models
     settings: Settings
     report: Callable[[str], None] = lambda text: None
-    """Called with a line for each thing that happens."""
+    """Called with a line for each event."""
     _attempts: dict[str, Attempt] = field(default_factory=dict)
     _names_by_text: dict[str, str] = field(default_factory=dict)
-    """Names of the wordings so far, by their text."""
+    """Names of the wordings so far, by text."""
     _best_recall: dict[str, float] = field(default_factory=dict)
-    """The best recall of the start and of what was kept, by judge."""
+    """The best recall so far by judge, of the start and the kept candidates."""
 
     async def run_with_holdout(
         self, holdout: Sequence[LabelledCase], uses: Path
     ) -> tuple[TuningResult, HoldoutResult | None]:
-        """Look for a better wording (`run`), and measure a winner on the holdout as far as the budget goes."""
+        """Look for a better wording (`run`), and measure a winner on the holdout if the budget allows."""
         result = await self.run()
         if not result.improved or not holdout or result.end_reason == "budget":
             return result, None
@@ -62,8 +62,8 @@ class Tuning:
         """Look for a better wording.
 
         Raises:
-            NothingToTune: No case fails, or too few do.
-            TuneError: A model fails, or the budget is too small to begin.
+            NothingToTune: No case fails, or too few fail.
+            TuneError: A model fails, or the budget is too small for the first measurement.
             EvaluationError: The folder cannot be written.
         """
         start = best = await self._measure_start()
@@ -83,7 +83,7 @@ class Tuning:
             version.answers.extend(await self.judging.judge(version.prompt, self.dev, "start"))
         except BudgetEnded:
             raise TuneError(
-                f"the budget does not allow the {len(self.dev)} dev cases to be judged once; raise it, or take fewer cases"
+                f"budget too small: it must allow judging the {len(self.dev)} dev cases once; raise it, or use fewer cases"
             ) from None
         self._best_recall = recalls(version.answers)
         return version
@@ -96,14 +96,14 @@ class Tuning:
     def _explain_why_not(self, best: Version) -> str:
         wrong = sum(not a.is_correct for a in best.answers)
         if not wrong:
-            return f"nothing to tune: all {len(best.answers)} dev cases are judged rightly"
+            return f"nothing to tune: all {len(best.answers)} dev cases are judged correctly"
         return (
-            f"{wrong} of {len(best.answers)} dev cases fail: too few for any edit to be proven better with p < "
-            f"{self.settings.alpha:g}, even if it mended all of them; give more cases, or a larger alpha"
+            f"{wrong} of {len(best.answers)} dev cases fail: too few for a significant improvement (p < "
+            f"{self.settings.alpha:g}), even if an edit corrected all of them; give more cases, or a larger alpha"
         )
 
     async def _run_round(self, number: int, best: Version) -> tuple[Version | None, bool]:
-        """Return what is better than the best so far, and whether the budget is spent."""
+        """Return the best improvement of the round, if any, and whether the budget is spent."""
         names = [f"round-{number}-candidate-{n}" for n in range(1, self.settings.candidates + 1)]
         better: list[tuple[Version, str]] = []
         budget_spent = False
@@ -148,7 +148,7 @@ class Tuning:
         return self._add_version(name, wording)
 
     async def _ask_for_edits(self, name: str, best: Version) -> Proposal | None:
-        """Ask for edits, unless the journal has them."""
+        """Return the edits from the journal, or ask the model for them."""
         if line := self.judging.journal.proposal_for(name, best.prompt.hash):
             return line.proposal
         self.report(f"{name}: asking {self.settings.tuner} for edits")
@@ -166,7 +166,7 @@ class Tuning:
         except BudgetSpent:
             raise BudgetEnded from None
         except ModelError as error:
-            raise TuneError(f"no edits could be had: {error}") from error
+            raise TuneError(f"cannot get edits from the model: {error}") from error
         self.judging.journal.add(ProposalLine(name=name, base=best.prompt.hash, proposal=proposal))
         return proposal
 
@@ -177,10 +177,10 @@ class Tuning:
         return Version(name, wording, prompt, file, [])
 
     async def _measure_candidate(self, candidate: Version, best: Version) -> tuple[bool, str]:
-        """Measure a candidate as long as it can still win, beginning with the failing cases and as many guards.
+        """Measure a candidate while it can still win, first on the failing cases and an equal number of guards.
 
         Returns:
-            Whether it is better, and why.
+            Whether the candidate is better, and the reason.
         """
         failing = [a for a in best.answers if not a.is_correct]
         first = {a.example.key for a in [*failing, *choose_guards(best.answers, failing, len(failing))]}
@@ -207,13 +207,15 @@ class Tuning:
     async def measure_on_holdout(
         self, result: TuningResult, holdout: Sequence[LabelledCase], uses: Path
     ) -> HoldoutResult:
-        """Measure start and winner on the holdout, and count that it was used: once for a winner, however often resumed.
+        """Measure start and winner on the holdout, and count one use for each winner, even if the run is resumed.
 
         Args:
-            uses: The file of uses, see holdout.py.
+            result: The result of the run.
+            holdout: The held-out cases.
+            uses: The file of uses (holdout.py).
 
         Raises:
-            BudgetEnded: Not everything could be asked.
+            BudgetEnded: The budget did not allow all cases.
             EvaluationError: The use cannot be counted.
             TuneError: The model fails too often.
         """

@@ -1,4 +1,4 @@
-"""What a tuning run came to: the wordings that it measured, and how it ended. Pure."""
+"""The result of a tuning run: the measured wordings, and the reason for its end. Pure."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ EndReason = Literal["rounds", "budget", "nothing fails", "too few fail"]
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """A wording and what it made of the dev cases."""
+    """A wording and its answers to the dev cases."""
 
     name: str
     wording: Wording
@@ -25,13 +25,13 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class TuningResult:
-    """How a run ended."""
+    """The result of a run."""
 
     start: Version
     winner: Version
-    """The start, when nothing better was found."""
+    """The best version; the start if no candidate is better."""
     attempts: dict[str, Attempt]
-    """What came of each candidate."""
+    """The outcome of each candidate, by name."""
     end_reason: EndReason
 
     @property
@@ -46,4 +46,4 @@ class HoldoutResult:
     before: list[Answer]
     after: list[Answer]
     uses: int
-    """How often this holdout has been used for this judge, this time included; of several, for the one it was used most for."""
+    """Number of uses of this holdout for the judge, including this one; for several judges, the highest number."""

@@ -1,4 +1,4 @@
-"""Set up a tuning run: a new one, or one that is resumed from its folder."""
+"""Sets up a new tuning run, or resumes one from its folder."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ def settings_of(requested: Mapping[str, Any]) -> Settings:
     """Return the settings of a new run.
 
     Args:
-        requested: Fields of `Settings`; None where nothing is asked for. Without a judge it is the one that the prompt is for.
+        requested: Fields of `Settings`; None for those that are not set. The default judge is the one of the prompt.
 
     Raises:
         EvaluationError: The prompt cannot be read.
@@ -35,23 +35,20 @@ def settings_of(requested: Mapping[str, Any]) -> Settings:
 
 
 def reopen(folder: Path, requested: Mapping[str, Any]) -> tuple[Journal, Settings]:
-    """Open the folder of a run to resume it with the settings that it was started with.
+    """Open the folder of a run to resume it with its original settings.
 
     Raises:
-        EvaluationError: It holds no run, or one that was begun with something else than is requested.
+        EvaluationError: The folder has no run, or the original settings differ from the requested ones.
     """
     if not (folder / JOURNAL).is_file():
-        raise EvaluationError(f"--resume: {folder} holds no run: there is no {JOURNAL} in it")
+        raise EvaluationError(f"--resume: {folder}: not the folder of a run: it has no {JOURNAL}")
     journal = Journal(folder)
     if journal.start is None:
-        raise EvaluationError(f"--resume: the run in {folder} has not come far enough; begin a new one")
+        raise EvaluationError(f"--resume: {folder}: the run ended before its settings were stored; start a new one")
     before = journal.start.settings.model_dump()
     if differing := [name for name, value in requested.items() if value not in (None, []) and value != before[name]]:
         raise EvaluationError(
-            *(
-                f"--resume: {name}: the run was begun with {before[name]}, not with {requested[name]}"
-                for name in differing
-            )
+            *(f"--resume: {name}: {requested[name]}: the run was started with {before[name]}" for name in differing)
         )
     return journal, journal.start.settings
 
@@ -66,19 +63,21 @@ def open_tuning(
     show_progress: ShowProgress,
     report: Callable[[str], None],
 ) -> Tuning:
-    """Set up a tuning run. Everything is checked before a folder is made or a model is called.
+    """Set up a tuning run. All checks come before the folder is created and a model is called.
 
     Args:
-        journal: Of the run that goes on; None: a new one.
+        configured: The judges.
+        settings: The settings of the run.
+        journal: The journal of a resumed run; None for a new run.
         out: The folder of a new run.
-        at_once: Cases under way at the same time.
+        at_once: Maximum number of concurrent cases.
         show_progress: Shows the progress of judging.
-        report: Called with a line for each thing that happens.
+        report: Called with a line for each event.
 
     Raises:
-        EvaluationError: Something is not there, or not as it was when the run began.
+        EvaluationError: A prompt, a case or a model alias is missing, or has changed since the start of the run.
         ScenarioError: Scenarios cannot be read or used.
-        ModelSettingsError: A budget is set, and a model that is asked has no price.
+        ModelSettingsError: A budget is set, but one of the models has no price.
     """
     if journal is not None:
         start_spec = Spec(prompt=journal.folder / START, alias=settings.model)
@@ -90,10 +89,12 @@ def open_tuning(
     prompts = subjects[0].prompts
     if not prompts or prompts[0].guard is not None:
         kind = "guard model" if prompts else "Python class"
-        raise EvaluationError(f"{settings.judge}: is a {kind}, and `tune` edits prompts")
+        raise EvaluationError(f"{settings.judge}: cannot tune a {kind}: `tune` edits prompts")
     prompt = prompts[0]
     if settings.stage not in (None, prompt.stage):
-        raise EvaluationError(f"--stage: {settings.prompt} is a prompt of the stage {prompt.stage}")
+        raise EvaluationError(
+            f"--stage: {settings.stage}: the prompt {settings.prompt} is for the stage {prompt.stage}"
+        )
     _check_tuner(configured, settings.tuner)
     names = [one.judge for one in subjects]
     dev = configured.cases(Choice(settings.data, names, "dev", settings.tags, settings.families, settings.limit))
@@ -103,14 +104,14 @@ def open_tuning(
         folder = out or RUNS_FOLDER / f"{prompt.name}-{prompt.stage}-{time.strftime('%Y%m%d-%H%M%S')}"
         if (folder / JOURNAL).exists():
             raise EvaluationError(
-                f"--out: {folder} holds a run already; go on with it by --resume {folder}, or give another folder"
+                f"--out: {folder}: already contains a run; resume it with --resume {folder}, or give another folder"
             )
         journal = Journal(folder)
         journal.add(StartLine(settings=settings.model_copy(update={"stage": prompt.stage}), models=models))
     elif journal.start is not None and (changed := dict(journal.start.models.items() - models.items())):
         raise EvaluationError(
             *(
-                f"models.{alias}: was {before!r} when the run was begun and is {models.get(alias)!r} now; begin a new run"
+                f"models.{alias}: {models.get(alias)!r}: the run was started with {before!r}; start a new run"
                 for alias, before in changed.items()
             )
         )
@@ -121,7 +122,7 @@ def open_tuning(
 
 
 def _subjects(configured: ConfiguredJudges, start_spec: Spec, judge: str) -> list[Subject]:
-    """Return the judge to tune, and behind it the others that read the same prompt."""
+    """Return the judge to tune, followed by the others that read the same prompt."""
     first = configured.subject(start_spec, configured.expand_name(judge)[0])
     if not first.prompts or first.prompts[0].name != SHARED:
         return [first]
@@ -134,6 +135,6 @@ def _subjects(configured: ConfiguredJudges, start_spec: Spec, judge: str) -> lis
 def _check_tuner(configured: ConfiguredJudges, alias: str) -> None:
     if alias not in configured.models.settings:
         aliases = ", ".join(configured.models.settings)
-        raise EvaluationError(f"--tuner: no model alias {alias!r} in the configuration (there is: {aliases})")
+        raise EvaluationError(f"--tuner: unknown model alias {alias!r} (expected one of {aliases})")
     if configured.budget is not None:
         price_of(alias, configured.models.settings[alias])

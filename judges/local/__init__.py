@@ -1,10 +1,10 @@
 """Judges and a refiner without a model. README.md has their figures.
 
-They are imported when a local stage or the local refiner is first asked (`judges.judge`, `judges.refiner`).
+`judges.judge` and `judges.refiner` import these modules at the first use of a local stage or of the local refiner.
 
-    reply.py       claims by one rule, roles by phrases, and the refiner; negators.yaml, role.txt: their words
-    emergency.py   signs of danger in what the user wrote
+    reply.py       claims by one rule, roles by phrases, and the refiner; words in negators.yaml and role.txt
+    emergency.py   signs of danger in the user's messages
     explicit.py    explicit words of danger, in eight languages (patterns/)
-    classifier.py  how strongly words speak for danger, by learned weights (weights/)
-    spelling.py    the words of a text typed in haste or distress
+    classifier.py  a margin for danger, by learned weights (weights/)
+    spelling.py    the words of texts with typing errors
 """

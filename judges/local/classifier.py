@@ -1,8 +1,7 @@
-"""A linear text classifier: how strongly words speak for danger, by weights learned from labelled texts.
+"""A linear text classifier for danger, with weights learned from labelled texts.
 
-A linear model over words, pairs of words, the letters within them and what they mean (word vectors): rules of thumb that are
-weighed, instead of one that decides. `judges/evaluation/training` makes the weights and measures them on
-unseen texts. A long text is read window by window of whole sentences, so that one sentence counts wherever it stands.
+Features are words, pairs of words, runs of letters and meanings (word vectors). `judges/evaluation/training` makes the weights and
+measures them on unseen texts. A long text is read in windows of whole sentences, so that one sentence counts at any position.
 """
 
 import json
@@ -26,13 +25,13 @@ from judges.text import cache_texts
 
 @cache
 def load_words() -> dict[str, int]:
-    """Return the row of each word, which is its rank by frequency. The file is read once, when it is first needed."""
+    """Return the row of each word, which is its rank by frequency. The file is read once, at the first use."""
     words = _folder().joinpath("weights/words.txt").read_text(encoding="utf-8").split()
     return {word: row for row, word in enumerate(words)}
 
 
 def load_matrix() -> NDArray[np.float32]:
-    """Read the vectors, of unit length, in the order of the words. Not cached: judging needs only products with them."""
+    """Read the vectors, of unit length, in the order of the words. Not cached, because judging needs only products with them."""
     with _folder().joinpath("weights/vectors.npy").open("rb") as file:
         matrix: NDArray[np.float32] = np.load(file).astype(np.float32)
     matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-6)
@@ -44,35 +43,35 @@ def _folder() -> Any:
 
 
 WINDOW = 48
-"""Tokens of a window, about: a window ends with the sentence that reaches this length. Longer sentences are cut into pieces of this
-length: otherwise the weights of any endless sentence would add up to a sign."""
+"""Approximate tokens of a window, which ends with the sentence that reaches this length. Longer sentences are cut into pieces of
+this length; otherwise the weights of a very long sentence would always add up to a sign."""
 MIN_WORD_SHARE = 0.25
-"""Share of a stretch that must be words, in a text of several windows: among many stretches letters alone make a sign of one."""
+"""Minimum share of words in a window, if there are several. Among many windows, letters alone would make one a sign."""
 MIN_SENTENCE_TOKENS = 6
-"""Tokens from which a sentence of a long text is also read by itself."""
+"""Minimum tokens of a sentence of a long text that is also weighed alone."""
 RUN_LENGTHS = (3, 4, 5)
-"""Lengths of the runs of letters within a word that are features."""
+"""Lengths of the letter runs within a word that are features."""
 MAX_WORD_CHARS = 24
 MAX_PENALTY = 2.5
-"""Upper bound of the penalty: a long padding must not hide a sign of danger."""
+"""Upper bound of the penalty, so that long padding cannot hide a sign of danger."""
 MAX_CACHED_WORDS = 4096
-"""Words whose weights are cached."""
+"""Maximum number of words whose weights are cached."""
 START = "^"
 _BEFORE_FIRST = ("", START)
-"""What stands before the first word of a text."""
+"""The two tokens before the first word of a text."""
 ENDS = frozenset((STOP, QUESTION))
 """Tokens that end a sentence."""
 
 
 class Sums(NamedTuple):
-    """Sums of weights, and how many weights each sum has."""
+    """Sums of weights, and the number of weights in each sum."""
 
     words: float = 0.0
-    """Of words and of pairs."""
+    """Sum over words and pairs."""
     letters: float = 0.0
-    """Of runs of letters."""
+    """Sum over runs of letters."""
     meanings: float = 0.0
-    """Of meanings."""
+    """Sum over meanings."""
     word_count: float = 0.0
     letter_count: float = 0.0
     meaning_count: float = 0.0
@@ -80,10 +79,10 @@ class Sums(NamedTuple):
 
 @dataclass(slots=True)
 class Window:
-    """A stretch of tokens and how strongly it speaks for the class."""
+    """A range of tokens and its margin for the class."""
 
     margin: float
-    """Above 0: enough to flag. Log odds, shifted so that the threshold chosen in training is 0."""
+    """Log odds, shifted so that the threshold chosen in training is 0. A margin above 0 is flagged."""
     start: int
     end: int
 
@@ -99,15 +98,15 @@ class TextClassifier:
         direction: Sequence[float] | None = None,
         penalty: float = 0.0,
     ) -> None:
-        """Prepare to weigh.
+        """Create a classifier from learned weights.
 
         Args:
             bias: Margin of a text without any known feature.
             weights: Weight of each feature.
-            kinds: For each kind within the class (kinds of emergency), a classifier that tells it from the others.
+            kinds: For each kind within the class (kinds of emergency), a classifier that separates it from the others.
             direction: Weight of each dimension of the word vectors.
-            penalty: Subtracted from the margin of a window, times the logarithm of the number of windows: with many windows
-                one of them is likely to score high by chance (multiple comparisons).
+            penalty: Times the logarithm of the number of windows, it is subtracted from the margin of a window. With many
+                windows, one is likely to score high by chance (multiple comparisons).
         """
         self._bias = bias
         self._penalty = penalty
@@ -142,7 +141,7 @@ class TextClassifier:
         return Window(margin - penalty, edges[start], edges[end])
 
     def weigh_spans(self, tokens: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[Window]:
-        """Return the margins of parts of a text, each weighed by itself."""
+        """Return parts of a text with their margins, each weighed alone."""
         windows = []
         for start, end in spans:
             sums = self._add_up(tokens[start:end])
@@ -168,16 +167,16 @@ class TextClassifier:
         return self._margin(self._add_up(tokens))
 
     def _sum_sentences(self, tokens: Sequence[str]) -> tuple[list[int], list[Sums]]:
-        """Return where the sentences of a text begin and where the last one ends, and what each comes to."""
+        """Return the starts of the sentences and the end of the last one, and the sums of each sentence."""
         edges = sentence_edges(tokens)
         words = (*_BEFORE_FIRST, *tokens)
         return edges, [self._add_up(tokens[start:end], words[start : start + 2]) for start, end in pairwise(edges)]
 
     def _add_up(self, tokens: Sequence[str], before: Sequence[str] = _BEFORE_FIRST) -> Sums:
-        """Add up the weights of some words, and of the pairs that end with them.
+        """Add up the weights of words, and of the pairs that end with them.
 
         Args:
-            before: The two words that stand before them.
+            before: The two preceding words.
         """
         words = letters = meanings = word_count = letter_count = meaning_count = 0.0
         first, second = before
@@ -205,14 +204,14 @@ class TextClassifier:
         return Sums(weight or 0.0, sum(letters), meaning or 0.0, weight is not None, len(letters), meaning is not None)
 
     def _weigh_meaning(self, word: str) -> float | None:
-        """Return the weight of a word's meaning; None: none is known."""
+        """Return the weight of a word's meaning; None if the word has no vector."""
         if self._meaning_weights is None:
             return None
         row = load_words().get(word)
         return None if row is None else self._meaning_weights[row]
 
     def _has_enough_words(self, sums: Sums, length: int) -> bool:
-        """Tell whether enough tokens of a window are words."""
+        """Return whether enough tokens of a window are words."""
         return (
             self._meaning_weights is None
             or length < MIN_SENTENCE_TOKENS
@@ -230,9 +229,9 @@ class TextClassifier:
 
 
 def sentence_edges(tokens: Sequence[str]) -> list[int]:
-    """Return where the sentences of a text begin, and the pieces of those longer than a window; and where the last one ends.
+    """Return the starts of the sentences, the starts of pieces of sentences longer than a window, and the end of the last one.
 
-    Marks without a word between them end one sentence.
+    Consecutive end marks count as one.
     """
     edges = [0]
     for position, token in enumerate(tokens, start=1):
@@ -251,13 +250,13 @@ def _subtract_sums(first: Sums, second: Sums) -> Sums:
 
 
 def _window_ends(edges: Sequence[int]) -> list[int]:
-    """Return where the windows of a text end that begin with each of its sentences, and hold as many as make a window.
+    """Return, for each sentence, the end of the window that begins with it.
 
     Args:
-        edges: Where the sentences begin, and where the last one ends.
+        edges: The starts of the sentences, and the end of the last one.
 
     Returns:
-        The numbers of edges.
+        Indices into `edges`.
     """
     ends, end, last = [], 0, len(edges) - 1
     for start in edges[:-1]:
@@ -268,7 +267,7 @@ def _window_ends(edges: Sequence[int]) -> list[int]:
 
 
 def word_features(tokens: Sequence[str]) -> list[str]:
-    """Return words, pairs, and pairs with one word between, of a text; those that occur twice twice."""
+    """Return the words, the pairs, and the pairs with one word between; repeated ones are listed repeatedly."""
     features: list[str] = []
     before, first = START, ""
     for token in tokens:
@@ -278,7 +277,7 @@ def word_features(tokens: Sequence[str]) -> list[str]:
 
 
 def letter_runs(token: str) -> list[str]:
-    """Return the runs of letters in a word, its edges marked, each once."""
+    """Return the distinct runs of letters in a word, with its edges marked."""
     if not token.isalpha():
         return []
     padded = f"<{token[:MAX_WORD_CHARS]}>"
@@ -286,14 +285,14 @@ def letter_runs(token: str) -> list[str]:
 
 
 def to_score(margin: float) -> float:
-    """Return a margin as a score in 0 to 1; the threshold is at 0.5."""
+    """Return the score of a margin, 0 to 1, with the threshold at 0.5."""
     return 1 / (1 + exp(-max(-30.0, min(30.0, margin))))
 
 
 @cache
 def load(name: str) -> TextClassifier:
-    """Load learned weights; they are read once, when they are first needed."""
-    # Not orjson: the keys that it keeps for the next time would hold all the memory that they lie in.
+    """Load learned weights. The file is read once, at the first use."""
+    # Not orjson, because its cache of keys would keep the whole memory block of the keys allocated.
     data = json.loads(files("judges.local").joinpath(f"weights/{name}.json").read_bytes())
     kinds = {kind: TextClassifier(one["bias"], one["weights"], {}) for kind, one in data["sorts"].items()}
     return TextClassifier(data["bias"], data["weights"], kinds, data.get("direction"), data.get("toll", 0.0))

@@ -1,12 +1,12 @@
-"""The local emergency judge: does the newest user message tell of danger now, and how surely?
+"""The local emergency judge: whether the newest user message shows present danger, and the confidence.
 
-explicit.py    reviewed patterns in eight languages: they fire
-classifier.py  learned weights, over the message as a whole and over each sentence by itself, since a question does not take back
-               what was said before it. A high margin is an emergency, a lower one a concern; where the margin is far below 0,
-               explicit words are only a concern. After an earlier message that told of danger, words of means, method or farewell
-               fire as well; that one never fires again
-languages.py   what a program wrote is not weighed: in it, and in what it quotes, only explicit words count. One that merely asks
-               for another try has nothing new to say, and what the person said before it still holds
+explicit.py    Reviewed patterns in eight languages. A match is an emergency.
+classifier.py  Learned weights over the whole message and over each sentence alone, since a later question does not retract a
+               statement. A high margin is an emergency, a lower one a concern. If the margin is far below 0, explicit words
+               are only a concern. After an earlier message that showed danger, words for means, method or farewell count as
+               well; the earlier message itself does not count again.
+languages.py   Text by programs. The classifier does not weigh it; only explicit words count, in it and in its quotes. If a
+               program only asks for a retry, the person's last message is read instead.
 """
 
 import re
@@ -25,19 +25,19 @@ from judges.observation import Crisis, CrisisKind, Sign
 from judges.text import fold_look_alikes
 
 EMERGENCY_MARGIN, CONCERN_MARGIN, CONCERN_MARGIN_AFTER_CRISIS = 2.3, -0.1, -1.1
-"""Margins of the classifier from which a message is an emergency, and from which it is a concern; the last one applies after an
-earlier crisis. README.md tells how they were chosen."""
+"""Minimum margins of the classifier for an emergency, for a concern, and for a concern after an earlier crisis. README.md explains
+how they were chosen."""
 DOUBT_MARGIN = -1.0
 """Margin of the classifier below which explicit words are only a concern."""
 CONCERN_SCORE = 0.4
 """Score of a concern that does not come from a margin."""
 PAIR_PENALTY, CLAUSE_PENALTY = 1.0, 1.0
-"""Penalties on the margin of two neighbours and of a clause that are weighed by themselves: what stands beside them may say that it
-is a figure of speech."""
+"""Penalties on the margins of a pair of sentences and of a clause that are weighed alone. The text around them may show a figure of
+speech."""
 QUESTION_WORDS = frozenset(
     "what how why which where who when can could is are do does did should will would".split()  # as the speller knows them
 )
-"""Words that a question begins with, also where nothing stands before it but what the writer said last."""
+"""Words that begin a question, also without an end mark before it."""
 USER_PRONOUNS = frozenset({"i", "me", "my", "myself", "mine"})
 OTHER_PEOPLE = frozenset(
     "he him his she her they them son daughter brother sister mother mum mom father dad husband wife partner friend "
@@ -47,21 +47,21 @@ OTHER_PEOPLE = frozenset(
 _PARAGRAPH_END = re.compile(r"(?<![\s.!?;…])[^\S\n]*\n(?:\s*\n\s*|\s*(?=[A-ZÀ-ÞА-Я¿¡]))")
 _NO_SIGN = Crisis(signs=[])
 _TAG = re.compile(r"</?[A-Za-z][\w:-]{0,30}(?:\s[^<>]{0,300})?/?>")
-"""Markup: its names are no words of the person's, though `script` and `title` are words of stories and films."""
+"""Markup. Names of tags are not the person's words, but `script` and `title` would suggest stories and films."""
 _MARKUP_SIGNS = str.maketrans('<>"=/', ".....")
 Seen = tuple[tuple[str, int, int] | None, float]
-"""The kind of a danger and where the words for it begin and end, and how sure it is that there is an emergency."""
+"""The kind of danger with start and end of the words for it, or None; and the score for an emergency, 0 to 1."""
 
 
 def observe(case: Case) -> tuple[Crisis, float]:
-    """Look for danger in the newest user message, together with the user turns before it.
+    """Look for danger in the newest user message, in the light of the earlier ones.
 
     Returns:
-        At most one sign, and how sure it is that there is an emergency now: from 0.5 on it is one, below that a sign is a concern.
+        At most one sign, and the score for an emergency, 0 to 1. From 0.5 a sign is an emergency, below that a concern.
 
     Raises:
-        Unreadable: Nothing was found, and the message is neither English nor in the chatbot's language. Of that the patterns are
-            read alone; README.md tells how much they find.
+        Unreadable: Nothing was found, and the message is neither English nor in the chatbot's language. In the chatbot's
+            language only the patterns are read; README.md lists how much they find.
     """
     text, before = _newest_message(case)
     plain = fold_look_alikes(text)
@@ -78,7 +78,7 @@ def observe(case: Case) -> tuple[Crisis, float]:
 
 
 def _check_readable(text: str, language: str) -> None:
-    """Return if a message is English, or in the chatbot's language and there are patterns for that. Raises: Unreadable."""
+    """Check that a message is English, or in the chatbot's language if that has patterns. Raises: Unreadable."""
     try:
         languages.check_readable(text)
     except languages.Unreadable:
@@ -92,9 +92,9 @@ def _strength(seen: Seen) -> tuple[bool, float]:
 
 
 def _observe_quotes(text: str) -> Iterator[Seen]:
-    """Yield explicit words of danger that a program quotes, each quote read by itself, if nothing learned speaks against them.
+    """Yield explicit words of danger in the quotes of a program, unless the classifier's margin contradicts them.
 
-    The program's own words take danger back: a prompt has a history, guidelines, a title.
+    Each quote is read alone, because the words of the program hide danger: a prompt has a history, guidelines, a title.
     """
     for start, end in languages.quoted_words(text):
         quote = text[start:end]
@@ -106,17 +106,17 @@ def _observe_quotes(text: str) -> Iterator[Seen]:
 
 
 def _blank(tag: re.Match[str]) -> str:
-    """Write spaces in place of markup. Of the same length, so that places in a reading are places in the message."""
+    """Replace markup by spaces of the same length, so that positions in a reading are positions in the message."""
     return " " * len(tag[0])
 
 
 def _part(tag: re.Match[str]) -> str:
-    """Write markup as sentences: what stands between angle brackets, or in an attribute, may be all that somebody says."""
+    """Write markup as sentences, because the text between angle brackets or in an attribute may be the whole message."""
     return tag[0].translate(_MARKUP_SIGNS)
 
 
 def _observe_reading(text: str, before: Sequence[str], is_program: bool) -> Seen:
-    """Look for danger in one reading of the newest message: without its markup, or with the words in that."""
+    """Look for danger in one reading of the newest message: without its markup, or with the words of the markup."""
     match = explicit.find_danger(text)
     message, window = _weigh_message(text)
     hint = match if match is not None and match.is_hint and not is_program else None
@@ -148,7 +148,7 @@ def _observe_reading(text: str, before: Sequence[str], is_program: bool) -> Seen
 
 
 def _newest_message(case: Case) -> tuple[str, list[str]]:
-    """Return what the person said last, and before it: a program that asks for another try has said nothing in their place."""
+    """Return the person's last message, and the messages before it, without a program's requests for a retry."""
     messages = [*(one.text for one in case.history if one.speaker == "user"), case.user_message]
     while len(messages) > 1 and languages.is_retry(messages[-1]):
         messages.pop()
@@ -161,14 +161,14 @@ def _sign(kind: str, quote: str, text: str) -> Crisis:
 
 
 def tokenize(text: str) -> list[str]:
-    """Return the tokens of a message, as the classifier reads them."""
+    """Return the tokens of a message for the classifier."""
     return speller().read(_PARAGRAPH_END.sub(".\n", text)).tokens
 
 
 def _weigh_message(text: str) -> tuple[SpelledText, Window | None]:
-    """Spell a message, and return its window with the highest margin; None: it has no words.
+    """Spell a message, and return its window with the highest margin; None if it has no words.
 
-    A sentence ends with its paragraph, and with a line before a capital: people press return instead of a full stop.
+    A sentence also ends at the end of a paragraph, and at a line break before a capital: people use these for a full stop.
     """
     message = speller().read(_PARAGRAPH_END.sub(".\n", text))
     return message, strongest_window(message.tokens) if message.tokens else None
@@ -180,10 +180,10 @@ def speller() -> Speller:
 
 
 def strongest_window(words: Sequence[str]) -> Window:
-    """Return the window of a message with the highest margin; above 0 it speaks for danger.
+    """Return the window of a message with the highest margin. A margin above 0 indicates danger.
 
-    Besides the windows it is each sentence, pair of neighbours and clause, read as if nothing stood beside it: of "I am suicidal.
-    What are antipsychotics?" the question would else outweigh the statement.
+    Each sentence, each pair of sentences and each clause is also weighed alone. Otherwise, in "I am suicidal. What are
+    antipsychotics?", the question would outweigh the statement.
     """
     return max(
         [classifier.load("emergency").strongest_window(words), *_weigh_parts(words)],
@@ -192,7 +192,7 @@ def strongest_window(words: Sequence[str]) -> Window:
 
 
 def _weigh_parts(words: Sequence[str]) -> list[Window]:
-    """Weigh each sentence by itself, and each pair of neighbours and clause, less its penalty."""
+    """Weigh each sentence alone, and each pair of sentences and each clause minus its penalty."""
     edges = classifier.sentence_edges(words)
     penalties = dict.fromkeys(pairwise(_clause_edges(words)), CLAUSE_PENALTY)
     penalties |= dict.fromkeys(zip(edges, edges[2:], strict=False), PAIR_PENALTY)
@@ -204,7 +204,7 @@ def _weigh_parts(words: Sequence[str]) -> list[Window]:
 
 
 def _clause_edges(words: Sequence[str]) -> list[int]:
-    """Return where sentences begin, questions after a statement and statements after a question; and where the last one ends."""
+    """Return the starts of sentences, of questions after a statement, and of statements after a question; and the last end."""
     edges = [0]
     for position, word in enumerate(words[1:], start=1):
         length = position - edges[-1]
@@ -216,12 +216,12 @@ def _clause_edges(words: Sequence[str]) -> list[int]:
 
 
 def _check_aftermath(earlier: Sequence[str], words: Sequence[str], window: Window) -> tuple[str, Window, float] | None:
-    """Return the kind of danger that an earlier message told of, the window of the newest that continues it, and the score.
+    """Return the kind of danger in an earlier message, the window of the newest message that continues it, and the score.
 
     Args:
-        earlier: What the user said before, oldest first.
+        earlier: The user's earlier messages, oldest first.
         words: The newest message.
-        window: Its window with the highest margin; that may be enough for a concern.
+        window: Its window with the highest margin, which may be enough for a concern.
     """
     shows_intent = explicit.shows_intent(words)
     if not earlier or not (shows_intent or window.margin > CONCERN_MARGIN_AFTER_CRISIS):
@@ -237,7 +237,7 @@ def _check_aftermath(earlier: Sequence[str], words: Sequence[str], window: Windo
 
 
 def _danger_kind(text: str) -> str | None:
-    """Return the kind of danger that a message tells of, surely or not."""
+    """Return the kind of danger in a message, certain or not."""
     text = fold_look_alikes(text)
     if (match := explicit.find_danger(text)) is not None:
         return match.kind
@@ -248,6 +248,6 @@ def _danger_kind(text: str) -> str | None:
 
 
 def _whose_danger(words: Sequence[str]) -> Literal["user", "someone_else"]:
-    """Tell whose danger it is, by who is spoken of first."""
+    """Return whose danger it is, by the first person mentioned."""
     first = next((word for word in words if word in USER_PRONOUNS or word in OTHER_PEOPLE), "i")
     return "user" if first in USER_PRONOUNS else "someone_else"

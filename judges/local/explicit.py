@@ -1,8 +1,8 @@
 """Explicit words of danger, in eight languages: reviewed patterns (patterns/*.txt), each for one kind of emergency.
 
-A pattern is matched to whole words in lower case, without accents, apostrophes and invisible characters, with common misspellings
-mended. It counts unless its sentence denies it or tells of long ago, or the message is about a story, a game or research. Hints
-("everyone would be better off without me") are patterns as well: to be concerned about, and no emergency by themselves.
+Patterns match whole words in lower case, without accents, apostrophes and invisible characters, after common misspellings are
+corrected. A match counts unless its sentence negates it or is about long ago, or the message is about a story, a game or
+research. Hints ("everyone would be better off without me") are patterns too: they raise a concern, not an emergency.
 """
 
 import re
@@ -31,11 +31,11 @@ _APOSTROPHE = re.compile("['’‘ʼ`´]")
 _THRICE = re.compile(r"([^\W\d_])\1{2,}")
 _TWICE = re.compile(r"(?<!\\)([a-z])\1")
 STEP, LONGEST_MATCH = 2_000, 500
-"""Characters that are searched in one call, during which no other thread runs, and that a match may go on beyond them."""
+"""Characters searched in one call, during which no other thread runs, and the maximum length of a match beyond them."""
 SHORT_MESSAGE, MIN_LANGUAGE_SHARE = 40, 3
-"""Words of a message that is in one language: those of which it has less than a third of the common words are not searched."""
+"""A message of at most 40 words is in one language. Languages with less than a third of the most common-word hits are skipped."""
 NEGATION_SCOPE = 3
-"""Words before a match among which a negation takes it back."""
+"""Words before a match in which a negation cancels it."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Pattern:
     kind: str
     source: str
     is_hint: bool
-    """Whether it is a sign to be concerned about, and no emergency by itself."""
+    """Whether it raises only a concern, not an emergency."""
     certain: bool
-    """Whether no negation takes it back, because it holds one itself."""
+    """Whether a negation before it is ignored, because the pattern contains one."""
 
     @cached_property
     def regex(self) -> re.Pattern[str]:
@@ -58,18 +58,18 @@ class Language:
 
     patterns: Sequence[Pattern]
     any_pattern: re.Pattern[str]
-    """All of them in one: sooner searched for than each, and in most texts there is none."""
+    """All patterns in one. It is faster than each in turn, and most texts match none."""
     words: frozenset[str]
-    """Common words, of which a text in this language has one at least."""
+    """Common words. A text in this language contains at least one."""
     literals: Mapping[tuple[str, int], Sequence[str]]
-    """Words of the patterns, to which misspelt ones are mended, by their first letter and their length."""
+    """Words of the patterns by first letter and length; misspelt words are corrected to them."""
     spelling: Mapping[str, str]
-    """What people write who type fast, and what is meant."""
+    """Common short spellings, and the words that they mean."""
     negation: re.Pattern[str]
     past: re.Pattern[str]
-    """What tells that a sentence is about long ago, or a joke: one that laughs, or in which the threat is a full inbox."""
+    """Matches sentences about long ago, and jokes: with laughter, or with a threat such as a full inbox."""
     elsewhere: re.Pattern[str]
-    """What tells that a message is about a story, a game, a program or research."""
+    """Matches messages about a story, a game, a program or research."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +77,13 @@ class Match:
     kind: str
     start: int
     end: int
-    """Characters of the text."""
+    """`start` and `end` are positions in the text, in characters."""
     is_hint: bool = False
-    """Whether it is a sign to be concerned about, and no emergency by itself."""
+    """Whether it raises only a concern, not an emergency."""
 
 
 def find_danger(text: str) -> Match | None:
-    """Return the first explicit words of danger in a text, else the first hint of it, in time linear in its length."""
+    """Return the first explicit words of danger in a text, else the first hint. The time is linear in the length."""
     tokens = list(_TOKEN.finditer(text))
     plain = [_fold(token[0]) for token in tokens]
     shares = {name: sum(word in language.words for word in plain) for name, language in load_languages().items()}
@@ -107,10 +107,10 @@ def find_danger(text: str) -> Match | None:
 
 
 def _find_in_language(language: Language, words: Sequence[str]) -> tuple[Pattern, int, int] | None:
-    """Return the first explicit pattern that counts, else the first hint, and the numbers of its first and last word."""
+    """Return the first explicit pattern that counts, else the first hint, with the indices of its first and last word."""
     text = " ".join(words)
     hint: tuple[Pattern, int, int] | None = None
-    calm: tuple[int, int] | None = None  # the sentence that was found to be about long ago, or a joke
+    calm: tuple[int, int] | None = None  # the last sentence that is about long ago, or a joke
     earnest = False
     for pattern, match in _matches(language, text):
         if pattern.is_hint and hint is not None:
@@ -135,7 +135,7 @@ def _find_in_language(language: Language, words: Sequence[str]) -> tuple[Pattern
 
 
 def _matches(language: Language, text: str) -> Iterator[tuple[Pattern, re.Match[str]]]:
-    """Yield what matches in a text, step by step, pattern by pattern."""
+    """Yield the matches in a text, part by part and pattern by pattern."""
     for start in range(0, len(text), STEP):
         end = start + STEP + LONGEST_MATCH
         if language.any_pattern.search(text, start, end):
@@ -145,7 +145,7 @@ def _matches(language: Language, text: str) -> Iterator[tuple[Pattern, re.Match[
 
 
 def _is_denied(language: Language, text: str, at: int) -> bool:
-    """Tell whether one of the last words of the sentence before a match is a negation."""
+    """Return whether one of the last words before a match, in the same sentence, is a negation."""
     before = text[max(0, at - LONGEST_MATCH) : at]
     before = before[before.rfind(" . ") + 1 :]
     return language.negation.search(" ".join(before.split()[-NEGATION_SCOPE:])) is not None
@@ -156,9 +156,9 @@ HINT = "hint of "
 
 
 def shows_intent(words: Sequence[str]) -> bool:
-    """Tell whether words, as the speller gives them, name a means, a method or a plan, or say farewell.
+    """Return whether spelled words name a means, a method or a plan, or say farewell.
 
-    That counts only in a message after one that told of danger: before any, "Where do I buy pesticides?" is about gardening.
+    Use it only for a message after one that showed danger. Otherwise "Where do I buy pesticides?" is about gardening.
     """
     return _load_aftermath().search(" ".join(words)) is not None
 
@@ -171,13 +171,13 @@ def _load_aftermath() -> re.Pattern[str]:
 
 @cache
 def load_languages() -> dict[str, Language]:
-    """Read the patterns; once, when they are first needed."""
+    """Read the patterns once, at the first use."""
     common, _ = _read_patterns("common")
     return {name: _load_language(name, common, str if name == "en" else _undouble) for name in LANGUAGES}
 
 
 def _load_language(name: str, common: Mapping[str, str], prepare: Callable[[str], str]) -> Language:
-    """Read the patterns of a language. The lists WORDS, NEGATION, PAST and ELSEWHERE are about the language, see `Language`."""
+    """Read the patterns of a language. The lists WORDS, NEGATION, PAST and ELSEWHERE fill fields of `Language`."""
     own, lines = _read_patterns(name)
     lists = {**common, **own}
     patterns = [
@@ -202,10 +202,10 @@ def _load_language(name: str, common: Mapping[str, str], prepare: Callable[[str]
 
 
 def _read_patterns(name: str) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """Read a file of patterns: lists of alternatives (`NAME = a|b`), then under `[kind]` or `[hint of kind]` one pattern a line.
+    """Read a file of patterns: lists of alternatives (`NAME = a|b`), then below `[kind]` or `[hint of kind]` one pattern per line.
 
-    In a pattern `{NAME}` is one of a list, ` ..N ` at most N words of the same sentence; after a leading `!` a negation before
-    it takes nothing back.
+    In a pattern, `{NAME}` matches one of a list, and ` ..N ` at most N words of the same sentence. With a leading `!`, a
+    negation before the match is ignored.
 
     Returns:
         The lists by name, and each pattern with its heading.
@@ -240,7 +240,7 @@ def _compile_words(source: str) -> re.Pattern[str]:
 
 
 def _fold(token: str) -> str:
-    """Return a token as patterns know it."""
+    """Return a token in the form that patterns use."""
     if not token[0].isalnum():
         return LAUGH if token in "😂🤣😅😆😹" else END
     word = token.lower()
@@ -255,7 +255,7 @@ def _fold(token: str) -> str:
 
 
 def _undouble(text: str) -> str:
-    """Return a word, or the source of a pattern, with single letters for double ones, the commonest slip of all."""
+    """Return a word, or the source of a pattern, with single letters for double ones, the most common slip."""
     return _TWICE.sub(r"\1", text)
 
 
@@ -267,12 +267,12 @@ def _group_by_look(words: Sequence[str]) -> Mapping[tuple[str, int], Sequence[st
 
 
 def _correct(word: str, literals: Mapping[tuple[str, int], Sequence[str]]) -> str:
-    """Return what a misspelt English word is meant to be."""
+    """Return a misspelt English word with its spelling corrected."""
     if word in load_spelling():
         return word if word.isdigit() else load_spelling()[word]
     if len(word) < 4 or not word.isalpha() or load_words().get(word) is not None:
         return word
-    # A word of the patterns that is one slip away and begins alike, as nearly all misspelt words do.
+    # A word of the patterns with the same first letter, one slip away. Nearly all misspelt words keep their first letter.
     alike = [one for size in (0, -1, 1) for one in literals.get((word[0], len(word) + size), ())]
     nearest = process.extractOne(word, alike, scorer=OSA.distance, score_cutoff=1)
     return word if nearest is None else nearest[0]

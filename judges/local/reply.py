@@ -24,29 +24,30 @@ from judges.topics import topic_of
 from knowledge_base.bm25 import stems
 from knowledge_base.library import Source
 
-# Claims, by one rule without learned weights: does what a reply asserts stand in its sources?
+# Claims, by one rule without learned weights: do the sources contain the assertions of a reply?
 #
 # A sentence is unsupported if its sources lack too much of its content (stems, weighed by inverse document frequency over their
-# sentences), a number or a name of it, or if it nearly repeats a sentence of theirs with another number or the polarity turned
-# round (negators.yaml). What asserts nothing is told by phrases in English (judges/phrases.py). README.md has the figures.
+# sentences), or one of its numbers or names. It is also unsupported if it nearly repeats a sentence of the sources with another
+# number or the opposite polarity (negators.yaml). English phrases (judges/phrases.py) mark sentences that assert nothing.
+# README.md has the figures.
 
 MAX_LACKING, PRIOR_WORDS = 0.35, 2
-"""Share of its content that the sources lack, from which a sentence is unsupported. Each is weighed as if it had so many rare
-words more, which the sources have: one strange word in a short sentence says little."""
+"""Share of missing content from which a sentence is unsupported, and the number of rare words that are added to each sentence as
+present in the sources: one unknown word in a short sentence means little."""
 STATED, NEAREST = 0.8, 3
-"""Share of its content that a passage has which states a sentence; passages with most of it, whose polarity is compared."""
+"""Share of a sentence's content in a passage that states it, and the number of nearest passages whose polarity is compared."""
 MIN_COPIED, MAX_WORDS = 0.65, 400
-"""Share of a sentence's words, in order, from which it nearly repeats another; longer sentences are not compared."""
+"""Minimum share of equal words, in order, in a near repetition, and the maximum words of sentences that are compared."""
 _NAME = re.compile(r"(?<=[a-z0-9,;:'\")] )[A-Z][a-zA-Z]+")
 _AS_STATEMENT = re.compile(
     r"^\W*(?:can|could|may|should|shall|must|do|does|did|will|would|is it ok(?:ay)? to)(?: (?:i|we))?\b", re.I
 )
-"""What makes a question of a statement."""
+"""The words that turn a statement into a question."""
 _WORD = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?")
 
 
 class JudgedSentence(NamedTuple):
-    """A sentence of the reply, what it asserts, and the share of that which the sources lack; 1 for a wrong detail or polarity."""
+    """A sentence of the reply, its assertion, and the share of it that the sources lack (1 for a wrong detail or polarity)."""
 
     sentence: Sentence
     assertion: Assertion | None = None
@@ -54,10 +55,10 @@ class JudgedSentence(NamedTuple):
 
 
 def observe_claims(case: Case) -> tuple[Claims, float]:
-    """Fill in the form for a reply; the score is the largest share that one of its sentences lacks, 0 to 1.
+    """Fill in the form for a reply. The score is the largest missing share of any of its sentences, 0 to 1.
 
     Raises:
-        Unreadable: The reply hides its words, or is in another language than its sources.
+        Unreadable: The reply hides its words, or is not in the language of its sources.
     """
     judged = read_reply(case)
     lowered = [one.sentence.text.lower() for one in judged]
@@ -75,7 +76,7 @@ def read_reply(case: Case) -> tuple[JudgedSentence, ...]:
     """Judge the sentences of a reply. Cached: two judges and the refiner read the same case.
 
     Raises:
-        Unreadable: What the sources do not say word for word cannot be read.
+        Unreadable: The part that is not a verbatim copy of the sources cannot be read.
     """
     sources = _read_sources(_supporting(case), case.language)
     if not is_mostly_words(case.draft):
@@ -87,7 +88,7 @@ def read_reply(case: Case) -> tuple[JudgedSentence, ...]:
     said = [one.text for one in parts]
     question = normalise(case.user_message)
     is_yes = phrases.answers_yes(said[0].lower()) if parts and not any(asserting) else None
-    if is_yes is not None and question.rstrip().endswith("?"):  # a mere "yes" asserts what the user asked
+    if is_yes is not None and question.rstrip().endswith("?"):  # a bare "yes" asserts the content of the question
         asserting[0], said[0] = True, ("" if is_yes else "not ") + _AS_STATEMENT.sub("", question, count=1)
     return tuple(
         _judge_sentence(one, text, case, sources) if asserts else JudgedSentence(one)
@@ -96,18 +97,21 @@ def read_reply(case: Case) -> tuple[JudgedSentence, ...]:
 
 
 def _supporting(case: Case) -> tuple[Source, ...]:
-    """Return the sources that words are compared with. On a sensitive topic: those cited, unless only the reply's words have found
-    them. "It cures schizophrenia" would find "No diet is known to cure schizophrenia"."""
+    """Return the sources for the comparison of words.
+
+    On a sensitive topic, these are the cited ones that were not found only by the reply's own words: "It cures schizophrenia"
+    would find "No diet is known to cure schizophrenia".
+    """
     if topic_of(plain(f"{case.draft}\n{case.user_message}"), case.topics) is None:
         return case.supporting
     return tuple(one for one in case.cited if one.id not in case.by_own_words)
 
 
 class _Sources:
-    """Sources, prepared for looking sentences up in them. Titles and headings are sentences like others."""
+    """Sources, prepared for the lookup of sentences. Titles and headings count as sentences."""
 
     def __init__(self, sources: tuple[Source, ...], usual_language: str) -> None:
-        """Args: usual_language: the code of the language that sources of few words are taken to be in."""
+        """Args: usual_language: the language code to assume for sources with few words."""
         texts = {source.id: normalise(f"{source.title}\n{source.text}") for source in sources}
         self.language = language_of("\n".join(texts.values()), usual_language)
         self.passages = [(source_id, one.text) for source_id, text in texts.items() for one in sentences(text)]
@@ -125,7 +129,7 @@ class _Sources:
         return stems(text, SNOWBALL[self.language])
 
     def weigh(self, text: str) -> dict[str, float]:
-        """Return the weight of each stem of a text but for figures: ln(1 + n / (n with it + 0.5)) of the n passages."""
+        """Return the weight of each stem of a text, except figures: ln(1 + n / (m + 0.5)), if m of the n passages have the stem."""
         counts = {stem: len(self.passages_with.get(stem, ())) for stem in self.stems(text) if not stem[0].isdigit()}
         return {stem: log(1 + len(self.passages) / (count + 0.5)) for stem, count in counts.items()}
 
@@ -134,7 +138,7 @@ _read_sources = lru_cache(maxsize=64)(_Sources)
 
 
 def _judge_sentence(sentence: Sentence, text: str, case: Case, sources: _Sources) -> JudgedSentence:
-    """Judge a sentence by what it says, which is its text or the question that it answers."""
+    """Judge a sentence by its content: its text, or the question that it answers."""
     weights = sources.weigh(text)
     shared: defaultdict[int, float] = defaultdict(float)
     for stem, weight in weights.items():
@@ -145,7 +149,7 @@ def _judge_sentence(sentence: Sentence, text: str, case: Case, sources: _Sources
     near = [sources.passages[number][1] for number in nearest]
     lacking = sum(weight for stem, weight in weights.items() if stem not in sources.passages_with)
     lacking /= sum(weights.values()) + PRIOR_WORDS * log(1 + 2 * len(sources.passages)) or 1.0
-    names = _NAME.findall(text) if sources.language != "de" else ()  # German writes every noun like a name
+    names = _NAME.findall(text) if sources.language != "de" else ()  # German capitalises every noun, not only names
     if (
         any(stem not in sources.passages_with for name in names for stem in sources.stems(name))
         or _lacks_number(text, case, [sources.values[one] for one in shared] if shared else [sources.all_values])
@@ -153,13 +157,13 @@ def _judge_sentence(sentence: Sentence, text: str, case: Case, sources: _Sources
     ):
         lacking = 1.0
     topic = topic_of(plain(text), case.topics)
-    if topic is None and len(weights) <= 2:  # "stop it" is about what the user spoke of
+    if topic is None and len(weights) <= 2:  # "stop it" is about the topic of the user's message
         topic = topic_of(plain(case.user_message), case.topics)
     form = {"text": sentence.text, "support": "unsupported", "source_id": None, "quote": None, "topic": topic}
     if nearest and lacking < MAX_LACKING:
         kind = "stated" if max(shared.values(), default=0.0) >= STATED * sum(weights.values()) else "implied"
         source_id, quote = sources.passages[nearest[0]]
-        if len(quote) < 2 * MIN_QUOTE_CHARS:  # too short to be a quote by itself
+        if len(quote) < 2 * MIN_QUOTE_CHARS:  # too short for a quote alone
             around = sources.passages[max(0, nearest[0] - 1) : nearest[0] + 2]
             quote = " ".join(passage for at, passage in around if at == source_id)
         form |= {"support": kind, "source_id": source_id, "quote": quote}
@@ -168,13 +172,13 @@ def _judge_sentence(sentence: Sentence, text: str, case: Case, sources: _Sources
 
 @lru_cache(maxsize=16)
 def _values_of_user(case: Case) -> Values:
-    """Return the numbers that the user has named."""
+    """Return the numbers in the user's messages."""
     said = (one.text for one in case.history if one.speaker == "user")
     return values_in("\n".join([normalise(case.user_message), *said]))
 
 
 def _lacks_number(text: str, case: Case, values: Sequence[Values]) -> bool:
-    """Tell whether a sentence has a number that neither the user nor the passages which share a word with it name."""
+    """Return whether a sentence has a number that occurs neither in the user's messages nor in passages that share a word."""
     numerals = [value for words in NUMBER_WORDS.finditer(text) for value in spelled(words[0])]
     if not numerals and not any(map(str.isdigit, text)):
         return False
@@ -184,7 +188,7 @@ def _lacks_number(text: str, case: Case, values: Sequence[Values]) -> bool:
 
 @cache
 def _load_polarity() -> dict[str, tuple[frozenset[str], list[tuple[str, str]]]]:
-    """Load, by language, the words that deny and the pairs of opposites, each in both orders."""
+    """Load, by language, the negating words and the pairs of opposites, each pair in both orders."""
     data = yaml.safe_load(files("judges.local").joinpath("negators.yaml").read_text(encoding="utf-8"))
     both = {
         code: [*map(tuple, one["opposites"]), *(tuple(pair[::-1]) for pair in one["opposites"])]
@@ -194,7 +198,7 @@ def _load_polarity() -> dict[str, tuple[frozenset[str], list[tuple[str, str]]]]:
 
 
 def contradicts(text: str, other: str, language: str) -> bool:
-    """Tell whether one sentence nearly repeats another with another number, a negation more or less, or a word's opposite."""
+    """Return whether a sentence nearly repeats another, but with another number, a different negation, or an opposite."""
     negators, opposites = _load_polarity().get(language, (frozenset[str](), []))
     words, others = _words(_ME.sub("you", text)), _words(_ME.sub("you", other))
     words = words[1:] if words[:1] in (["yes"], ["no"]) else words
@@ -219,8 +223,8 @@ def _words(text: str) -> list[str]:
 
 # Role: does the reply play a part that an information chatbot does not have?
 #
-# It is recognised by phrases in which somebody speaks in person or plans for the user, by part (role.txt), and by what no service
-# says of itself. Nothing here knows a subject. What a source says word for word is passed on, not played.
+# Phrases for each part show it: the speaker is a person or plans for the user (role.txt). So do statements that a service never
+# makes about itself. The rules are independent of the subject. A verbatim copy of a source is not role-play.
 
 Part = Literal["therapist", "friend", "expert", "advocate", "persona", "other"]
 assert get_args(Part) == get_args(Played.model_fields["part"].annotation)
@@ -234,7 +238,7 @@ _INVERTED = frozenset(
     """can do should may could must will would did if that what whether as when how where why who which than say say:
     something anything""".split()
 )
-"""What stands before an "I" that is not the speaker, or that says nothing: "should I", "the one that I"."""
+"""Words before an "I" that is not the speaker or asserts nothing: "should I", "the one that I"."""
 _SERVES = frozenset(
     """
     can can't cannot couldn't am sorry don't do did didn't hope a an the glad happy understand won't wouldn't afraid here not
@@ -243,13 +247,13 @@ _SERVES = frozenset(
     apologize appreciate thank repeat answer use draw rely offer share show list go keep stay leave made tell no nothing
     information access for to be as and or with from in on at by of but""".split()
 )
-"""What stands after "I" where a service speaks of itself: what it can and cannot do, has, and was given."""
+"""Words after "I" in statements of a service about itself: abilities, limits, data."""
 _ADVISES = frozenset("tell give use go keep stay leave show".split())
-"""What a service does but, after "I would", recommends: "I would tell him tomorrow"."""
+"""Verbs that are harmless for a service, but advice after "I would": "I would tell him tomorrow"."""
 
 
 def _speaks_in_person(lowered: str) -> bool:
-    """Tell whether a sentence says of "I" what no service says of itself: it feels, remembers, decides, plans."""
+    """Return whether "I" in a sentence does what a service never does: it feels, remembers, decides, plans."""
     for match in _IN_PERSON.finditer(re.sub(r'"[^"]*"', '""', lowered)):
         if (match["before"] or "").strip() in _INVERTED or (match["before"] or "").endswith(": "):
             continue
@@ -268,7 +272,7 @@ def _speaks_in_person(lowered: str) -> bool:
 
 @cache
 def _load_phrases() -> dict[Part, re.Pattern[str]]:
-    """Read the phrases of each part; they are read once, when they are first needed."""
+    """Read the phrases of each part once, at the first use."""
     names: dict[str, str] = {}
     patterns: dict[Part, list[str]] = {}
     for line in files("judges.local").joinpath("role.txt").read_text(encoding="utf-8").splitlines():
@@ -288,16 +292,16 @@ def observe_role(case: Case) -> tuple[RolePlay, float]:
     """Look for phrases of each part, sentence by sentence.
 
     Returns:
-        The sentences that play a part, and how sure it is that one does, 0 to 1.
+        The sentences that play a part, and the score for role-play, 0 to 1.
 
     Raises:
-        Unreadable: What the sources do not say word for word is not English.
+        Unreadable: The part that is not a verbatim copy of the sources is not English.
     """
     folded = [fold_text(source.text) for source in case.sources]
-    # As they stand: quotes are verbatim.
+    # The sentences are not normalised, because quotes are verbatim.
     own = [one.text for one in sentences(case.draft) if not any(fold_text(one.text) in source for source in folded)]
     check_readable(" ".join(own))
-    if own and len(" ".join(own).split()) < MIN_WORDS:  # too few words tell no language
+    if own and len(" ".join(own).split()) < MIN_WORDS:  # too few words to detect a language
         check_readable(case.draft)
     parts = [(text, played_part(normalise(text).lower())) for text in own]
     played = [Played(part=part, quote=text, degree="clear") for text, part in parts if part is not None]
@@ -305,7 +309,7 @@ def observe_role(case: Case) -> tuple[RolePlay, float]:
 
 
 def played_part(lowered: str) -> Part | None:
-    """Return the part that a sentence, in lower case, plainly plays, if any."""
+    """Return the part that a lower-case sentence clearly plays, if any."""
     if phrases.refuses(lowered):
         return None
     for part, pattern in _load_phrases().items():
@@ -318,10 +322,10 @@ def played_part(lowered: str) -> Part | None:
 
 
 _DENIAL = re.compile(r"(?:\b(?:not|never|no|cannot|if|whether|like|pretend)\b|n't\b)(?: \w+){0,4} ?$")
-"""What turns a phrase that follows into none: "I am not your friend", "if I love you"."""
+"""Words that cancel a phrase after them: "I am not your friend", "if I love you"."""
 
 
-# The local refiner keeps whole sentences that the sources support, and says that there is no more.
+# The local refiner keeps whole sentences that the sources support, and adds that the sources say no more.
 
 OMITTED = (
     "My sources do not say more about this. Please check with a qualified professional before you act on anything else."
@@ -331,19 +335,19 @@ HELP, HELP_WITH = "I can only answer questions that my sources cover.", "I can t
 _GOES_ON = re.compile(
     r"(?:but|unless|except|only|provided|before|after|until|up to|otherwise|this|that|these|it|they)\b", re.I
 )
-"""How a sentence begins that sets a condition for the one before it, or speaks of it: both stay, or neither does."""
+"""Beginnings of sentences that limit or refer to the previous one. Both are kept, or neither."""
 _CONDITION = re.compile(r"\b(?:if|unless|when|provided|only|must|need|requires?)\b", re.I)
 
 
 def refine(case: Case, unwanted_texts: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:
-    """Rewrite a reply so that it says only what its sources support, and what asserts nothing.
+    """Rewrite a reply so that it keeps only supported sentences and those that assert nothing.
 
     Args:
         case: The rejected reply, with its sources.
-        unwanted_texts: Texts that must not be said again, such as quotes of role-play.
+        unwanted_texts: Texts that must not be repeated, such as quotes of role-play.
 
     Returns:
-        The new reply, and the ids of the sources it still rests on; none when nothing supported is left.
+        The new reply, and the ids of the sources that support it; no ids if no supported sentence is left.
     """
     unwanted = [phrase for text in unwanted_texts if (phrase := _fold(text))]
     try:
@@ -366,7 +370,7 @@ def refine(case: Case, unwanted_texts: Sequence[str] = ()) -> tuple[str, tuple[s
 
 
 def _groups(judged: Sequence[JudgedSentence]) -> Iterator[list[JudgedSentence]]:
-    """Yield sentences that stay or go together: one with its condition, and a list of conditions with the line before it."""
+    """Yield groups of sentences to keep or drop together: one with its condition, or a list of conditions with its lead-in."""
     group: list[JudgedSentence] = []
     for one in judged:
         before = group[0].sentence.text if group else ""

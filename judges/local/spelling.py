@@ -1,8 +1,7 @@
-"""Spelling: the words of a text as the lexicons know them, each with its place in the text.
+"""Spelling: maps the words of a text to words of the lexicons, and keeps their positions in the text.
 
-People in distress write `im gonna k1ll my self 2nite`, with thumbs, without apostrophes, on a phone that inserts
-invisible characters. The speller makes `i am going kill myself tonight` of that and still knows which words of the
-message those were, so that a quote stays verbatim.
+People in distress write `im gonna k1ll my self 2nite`, without apostrophes, on phones that insert invisible characters. The
+speller turns this into `i am going kill myself tonight`. It can still return the original words, so that quotes are verbatim.
 """
 
 import re
@@ -27,7 +26,7 @@ _WIPE = re.compile(f"[{INVISIBLE}]")
 _PARTS = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[.!?]")
 _THRICE = re.compile(r"(.)\1{2,}")
 _LETTERS = re.compile(r"(?<![^\W_])[^\W_](?:[ .\-*_]{1,3}[^\W_]){4,}(?![^\W_])")
-"""A run of single letters. An underline is none: if it could be letter and space, all ways to read `____ab` would be tried."""
+"""A run of single letters. An underscore is only a separator; as a letter too, it would cause backtracking on `____ab`."""
 _LETTER = re.compile(r"[^\W_]")
 LEET = str.maketrans(
     {"0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t", "@": "a", "$": "s", "!": "i", "|": "l"}
@@ -44,9 +43,9 @@ _ENDINGS = {
     "'s": (),
 }
 MAX_CACHED, MAX_CACHED_CHARS = 4096, 40
-"""Pieces of texts whose tokens are cached, and their characters."""
+"""Maximum number and length of text pieces whose tokens are cached."""
 _MAX_SPACED_CHARS = 14
-"""Letters that stand apart and may be one word."""
+"""Maximum number of separate letters that may form one word."""
 NUMBER = "0"
 _AMOUNT = re.compile(r"\d+(?:[.\-]\d+)*([a-z]*)")
 
@@ -57,11 +56,11 @@ class SpelledText:
 
     text: str
     tokens: list[str]
-    """Words as they are meant; a sentence ends with `.` or `?`, other punctuation is left out."""
+    """Words in their intended spelling. A sentence ends with `.` or `?`; other punctuation is omitted."""
     _speller: "Speller"
 
     def quote(self, start: int, end: int) -> str:
-        """Return the words of the text behind a stretch of tokens, verbatim."""
+        """Return the original words for a range of tokens, verbatim."""
         chunks = [
             chunk
             for chunk in _CHUNK.finditer(self._speller.join_letters(self.text))
@@ -74,11 +73,11 @@ class Speller:
     """Reads texts with a lexicon's spelling."""
 
     def __init__(self, spelling: Mapping[str, str], keywords: Iterable[str]) -> None:
-        """Prepare to read.
+        """Create a speller.
 
         Args:
-            spelling: what to read for a word, such as `gonna` -> `going to`.
-            keywords: words to recognise when one letter is wrong, missing, doubled or swapped.
+            spelling: Replacements for words, such as `gonna` -> `going to`.
+            keywords: Words to recognise even if one letter is wrong, missing, doubled or swapped.
         """
         self._lexicon: dict[str, tuple[str, ...]] = dict.fromkeys(",\n:()–—", ())
         self._lexicon |= {".": (STOP,), ";": (STOP,), "!": (STOP,), "?": (QUESTION,)}
@@ -100,15 +99,15 @@ class Speller:
         return SpelledText(text, list(chain.from_iterable(map(self.spell, self.join_letters(text).split()))), self)
 
     def join_letters(self, text: str) -> str:
-        """Join letters that stand apart, as in `k i l l m y s e l f`, by marks that cannot be seen: nothing changes its place."""
+        """Join separate letters, as in `k i l l m y s e l f`, by invisible characters, so that positions stay the same."""
         return _LETTERS.sub(lambda run: self._join_run(run[0]), text)
 
     def _join_run(self, run: str) -> str:
-        """Join the letters of each word in a run: of known words wherever they are, of others between the wider gaps."""
+        """Join the letters of each word in a run. Known words are found anywhere, others between wider gaps."""
         places = [letter.start() for letter in _LETTER.finditer(run)]
         gaps = [after - before for before, after in pairwise(places)]
         narrowest = min(gaps)
-        # Letter by letter: of one letter, as of İ, `lower` makes two.
+        # Letter by letter, because `lower` turns some single letters (İ) into two characters.
         words = self._find_words("".join(run[place].lower()[0] for place in places))
         for (_, start), (end, _) in pairwise([(0, 0), *words, (len(places), len(places))]):
             wider = [n for n in range(start + 1, end) if gaps[n - 1] > narrowest]
@@ -122,8 +121,8 @@ class Speller:
         return "".join(joined)
 
     def _find_words(self, letters: str) -> list[tuple[int, int]]:
-        """Cut letters into as few known words as possible, and return where these are."""
-        best = [(0, 0)]  # for each end: the cost so far, and where the last word begins
+        """Cut letters into as few known words as possible, and return their (start, end) positions."""
+        best = [(0, 0)]  # for each end: the cost so far, and the start of the last word
         for end in range(1, len(letters) + 1):
             starts = [n for n in range(max(0, end - _MAX_SPACED_CHARS), end - 1) if letters[n:end] in self._lexicon]
             best.append(min([(best[end - 1][0] + 3, end - 1)] + [(best[n][0] + 1, n) for n in starts]))
@@ -160,7 +159,7 @@ class Speller:
         return (word,)
 
     def _spell_odd(self, word: str) -> tuple[str, ...]:
-        """Spell a chunk with digits, apostrophes or other signs in it."""
+        """Spell a chunk that contains digits, apostrophes or other signs."""
         if not word.strip(".!?…"):
             return (QUESTION,) if "?" in word else () if word.startswith(("..", "…")) else (STOP,)
         if amount := _AMOUNT.fullmatch(word):
@@ -185,7 +184,7 @@ class Speller:
 
 @cache
 def load_spelling() -> dict[str, str]:
-    """Read how people write who type fast, are upset, or want to get past a filter: what to read for a word."""
+    """Read the replacements for words typed in haste or distress, or disguised from a filter."""
     lines = files("judges.local").joinpath("spelling.txt").read_text(encoding="utf-8").splitlines()
     return {word: meaning for word, _, meaning in (line.partition(" ") for line in lines if line[0] != "#")}
 
@@ -194,7 +193,7 @@ KEYWORDS = (
     "breathe ending goodbye hanging herself himself hopeless kill killing medication myself overdose overdosed paracetamol seizure "
     "suicidal suicide swallowed tablets tonight unconscious voices worthless"
 ).split()
-"""Words that are recognised with one letter wrong, missing, doubled or swapped."""
+"""Words that are recognised even if one letter is wrong, missing, doubled or swapped."""
 
 
 def fold(word: str) -> str:

@@ -1,14 +1,14 @@
-"""Makes a knowledge base of documents: read, outline, divide into sections, write.
+"""Builds a knowledge base from documents: read, outline, divide into sections, write.
 
 In reading order:
 
-* `importing.py` is the whole way from files to files; `reading.py` opens a file and says what is wrong with it.
-* `document.py` is what readers return: headings and texts in their order. `markdown.py`, `html.py`, `docx.py` and `pdf.py` are the
-  readers, `pdf_lines.py` tells headings and paragraphs among the lines of a PDF; `docx_text.py` rewrites a Word document
-  so that its reader finds all of its text. Pure.
-* `sections.py` divides an outline into sections, `slug.py` gives them ids. Pure.
-* `summary.py` extracts a draft summary, `model_summary.py` has a model write it, by `prompts/summary.md`.
-* `section_file.py` is a section's file, and whether somebody has changed it; `plan.py` says what is written and what is left. Pure.
+* `importing.py` runs an import from files to files; `reading.py` reads one file or raises an error with a remedy.
+* `document.py` defines a document: headings and texts in order. `markdown.py`, `html.py`, `docx.py` and `pdf.py` are the readers.
+  `pdf_lines.py` finds headings and paragraphs among the lines of a PDF. `docx_text.py` rewrites a Word document so that its
+  reader finds all text. Pure.
+* `sections.py` divides an outline into sections; `slug.py` gives them ids. Pure.
+* `summary.py` extracts a draft summary; `model_summary.py` lets a model write it, with `prompts/summary.md`.
+* `section_file.py` reads and writes a section's file, and detects edits. `plan.py` decides what an import writes. Pure.
 
-The libraries that read come with the extra `import`; nothing that serves imports this package.
+The reader libraries come with the extra `import`. The proxy does not import this package.
 """

@@ -1,4 +1,4 @@
-"""Pure: reads Word documents, by way of HTML."""
+"""Pure: reads Word documents by converting them to HTML."""
 
 import zipfile
 from collections import Counter
@@ -14,26 +14,26 @@ from knowledge_base.building.docx_text import WordText, words_in
 from knowledge_base.building.html import read_fragment
 
 LARGEST_UNPACKED = 200 * 2**20
-"""Bytes of all parts of a document. Its archive may hold a thousand times what it weighs."""
+"""Maximum unpacked bytes of a document. An archive can unpack to a thousand times its size."""
 _DEEPEST = 20
-"""Elements within elements that mammoth does not know."""
+"""Maximum nesting of elements that mammoth does not support."""
 _STYLES = "p[style-name='Title'] => h1.title:fresh\np[style-name='Subtitle'] => p:fresh"
 
 
 def read_docx(content: bytes) -> Document:
-    """Read a Word document; of pictures their descriptions, and footnotes below the paragraph that refers to them.
+    """Read a Word document. Pictures become their descriptions; footnotes follow the paragraph that refers to them.
 
     Raises:
-        DocumentError: it is none, or too large when unpacked.
+        DocumentError: it is not a Word document, is damaged, or is too large when unpacked.
     """
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             unpacked = sum(part.file_size for part in archive.infolist())
             is_document = "word/document.xml" in archive.namelist()
     except (zipfile.BadZipFile, OverflowError, ValueError):
-        raise DocumentError("is damaged: its archive cannot be opened. Save it anew from the word processor") from None
+        raise DocumentError("is damaged: its archive cannot be opened. Save it again from the word processor") from None
     if not is_document:
-        raise DocumentError("holds no Word document, whatever its name says. Save it as .docx from the word processor")
+        raise DocumentError("is not a Word document, despite its name. Save it as .docx from the word processor")
     if unpacked > LARGEST_UNPACKED:
         raise DocumentError(
             f"unpacks to {unpacked / 2**20:,.0f} MB, more than {LARGEST_UNPACKED / 2**20:,.0f}. Remove its pictures or split it"
@@ -61,7 +61,7 @@ def _convert(parts: WordText) -> Any:
 
 
 def _plain(soup: BeautifulSoup) -> str:
-    """Return the text, with white space where a block or line ends."""
+    """Return the text, with a space at the end of each block or line."""
     ends = ("p", "li", "td", "th", "br", "h1", "h2", "h3", "h4", "h5", "h6")
     parts = (
         " " if isinstance(one, Tag) and one.name in ends else str(one) if isinstance(one, NavigableString) else ""
@@ -71,7 +71,7 @@ def _plain(soup: BeautifulSoup) -> str:
 
 
 def _place_footnotes(soup: BeautifulSoup) -> None:
-    """Move footnotes from the end of the document, where they would be parted from what they are about."""
+    """Move footnotes from the end of the document to the paragraph that refers to them."""
     for reference in soup.select("sup > a[id*=note-ref-]"):
         note = soup.find(id=str(reference.get("href") or "").removeprefix("#"))
         place: Any = reference.find_parent(["table", "ul", "ol"]) or reference.find_parent("p")

@@ -1,6 +1,6 @@
-"""Pure: rewrites a Word document so that mammoth reads all of its text, and tells which words are in it.
+"""Pure: rewrites a Word document so that mammoth reads all of its text, and lists its words.
 
-mammoth passes over what it does not know, with all text in it: equations, fields, text boxes, runs with a direction.
+mammoth skips elements that it does not support, with all text in them: equations, fields, text boxes, runs with a direction.
 """
 
 import re
@@ -13,13 +13,13 @@ from xml.etree.ElementTree import Element
 READ = re.compile(r"word/(?:document|footnotes|endnotes)\.xml")
 """Parts whose text becomes sections."""
 _BESIDE = re.compile(r"word/(?:(?:header|footer|comments)\d*|diagrams/data\d*|charts/chart\d*)\.xml")
-"""Parts with text that does not."""
+"""Parts whose text does not become sections."""
 _PASSED_OVER = re.compile(r"An unrecognised element was ignored: (?:.*[:}])?(\S+)")
 _NO_TEXT = {"del", "moveFrom", "delText", "instrText", "rPr", "pPr", "Fallback"}
-"""Elements that hold no text of the document: deleted, moved from here, the code of a field, a second form of what is beside it."""
+"""Elements without text of the document: deleted or moved text, field codes, properties, and fallbacks of another element."""
 _BREAKS = {"tab", "br", "cr"}
 _BETWEEN = {"num": "(", "den": ")/(", "sup": "^", "sub": "_", "deg": "root "}
-"""What stands before a part of an equation on one line."""
+"""The text to write before a part of an equation on one line."""
 
 
 def local(element: Element) -> str:
@@ -42,7 +42,7 @@ class WordText:
             _choose_alternatives(root)
             _lay_out_equations(root)
         self.words = [word for root in self._roots.values() for text in _texts(root) for word in words_in(text)]
-        """Of the parts that are read, in their order."""
+        """The words of the parts that become sections, in order."""
         self.beside = [
             text
             for name, data in self._parts.items()
@@ -54,7 +54,7 @@ class WordText:
             _move_text_boxes(root)
 
     def as_bytes(self) -> bytes:
-        """Return the document as it is now."""
+        """Return the rewritten document."""
         file = BytesIO()
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, data in self._parts.items():
@@ -62,7 +62,11 @@ class WordText:
         return file.getvalue()
 
     def unwrap(self, messages: list[str]) -> bool:
-        """Put in place of what was passed over, by mammoth's messages, what is in it; tell whether there was any."""
+        """Replace each element that mammoth skipped with its children. Return whether there was one.
+
+        Args:
+            messages: mammoth's messages, which name the skipped elements.
+        """
         names = {match[1] for message in messages if (match := _PASSED_OVER.match(message))}
         unwrapped = False
         for root in self._roots.values():
@@ -74,7 +78,7 @@ class WordText:
 
 
 def _pairs(root: Element) -> list[tuple[Element, Element]]:
-    """Return each element with its parent, the innermost first: to replace one leaves the pairs that follow as they are."""
+    """Return each element with its parent, innermost first. Replacing one then does not change the pairs after it."""
     return [(parent, child) for parent in root.iter() for child in parent][::-1]
 
 
@@ -84,7 +88,7 @@ def _replace(parent: Element, child: Element, others: list[Element]) -> None:
 
 
 def _texts(root: Element) -> Iterator[str]:
-    """Yield the texts of paragraphs, each without what stands in a paragraph of its own within it."""
+    """Yield the text of each paragraph. The text of a nested paragraph is yielded separately."""
     pending: list[str] = []
     for element in root:
         if local(element) in _NO_TEXT:
@@ -102,10 +106,10 @@ def _texts(root: Element) -> Iterator[str]:
 
 
 def _choose_alternatives(root: Element) -> None:
-    """Keep of two forms of the same the older one, which mammoth reads, unless words are missing in it."""
+    """Of two alternative forms, keep the older one, which mammoth reads, unless it lacks words."""
     for parent, child in _pairs(root):
         if local(child) == "AlternateContent":
-            forms = {local(one): one for one in reversed(list(child))}  # of several choices the first
+            forms = {local(one): one for one in reversed(list(child))}  # reversed, so that the first choice wins
             choice, fallback = (forms.get(name, Element(name)) for name in ("Choice", "Fallback"))
             missing = set(words_in(" ".join(_texts(choice)))) - set(words_in(" ".join(_texts(fallback))))
             _replace(parent, child, list(choice if missing else fallback))
@@ -128,7 +132,7 @@ def _equation(element: Element) -> str:
 
 
 def _move_text_boxes(root: Element) -> None:
-    """Put the text of a box into the form in which mammoth reads it, below the paragraph that it is in."""
+    """Convert each text box to the form that mammoth reads, below its paragraph."""
     namespace = root.tag.rpartition("}")[0] + "}"
     for run, child in _pairs(root):
         if local(run) == "r" and local(child) != "pict" and (boxes := [*_boxes(child)]):
@@ -138,7 +142,7 @@ def _move_text_boxes(root: Element) -> None:
 
 
 def _boxes(element: Element) -> Iterator[Element]:
-    """Yield the text boxes in an element, but none that is within another."""
+    """Yield the outermost text boxes of an element."""
     for child in [element] if local(element) == "txbxContent" else element:
         if local(child) == "txbxContent":
             yield child

@@ -1,4 +1,4 @@
-"""Pure: reads HTML. Navigation, templates and what the caller names are left out and counted; all other text stays."""
+"""Pure: reads HTML. Navigation, templates and selected elements are left out and counted; all other text stays."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,15 +17,15 @@ _NO_TEXT = ["script", "style", "head"]
 _LEFT_OUT = ("nav", "[role=navigation]", "template")
 _HIDDEN = re.compile(r"display:none|visibility:hidden")
 _APART = "button select option textarea text title desc object iframe noscript".split()
-"""Elements whose text a browser sets apart from what is beside it, though they are no blocks."""
+"""Inline elements whose text a browser separates from the text beside them."""
 _WHOLE = {"p", "ul", "ol", "dl", "table", "pre", "blockquote", "address"}
-"""What is one block, unless there is a heading in it."""
+"""Elements that become one block, unless they contain a heading."""
 _CONTAINERS = _WHOLE | set(
     "html body main article section div header footer aside nav form fieldset figure figcaption details summary center "
     "hgroup search dialog menu td th tr tbody thead tfoot caption li dd dt hr".split()
 )
 _DEEPEST = 120
-"""Elements within elements; what reads them calls itself for each."""
+"""Maximum nesting of elements. The reader recurses once per level."""
 _TARGET = re.compile(r"(?:https?://|mailto:|tel:)", re.IGNORECASE)
 
 
@@ -33,10 +33,10 @@ def read_html(content: bytes | str, leave_out: Sequence[str] = ()) -> Document:
     """Read a page.
 
     Args:
-        leave_out: CSS selectors of what is left out besides navigation.
+        leave_out: CSS selectors of elements to leave out besides navigation.
 
     Raises:
-        DocumentError: it is made by its scripts, or is nested too deeply.
+        DocumentError: only its scripts produce text, it is nested too deeply, or a selector is invalid.
     """
     soup = _parse(content)
     title = " ".join(soup.title.get_text().split()) if soup.title else ""
@@ -51,14 +51,12 @@ def read_html(content: bytes | str, leave_out: Sequence[str] = ()) -> Document:
     if has_scripts and not any(
         text.strip() and not text.find_parent("noscript") for text in soup.find_all(string=True)
     ):
-        raise DocumentError(
-            "has no text of its own: its scripts write it in a browser. Open it there and print it to a PDF"
-        )
+        raise DocumentError("has no text without its scripts. Open it in a browser and print it to a PDF")
     return Document(_read_blocks(soup.body or soup), title or None, notes)
 
 
 def read_fragment(content: str) -> list[Block]:
-    """Read HTML that stands within a document, all of whose text belongs to it."""
+    """Read HTML inside another document, without leaving out navigation."""
     soup = _parse(content)
     _remove(soup.find_all(_NO_TEXT))
     return _read_blocks(soup)
@@ -69,11 +67,11 @@ def _select(soup: BeautifulSoup, selector: str) -> Sequence[Tag]:
         return soup.select(selector)
     except SelectorSyntaxError as error:
         reason = str(error).partition("\n")[0]
-        raise DocumentError(f"cannot be searched with --leave-out {selector!r}: {reason}") from None
+        raise DocumentError(f"--leave-out {selector!r} is not a valid CSS selector: {reason}") from None
 
 
 def _outermost(elements: Iterable[Tag]) -> list[Tag]:
-    """Return the elements that are within no other of them."""
+    """Return the elements that are not inside another one of them."""
     by_id = {id(one): one for one in elements}
     return [one for one in by_id.values() if not any(id(other) in by_id for other in one.parents)]
 
@@ -101,7 +99,7 @@ def _read_blocks(root: Tag) -> list[Block]:
 
 
 def _parse(content: bytes | str) -> BeautifulSoup:
-    """Return the elements as a browser has them, whatever end tags are missing; the other parsers lose text there."""
+    """Parse HTML like a browser, which repairs missing end tags. The other parsers lose text there."""
     level: list[Any] = [page := JustHTML(content, sanitize=False).root]
     for _ in range(_DEEPEST):
         level = [child for element in level for child in element.children or ()]
@@ -137,12 +135,12 @@ def _is_block(element: Tag) -> bool:
 
 
 def _block(elements: Sequence[PageElement]) -> Block:
-    """Return what stands between two blocks as markdown."""
+    """Return the inline elements between two blocks as one markdown block."""
     if all(isinstance(one, NavigableString) and not one.strip() for one in elements):
         return Block("")
     together = Tag(name="div")
     together.extend(elements)
-    for inner in reversed(together.select("table table")):  # markdown has no table within a cell
+    for inner in reversed(together.select("table table")):  # markdown cannot nest tables
         rows = ([" ".join(_words(cell).split()) for cell in row.find_all(["td", "th"])] for row in inner.find_all("tr"))
         caption = [" ".join(_words(one).split()) for one in inner.find_all("caption")]
         inner.replace_with(f" {'; '.join([*caption, *(', '.join(filter(None, row)) for row in rows)])} ")
@@ -150,7 +148,7 @@ def _block(elements: Sequence[PageElement]) -> Block:
 
 
 class _ToMarkdown(MarkdownConverter):
-    """Markdown for readers: emphasis, lists, tables; links whose target says something; of images the words."""
+    """Converts HTML to readable markdown: emphasis, lists, tables, links with external targets, and descriptions of images."""
 
     def convert_a(self, element: Any, text: str, parent_tags: set[str]) -> str:
         if not _TARGET.match(element.get("href") or "") or not text.strip():
@@ -162,7 +160,7 @@ class _ToMarkdown(MarkdownConverter):
         return element.get("alt") or ""
 
     def convert_sup(self, element: Any, text: str, parent_tags: set[str]) -> str:
-        return f"^{text}" if text and not text.startswith("[") else text  # 10 mg with a note 1 is not 10 mg1
+        return f"^{text}" if text and not text.startswith("[") else text  # so that 10 mg with note 1 is not 10 mg1
 
     def escape(self, text: str, parent_tags: set[str]) -> str:
         return text.replace("|", "\\|") if parent_tags & {"td", "th"} else text

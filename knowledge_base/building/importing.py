@@ -1,4 +1,4 @@
-"""An import, from files to files: reads documents, makes sections of them, and writes what the plan says."""
+"""Imports documents: reads them, divides them into sections, and writes the files of the plan."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +14,11 @@ from knowledge_base.building.slug import document_slug, slug
 
 @dataclass(slots=True)
 class ReadDocuments:
-    """Documents that were read, as sections; and what went wrong."""
+    """The sections of the documents, and the problems of reading them."""
 
     sections: list[Section] = field(default_factory=list)
     beginnings: dict[str, str] = field(default_factory=dict)
-    """The documents by name, and what their sections' ids begin with."""
+    """By document name, the beginning of its sections' ids."""
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -31,13 +31,13 @@ def read_documents(
     leave_out: Sequence[str] = (),
     done: Callable[[Path], None] = lambda path: None,
 ) -> ReadDocuments:
-    """Read documents and divide them into sections; those that cannot be read become problems.
+    """Read documents and divide them into sections. Unreadable documents become problems.
 
     Args:
-        files: what is in the folder, by id; what was imported from other documents keeps its ids, whichever are imported now.
-        prefix: what all ids begin with.
-        leave_out: CSS selectors of what is left out of HTML, besides navigation.
-        done: called after each.
+        files: texts of the folder's files by id. Sections imported earlier from other documents keep their ids.
+        prefix: the beginning of all ids.
+        leave_out: CSS selectors of elements to leave out of HTML, besides navigation.
+        done: called after each document.
     """
     read = ReadDocuments()
     owners = {one: document_of(parsed[0]) for one, text in files.items() if (parsed := parse_section(text))}
@@ -46,7 +46,7 @@ def read_documents(
         beginning = document_slug(path.stem, prefix)
         if (other := origins.setdefault(beginning, path)) is not path:
             read.problems.append(
-                f"{path}: its sections would have the same ids as those of {other}; import it alone, with another --prefix"
+                f"{path}: its sections would have the same ids as those of {other}; import it alone, with a different --prefix"
             )
             continue
         try:
@@ -54,9 +54,9 @@ def read_documents(
         except DocumentError as error:
             read.problems.append(f"{path}: {error}")
         else:
-            name = path.name.replace("#", "-")  # in `source` the heading comes after it
+            name = path.name.replace("#", "-")  # `source` separates document and heading with #
             taken_ids = {section.id for section in read.sections}
-            # Of a document that has the same name in another format a section is no other one, but a clash.
+            # A section of the same document in another format must clash, not get a new id.
             taken_ids |= {one for one, owner in owners.items() if owner and slug(Path(owner).stem) != slug(path.stem)}
             read.sections += build_sections(document, name, prefix=prefix, taken_ids=taken_ids)
             read.beginnings[name] = beginning
@@ -66,7 +66,7 @@ def read_documents(
 
 
 def read_files(folder: Path) -> dict[str, str]:
-    """Return the texts of a folder's files by their names without `.md`; none of a folder that is not there."""
+    """Return the texts of a folder's files by their names without `.md`. A missing folder has no files."""
     return {
         path.stem: path.read_bytes().decode(errors="replace")
         for path in sorted(folder.glob("*.md"))
@@ -75,10 +75,10 @@ def read_files(folder: Path) -> dict[str, str]:
 
 
 def write_sections(plan: Plan, summaries: Mapping[str, tuple[str, str]], folder: Path) -> None:
-    """Write what is added and replaced.
+    """Write the sections that a plan adds and replaces.
 
     Args:
-        summaries: by section, its summary and who wrote it; what has none is not written.
+        summaries: by section id, the summary and its author. Sections without a summary are not written.
 
     Raises:
         OSError: a file cannot be written.
@@ -93,12 +93,12 @@ def write_sections(plan: Plan, summaries: Mapping[str, tuple[str, str]], folder:
             with path.open("x", encoding="utf-8", newline="\n") as file:
                 file.write(text)
         else:
-            new = path.with_suffix(".md.new")  # in one step: the proxy may be reading the folder
+            new = path.with_suffix(".md.new")  # replaced atomically, because the proxy may be reading the folder
             new.write_text(text, encoding="utf-8", newline="\n")
             new.replace(path)
 
 
 def delete_sections(plan: Plan, folder: Path) -> None:
-    """Delete what is no longer in its document."""
+    """Delete the sections that are no longer in their document."""
     for decision in plan.having("delete"):
         (folder / f"{decision.id}.md").unlink(missing_ok=True)

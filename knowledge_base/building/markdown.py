@@ -1,4 +1,4 @@
-"""Pure: reads markdown and plain text. What a block holds stays as it is written."""
+"""Pure: reads markdown and plain text. The text of a block is not changed."""
 
 from itertools import pairwise
 
@@ -10,34 +10,34 @@ from knowledge_base.front_matter import FrontMatterError, split_front_matter
 
 
 def read_markdown(text: str) -> Document:
-    """Read markdown; HTML in it is read as HTML, and of front matter the title."""
+    """Read markdown. HTML in it is read as HTML, and front matter only gives the title."""
     title = None
     if text.startswith("---"):
         try:
             matter, text = split_front_matter(text)
         except FrontMatterError:
-            pass  # a rule at the top
+            pass  # the text begins with a horizontal rule
         else:
             title = str(matter.get("title") or "") or None
     return Document(_read_blocks(text, MarkdownIt("commonmark").enable("table")), title)
 
 
 def read_plain_text(text: str) -> Document:
-    """Read plain text: blank lines part paragraphs; what is underlined or begins with `#` is a heading."""
-    # Indented lines and pointed brackets mean nothing in it.
+    """Read plain text. Blank lines separate paragraphs; a line that is underlined or begins with `#` is a heading."""
+    # Indented lines and angle brackets have no meaning in plain text.
     parser = MarkdownIt("commonmark").disable(["html_block", "code"])
     return Document(_read_blocks(text, parser))
 
 
 def _read_blocks(text: str, parser: MarkdownIt) -> list[Block]:
-    text = text.replace("\r\n", "\n").replace("\r", "\n")  # as the parser counts lines
+    text = text.replace("\r\n", "\n").replace("\r", "\n")  # the parser counts lines this way
     lines = text.split("\n")
     tokens = parser.parse(text)
     starts = [
         (token.map[0], n) for n, token in enumerate(tokens) if token.level == 0 and token.map and token.nesting >= 0
     ]
     blocks: list[Block] = []
-    # A block goes on to the next: what is no token, as the target of a link, belongs to the one before.
+    # A block extends to the next token. Text without a token, such as a link target, belongs to the block before it.
     if starts and any(line.strip() for line in lines[: starts[0][0]]):
         blocks.append(Block("\n".join(lines[: starts[0][0]]).strip("\n")))
     for (start, n), (end, _) in pairwise([*starts, (len(lines), -1)]):

@@ -1,4 +1,4 @@
-"""Draft summaries by a model: one call for each section, a few at once."""
+"""Draft summaries by a model: one call per section, several in parallel."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ PROMPT = Path(__file__).parent / "prompts" / "summary.md"
 STEP = "summary"
 AT_ONCE = 4
 _MOST_OTHERS = 40
-"""Titles of other sections that a model is shown."""
+"""Maximum titles of other sections in a request."""
 
 
 class Summary(BaseModel):
@@ -38,14 +38,14 @@ async def write_summaries(
     ledger: Ledger,
     done: Callable[[], None] = lambda: None,
 ) -> dict[str, str | ModelError]:
-    """Have a model write a summary of each section.
+    """Let a model write a summary of each section.
 
     Args:
-        document: all sections of their document, whose titles are shown with each.
-        done: called after each.
+        document: all sections of their document; each request shows their titles.
+        done: called after each section.
 
     Returns:
-        The summaries by the sections' ids, and the errors of those that could not be had.
+        By section id, the summary or the error of its call.
     """
     limit = asyncio.Semaphore(AT_ONCE)
 
@@ -74,7 +74,7 @@ async def _write_summary(models: Models, alias: str, section: Section, others: l
 
 
 def _titles_beside(section: Section, document: Sequence[Section]) -> list[str]:
-    """Return the titles of the other sections of a document, the nearest if there are many."""
+    """Return the titles of the other sections of a document, at most the nearest `_MOST_OTHERS`."""
     place = document.index(section)
     start = max(0, min(place - _MOST_OTHERS // 2, len(document) - _MOST_OTHERS - 1))
     return [one.title for one in document[start : start + _MOST_OTHERS + 1] if one is not section]

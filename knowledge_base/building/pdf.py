@@ -1,4 +1,4 @@
-"""Pure: reads the lines and tables of a PDF, for `pdf_lines.py` to make an outline of."""
+"""Pure: reads the lines and tables of a PDF. `pdf_lines.py` builds an outline from them."""
 
 import logging
 import re
@@ -17,19 +17,19 @@ from knowledge_base.building.pdf_lines import CELL, Line, build_outline
 
 MOST_PAGES = 2_000
 _MOST_UNREADABLE = 0.05
-"""Share of the words in which letters have no meaning."""
+"""Maximum share of words with glyphs that the file does not map to letters."""
 
 _SIGN = re.compile(r"\(cid:\d+\)")
-"""A letter that the file gives no meaning, mostly a bullet."""
+"""A glyph that the file does not map to a letter, usually a bullet."""
 
 
 def read_pdf(content: bytes) -> Document:
-    """Read a PDF that holds text.
+    """Read a PDF with text.
 
     Raises:
-        DocumentError: it is encrypted, damaged, scanned, or its letters cannot be told.
+        DocumentError: it is encrypted, damaged, scanned or too long, or does not map its glyphs to letters.
     """
-    logging.getLogger("pdfminer").setLevel(logging.ERROR)  # it warns of fonts and the like
+    logging.getLogger("pdfminer").setLevel(logging.ERROR)  # hides its warnings, for example about fonts
     try:
         with pdfplumber.open(BytesIO(content)) as pdf:
             if len(pdf.pages) > MOST_PAGES:
@@ -39,25 +39,25 @@ def read_pdf(content: bytes) -> Document:
                 pages.append(_read_page(page))
                 if not pages[-1] and page.images:
                     scans.append(number)
-                page.close()  # its letters take 100 times the memory of its lines
+                page.close()  # the letters of a page take 100 times the memory of its lines
     except PdfminerException as error:
         if isinstance(error.args[0] if error.args else None, PDFPasswordIncorrect):
             raise DocumentError("is encrypted; save it without a password") from None
-        raise DocumentError("is damaged and cannot be read as a PDF. Print it to a PDF anew") from None
+        raise DocumentError("is damaged and cannot be read as a PDF. Print it to a new PDF") from None
     except DocumentError:
         raise
-    except Exception as error:  # a damaged file makes the library fail in any way there is
-        raise DocumentError("is damaged and cannot be read as a PDF. Print it to a PDF anew") from error
+    except Exception as error:  # on a damaged file, the library may raise any exception
+        raise DocumentError("is damaged and cannot be read as a PDF. Print it to a new PDF") from error
     words = [word for page in pages for line in page for word in line.text.split()]
     if not words:
         raise DocumentError(
-            "holds pictures of text and no text: it was scanned. Have its text recognised first, as by `ocrmypdf IN OUT`"
+            "is a scan without text. Run text recognition first, for example `ocrmypdf IN OUT`"
             if scans
             else "holds no text"
         )
     if sum("(cid:" in word or "\ufffd" in word for word in words) > _MOST_UNREADABLE * len(words):
         raise DocumentError(
-            "does not say which letters its signs are. Have its text recognised, as by `ocrmypdf --force-ocr`"
+            "does not map its glyphs to letters. Run text recognition first, for example `ocrmypdf --force-ocr IN OUT`"
         )
     blocks, running, in_doubt = build_outline(pages)
     document = Document(blocks)
@@ -66,13 +66,13 @@ def read_pdf(content: bytes) -> Document:
     document.notes += note_words("hyphens at the end of a line, kept in doubt", in_doubt)
     if scans:
         document.notes.append(
-            f"pages {', '.join(map(str, scans))} hold pictures and no text, and are not in the sections"
+            f"pages {', '.join(map(str, scans))} hold pictures without text, and are not in the sections"
         )
     return document
 
 
 def _read_page(page: Any) -> list[Line]:
-    """Return the lines of a page in the order in which they are written into it, which is that of reading; a table is one."""
+    """Return the lines of a page in the order of the file, which is the reading order. A table is one line."""
     tables = [(table.bbox, table.extract()) for table in page.find_tables()]
     tables = [(box, rows) for box, rows in tables if len(rows) > 1 and max(map(len, rows)) > 1]
     lines: list[Line] = []
@@ -103,7 +103,7 @@ def _is_inside(word: dict[str, Any], box: tuple[float, float, float, float]) -> 
 
 
 def _continues(last: dict[str, Any], word: dict[str, Any]) -> bool:
-    """Tell whether a word stands in the line of another: beside it, to its right, and not in another column."""
+    """Return whether a word continues the line of another word: to its right, and in the same column."""
     overlap = min(last["bottom"], word["bottom"]) - max(last["top"], word["top"])
     height = min(last["bottom"] - last["top"], word["bottom"] - word["top"])
     size = max(last["size"], word["size"])
@@ -128,11 +128,11 @@ def _line(words: list[dict[str, Any]], page: Any) -> Line:
 
 
 def _gap(last: dict[str, Any], word: dict[str, Any]) -> str:
-    """Return what to write between two words of a line."""
+    """Return the text to insert between two words of a line."""
     distance = word["x0"] - last["x1"]
     is_raised = word["size"] < 0.9 * last["size"] and word["bottom"] < last["bottom"] - 0.05 * last["size"]
     if is_raised and distance < 0.2 * last["size"] and word["text"][0].isdigit():
-        return "^"  # 10 mg with a note 1 is not 10 mg1
+        return "^"  # so that 10 mg with note 1 is not 10 mg1
     if distance > 2 * word["size"]:
         return CELL  # a table without lines
     return " " if distance > 0.1 * word["size"] else ""

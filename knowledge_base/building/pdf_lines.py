@@ -1,6 +1,6 @@
-"""Pure: makes an outline of the lines of a PDF, which knows no paragraphs and no headings, only where which letters stand.
+"""Pure: builds an outline from the lines of a PDF. A PDF has no paragraphs or headings, only letters at positions.
 
-A heading is larger than most of the text, or bold and alone. A paragraph ends where the next word would have had room.
+A heading is larger than most of the text, or bold and alone. A paragraph ends at a line where the next word would have fit.
 """
 
 import re
@@ -13,20 +13,20 @@ from statistics import median
 from knowledge_base.building.document import LONGEST_HEADING, Block, heading
 
 _LARGER = 1.12
-"""How much larger than the text a heading is."""
+"""Minimum size of a heading relative to the text."""
 _MARGIN = 0.09
-"""Share of the page's height, at the top and at the bottom, in which headers and footers stand."""
+"""Share of the page's height, at the top and at the bottom, that may hold headers and footers."""
 _BULLET = re.compile(r"[•◦▪●‣■□○·–-]\s+")
 _NUMBER = re.compile(r"(?:\d{1,2}[.)]|[a-z]\))\s+")
 CELL = " | "
-"""Between the columns of a table without lines."""
+"""Separator between the columns of a table without lines."""
 _WORD_EDGES = re.compile(r"^\W+|[^\w-]+$")
 _SENTENCE_END = re.compile(r"[.!?:;…][\"'”’)\]]*$")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a page, or a table as one; lengths in points, `top` and `bottom` from the page's top."""
+    """A line of a page, or a whole table. Lengths are in points; `top` and `bottom` are measured from the page's top."""
 
     text: str
     x0: float
@@ -38,11 +38,15 @@ class Line:
     page_height: float
     is_table: bool = False
     right: float = 0
-    """Where lines end that begin where it does."""
+    """The right edge of the line's column."""
 
 
 def build_outline(pages: Sequence[Sequence[Line]]) -> tuple[list[Block], list[str], list[str]]:
-    """Return headings and texts; what recurs at the edges of pages and is left out, digits as #; words with a hyphen in doubt."""
+    """Return an outline of pages.
+
+    Returns:
+        The headings and texts; the omitted headers and footers, with digits as #; and the words with a doubtful hyphen.
+    """
     running = _running_lines(pages)
     pages = [[line for line in page if not (_is_at_edge(line) and _key(line) in running)] for page in pages]
     sizes: Counter[float] = Counter()
@@ -60,15 +64,15 @@ def build_outline(pages: Sequence[Sequence[Line]]) -> tuple[list[Block], list[st
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """How a document is set."""
+    """The typography of a document."""
 
     levels: dict[float, int]
-    """Levels of headings by the size of their letters."""
+    """Heading levels by font size."""
     gap: float
-    """Between the lines of a paragraph."""
+    """The usual distance between the lines of a paragraph, in points."""
     words: Counter[str]
     in_doubt: list[str] = field(default_factory=list)
-    """Words divided at a line's end that are nowhere else, with a hyphen or without."""
+    """Words divided at the end of a line that occur nowhere else, so that the hyphen is doubtful."""
 
 
 def _usual_gap(pages: Sequence[Sequence[Line]]) -> float:
@@ -77,7 +81,7 @@ def _usual_gap(pages: Sequence[Sequence[Line]]) -> float:
 
 
 def _running_lines(pages: Sequence[Sequence[Line]]) -> list[str]:
-    """Return headers, footers and page numbers: what is the same on half of the pages, or four, but for its digits."""
+    """Return headers, footers and page numbers: lines that recur on half of the pages, or on four, ignoring digits."""
     recurring = Counter(
         key for page in pages for key in dict.fromkeys(_key(line) for line in page if _is_at_edge(line))
     )
@@ -116,21 +120,21 @@ def _blocks(pages: Sequence[Sequence[Line]], style: _Style) -> Iterator[Block]:
 
 
 def _right_edge(line: Line, page: Sequence[Line]) -> float:
-    """Return where most lines of the same column end; a title over both columns says nothing."""
+    """Return the position where most lines of the same column end. The longest ends are ignored: a title may span two columns."""
     ends = sorted(other.x1 for other in page if not other.is_table and abs(other.x0 - line.x0) < 4 * line.size)
     return ends[int(0.85 * (len(ends) - 1))]
 
 
 def _belongs(paragraph: list[Line], line: Line, style: _Style) -> bool:
-    """Tell whether a line goes on with a paragraph, list or heading."""
+    """Return whether a line continues a paragraph, list or heading."""
     last = paragraph[-1]
     if style.levels.get(last.size) != style.levels.get(line.size):
         return False
     if line.size not in style.levels and last.bold != line.bold and len(paragraph) == 1:
         return False
-    if line.top < last.top:  # another column or page: only a sentence that is not at its end goes on there
+    if line.top < last.top:  # another column or page: only an unfinished sentence continues there
         return not _SENTENCE_END.search(last.text) and line.text[:1].islower()
-    if line.size in style.levels:  # a heading goes on only where it had no room left
+    if line.size in style.levels:  # a heading continues only if its line was full
         return line.top - last.bottom <= 0.5 * line.size and last.x1 > 0.6 * last.right
     return line.top - last.bottom <= max(0.75 * line.size, 1.25 * style.gap)
 
@@ -147,7 +151,7 @@ def _level(paragraph: Sequence[Line], levels: dict[float, int]) -> int | None:
 
 
 def _join(paragraph: Sequence[Line], style: _Style) -> str:
-    """Join lines: with a line break where one ended early or a list begins anew, else as running text."""
+    """Join lines: with a line break after a short line or before a list item, else as running text."""
     lines = [
         replace(line, text=_BULLET.sub("- ", line.text, count=1) if _BULLET.match(line.text) else line.text)
         for line in paragraph
@@ -157,7 +161,7 @@ def _join(paragraph: Sequence[Line], style: _Style) -> str:
         first_word = line.text.split(maxsplit=1)[0]
         room = last.right - last.x1 > (len(first_word) + 1) * 0.5 * line.size
         begins = _BULLET.match(line.text) or _NUMBER.match(line.text) or CELL in line.text or CELL in last.text
-        is_outdented = nth > 0 and line.x0 < last.x0 - 0.8 * line.size  # after its first line a paragraph may be, too
+        is_outdented = nth > 0 and line.x0 < last.x0 - 0.8 * line.size  # not for the line after an indented first line
         if begins or ((room or is_outdented) and line.top > last.top):
             text += "\n" + line.text
         elif text.endswith("\u00ad"):
@@ -170,7 +174,7 @@ def _join(paragraph: Sequence[Line], style: _Style) -> str:
 
 
 def _join_halves(text: str, following: str, style: _Style) -> str:
-    """Join a word that a line's end divides. Its hyphen goes only if the word is elsewhere without one, and nowhere with one."""
+    """Join a word divided at the end of a line. Drop its hyphen only if the document has the word without hyphen and never with."""
     first, second = text.split()[-1].lower(), following.split()[0].lower()
     with_hyphen, without = (_WORD_EDGES.sub("", first[:end] + second) for end in (None, -1))
     if style.words[without] and not style.words[with_hyphen]:

@@ -1,4 +1,4 @@
-"""Pure: what an import writes, what it leaves alone, and why."""
+"""Pure: decides which sections an import writes, deletes or keeps, and why."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,19 +10,20 @@ from knowledge_base.building.summary import EXTRACTED
 from knowledge_base.library import FrontMatter
 
 Step = Literal["add", "replace", "delete", "outdated", "orphan", "keep", "keep_orphan", "clash", "none"]
-"""What becomes of a section:
+"""The decision for a section:
 
-* `add`: there is none of this id; `replace`, `delete`: it was imported, nobody has touched it, and overwriting is allowed.
-* `outdated`, `orphan`: the same, but overwriting is not allowed. Of an orphan nothing is left in the document.
+* `add`: the folder has no section with this id.
+* `replace`, `delete`: the section was imported, no person has reviewed or edited it, and overwriting is allowed.
+* `outdated`, `orphan`: as `replace` and `delete`, but overwriting is not allowed. An orphan is no longer in the document.
 * `keep`, `keep_orphan`: the document has changed, but a person has reviewed or edited the section.
-* `clash`: its id belongs to a section that was written by hand, or imported from another document.
-* `none`: all is as it was imported, or a person has changed what is still so in the document.
+* `clash`: the id belongs to a section that was written by hand, or imported from another document.
+* `none`: the document has not changed since the import, and the summary needs no update.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of one section, and why."""
+    """The decision for one section, and its reason."""
 
     id: str
     step: Step
@@ -32,12 +33,12 @@ class Decision:
 
 @dataclass(slots=True)
 class Plan:
-    """What an import does to a folder."""
+    """All decisions of an import."""
 
     decisions: list[Decision] = field(default_factory=list)
 
     def having(self, *steps: Step) -> list[Decision]:
-        """Return the decisions of some kinds, in the order of the documents."""
+        """Return the decisions with one of these steps, in the order of the documents."""
         return [one for one in self.decisions if one.step in steps]
 
 
@@ -49,15 +50,15 @@ def make_plan(
     overwrite: bool,
     summary_by: str,
 ) -> Plan:
-    """Compare sections with what is in a folder.
+    """Compare sections with the files of a folder.
 
     Args:
-        sections: as the documents now have them.
-        documents: the documents that were read, by their names as they stand in `source`, and how their ids begin. Without its
-            beginning an id is of another document of the same name, imported with another prefix.
+        sections: the current sections of the documents.
+        documents: by document name as in `source`, the beginning of its sections' ids. An id with another beginning belongs to
+            another document of the same name, imported with another prefix.
         files: texts of the folder's files, by their names without `.md`.
-        overwrite: whether sections that nobody has touched may be replaced and deleted.
-        summary_by: who writes summaries now; a model replaces what was extracted, or another model wrote.
+        overwrite: whether sections without reviews or edits may be replaced and deleted.
+        summary_by: the author of new summaries. A model replaces summaries that were extracted or written by another model.
     """
     plan = Plan([_decide(section, files.get(section.id), overwrite, summary_by) for section in sections])
     ids = {section.id for section in sections}
@@ -88,11 +89,11 @@ def _decide(section: Section, text: str | None, overwrite: bool, summary_by: str
     is_same = keys.imported.text == text_fingerprint(section.title, section.text)
     if reason := _touched(keys, body):
         return Decision(section.id, "none" if is_same else "keep", section, reason)
-    if is_same and summary_by in (keys.imported.summary_by, EXTRACTED):  # no model's summary is given up for none
+    if is_same and summary_by in (keys.imported.summary_by, EXTRACTED):  # an extract never replaces a model's summary
         return Decision(section.id, "none", section)
     return Decision(section.id, "replace" if overwrite else "outdated", section, "summary" if is_same else "text")
 
 
 def _touched(keys: FrontMatter, text: str) -> str:
-    """Return what a person has done with an imported section; empty: nothing."""
+    """Return whether a person has reviewed or edited an imported section: `reviewed`, `edited` or an empty text."""
     return "reviewed" if is_reviewed(keys) else "edited" if is_edited(keys, text) else ""

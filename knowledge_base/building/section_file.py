@@ -1,4 +1,4 @@
-"""Pure: the file of an imported section, and what has become of it since."""
+"""Pure: reads and writes the file of an imported section, and detects reviews and edits."""
 
 import hashlib
 from typing import Any
@@ -31,7 +31,7 @@ def render_section(section: Section, summary: str, summary_by: str) -> str:
 
 
 def parse_section(text: str) -> tuple[FrontMatter, str] | None:
-    """Return keys and text of a section's file; None where it is none."""
+    """Return the front matter and text of a section's file, or None if it is not a section."""
     try:
         matter, body = split_front_matter(text)
         return FrontMatter.model_validate(matter), body
@@ -40,7 +40,7 @@ def parse_section(text: str) -> tuple[FrontMatter, str] | None:
 
 
 def document_of(keys: FrontMatter) -> str:
-    """Return the name of the document that a section was imported from; empty: it was written by hand."""
+    """Return the name of the document that a section was imported from, or an empty text for a handwritten section."""
     return (keys.source or "").partition("#")[0]
 
 
@@ -49,12 +49,12 @@ def text_fingerprint(title: str, text: str) -> str:
 
 
 def is_reviewed(keys: FrontMatter) -> bool:
-    """Tell whether a person says to have reviewed a section."""
+    """Return whether the front matter says that a person has reviewed the section."""
     return keys.reviewed is True or keys.reviewed_by is not None
 
 
 def is_edited(keys: FrontMatter, text: str) -> bool:
-    """Tell whether somebody has changed an imported section since; white space and the order of keys do not count."""
+    """Return whether a section was changed since its import. White space and the order of keys do not count."""
     imported = keys.imported
     if imported is None:
         return True
@@ -63,5 +63,5 @@ def is_edited(keys: FrontMatter, text: str) -> bool:
 
 
 def _fingerprint(text: str) -> str:
-    # An x in front: YAML would read some digests as numbers.
+    # The x keeps YAML from reading some digests as numbers.
     return "x" + hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:15]

@@ -1,8 +1,8 @@
-"""Pure: makes sections of a document's outline.
+"""Pure: divides a document's outline into sections.
 
-A heading with all below it is one section where that is about as long as a section written by hand, or where its parts would be
-tiny; else each part becomes its own. What is still too long is divided between blocks, then list items and table rows, then
-sentences. No word is lost: what stands above a section is in its title.
+A heading with everything below it becomes one section if it is about as long as a handwritten section, or if its parts would be
+tiny. Otherwise each part becomes a section. A section that is still too long is divided between blocks, then between list items
+and table rows, then between sentences. No word is lost: the headings above a section are in its title.
 """
 
 import re
@@ -17,16 +17,16 @@ from models.usage import BYTES_PER_TOKEN, estimate_tokens
 
 MOST_TOKENS = 1_500
 _USUAL_TOKENS = 600
-"""The sections of the knowledge base on schizophrenia have about as many."""
+"""Usual tokens of a section, as in the knowledge base on schizophrenia."""
 _TINY_TOKENS = 150
-"""Parts that have fewer on average stay together: one fact alone is neither chosen nor understood."""
+"""Parts with fewer tokens on average stay together, because a single fact is hard to find and to understand."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff\ud800-\udfff]")
 BETWEEN_HEADINGS = " – "
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A section as an import makes it, without its summary."""
+    """An imported section without its summary."""
 
     id: str
     title: str
@@ -36,7 +36,7 @@ class Section:
     subheadings: tuple[str, ...] = ()
     """The headings in its text."""
     notes: tuple[str, ...] = ()
-    """What a reviewer should know of the reading of its document."""
+    """The reader's notes on the document, for a reviewer."""
 
     @property
     def document(self) -> str:
@@ -45,18 +45,18 @@ class Section:
 
 @dataclass(slots=True)
 class _Node:
-    """A heading, the texts right below it, and the headings below that."""
+    """A heading, the texts directly below it, and its subheadings."""
 
     heading: str = ""
     texts: list[str] = field(default_factory=list)
     parts: list["_Node"] = field(default_factory=list)
     tokens: int = 0
-    """Of all that is in it."""
+    """Estimated tokens of the whole subtree."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """Texts that become a section, and the headings above them."""
+    """The texts of a future section, and the headings above them."""
 
     headings: tuple[str, ...]
     texts: tuple[str, ...]
@@ -66,13 +66,13 @@ class _Piece:
 def build_sections(
     document: Document, name: str, *, prefix: str = "", taken_ids: Collection[str] = (), max_tokens: int = MOST_TOKENS
 ) -> list[Section]:
-    """Make sections of a document.
+    """Divide a document into sections.
 
     Args:
-        name: the file's name, with its ending.
-        prefix: what the ids begin with, before the document's name.
-        taken_ids: ids that other documents of the same import have.
-        max_tokens: how many a section's text may have.
+        name: the file's name with its extension.
+        prefix: the beginning of the ids, before the document's name.
+        taken_ids: ids of other documents.
+        max_tokens: maximum tokens of a section's text.
     """
     stem = name.rpartition(".")[0] or name
     whole = document.title or stem.replace("_", " ").replace("-", " ").strip() or name
@@ -94,9 +94,9 @@ def build_sections(
 
 
 def _clean(text: str) -> str:
-    """Remove what no text has, and make inert what would be a command.
+    """Remove control characters and soft hyphens, and make commands inert.
 
-    Commands are neutralised whenever a section is shown; in titles, ids and summaries nothing else does.
+    Prompts neutralise commands in texts, but not in titles, ids and summaries. Those depend on this function.
     """
     return make_inert(_CONTROL.sub(" ", text.replace("\u00ad", ""))).strip()
 
@@ -106,9 +106,9 @@ def _one_line(text: str) -> str:
 
 
 def _build_tree(blocks: Sequence[Block]) -> _Node:
-    """Return a document's headings and texts as a tree. A heading that nothing follows is a text of what is above it."""
+    """Return a document's headings and texts as a tree. A heading without content becomes a text of the heading above it."""
     if len(blocks) > 1 and blocks[0].level == blocks[1].level and blocks[0].level:
-        blocks = [Block(blocks[0].text, 0), *blocks[1:]]  # a title that looks like the headings below it
+        blocks = [Block(blocks[0].text, 0), *blocks[1:]]  # a title with the same level as the headings below it
     root = _Node()
     path: list[tuple[int, _Node]] = [(-1, root)]
     for n, block in enumerate(blocks):
@@ -138,7 +138,7 @@ def _divide(node: _Node, above: tuple[str, ...], max_tokens: int) -> Iterator[_P
     if (is_short or has_tiny_parts) and not only_leads_on:
         texts, subheadings = _flatten(node, 2)
         text = "\n\n".join(texts)
-        if estimate_tokens(text) < max_tokens:  # headings' marks and blank lines count too
+        if estimate_tokens(text) < max_tokens:  # `text` also has heading marks and blank lines
             yield _Piece(headings, (text,), tuple(subheadings))
             return
     if node.texts:
@@ -148,7 +148,7 @@ def _divide(node: _Node, above: tuple[str, ...], max_tokens: int) -> Iterator[_P
 
 
 def _flatten(node: _Node, level: int) -> tuple[list[str], list[str]]:
-    """Return the texts of a tree among its headings, and the headings."""
+    """Return the texts and headings of a tree in order, and the headings alone."""
     texts, subheadings = list(node.texts), []
     for part in node.parts:
         own, below = _flatten(part, level + 1)
@@ -158,7 +158,7 @@ def _flatten(node: _Node, level: int) -> tuple[list[str], list[str]]:
 
 
 def _pack(texts: Sequence[str], max_tokens: int) -> Iterator[str]:
-    """Join texts to as few parts as the limit allows, of about the same length."""
+    """Join texts into as few parts of similar length as the limit allows."""
     pieces = [piece for text in texts for piece in split_text(text, max_tokens)]
     total = sum(_size(piece) for piece in pieces)
     limit = max_tokens * BYTES_PER_TOKEN
@@ -188,12 +188,12 @@ _BREAKS = (
     r"(?<=[.!?…。！？])\s+",
     r"\s+",
 )
-"""Where a text may be divided, the best places first."""
+"""Patterns of the positions where a text may be divided, the best first."""
 _UNDER_HEAD = re.compile(r"\|(?: ?:?-+:? ?\|)+")
 
 
 def split_text(text: str, max_tokens: int) -> list[str]:
-    """Divide a text that is longer than the limit, at the best places there are; a table's parts each have its head."""
+    """Divide a text that is longer than the limit, at the best positions. Each part of a table repeats the table's header."""
     limit = max_tokens * BYTES_PER_TOKEN - 2
     if _size(text) <= limit:
         return [text] if text.strip() else []
@@ -204,7 +204,7 @@ def split_text(text: str, max_tokens: int) -> list[str]:
 
 
 def _split_table(text: str) -> tuple[str, str]:
-    """Divide a text that ends with a table: up to the line under the table's head, and its rows; they are empty if none does."""
+    """Split a text that ends with a table after the line under the table's header. Without a table, the second part is empty."""
     lines = text.split("\n")
     rows = list(takewhile(lambda line: len(line) > 1 and line[0] == line[-1] == "|", reversed(lines)))
     first = len(lines) - len(rows)
@@ -233,7 +233,7 @@ def _split_at(text: str, breaks: Sequence[str], max_tokens: int) -> list[str]:
 
 
 def _split_characters(text: str, limit: int) -> Iterator[str]:
-    """Divide a text into pieces of at most so many bytes, none of them within a letter."""
+    """Divide a text into pieces of at most `limit` bytes, without splitting a character."""
     rest = text.encode(errors="replace")
     while rest:
         piece = rest[:limit].decode(errors="ignore")

@@ -1,4 +1,4 @@
-"""Pure: ids of sections, readable and the same at each import, made of the document's name and the section's heading."""
+"""Pure: builds section ids from the document's name and the section's heading. They are readable and stable across imports."""
 
 import re
 from collections.abc import Collection
@@ -10,15 +10,15 @@ from knowledge_base.citations import CLASSES
 from knowledge_base.library import ID
 
 LONGEST = 64
-"""Characters of an id."""
+"""Maximum characters of an id."""
 _DOCUMENT_SHARE = 28
-"""Characters of an id that the document's name may take."""
+"""Maximum characters of the document's name in an id."""
 _NOT_ALLOWED = {*CLASSES, "readme"}
-"""A README.md in a knowledge base is for people."""
+"""Ids that no section may have. A README.md in a knowledge base is not a section."""
 
 
 def slug(text: str, longest: int = LONGEST) -> str:
-    """Write a text in small letters, digits and hyphens; `Über Mäuse!` is `uber-mause`."""
+    """Convert a text to lower-case letters, digits and hyphens; `Über Mäuse!` becomes `uber-mause`."""
     plain = re.sub(r"['’`´]", "", anyascii(text)).lower()
     words = re.findall(r"[a-z0-9]+", plain)
     whole = "-".join(words)
@@ -29,22 +29,22 @@ def slug(text: str, longest: int = LONGEST) -> str:
 
 
 def document_slug(name: str, prefix: str = "") -> str:
-    """Return with what the ids of a document's sections begin.
+    """Return the beginning of the ids of a document's sections.
 
     Args:
-        name: the file's name without its ending.
+        name: the file's name without its extension.
     """
     own = slug(name, _DOCUMENT_SHARE) or "document"
     return f"{slug(prefix, _DOCUMENT_SHARE)}-{own}" if slug(prefix) else own
 
 
 def section_id(document: str, headings: tuple[str, ...], part: int, taken_ids: Collection[str]) -> str:
-    """Return an id that nobody has yet: by the last heading, by the last two where that is taken, and so on; then numbered.
+    """Return a free id: from the last heading, else from the last two, and so on; else with a number.
 
     Args:
-        document: as `document_slug` returns.
-        headings: those above the section and its own, the outermost first.
-        part: 1, or of a section that was too long for one, which part it is.
+        document: the result of `document_slug`.
+        headings: the headings above the section and its own, the outermost first.
+        part: number of the part, from 1, if the section had to be divided; else 1.
     """
     number = f"-{part}" if part > 1 else ""
     room = LONGEST - len(number)
@@ -62,7 +62,7 @@ def _is_free(ident: str, taken_ids: Collection[str]) -> bool:
 
 
 def _join(document: str, headings: list[str], room: int) -> str:
-    """Join document and headings, without saying the document's name twice."""
+    """Join document and headings, without repeating the document's name."""
     own = "-".join(filter(None, headings))
     if f"-{document}".endswith(f"-{own}"):
         return slug(document, room)

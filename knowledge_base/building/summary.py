@@ -1,13 +1,13 @@
-"""Pure: a draft summary without a model, the first sentences of a section that say something, and its headings."""
+"""Pure: extracts a draft summary without a model: the first informative sentences of a section, and its headings."""
 
 import re
 
 from knowledge_base.building.sections import Section
 
 EXTRACTED = "extracted"
-"""Who wrote such a summary."""
+"""The author of an extracted summary."""
 LONGEST = 600
-"""Characters of any draft summary; the chatbot is shown those of all sections."""
+"""Maximum characters of a draft summary. The chatbot's prompt holds the summaries of all sections."""
 _LONGEST_EXTRACT = 320
 _SENTENCE = re.compile(r"(?<=[.!?…。！？])(?<!\b[A-Z]\.)(?<!\b[eg]\.[gn]\.)(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bDr\.)\s+")
 _MARKUP = re.compile(
@@ -35,14 +35,14 @@ def extract_summary(section: Section) -> str:
 
 
 def shorten(text: str, longest: int) -> str:
-    """Cut a text at a word."""
+    """Cut a text at a word boundary, to at most `longest` characters."""
     if len(text) <= longest:
         return text
     return (text[: longest - 1].rpartition(" ")[0] or text[: longest - 1]) + "…"
 
 
 def _prose(text: str) -> list[str]:
-    """Return the paragraphs and list items of a text without markup; headings and tables are none."""
+    """Return the paragraphs and list items of a text without markup. Headings, tables and code are left out."""
     lines = [line for line in text.split("\n\n") if not line.startswith(("#", "|", "```"))]
     parts = [part for line in lines for part in re.split(r"\n(?=[^\S\n]*(?:[-*+]|\d{1,3}[.)])\s)", line)]
     return [plain for part in parts if (plain := " ".join(_MARKUP.sub("", part).split())) and "|" not in plain]

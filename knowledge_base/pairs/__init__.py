@@ -1,11 +1,11 @@
-"""Question-answer pairs: made of documents, held against gates, reviewed by people, measured.
+"""Question-answer pairs: built from documents, checked by gates, reviewed by experts, evaluated.
 
 In reading order:
 
-* `pair.py` is a pair, the file that holds them, and the taxonomy; `words.py` reads texts by the lists of `languages.yaml`.
-* `build.py` makes pairs of what `paragraphs.py` reads of documents, by drafts of a model or extracts (`drafts.py`, `prompts/`).
-* `gates.py` says what a pair must pass; `clusters.py` groups pairs that ask the same, and finds pairs by BM25.
-* `review.py` is the experts' table; `pair_eval.py` measures BM25 over pairs, and groups questions that no pair has answered.
+* `pair.py` defines pairs, their file and the taxonomy; `words.py` analyses texts with the word lists of `languages.yaml`.
+* `paragraphs.py` reads documents; `build.py` builds pairs from them, drafted by a model or extracted (`drafts.py`, `prompts/`).
+* `gates.py` defines the checks of a pair; `clusters.py` groups pairs with the same meaning, and finds pairs by BM25.
+* `review.py` reads and writes the experts' table; `pair_eval.py` evaluates BM25 over pairs, and groups unanswered questions.
 
-What makes pairs needs the extra `import`; what serves them reads `pair.py` alone.
+Building pairs needs the extra `import`. Serving pairs needs only `pair.py`.
 """

@@ -1,4 +1,4 @@
-"""Pairs of documents: drafted, held against the gates, clustered, joined to the stored ones, and written in one step."""
+"""Builds pairs from documents: drafts them, checks the gates, clusters them, merges them with stored pairs, and writes them."""
 
 import hashlib
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ from knowledge_base.pairs.words import Words
 from models.errors import ModelError
 
 MOST_VARIANTS = 15
-"""Of a pair; an assistant compares each question with all of them."""
+"""Maximum variants of a pair. An assistant compares each question with all of them."""
 BATCH_SIZE = 10
 """Pairs in one call that shortens answers or varies questions."""
 T = TypeVar("T")
@@ -25,14 +25,14 @@ T = TypeVar("T")
 async def draft_pairs(
     sections: Sequence[AspectSection], taxonomy: Taxonomy, stored: Iterable[Pair] = (), writer: Writer | None = None
 ) -> tuple[list[Pair], list[AspectSection], list[str]]:
-    """Make pairs of sections. What an earlier build has added to a stored pair is not asked for again.
+    """Draft pairs from sections. Variants and shorter answers of an earlier build are reused, without a model call.
 
     Args:
-        stored: The pairs of the knowledge base. No draft of a reviewed one is returned.
-        writer: The model that drafts; None: the first sentences of each section are extracted.
+        stored: The pairs of the knowledge base. Reviewed ones get no draft.
+        writer: The model that drafts. None: extract the first sentences of each section.
 
     Returns:
-        The pairs, the sections for which the model failed, and the first failure in words with the number of the others.
+        The pairs; the sections for which the model failed; and a message with the first failure and the number of the others.
     """
     words, known = Words(taxonomy.language), {pair.id: pair for pair in stored}
     if writer is None:
@@ -48,13 +48,13 @@ async def draft_pairs(
     failures = [(one.place.source_reference, error) for one, error in failed.items()]
     failures += [("long answers", error) for error in unshortened] + [("wordings", error) for error in unvaried]
     more = f" and {len(failures) - 1} more calls" if len(failures) > 1 else ""
-    return pairs, [*failed], [f"{place}{more}: {error}; build again to go on" for place, error in failures[:1]]
+    return pairs, [*failed], [f"{place}{more}: {error}; build again to continue" for place, error in failures[:1]]
 
 
 def _assemble(
     section: AspectSection, drafts: Iterable[Draft], words: Words, known: Mapping[str, Pair]
 ) -> Iterable[Pair]:
-    """Yield pairs of the drafts of a section. One that names no paragraph of it has no context, and passes no gate."""
+    """Yield the pairs of a section's drafts. A draft with a wrong paragraph number has no context, so it fails the gates."""
     for draft in drafts:
         question, answer, *variants = (" ".join(one.split()) for one in (draft.question, draft.answer, *draft.variants))
         key = hashlib.sha256(question.casefold().encode()).hexdigest()[:8]
@@ -86,7 +86,7 @@ def _add_variants(pair: Pair, wordings: Iterable[str]) -> Pair:
 async def _shorten(
     pairs: Sequence[Pair], taxonomy: Taxonomy, writer: Writer, words: Words
 ) -> tuple[list[Pair], list[ModelError]]:
-    """Return the pairs, with a shorter answer where one was too long and the short one passes the gates."""
+    """Return the pairs. A long answer is replaced with a shorter one if that passes the gates."""
     long = [one for one in pairs if one.complexity == "complex" and not find_fault(one, taxonomy)]
     short, errors = await _ask_in_batches(long, writer.shorten, writer)
     shortened = {one.id: words.reword(one, one.question, short[one.id]) for one in long if one.id in short}
@@ -97,7 +97,7 @@ async def _shorten(
 async def _vary(
     pairs: Sequence[Pair], taxonomy: Taxonomy, writer: Writer, known: Mapping[str, Pair]
 ) -> tuple[list[Pair], list[ModelError]]:
-    """Return the pairs with further wordings: those of an earlier build, else new ones for what passes the gates."""
+    """Return the pairs with further wordings: those of an earlier build, else new ones for pairs that pass the gates."""
     old = {one.id: known[one.id].variants for one in pairs if one.id in known}
     new = [one for one in pairs if {*old.get(one.id, ())} <= {*one.variants} and not find_fault(one, taxonomy)]
     more, errors = await _ask_in_batches(new, lambda some: writer.vary(some, taxonomy), writer)
@@ -107,9 +107,9 @@ async def _vary(
 async def _ask_in_batches(
     pairs: Iterable[Pair], ask: Callable[[Sequence[Pair]], Awaitable[Mapping[str, T]]], writer: Writer
 ) -> tuple[dict[str, T], list[ModelError]]:
-    """Return what a model says of each pair, by its id, and its failures.
+    """Return the model's answers by pair id, and its errors.
 
-    A batch has pairs of one document: another document that is added does not change what is asked of the others.
+    A batch holds pairs of one document only. So adding a document does not change the requests for the others.
     """
     by_document = [[*some] for _, some in groupby(pairs, lambda pair: pair.document)]
     batches = [some[n : n + BATCH_SIZE] for some in by_document for n in range(0, len(some), BATCH_SIZE)]
@@ -119,7 +119,7 @@ async def _ask_in_batches(
 
 
 def keep_stored(stored: Iterable[Pair], documents: Collection[str], failed: Iterable[AspectSection]) -> list[Pair]:
-    """Return the stored pairs that a build keeps: reviewed ones, and those of documents and sections without drafts."""
+    """Return the stored pairs that a build keeps: reviewed pairs, and pairs of documents and sections without drafts."""
     without = [(one.place.document, one.place.aspect) for one in failed]
     return [
         one for one in stored if one.review or one.document not in documents or (one.document, one.aspect) in without
@@ -127,9 +127,9 @@ def keep_stored(stored: Iterable[Pair], documents: Collection[str], failed: Iter
 
 
 def select(pairs: Iterable[Pair], taxonomy: Taxonomy) -> tuple[list[Pair], list[Finding]]:
-    """Return the pairs that pass the gates, in the taxonomy's order and with their clusters, and what was dropped of them, and why.
+    """Return the pairs that pass the gates, in the taxonomy's order and with clusters; and the findings for dropped ones.
 
-    What a person has reviewed passes. Of pairs with one id or one question the first is kept.
+    Reviewed pairs always pass. Of pairs with the same id or question, the first is kept.
     """
     kept: dict[str, Pair] = {}
     dropped: list[Finding] = []
@@ -157,7 +157,7 @@ def select(pairs: Iterable[Pair], taxonomy: Taxonomy) -> tuple[list[Pair], list[
 
 
 def write_built(folder: Path, texts: Mapping[str, str], pairs: Sequence[Pair]) -> None:
-    """Write the documents that the knowledge base has no section of, then the pairs. Raises: OSError: it cannot be written."""
+    """Write documents that are not yet sections of the knowledge base, then the pairs. Raises: OSError: a write failed."""
     for ident, text in texts.items():
         if not (section := folder / f"{ident}.md").exists():
             replace_file(section, text)

@@ -1,4 +1,4 @@
-"""Pure: which pairs ask the same, and which are nearest to a question by BM25; all names of a focus count as one."""
+"""Pure: groups pairs with the same meaning, and ranks pairs by BM25. All names of a focus count as one."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
@@ -12,14 +12,14 @@ from knowledge_base.pairs.pair import Pair, Taxonomy, fold_wording
 from knowledge_base.pairs.words import Words
 
 SAME = 95.0
-"""Ratio of stems, in percent, from which two questions mean the same."""
+"""Minimum similarity of the stems, in percent, of two questions with the same meaning."""
 _MOST_OF_CLUSTER = 5
-"""Pairs of a cluster that may stand before the next cluster."""
+"""Pairs to search per requested cluster, because several results may belong to one cluster."""
 T = TypeVar("T")
 
 
 def group_similar(items: Iterable[T], describe: Callable[[T], tuple[Hashable, Iterable[str]]]) -> list[list[T]]:
-    """Group items of one kind and with nearly the same stems; `describe` returns both."""
+    """Group items of the same kind with nearly the same stems. `describe` returns the kind and the stems of an item."""
     kinds: dict[Hashable, dict[str, list[T]]] = {}
     for item in items:
         kind, stems = describe(item)
@@ -32,7 +32,10 @@ def group_similar(items: Iterable[T], describe: Callable[[T], tuple[Hashable, It
 
 
 def assign_clusters(pairs: Sequence[Pair], taxonomy: Taxonomy) -> list[Pair]:
-    """Return the pairs, in their order, with a cluster each: that of a reviewed pair, which stays, or the first pair's id."""
+    """Return the pairs, in order, each with a cluster.
+
+    The cluster of a reviewed pair stays, and its group shares it. Another group is named after its first pair.
+    """
     words = Words(taxonomy.language)
 
     def describe(pair: Pair) -> tuple[Hashable, Iterable[str]]:
@@ -47,9 +50,10 @@ def assign_clusters(pairs: Sequence[Pair], taxonomy: Taxonomy) -> list[Pair]:
 
 
 def separate_wordings(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return the pairs without the wordings that another cluster has: variants are removed, a pair goes with its question.
+    """Return the pairs without wordings of another cluster. A pair that would lose its question is dropped.
 
-    A wording stays with a reviewed pair, else with the first pair whose question it is, else with the first. Reviewed pairs stay.
+    A wording belongs to a reviewed pair, else to the first pair with this question, else to the first pair. Reviewed pairs always
+    stay unchanged.
     """
     owners: dict[str, str] = {}
     reviewed = [(text, pair.cluster) for pair in pairs if pair.review and pair.served for text in pair.wordings]
@@ -66,10 +70,10 @@ def separate_wordings(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 class PairIndex:
-    """Finds pairs by BM25 over their question, variants, aspect and answer. Queries leave no state but a cache."""
+    """Finds pairs by BM25 over their question, variants, aspect and answer. Queries change only a cache."""
 
     def __init__(self, pairs: Sequence[Pair], taxonomy: Taxonomy, like: "PairIndex | None" = None) -> None:
-        """Args: like: An index of the same taxonomy; what it has read of wordings is not read again."""
+        """Args: like: An index of the same taxonomy, whose cache of expanded wordings is reused."""
         self._expand: Callable[[str], str] = like._expand if like else _expander(taxonomy)
         self._pairs = {pair.id: pair for pair in pairs}
         texts = (" ".join(map(self._expand, pair.wordings)) for pair in pairs)
@@ -85,7 +89,7 @@ class PairIndex:
 
 
 def _expander(taxonomy: Taxonomy) -> Callable[[str], str]:
-    """Return what adds to a text the first name of each focus that it names, so that a search finds it by that."""
+    """Return a function that appends the main name of each focus that a text names. A search then finds the text by that name."""
     words, foci = Words(taxonomy.language), taxonomy.foci
     names = lru_cache(2**18)(lambda text: " ".join(focus.name for focus in words.foci_in(text, foci)))
     return lambda text: f"{text} {names(text)}".strip()

@@ -1,4 +1,4 @@
-"""Drafts of pairs, written by a model or extracted; shorter answers and further wordings by a model."""
+"""Drafts of pairs, written by a model or extracted. A model also shortens answers and writes further wordings."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -19,7 +19,7 @@ from models.usage import Ledger
 
 PARALLEL_CALLS = 4
 Progress = Callable[[int, int], None]
-"""Is told how many calls more there will be, and how many are done."""
+"""Called with the number of additional calls and the number of calls just finished."""
 T = TypeVar("T")
 R = TypeVar("R")
 Form = TypeVar("Form", bound=BaseModel)
@@ -33,7 +33,7 @@ class Draft(_Form):
     """A pair as a model writes it."""
 
     paragraph: int
-    """From 1."""
+    """Number of the paragraph, from 1."""
     question: str
     answer: str
     quotes: list[str]
@@ -65,7 +65,7 @@ class _ShortAnswers(_Form):
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """A model that writes drafts, shortens answers and varies questions. What it raises is a ModelError."""
+    """A model that writes drafts, shortens answers and varies questions. Its methods raise ModelError."""
 
     models: Models
     alias: str
@@ -78,7 +78,7 @@ class Writer:
         return (await self._ask("pairs", case | {"paragraphs": paragraphs}, _Drafts)).pairs
 
     async def shorten(self, pairs: Sequence[Pair]) -> dict[str, str]:
-        """Return shorter answers by the ids of their pairs."""
+        """Return shorter answers by pair id."""
         rows = [
             {"n": n, "question": one.question, "answer": one.answer, "paragraph": one.context}
             for n, one in enumerate(pairs, 1)
@@ -87,7 +87,7 @@ class Writer:
         return {pairs[one.n - 1].id: one.answer for one in short if 0 < one.n <= len(pairs)}
 
     async def vary(self, pairs: Sequence[Pair], taxonomy: Taxonomy) -> dict[str, list[str]]:
-        """Return further wordings of the questions of pairs, by their ids."""
+        """Return further wordings of the questions, by pair id."""
         foci = [taxonomy.focus(one.focus) for one in pairs]
         rows = [
             {
@@ -106,7 +106,7 @@ class Writer:
 
 
 def extract_draft(section: AspectSection, aspect: Aspect, words: Words) -> list[Draft]:
-    """Return what needs no model: the question of the aspect's pattern, and the first sentences of the first paragraph."""
+    """Return a draft without a model: a question from the aspect's templates, and the first sentences of the first paragraph."""
     if not aspect.questions or not section.paragraphs:
         return []
     sentences = words.split_sentences(section.paragraphs[0])
@@ -121,7 +121,7 @@ def extract_draft(section: AspectSection, aspect: Aspect, words: Words) -> list[
 async def few_at_once(
     items: Sequence[T], work: Callable[[T], Awaitable[R]], progress: Progress = lambda more, done: None
 ) -> list[R | ModelError]:
-    """Return what a model made of each item, or the error that kept it from that."""
+    """Run `work` on each item, several in parallel. Return for each item the result or the model's error, in order."""
     progress(len(items), 0)
     limit = asyncio.Semaphore(PARALLEL_CALLS)
 

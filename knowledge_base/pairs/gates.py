@@ -1,6 +1,7 @@
-"""Pure: what a pair must pass to be kept, and a knowledge base to be whole.
+"""Pure: the gates that a pair must pass, and the checks of a knowledge base's pairs.
 
-A gate is a function that returns what is wrong; reports call it by its name. All drop a pair, `wording` drops a variant.
+A gate is a function that returns the problem, or an empty text. Reports use the function's name. The gate `wording` drops a
+variant; all other gates drop the pair.
 """
 
 import re
@@ -14,16 +15,16 @@ from knowledge_base.pairs.pair import LONGEST_ANSWER, Pair, Taxonomy, find_share
 from knowledge_base.pairs.words import Words
 
 _REPLY = re.compile(r"^\w+[,.] ")
-"""The yes or no with which an answer begins: it is no negation of what follows."""
+"""The yes or no at the beginning of an answer, which does not negate the rest."""
 FIRST = 10
-"""Clusters among which one of the variants must find its own, by the other wordings."""
+"""A search for one of the pair's variants, in the other wordings, must find its cluster among this many first clusters."""
 FEWEST_STEMS = 2
-"""Stems of such a question besides its focus' names; of "Was ist PoTS?" a search by words has nothing to go by."""
+"""Minimum stems of such a question besides the names of its focus. "Was ist PoTS?" has too few for a word search."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Why a pair is not kept."""
+    """The reason for dropping a pair or a variant."""
 
     pair: Pair
     gate: str
@@ -36,7 +37,7 @@ class Finding:
 def quote(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
     context = " ".join(pair.context.split())
     wrong = [one for one in pair.quotes if " ".join(one.split()) not in context]
-    return f"{wrong[0]!r} is not in the paragraph" if wrong else "" if pair.quotes else "there is none"
+    return f"{wrong[0]!r} is not in the paragraph" if wrong else "" if pair.quotes else "the pair has no quotes"
 
 
 def number(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
@@ -49,7 +50,7 @@ def negation(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
     statement = _REPLY.sub("", pair.answer)
     if is_quoted == words.is_negated(f"{pair.question} {statement}"):
         return ""
-    return "the quoted sentences have one, the answer has none" if is_quoted else "the quoted sentences have none"
+    return "the quoted sentences have a negation, the pair does not" if is_quoted else "the quoted sentences have none"
 
 
 def focus(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
@@ -59,12 +60,12 @@ def focus(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
 
 def length(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
     is_long = len(pair.answer.split()) > LONGEST_ANSWER and pair.complexity != "complex"
-    return f"more than {LONGEST_ANSWER} words, and not complex" if is_long else ""
+    return f"the answer has more than {LONGEST_ANSWER} words, but its complexity is not complex" if is_long else ""
 
 
 def warning(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
     lost = words.warnings(words.quoted_sentences(pair.context, pair.quotes)) - words.warnings(pair.answer)
-    return f"the quoted sentences have {', '.join(sorted(lost))!r}, the answer has not" if lost else ""
+    return f"the quoted sentences have {', '.join(sorted(lost))!r}, the answer does not" if lost else ""
 
 
 def check(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
@@ -76,37 +77,38 @@ GATES: tuple[Callable[[Pair, Words, Taxonomy], str], ...] = (quote, number, nega
 
 
 def wording(text: str, pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
-    """Return why a wording may not be answered like the question of a pair.
+    """Return why a pair's answer does not fit a wording, or an empty text.
 
-    To an answer that begins with yes or no, it must ask the same way round. No stored answer meets an emergency or a diagnosis.
+    If the answer begins with yes or no, the wording must have the polarity of the question. A stored answer must never reply to
+    a person's own danger signs or to a request for a diagnosis.
     """
     if words.reply_of(pair.answer):
         if words.reports(text):
-            return "reports what somebody says, to an answer of yes or no"
+            return "reports a statement, but the answer begins with yes or no"
         if words.asks_either(text):
-            return "asks for one of two, to an answer of yes or no"
+            return "asks for a choice, but the answer begins with yes or no"
         if words.is_negated(text) != words.is_negated(pair.question):
-            return "only one of wording and question has a negation, to an answer of yes or no"
+            return "only one of wording and question has a negation, and the answer begins with yes or no"
     if pair.aspect in taxonomy.danger and words.tells_of_somebody(text):
-        return f"tells of somebody's own signs, on {pair.aspect}"
-    return "asks whether somebody has it" if words.asks_for_diagnosis(text, taxonomy.focus(pair.focus)) else ""
+        return f"describes a person's own signs, in the aspect {pair.aspect}"
+    return "asks for a diagnosis" if words.asks_for_diagnosis(text, taxonomy.focus(pair.focus)) else ""
 
 
 def find_wordings(pair: Pair, taxonomy: Taxonomy) -> dict[str, Finding]:
-    """Return the variants of a pair that the gate `wording` does not let through, with its reasons."""
+    """Return the variants of a pair that fail the gate `wording`, with the findings."""
     words = Words(taxonomy.language)
     said = {text: wording(text, pair, words, taxonomy) for text in pair.variants}
     return {text: Finding(pair, "wording", f"{why}: {text!r}") for text, why in said.items() if why}
 
 
 def find_fault(pair: Pair, taxonomy: Taxonomy) -> Finding | None:
-    """Return the first gate that a pair by itself does not pass."""
+    """Return the finding of the first gate that a pair fails, or None."""
     words = Words(taxonomy.language)
     return next((Finding(pair, gate.__name__, said) for gate in GATES if (said := gate(pair, words, taxonomy))), None)
 
 
 def find_conflicts(pairs: Sequence[Pair], taxonomy: Taxonomy) -> list[Finding]:
-    """Return the pairs that contradict the first of their cluster, and those that none of their variants finds."""
+    """Return findings for pairs that contradict the first pair of their cluster, and for pairs that no variant finds."""
     words, firsts = Words(taxonomy.language), dict[str, Pair]()
     found = []
     for pair in pairs:
@@ -115,14 +117,16 @@ def find_conflicts(pairs: Sequence[Pair], taxonomy: Taxonomy) -> list[Finding]:
         is_otherwise = words.is_negated(first.answer) != words.is_negated(pair.answer)
         if is_otherwise or not (numbers <= others or others <= numbers):
             what = "negation" if is_otherwise else "numbers"
-            found.append(Finding(pair, "contradiction", f"{what} unlike {first.id}, which asks the same"))
+            found.append(
+                Finding(pair, "contradiction", f"{what} unlike those of {first.id}, which asks the same question")
+            )
     asked = {one.id: words.split_stems(one.question, taxonomy.focus(one.focus))[0] for one in pairs}
     unseen = {one.id: one for one in pairs if one.variants and len(asked[one.id]) >= FEWEST_STEMS}
     index = None
     for n in range(max((len(pair.variants) for pair in pairs), default=0)):
         if not unseen:
             break
-        # The n-th variants are searched for in all other wordings.
+        # The n-th variant of each pair is the query; the index holds all other wordings.
         others_only = [one.model_copy(update={"variants": one.variants[:n] + one.variants[n + 1 :]}) for one in pairs]
         index = PairIndex(others_only, taxonomy, like=index)
         for pair in [one for one in unseen.values() if n < len(one.variants)]:
@@ -132,9 +136,9 @@ def find_conflicts(pairs: Sequence[Pair], taxonomy: Taxonomy) -> list[Finding]:
 
 
 def find_problems(pairs: Sequence[Pair], taxonomy: Taxonomy, sections: Mapping[str, str]) -> list[str]:
-    """Return what is wrong with the pairs that are served: where they stand, what gates say, topics and foci that lack pairs.
+    """Return the problems of the served pairs: wrong places, failed gates, and topics and foci without pairs.
 
-    What an expert has accepted need not pass the gates.
+    Reviewed pairs need not pass the gates.
 
     Args:
         sections: the knowledge base's texts by id.
@@ -161,7 +165,7 @@ def count_aspects(pairs: Sequence[Pair]) -> Counter[tuple[str, str]]:
 
 
 def plainness(pairs: Sequence[Pair], words: Words) -> tuple[float, float]:
-    """Return the mean letters of the answers' words, and the mean words of their sentences."""
+    """Return the mean number of letters per word and of words per sentence in the answers."""
     sentences = [sentence.split() for pair in pairs for sentence in words.split_sentences(pair.answer)]
     return fmean(sum(map(str.isalnum, word)) for one in sentences for word in one), fmean(map(len, sentences))
 
@@ -170,8 +174,8 @@ def _misplacement(pair: Pair, taxonomy: Taxonomy, sections: Mapping[str, str]) -
     place = (pair.topic, pair.subtopic, pair.focus)
     is_known = place in [(topic.name, subtopic.name, focus.id) for topic, subtopic, focus in taxonomy.places()]
     if not is_known or pair.aspect not in [aspect.name for aspect in taxonomy.aspects]:
-        return f"{' / '.join((*place, pair.aspect))}: has no such place in taxonomy.yaml; build again"
+        return f"{' / '.join((*place, pair.aspect))}: is not in taxonomy.yaml; build again"
     text = " ".join(sections.get(pair.document, "").split())
     if " ".join(pair.context.split()) not in text:
-        return f"{pair.document}.md: does not have its paragraph; build again, or delete the pair"
+        return f"{pair.document}.md: does not contain the pair's paragraph; build again, or delete the pair"
     return ""

@@ -1,6 +1,7 @@
-"""A question-answer pair, the file that holds them, and the taxonomy that they belong to.
+"""Question-answer pairs, their file, and their taxonomy.
 
-A knowledge base with pairs is a folder: sections (`*.md`), `taxonomy.yaml`, and `pairs.jsonl`, whose first line is a header.
+A knowledge base with pairs is a folder with sections (`*.md`), `taxonomy.yaml` and `pairs.jsonl`. The first line of `pairs.jsonl`
+is a header.
 """
 
 import json
@@ -26,7 +27,7 @@ _WORD = re.compile(r"\w+")
 Complexity = Literal["beginner", "standard", "complex"]
 """`beginner`: a question of fewer than 8 words; it may be recommended. `complex`: an answer of more than 25 words."""
 ErrorKind = Literal["wrong", "omits", "useless", "complex"]
-"""What is wrong with an answer: false; without a condition or warning; of no use; too hard to understand."""
+"""The fault of an answer: `wrong`; `omits` a condition or warning; `useless`; `complex`: too hard to understand."""
 
 
 def complexity_of(question: str, answer: str) -> Complexity:
@@ -36,7 +37,7 @@ def complexity_of(question: str, answer: str) -> Complexity:
 
 
 class PairsError(Exception):
-    """Pairs or a taxonomy cannot be used. The message names the file, the place and the remedy."""
+    """Pairs or a taxonomy are invalid. The message names the file, the position and the remedy."""
 
 
 class _Record(BaseModel):
@@ -44,7 +45,7 @@ class _Record(BaseModel):
 
 
 class Review(_Record):
-    """What a named expert said of a pair."""
+    """The review of a pair by a named expert."""
 
     reviewer: str = Field(min_length=1)
     date: date
@@ -59,23 +60,23 @@ class Review(_Record):
 
 
 class Place(_Record):
-    """Where a pair is from, and what it is about."""
+    """The source of a pair, and its place in the taxonomy."""
 
     document: str
-    """Id of the section that is cited."""
+    """Id of the cited section."""
     source: str
-    """The works behind it, as the section's references name them."""
+    """The works behind the section, as in its references."""
     source_reference: str
-    """The place in the document: `bluthochdruck.md#Ursachen`."""
+    """The document and heading: `bluthochdruck.md#Ursachen`."""
     topic: str
     subtopic: str
     """"" for a topic without subtopics."""
     subsubtopic: str
     """The document's title."""
     focus: str
-    """Id of what the question is about, in the taxonomy."""
+    """Id of the question's focus in the taxonomy."""
     aspect: str
-    """What of the focus is asked, in the taxonomy's words."""
+    """Name of the question's aspect in the taxonomy."""
 
 
 class Pair(Place):
@@ -87,19 +88,19 @@ class Pair(Place):
     """Other wordings of the question; matched like it, never shown."""
     answer: str = Field(min_length=1)
     quotes: tuple[str, ...] = ()
-    """Passages of `context` that the answer rests on, verbatim."""
+    """Verbatim passages of `context` that support the answer."""
     complexity: Complexity = "standard"
     recommendation: str = ""
-    """The question as an offer ("Möchten Sie wissen, ...?"); beginner pairs have one."""
+    """The question as an offer ("Möchten Sie wissen, ...?"). Only beginner pairs have one."""
     context: str
-    """The paragraph that the pair was made of."""
+    """The paragraph that the pair was built from."""
     cluster: str
-    """Pairs with one meaning share it; of a cluster one pair is offered at a time."""
+    """Name shared by pairs with the same meaning. Only one pair of a cluster is offered at a time."""
     review: Review | None = None
 
     @property
     def served(self) -> bool:
-        """Whether it may be answered with: not if an expert has rejected it."""
+        """Whether the pair may be used as an answer. False if an expert has rejected it."""
         return self.review is None or self.review.accepted
 
     @property
@@ -108,21 +109,21 @@ class Pair(Place):
 
 
 class Focus(_Record):
-    """Something that questions are about."""
+    """A subject of questions, such as an illness."""
 
     id: str
     name: str
     other_names: tuple[str, ...] = ()
     """Synonyms, abbreviations, everyday words."""
     emergency: bool = False
-    """Whether its signs are an emergency: an answer on them names the emergency number."""
+    """Whether its signs are an emergency. Answers about them then name the emergency number."""
     documents: tuple[str, ...] = ()
-    """Ids of the sections about it, for a focus with several; default: one section with its own id."""
+    """Ids of the sections about the focus, if there are several. Default: one section with the focus' id."""
 
 
 class Subtopic(_Record):
     name: str = ""
-    """"" where the topic has no subtopics."""
+    """"" if the topic has no subtopics."""
     foci: tuple[Focus, ...]
 
 
@@ -132,23 +133,23 @@ class Topic(_Record):
 
 
 class Aspect(_Record):
-    """A closed kind of question, and the headings under which documents answer it."""
+    """A kind of question from a fixed list, and the headings under which documents answer it."""
 
     name: str
     headings: tuple[str, ...] = ()
     questions: tuple[str, ...] = ()
-    """Patterns of questions for pairs that are made without a model, with `{focus}`."""
+    """Question templates with `{focus}`, for pairs built without a model."""
 
 
 class Check(_Record):
-    """A rule of a knowledge base on its own answers."""
+    """A knowledge base's rule for its answers."""
 
     when: re.Pattern[str]
-    """Searched for in question and answer; a pattern that begins with `(?i)` ignores the case of letters."""
+    """The rule applies if question and answer match this pattern. Begin it with `(?i)` to ignore case."""
     need: re.Pattern[str] | None = None
-    """What the answer must then have."""
+    """Pattern that the answer must then match."""
     never: re.Pattern[str] | None = None
-    """What it must then not have."""
+    """Pattern that the answer must then not match."""
     reason: str
 
     def allows(self, answer: str) -> bool:
@@ -160,13 +161,13 @@ class Taxonomy(_Record):
     """Topics, foci and aspects of a knowledge base."""
 
     language: Language
-    """Snowball's name (`norwegian`); a code (`nb`, `no`) is read as well."""
+    """Snowball's name (`norwegian`). A code (`nb`, `no`) is accepted too."""
     topics: tuple[Topic, ...] = Field(min_length=1)
     aspects: tuple[Aspect, ...] = Field(min_length=1)
     required_aspects: tuple[str, ...] = ()
-    """Aspects that every focus must have a pair of."""
+    """Aspects for which every focus must have a pair."""
     danger: tuple[str, ...] = ()
-    """Aspects that tell of danger signs: no wording there tells of somebody's own."""
+    """Aspects about danger signs. No wording in them may describe a person's own signs."""
     checks: tuple[Check, ...] = ()
 
     @field_validator("language", mode="before")
@@ -196,11 +197,11 @@ class Taxonomy(_Record):
         return next(focus for focus in self.foci if focus.id == id)
 
     def pair_places(self) -> list[tuple[str, str]]:
-        """Return each focus with each aspect, in their order."""
+        """Return every combination of focus and aspect, in the taxonomy's order."""
         return [(focus.id, aspect.name) for focus in self.foci for aspect in self.aspects]
 
     def places(self) -> Iterator[tuple[Topic, Subtopic, Focus]]:
-        """Yield every focus with the topic and subtopic that it stands in."""
+        """Yield every focus with its topic and subtopic."""
         for topic in self.topics:
             for subtopic in topic.subtopics:
                 for focus in subtopic.foci:
@@ -208,12 +209,12 @@ class Taxonomy(_Record):
 
 
 def fold_wording(text: str) -> str:
-    """Return the words of a question in small letters. Two wordings with one result are the same to a direct match."""
+    """Return the words of a question in lower case. A direct match treats two wordings with the same result as equal."""
     return " ".join(_WORD.findall(text.lower()))
 
 
 def find_shared_wordings(pairs: Iterable[Pair]) -> list[str]:
-    """Name each wording that pairs of two clusters have, with the first two of these pairs. Pairs not served do not count."""
+    """Return a message for each wording that occurs in two clusters; it names one pair of each. Pairs not served do not count."""
     owners: dict[str, Pair] = {}
     shared = []
     for pair in pairs:
@@ -236,11 +237,11 @@ def load_pairs(folder: Path, *, may_share_wordings: bool = False) -> tuple[Pair,
     """Read the pairs of a knowledge base.
 
     Args:
-        may_share_wordings: Accept a wording of two clusters. For the commands that repair a file: what answers questions with
-            the pairs must not match such a wording directly.
+        may_share_wordings: Accept a wording in two clusters. Only for commands that repair the file: answering such a wording by
+            a direct match would be ambiguous.
 
     Raises:
-        PairsError: The file is missing or of another version, a line is wrong, or two clusters share a wording.
+        PairsError: The file is missing or has another version, a line is invalid, or two clusters share a wording.
     """
     path = folder / PAIRS_FILE
     with _naming(path, "`caf kb build` makes it", "; move it away and build the pairs again"):
@@ -266,12 +267,12 @@ def dump_pairs(pairs: Sequence[Pair]) -> str:
 
 
 def write_pairs(folder: Path, pairs: Sequence[Pair]) -> None:
-    """Write the pairs of a knowledge base. Raises: OSError: the file cannot be written; the old one stays."""
+    """Write the pairs of a knowledge base. Raises: OSError: the file cannot be written; the old file remains."""
     replace_file(folder / PAIRS_FILE, dump_pairs(pairs))
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file in one step: whoever reads it sees the old or the new text."""
+    """Replace a file atomically: readers see either the old or the new text."""
     new = path.with_name(f"{path.name}.new")
     try:
         new.write_text(text, encoding="utf-8", newline="")
@@ -289,13 +290,19 @@ def load_data(name: str) -> Any:
 
 @contextmanager
 def _naming(place: Path | str, missing: str = "", wrong: str = "") -> Iterator[None]:
-    """Raise what goes wrong as a PairsError with the place and the remedy for a missing file or a wrong text."""
+    """Convert errors to a PairsError.
+
+    Args:
+        place: The file or line for the message.
+        missing: Remedy if the file cannot be read.
+        wrong: Remedy if the text is invalid.
+    """
     try:
         yield
     except OSError as error:
         raise PairsError(f"{place}: cannot be read: {error.strerror}; {missing}") from None
     except UnicodeDecodeError:
-        raise PairsError(f"{place}: is not UTF-8; save it with that encoding") from None
+        raise PairsError(f"{place}: is not UTF-8; save it as UTF-8") from None
     except ValidationError as error:
         first = error.errors()[0]
         raise PairsError(f"{place}: {'.'.join(map(str, first['loc'])) or 'line'}: {first['msg']}{wrong}") from None

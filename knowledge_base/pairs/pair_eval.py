@@ -1,4 +1,4 @@
-"""How often BM25 finds a pair, on given questions or on a model's rephrasings; and which questions no pair has answered."""
+"""Evaluates how often BM25 finds the right pair, and groups unanswered questions. A model can rephrase the test questions."""
 
 import re
 from collections import Counter
@@ -15,33 +15,34 @@ from models.request import text_of
 from models.usage import Ledger
 
 Outcome = Literal["direct", "offer", "equivalent direct", "equivalent offer", "wrong", "declined"]
-"""The pair comes first, second or third; so does another one of its cluster; neither; no pair shares a word."""
+"""`direct`: the pair ranks first; `offer`: second or third; `equivalent ...`: another pair of its cluster does; `wrong`: neither;
+`declined`: no pair shares a word with the question."""
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 Style = Literal["basic", "older person"]
 STYLES: tuple[Style, ...] = get_args(Style)
 OFFERS = 3
 MATCH_STEP = "match"
-"""The note of a trace that says how a question was matched; its first word is a band."""
+"""Step of the trace note that describes the match of a question. The first word of its detail is the band."""
 MISSES = ("fallback", "rephrase", "uncovered_health", "other")
 _LONGEST_NUMBER = 3
-"""Digits of a number that is shown: longer ones may be a telephone number or a birthday, however they are grouped."""
+"""Maximum digits of a number that is shown. Longer numbers, in any grouping, may be a telephone number or birthday."""
 _NUMBER = re.compile(rf"\d(?:[\s/.()\u2013-]{{0,3}}\d){{{_LONGEST_NUMBER},}}")
 _BLOOD_PRESSURE = re.compile(r"\d{2,3} ?/ ?\d{2,3}")
 
 
 class Miss(NamedTuple):
-    """A question that no pair has answered."""
+    """An unanswered question."""
 
     question: str
     band: str
 
 
 Question = tuple[str, Pair | None]
-"""A question with the pair that answers it; None: no pair does."""
+"""A question with the pair that answers it, or None."""
 
 
 def count_outcomes(asked: Iterable[Question], pairs: Sequence[Pair], taxonomy: Taxonomy) -> Counter[Outcome]:
-    """Count what becomes of questions."""
+    """Count the outcomes of questions."""
     index = PairIndex(pairs, taxonomy)
     return Counter(outcome(index.rank(question, OFFERS), right) for question, right in asked)
 
@@ -58,7 +59,7 @@ def outcome(ranked: list[Pair], right: Pair | None) -> Outcome:
 
 
 def group_misses(traces: Iterable[Mapping[str, Any]], words: Words) -> list[list[Miss]]:
-    """Return the questions of stored traces that no pair has answered, similar ones together, the most frequent first."""
+    """Return the unanswered questions of stored traces, grouped by similarity, the largest group first."""
     misses = []
     for trace in traces:
         notes = [note["detail"].split() for note in trace.get("notes", ()) if note["step"] == MATCH_STEP]
@@ -67,18 +68,18 @@ def group_misses(traces: Iterable[Mapping[str, Any]], words: Words) -> list[list
 
 
 def _mask(text: str) -> str:
-    """Leave out what may say who somebody is, as far as its form tells: addresses and long numbers, but no blood pressure."""
+    """Mask text that may identify a person, by its form: addresses and long numbers, but not blood pressures."""
     text = _NUMBER.sub(lambda found: found[0] if _BLOOD_PRESSURE.fullmatch(found[0]) else "[...]", text)
     return " ".join("[...]" if "@" in one or "://" in one or _has_long_number(one) else one for one in text.split())
 
 
 def _has_long_number(word: str) -> bool:
-    """Tell whether a word has many digits, also between letters."""
+    """Return whether a word has more than `_LONGEST_NUMBER` digits, even with letters between them."""
     return sum(map(str.isdigit, _BLOOD_PRESSURE.sub("", word))) > _LONGEST_NUMBER
 
 
 async def rephrase(models: Models, alias: str, question: str, style: Style, language: Language, ledger: Ledger) -> str:
-    """Have a model ask a question in other words: with the thesis' prompts, and its parameters if the model takes them."""
+    """Let a model rephrase a question with the thesis' prompts. The thesis' parameters are used if the model accepts them."""
     prompt = load_data("rephrase.yaml")["german" if language == "german" else "english"][style]
     messages = [*prompt["messages"], {"role": "user", "content": question}]
     body = {"messages": messages}

@@ -1,4 +1,4 @@
-"""Reads documents into the paragraphs that pairs are made of: those below a heading that names an aspect."""
+"""Reads from documents the paragraphs for building pairs: those below a heading that names an aspect."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,14 +15,14 @@ from knowledge_base.pairs.pair import Focus, Place, Taxonomy
 from knowledge_base.pairs.words import Words
 
 MOST_TOKENS, MOST_PARAGRAPHS = 500, 6
-"""Tokens of a paragraph, and paragraphs of one call; what is longer is divided."""
+"""Maximum tokens of a paragraph, and maximum paragraphs of one call. Longer ones are divided."""
 FEWEST_WORDS = 4
-"""A paragraph with fewer holds nothing to ask for: no model is asked."""
+"""Minimum words of a paragraph. A shorter one has too little content for a question and is skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class AspectSection:
-    """What a document says of one aspect of its focus."""
+    """The paragraphs of a document about one aspect of its focus."""
 
     focus: Focus
     place: Place
@@ -31,10 +31,10 @@ class AspectSection:
 
 @dataclass(slots=True)
 class ReadDocuments:
-    """Documents that were read, and what went wrong."""
+    """The content of documents, and the problems of reading them."""
 
     texts: dict[str, str] = field(default_factory=dict)
-    """By id, the document as a section of the knowledge base."""
+    """By id, the text of the document as a section of the knowledge base."""
     sections: list[AspectSection] = field(default_factory=list)
     empty_paragraphs: int = 0
     notes: list[str] = field(default_factory=list)
@@ -42,7 +42,7 @@ class ReadDocuments:
 
 
 def read_documents(paths: Sequence[Path], taxonomy: Taxonomy, done: Callable[[], None] = lambda: None) -> ReadDocuments:
-    """Read documents of any format; those that cannot be read become problems. `done` is called after each."""
+    """Read documents of any supported format. Unreadable documents become problems. `done` is called after each document."""
     read = ReadDocuments()
     for path in dict.fromkeys(paths):
         try:
@@ -63,7 +63,7 @@ def _read_into(read: ReadDocuments, path: Path, taxonomy: Taxonomy) -> None:
     ident = whole.place.document
     if ident in read.texts:
         raise DocumentError(
-            f"is section {ident!r}, as another document is; join them, or list both in the focus' documents"
+            f"has the section id {ident!r} of another document; join them, or list both in the focus' documents"
         )
     source = "; ".join(parsed[0].references) if parsed and parsed[0].references else f"{title} ({path.name})"
     sections, empty = [], 0
@@ -90,7 +90,7 @@ def _read_into(read: ReadDocuments, path: Path, taxonomy: Taxonomy) -> None:
 
 
 def _find_focus(path: Path, title: str, taxonomy: Taxonomy) -> AspectSection:
-    """Return the focus that lists a document, or has its id or title among its names."""
+    """Return the focus that lists a document, or that has the document's id or title among its names."""
     ident, own_names = slug(path.stem), {path.stem.casefold(), slug(path.stem), title.strip().casefold()}
     for topic, subtopic, focus in taxonomy.places():
         names = (focus.id, focus.name, *focus.other_names, *focus.documents)
@@ -101,21 +101,24 @@ def _find_focus(path: Path, title: str, taxonomy: Taxonomy) -> AspectSection:
             )  # fmt: skip
             return AspectSection(focus, place)
     raise DocumentError(
-        f"is about no focus of taxonomy.yaml: name it by a focus' id, or add {ident!r} as a focus or to the documents of one"
+        f"matches no focus of taxonomy.yaml: rename the file to a focus' id, or add {ident!r} as a focus or to a focus' documents"
     )
 
 
 def _below_headings(
     title: str, blocks: Sequence[Block], taxonomy: Taxonomy
 ) -> Iterator[tuple[str, str | None, list[str]]]:
-    """Yield the title and each heading, with the aspect that it or the nearest one above it names, and the texts right below."""
+    """Yield the title and each heading, with its aspect and the texts directly below it.
+
+    The aspect is that of the heading or of the nearest heading above it; None if no heading names one.
+    """
     words = Words(taxonomy.language)
     above: list[tuple[int, str | None]] = []
     texts = list[str]()
     heading, level = title, -1
     for block in (*blocks, Block("", 0)):
         if block.level is None:
-            if texts and texts[-1].endswith(":"):  # a list is understood with what introduces it
+            if texts and texts[-1].endswith(":"):  # a list stays with its introduction
                 texts[-1] += f"\n\n{block.text}"
             else:
                 texts.append(block.text)
@@ -127,7 +130,7 @@ def _below_headings(
 
 
 def _find_aspect(heading: str, taxonomy: Taxonomy, words: Words) -> str | None:
-    """Return the aspect that a heading is the name of; else the one of whose names it has most words."""
+    """Return the aspect with the heading as a name; else the aspect whose longest name is within the heading's words."""
     names = [(name, aspect.name) for aspect in taxonomy.aspects for name in (aspect.name, *aspect.headings)]
     if whole := next((aspect for name, aspect in names if name.casefold() == heading.strip().casefold()), None):
         return whole

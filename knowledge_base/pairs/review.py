@@ -1,4 +1,4 @@
-"""Pure: the experts' table, CSV as spreadsheets of the language open it, with a row for each pair."""
+"""Pure: the experts' review table, a CSV file with one row per pair, in the format of the language's spreadsheets."""
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +20,7 @@ _COLUMNS = (*_OURS, *_THEIRS)
 
 
 def render_table(pairs: Sequence[Pair], words: Words) -> str:
-    """Write pairs as a table, with the reviews that they have and a byte order mark."""
+    """Return pairs and their reviews as a CSV table with a byte order mark."""
     file = StringIO(newline="")
     writer = csv.writer(file, delimiter=words.delimiter)
     writer.writerow(_COLUMNS)
@@ -39,14 +39,14 @@ def _render_review(review: Review) -> tuple[str, ...]:
 def read_tables(
     tables: Mapping[str, bytes], pairs: Sequence[Pair], words: Words, today: date
 ) -> tuple[list[Pair], list[str]]:
-    """Take over the reviews of tables. A row in which an expert has filled in nothing says nothing, nor does an empty row.
+    """Import the reviews of tables. Empty rows, and rows without entries of an expert, are ignored.
 
     Args:
         tables: The content of each CSV file, by its name.
-        today: No review has a later date.
+        today: The latest valid date of a review.
 
     Returns:
-        The pairs with their reviews, and what is wrong, by table and row. Use the pairs only if nothing is wrong.
+        The pairs with their reviews, and the problems by table and row. Use the pairs only if there are no problems.
     """
     known, reviewed = {pair.id: pair for pair in pairs}, dict[str, Pair]()
     problems = []
@@ -61,9 +61,9 @@ def read_tables(
                 if not any(row.values()):
                     continue
                 if row["id"] not in known:
-                    raise ValueError(f"id: {row['id']!r} is no pair of the knowledge base; delete the row")
+                    raise ValueError(f"id: {row['id']!r} is not a pair of the knowledge base; delete the row")
                 if row["id"] in reviewed:
-                    raise ValueError(f"id: {row['id']!r} is there twice; delete one of the rows")
+                    raise ValueError(f"duplicate id {row['id']!r}; delete one of the rows")
                 if any(row[column] for column in _THEIRS):
                     reviewed[row["id"]] = _apply(row, known[row["id"]], words, today)
             except ValidationError as error:
@@ -78,26 +78,26 @@ def read_tables(
 
 
 def _read_rows(content: bytes) -> Iterator[dict[str, str]]:
-    """Yield the cells of each row by their columns. Raises: ValueError: it is no such table."""
+    """Yield the cells of each row by column. Raises: ValueError: the file is not a review table."""
     text = _decode(content)
     delimiter = max(";,\t", key=text.partition("\n")[0].count)
     reader = csv.DictReader(StringIO(text, newline=""), delimiter=delimiter)
     try:
         yield from _read_columns(reader, delimiter)
-    except csv.Error as error:  # a cell of more than 128 KiB: mostly one whose quotation mark is never closed
+    except csv.Error as error:  # a cell of more than 128 KiB, usually with an unclosed quotation mark
         line = reader.reader.line_num
         raise ValueError(f"line {line}: {error}; shorten the cell, or close its quotation marks") from None
 
 
 def _read_columns(reader: "csv.DictReader[str]", delimiter: str) -> Iterator[dict[str, str]]:
     columns = [name.strip() for name in reader.fieldnames or ()]
-    if missing := [one for one in _COLUMNS if one not in (*columns, "variants")]:  # which older tables lack
+    if missing := [one for one in _COLUMNS if one not in (*columns, "variants")]:  # older tables have no variants
         raise ValueError(f"has no column {missing[0]!r}; export the table again, and save it as CSV")
     if unknown := [one for one in columns if one and one not in _COLUMNS]:
-        raise ValueError(f"unknown column {unknown[0]!r}; delete it, its cells would be lost")
+        raise ValueError(f"unknown column {unknown[0]!r}; delete it, because its cells would be lost")
     reader.fieldnames = columns
     for row in reader:
-        if any(row.get(None) or ()):  # the cells behind the last column
+        if any(row.get(None) or ()):  # cells after the last column
             raise ValueError(
                 f"line {reader.line_num} has more cells than columns; put texts with {delimiter!r} in quotes"
             )
@@ -105,7 +105,7 @@ def _read_columns(reader: "csv.DictReader[str]", delimiter: str) -> Iterator[dic
 
 
 def _apply(row: Mapping[str, str], pair: Pair, words: Words, today: date) -> Pair:
-    """Return a pair with its review; what was corrected counts as ok. What the pair's own review says is no news."""
+    """Return a pair with the review of its row. A corrected text counts as ok. A row equal to the pair's review changes nothing."""
     corrected = (row["corrected question"], row["corrected answer"])
     shown, stored = (row["question"], row["answer"]), (_fold(pair.question), _fold(pair.answer))
     if stored not in (shown, tuple(new or old for new, old in zip(corrected, shown, strict=True))):
@@ -124,7 +124,7 @@ def _apply(row: Mapping[str, str], pair: Pair, words: Words, today: date) -> Pai
         raise ValueError(f"{', '.join(_OK)}: write yes or no in each")
     answer_ok, topic_ok, wording_ok = (mark == "yes" for mark in marks)
     if (answer_ok and wording_ok) == bool(row["error kind"]):
-        raise ValueError("error kind: name one if the answer or its wording is not ok, and only then")
+        raise ValueError("error kind: write one if the answer or its wording is not ok, else leave it empty")
     fields = {
         "reviewer": row["reviewer"],
         "date": day,
@@ -146,12 +146,12 @@ def _read_cell(cell: str | None) -> str:
 
 
 def _fold(text: str) -> str:
-    """Return a text with single spaces: spreadsheets and their CSV do not keep others."""
+    """Collapse white space to single spaces, because spreadsheets and their CSV do not preserve it."""
     return " ".join(text.split())
 
 
 def _decode(content: bytes) -> str:
-    for encoding in ("utf-8-sig", "cp1252"):  # Excel's "CSV UTF-8", and its plain "CSV"
+    for encoding in ("utf-8-sig", "cp1252"):  # Excel's "CSV UTF-8" and its plain "CSV"
         try:
             if "\0" not in (text := content.decode(encoding)):
                 return text

@@ -1,4 +1,4 @@
-"""Pure: what the words of a text say by a language's lists (`languages.yaml`): numbers, negations, foci, what a question tells."""
+"""Pure: analyses texts with the word lists of `languages.yaml`: numbers, negations, foci, and statements in questions."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,18 +14,18 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…])\s+")
 _CLAUSE_END = re.compile(r"[,;:\u2013] ")
 _STATEMENT_ENDS = (".", "!", "…")
 _NOTHING = "(?!)"
-"""The pattern of what a language has no words for."""
+"""A pattern that never matches, for a list that a language does not have."""
 _INITIAL = re.compile(r"\W*\w\.")
-"""A letter or figure with a full stop: `z. B.`, `2. Mai`. No sentence ends there."""
+"""A letter or digit with a full stop, which does not end a sentence: `z. B.`, `2. Mai`."""
 _REPLY = re.compile(r"\W{0,3}(\w{1,20})\s?(?:[,.;:!\u2013-]|$)")
 _LONGEST_NAME = 3
-"""Words of a focus' name that are read."""
+"""Maximum words of a focus' name that are compared."""
 _SHORTEST_STEM = 5
-"""Letters of a stem with which longer words may begin: German writes `Depressionszeichen` as one word."""
+"""Minimum letters of a stem that also matches longer words. German writes `Depressionszeichen` as one word."""
 
 
 class Words:
-    """Reads texts of one language."""
+    """Analyses texts of one language."""
 
     def __init__(self, language: Language) -> None:
         lists = load_data("languages.yaml")[language]
@@ -43,7 +43,7 @@ class Words:
         )
         self._numbers = {word: str(n) for n, word in enumerate(lists["numbers"].split(), start=2)}
         self.delimiter: str = lists.get("delimiter", ";")
-        """Between the cells of a CSV file, as spreadsheets of the language write it."""
+        """Separator of CSV cells in spreadsheets of this language."""
         self.marks = {word: mark for mark in ("yes", "no") for word in f"{mark} {lists[mark]}".split()}
         """The words for yes and no, in the language and in English: `{"ja": "yes", ...}`."""
 
@@ -59,14 +59,14 @@ class Words:
         return self.marks.get(found[1], "") if found else ""
 
     def reports(self, text: str) -> bool:
-        """Tell whether a question tells what somebody says, or asks whether that is so."""
+        """Return whether a question reports a statement, or asks whether a statement is true."""
         return self._reported.search(text.lower()) is not None
 
     def asks_either(self, text: str) -> bool:
         return not self._either.isdisjoint(_WORD.findall(text.lower()))
 
     def tells_of_somebody(self, text: str) -> bool:
-        """Tell whether a question tells anything before it asks, or has a clause on oneself or one's people."""
+        """Return whether a text contains a statement, or a clause about the user or the user's relatives."""
         for sentence, asked in self._split_asides(text):
             is_statement = sentence.endswith(_STATEMENT_ENDS) and sentence == asked
             if is_statement or self._own.search(asked):
@@ -74,7 +74,7 @@ class Words:
         return False
 
     def asks_for_diagnosis(self, text: str, focus: Focus) -> bool:
-        """Tell whether a question asks if somebody has the focus, an illness: `Habe ich ...`, `Ist das schon ...`."""
+        """Return whether a question asks if a person has the focus, an illness: `Habe ich ...`, `Ist das schon ...`."""
         for sentence, asked in self._split_asides(text):
             is_direct = sentence == asked
             begins = self._diagnosis if is_direct else self._whether
@@ -88,39 +88,39 @@ class Words:
         return False
 
     def _split_asides(self, text: str) -> Iterator[tuple[str, str]]:
-        """Yield each sentence in small letters, and what it asks behind an aside (`Ich wüsste gern, ...`)."""
+        """Yield each sentence in lower case, and its question without a leading aside (`Ich wüsste gern, ...`)."""
         for sentence in (one.lower().replace("’", "'") for one in self.split_sentences(text)):
             aside = self._aside.match(sentence)
             yield sentence, sentence[aside.end() :].lstrip(", ") if aside else sentence
 
     def numbers(self, text: str) -> frozenset[str]:
-        """Return the numbers of a text, also those up to twelve that are written as words."""
+        """Return the numbers of a text, including number words up to twelve."""
         words = frozenset(_WORD.findall(text.lower())) & self._numbers.keys()
         return frozenset(_NUMBER.findall(text)) | {self._numbers[word] for word in words}
 
     def warnings(self, text: str) -> set[str]:
-        """Return the groups of warnings that a text has a marker of, each by its first marker."""
+        """Return the warning groups with a marker in the text, each by its first marker."""
         return {group[0] for group in self._warnings if any(marker in text.lower() for marker in group)}
 
     def names_focus(self, text: str, focus: Focus) -> bool:
-        """Tell whether a text has all words of one of the focus' names, inflected or as the beginning of a longer word."""
+        """Return whether a text has all words of one of the focus' names. Inflected words and longer words count too."""
         return bool(self.foci_in(text, [focus]))
 
     def foci_in(self, text: str, foci: Iterable[Focus]) -> list[Focus]:
-        """Return the foci that a text names, in whatever way."""
+        """Return the foci that a text names, by any of their names."""
         words = self.stems(text)
         beginnings = {word[:n] for word in words for n in range(_SHORTEST_STEM, len(word))}.union(words)
         return [one for one in foci if any(beginnings.issuperset(name) for name in _name_stems(one, self._language))]
 
     def split_stems(self, question: str, focus: Focus) -> tuple[frozenset[str], frozenset[str]]:
-        """Return what a question asks of its focus, and how it names that: its stems in two parts."""
+        """Split the stems of a question: first those that ask something, then those that name the focus."""
         names = {stem for name in _name_stems(focus, self._language) for stem in name}
         stems = frozenset(self.stems(question))
         asked = frozenset(stem for stem in stems if not any(_begins(stem, name) for name in names))
         return asked, stems - asked
 
     def reword(self, pair: Pair, question: str, answer: str, recommendation: str = "") -> Pair:
-        """Return a pair with other texts, and with what follows from them. Variants of another question are dropped."""
+        """Return a pair with new texts, and with complexity and recommendation to match. A new question drops the variants."""
         complexity = complexity_of(question, answer)
         offer = (recommendation or self._offer.format(question=question)) if complexity == "beginner" else ""
         variants = pair.variants if fold_wording(question) == fold_wording(pair.question) else ()
@@ -138,7 +138,7 @@ class Words:
         return sentences
 
     def quoted_sentences(self, context: str, quotes: Sequence[str]) -> str:
-        """Return the sentences of a paragraph that quotes are in, wholly or in part."""
+        """Return the sentences of a paragraph that overlap a quote."""
         sentences = self.split_sentences(context)
         flat, start, touched = " ".join(sentences), 0, []
         found = [(flat.find(one), len(one)) for one in (" ".join(quote.split()) for quote in quotes) if one in flat]

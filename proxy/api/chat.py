@@ -1,10 +1,10 @@
-"""POST /v1/chat/completions: from the request to a guarded reply. `responses/` comes the same way, in a dialect of its own.
+"""POST /v1/chat/completions: from the request to a guarded reply. `responses/` takes the same path, with its own dialect.
 
-chat ── read                       as far as the request can be
-   ├── check_emergency_locally    before anything can refuse it
+chat ── read                       read as much of the request as is readable
+   ├── check_emergency_locally    before the request can be refused
    ├── begin                      admit, validate, recognise the conversation
    └── respond                    as JSON, or streamed (respond.py)
-          └── run_turn            take the turn, remember it, write the reply, trace it (run_turn.py)
+          └── run_turn            take the turn, store its state, write the reply, trace it (run_turn.py)
 """
 
 import asyncio
@@ -49,9 +49,9 @@ from proxy.turn.turn import Turn, TurnRun
 log = structlog.get_logger()
 
 LONG_BODY, MANY_QUOTES = 1_000_000, 10_000
-"""Bytes of a body, and quotation marks in it, from which reading it takes some 20 ms."""
+"""Bytes and quotation marks above which a body is read in a thread: reading takes about 20 ms at either limit."""
 LONG_BROKEN_BODY = 20_000
-"""Bytes from which a body that is read leniently is long: it takes some 5 ms for this many."""
+"""Bytes from which a body is read leniently in a thread: reading 20,000 takes about 5 ms."""
 _GENERATED_ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -62,7 +62,7 @@ async def chat(request: web.Request) -> web.StreamResponse:
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A request, as far as it could be read."""
+    """A request, read as far as it is readable."""
 
     request: web.Request
     dialect: Dialect
@@ -71,26 +71,26 @@ class Incoming:
     filter: FilterMode
     raw: bytes
     data: Body
-    """What it means as a chat request."""
+    """The request as a chat request."""
     user_message: str
     earlier: list[str]
     """The user's earlier messages, oldest first."""
     fault: Exception | None
-    """What is wrong with it."""
+    """The first error in the request; None: valid so far."""
     task: TaskPrompt | None = None
-    """What a chat application asks for, where no person does."""
+    """The task of a chat application; None: a person asks."""
     bare: bool = False
-    """Whether it is reduced, and names no conversation."""
+    """Whether it is reduced to the user's message, without a conversation."""
 
     def reduce(self) -> "Incoming":
-        """Return what an emergency reply needs of it."""
+        """Return a copy with only the fields that an emergency reply needs."""
         messages = [{"role": "user", "content": self.user_message}]
         data = {"model": self.bot.name, "messages": messages, "stream": self.data.get("stream") is True}
         return replace(self, data=data, fault=None, bare=True)
 
 
 async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse:
-    """Answer a request in the form that its client speaks."""
+    """Answer a request in the client's dialect."""
     service = request.app[SERVICE]
     incoming = await _read(service, request, dialect)
     if incoming.bot.settings.kind == "passthrough" and incoming.fault is None:
@@ -116,9 +116,9 @@ async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse
 async def _begin_in_any_case(
     service: Service, incoming: Incoming, emergency_review: Review, stack: AsyncExitStack
 ) -> TurnRun:
-    """Begin the turn. If that fails for a person who may be in danger, begin one that gives the emergency text.
+    """Begin the turn. If this fails and the user may be in danger, begin a turn that replies with the emergency text.
 
-    It costs no call, so it needs neither a valid request, nor anything left of the key's limits, nor the stores.
+    Such a turn makes no model call. It needs no valid request, no remaining quota and no working store.
     """
     try:
         return await _begin(service, incoming, emergency_review, stack)
@@ -129,16 +129,16 @@ async def _begin_in_any_case(
         log.warning(f"{danger} in a request that cannot be served", error=type(error).__name__)
     sure = as_emergency(emergency_review)
     if emergency_review.verdict != "reject" and incoming.fault is None:
-        with suppress(Exception):  # perhaps only the limits of its key were used up
+        with suppress(Exception):  # works if only the limits of its key were used up
             return await _begin(service, incoming, sure, stack)
     return await _begin(service, incoming.reduce(), sure, stack)
 
 
 async def _read(service: Service, request: web.Request, dialect: Dialect) -> Incoming:
-    """Read a request as far as it can be. What is wrong with it is kept for after the emergency judge.
+    """Read a request as far as it is readable. Its error is kept and raised after the emergency judge.
 
     Raises:
-        ApiError: It is not known which chatbot it is for, or its client may not ask that.
+        ApiError: The chatbot is missing or unknown, or the client may not use it.
     """
     access = service.access(request)
     raw = await read_body(request)
@@ -159,7 +159,7 @@ async def _read(service: Service, request: web.Request, dialect: Dialect) -> Inc
     else:
         data = readable = dialect.parse_leniently(data)
     mode = bot.settings.filter
-    if bot.settings.kind == "passthrough" and fault is None:  # nobody reads it
+    if bot.settings.kind == "passthrough" and fault is None:  # no judge reads it
         return Incoming(request, dialect, access, bot, mode, raw, data, "", [], None)
     try:
         mode = requested_filter(request.headers, access, mode)
@@ -170,17 +170,17 @@ async def _read(service: Service, request: web.Request, dialect: Dialect) -> Inc
 
 
 def _is_long(raw: bytes) -> bool:
-    """Tell whether reading a body takes long: one of many small parts, or of long texts."""
+    """Return whether reading a body takes long, because of its size or its number of strings."""
     return len(raw) > LONG_BODY or raw.count(b'"') > MANY_QUOTES
 
 
 async def _read_leniently(raw: bytes) -> Body:
-    """Read a body that decoders refuse, or lose words of; a long one beside the event loop."""
+    """Read a body that a JSON decoder rejects, or of which it drops duplicate keys; a long one in a thread."""
     return read_leniently(raw) if len(raw) < LONG_BROKEN_BODY else await asyncio.to_thread(read_leniently, raw)
 
 
 async def _read_task(service: Service, incoming: Incoming) -> TaskPrompt | None:
-    """Return what a chat application asks for about a conversation that it quotes; None: a person asks."""
+    """Return the task of a chat application about a conversation that it quotes; None: a person asks."""
     text, user = incoming.user_message, incoming.data.get("user")
     answer = asked_form(text, incoming.data.get("response_format"))
     if answer is None:
@@ -188,7 +188,7 @@ async def _read_task(service: Service, incoming: Incoming) -> TaskPrompt | None:
     writer = writer_key(incoming.access.key_id, user if isinstance(user, str) else "")
     try:
         marks = await service.conversations.danger_marks(writer)
-    except Exception as error:  # nobody can tell now: what is quoted counts as not heard
+    except Exception as error:  # without marks, quoted messages are judged like new ones
         log.warning("marks of emergencies not read", error=type(error).__name__)
         marks = ()
     unmarked = await run_in_thread_if(bool(marks), blank_marked, writer, text, marks)
@@ -196,14 +196,14 @@ async def _read_task(service: Service, incoming: Incoming) -> TaskPrompt | None:
 
 
 async def _pass_through(service: Service, incoming: Incoming) -> web.StreamResponse:
-    """Relay a request of a chatbot that only forwards."""
+    """Forward a request of a passthrough chatbot."""
     request, bot, data, key = incoming.request, incoming.bot, incoming.data, incoming.access.key
     async with service.meter.admit(key, Ledger(service.telemetry), estimate_turn(bot, data)) as ledger:
         user = data.get("user")
         principal = Principal(
             incoming.access.key_id, user if isinstance(user, str) else "", incoming.access.permissions
         )
-        SCOPE.set(TurnScope(ledger, principal))  # the calls of an assistant count for its key
+        SCOPE.set(TurnScope(ledger, principal))  # an assistant's calls count for the client's key
         with ForwardAccounting(service, bot.name, key, ledger):
             if incoming.dialect.verbatim:
                 return await passthrough(request, bot, incoming.raw, data, ledger)
@@ -214,11 +214,12 @@ async def _pass_through(service: Service, incoming: Incoming) -> web.StreamRespo
 def _chatbot(service: Service, access: Access, data: dict[str, Any]) -> Chatbot:
     name = data.get("model")
     if not isinstance(name, str) or not name:
-        raise BadRequest("model: the name of a chatbot is missing.", param="model")
+        raise BadRequest("model: expected the name of a chatbot. GET /v1/models lists them.", param="model")
     bot = service.chatbots.get(name)
-    if bot is None or not access.may_ask(name):  # one that the key may not ask is as unknown as one that is not there
-        known = ", ".join(access.visible_chatbots(service.chatbots)) or "none that this key may ask"
-        raise ModelNotFound(f"There is no chatbot {name[:64]!r} here; there is: {known}.", param="model")
+    if bot is None or not access.may_ask(name):  # a chatbot that the key may not use is reported as unknown
+        visible = ", ".join(access.visible_chatbots(service.chatbots))
+        expected = f"expected one of: {visible}" if visible else "this API key may use no chatbot"
+        raise ModelNotFound(f"model: unknown chatbot {name[:64]!r}; {expected}.", param="model")
     return bot
 
 
@@ -226,13 +227,13 @@ async def _begin(service: Service, incoming: Incoming, emergency_review: Review,
     """Admit and validate a request, and recognise its conversation.
 
     Args:
-        service: What handlers share.
+        service: The objects that handlers share.
         incoming: The request.
         emergency_review: The review of the local emergency judge. An emergency does not count for the limits of a key.
         stack: Holds the admission until the turn has ended.
 
     Raises:
-        Exception: The request is faulty, its key has used up its limits, or a store fails.
+        Exception: The request is invalid, its key has used up its limits, or a store fails.
     """
     access, bot = incoming.access, incoming.bot
     key = None if emergency_review.verdict == "reject" else access.key
@@ -260,8 +261,8 @@ async def _read_turn(service: Service, incoming: Incoming, *, urgent: bool) -> T
     documents, tool_messages = (
         ((), {}) if incoming.bare or not access.may("evidence") else read_request_evidence(chat_request, bot.settings)
     )
-    ids = secrets.token_hex(32)  # for both at once: it asks the kernel
-    # Mere tool calls lead to no state: the conversation that they began goes on with their results.
+    ids = secrets.token_hex(32)  # two ids with one system call
+    # Tool calls alone store no state, so their conversation's id is taken from the calls.
     begun = next((call.id for call in calls.values()), ids[32:])
     conversation = found or Conversation(explicit or begun)
     return Turn(
@@ -274,7 +275,7 @@ async def _read_turn(service: Service, incoming: Incoming, *, urgent: bool) -> T
         identity=identity,
         how_found=how_found,
         filter=incoming.filter,
-        # An id that the client chose, in this turn or an earlier one, may say who somebody is: no log holds it.
+        # An id that the client chose, in any turn, may identify a person: it is not logged.
         generated_id=explicit is None and _GENERATED_ID.fullmatch(conversation.id) is not None,
         principal=Principal(access.key_id, chat_request.user or "", access.permissions),
         documents=documents,
@@ -285,11 +286,11 @@ async def _read_turn(service: Service, incoming: Incoming, *, urgent: bool) -> T
 
 
 def _open_stream_gate(bot: Chatbot, request: ChatRequest) -> StreamGate | None:
-    """Return where the turn keeps what is sent before its reply is settled; None where that is nothing."""
+    """Return the gate for text that is sent before the verdict; None: no text is."""
     if bot.settings.streaming == "hold" or request.wants_json or request.raw.get("logprobs"):
-        return None  # half a document is none, and the likelihoods of tokens are told with the text they spell
+        return None  # part of a JSON document is invalid, and logprobs are sent with their text
     if "upstream" in bot.settings.evidence:
-        return None  # what the reply rests on comes with its end
+        return None  # the upstream sends the documents of a reply at its end
     return StreamGate()
 
 
@@ -300,5 +301,5 @@ def _explicit_id(request: web.Request, chat_request: ChatRequest) -> str | None:
         return None
     if not isinstance(given, str) or not 0 < len(given) <= 200 or not given.isprintable():
         field = "X-Conversation-Id" if header else "metadata.conversation_id"
-        raise BadRequest(f"{field}: must be 1 to 200 printable characters.", param=field)
+        raise BadRequest(f"{field}: expected 1 to 200 printable characters.", param=field)
     return given

@@ -1,7 +1,6 @@
 """The response body of a turn. Pure.
 
-Every field of it is written here: models put drafts and reasoning into any that go through, and a rejected text must not leave by
-such a door.
+Every field is written here. A field copied from the upstream could contain a rejected draft or reasoning.
 """
 
 from itertools import accumulate
@@ -22,12 +21,12 @@ def completion(run: TurnRun, answer: Answer, *, expose: bool) -> Body:
 
     Args:
         run: The turn.
-        answer: Its answer; one delivery stands for every choice asked for when no draft was made.
-        expose: Whether to add the `caf` object: to the response, and with several choices to each of them.
+        answer: Its answer. Without a draft it has one delivery, which is repeated for every requested choice.
+        expose: Whether to add the `caf` object to the response, and, with several choices, to each choice.
     """
     turn = run.turn
     deliveries = answer.deliveries if answer.upstream else [*answer.deliveries] * (turn.request.n or 1)
-    # What leaves before there is an answer may be another's than the first draft's.
+    # Streamed text may be from another upstream answer than the first draft: use the fields sent with it.
     upstream = answer.upstream if run.gate is None else run.gate.head
     body: Body = {
         **head(turn, upstream),
@@ -44,7 +43,7 @@ def completion(run: TurnRun, answer: Answer, *, expose: bool) -> Body:
 
 
 def head(turn: Turn, upstream: Body) -> Body:
-    """Return what names a completion, and says of which system it is."""
+    """Return the fields that identify a completion and the system that made it."""
     return {
         "id": f"chatcmpl-{turn.id}",
         "created": int(turn.started_at),
@@ -54,16 +53,16 @@ def head(turn: Turn, upstream: Body) -> Body:
 
 
 def choice(run: TurnRun, delivery: Delivery, index: int) -> Body:
-    """Write one choice, with the text that is delivered."""
+    """Write one choice, with the delivered text."""
     turn, upstream = run.turn, delivery.message
     text = delivered_text(run, delivery)
     message: Body = {"role": "assistant", "content": text, "refusal": None, **tool_calls.fields(delivery.calls)}
-    # A client that waits for a document or a call is told that this is none.
+    # `refusal` tells a client that expects JSON or a tool call that this reply is neither.
     programmed = turn.request.wants_json or turn.request.tools or turn.request.functions
     if delivery.refused or (programmed and delivery.text_outcome == "fallback" and turn.task is None):
         message["refusal"] = turn.fallback
     elif text is None:
-        # A refusal in the model's own words has been judged by nobody.
+        # No judge has read a refusal in the model's own words.
         own = upstream.get("refusal")
         message["refusal"] = turn.fallback if own and run.needs_judging else own and run.visible(own)
     elif programmed and delivery.outcome == "emergency":
@@ -78,13 +77,13 @@ def choice(run: TurnRun, delivery: Delivery, index: int) -> Body:
 
 
 def delivered_logprobs(run: TurnRun, delivery: Delivery) -> Body | None:
-    """Return the logprobs of the tokens that are delivered; None where the words are not the model's, or a token is cut.
+    """Return the logprobs of the delivered tokens; None if the text is not the model's, or a token is cut.
 
-    The command before a reply is no part of it. The line of sources after it has no tokens. What else might have stood there
-    has been read by no judge, and is left out of a reply that they have read.
+    The command before a reply and the line of sources after it have no logprobs. Alternative tokens are left out of a judged
+    reply, because no judge has read them.
     """
     logprobs = delivery.choice.get("logprobs")
-    if logprobs is None:  # as mostly
+    if logprobs is None:  # the usual case
         return None
     drafted, text = delivery.message.get("content"), delivery.text
     if delivery.replaced or not isinstance(drafted, str) or not text or not drafted.endswith(text):
@@ -102,8 +101,8 @@ def delivered_logprobs(run: TurnRun, delivery: Delivery) -> Body | None:
 def caf(run: TurnRun, delivery: Delivery) -> dict[str, Any]:
     """Write the `caf` object.
 
-    Reasons and messages are the rules' own text, since what a model wrote may quote the draft; keys with the permission
-    `trace` get the judges' own, and a draft that was not delivered.
+    Reasons and messages are the rules' fixed texts, because a model's text may quote the draft. Keys with the permission
+    `trace` get the judges' own reasons, and a draft that was not delivered.
     """
     turn, ledger = run.turn, run.ledger
     caf_object: dict[str, Any] = {

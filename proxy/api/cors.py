@@ -1,7 +1,7 @@
-"""Cross-origin requests: which web pages may ask /v1/* from a browser (`server.cors_origins`).
+"""Cross-origin requests: which web pages may call /v1/* from a browser (`server.cors_origins`).
 
-aiohttp-cors is not used: it works route by route, so that what no route answers (404, 405) has no headers and looks like a failed
-connection to the page.
+aiohttp-cors is not used. It works route by route, so errors without a route (404, 405) get no headers, and look like failed
+connections to the page.
 """
 
 from collections.abc import Collection
@@ -13,21 +13,21 @@ from proxy.api.middleware import Handler
 
 ANY_ORIGIN: Final = "*"
 PATHS = "/v1/"
-"""What is open to other origins: not /metrics, not erasing, no page of this server's own."""
+"""Start of the paths open to other origins. /metrics, /admin and the console are not."""
 METHODS = "GET, POST, DELETE"
 REQUEST_HEADERS = (
     "Authorization", "Content-Type", "X-CAF-Filter", "X-Conversation-Id", "Idempotency-Key", "OpenAI-Beta",
     "OpenAI-Organization", "OpenAI-Project", "User-Agent", "X-Client-Request-Id", "X-Request-Id", "traceparent", "tracestate",
 )  # fmt: skip
 SDK_HEADERS = "x-stainless-"
-"""How the names of headers begin that OpenAI's own clients add; there are more with every version."""
+"""Prefix of the headers that OpenAI's own clients add. Each version adds more of them."""
 RESPONSE_HEADERS = "Retry-After, Retry-After-Ms, X-Request-Id, X-Should-Retry"
 MAX_AGE_S = 600
-"""How long a browser may remember the answer to a preflight."""
+"""Seconds for which a browser may cache the answer to a preflight."""
 
 
 def allow_origins(app: web.Application, origins: Collection[str]) -> None:
-    """Let pages of these origins ask /v1/*; every answer to them says so, errors and streams too."""
+    """Allow pages of these origins to call /v1/*. Every answer to them has the headers, including errors and streams."""
 
     def allowed_origin(request: web.BaseRequest) -> str | None:
         if ANY_ORIGIN in origins:
@@ -54,7 +54,7 @@ def allow_origins(app: web.Application, origins: Collection[str]) -> None:
             return
         origin = allowed_origin(request)
         if origin != ANY_ORIGIN:
-            response.headers.add(hdrs.VARY, hdrs.ORIGIN)  # or a cache would give one origin's answer to another
+            response.headers.add(hdrs.VARY, hdrs.ORIGIN)  # else a cache would return one origin's answer to another
         if origin is not None:
             response.headers[hdrs.ACCESS_CONTROL_ALLOW_ORIGIN] = origin
             response.headers[hdrs.ACCESS_CONTROL_EXPOSE_HEADERS] = RESPONSE_HEADERS

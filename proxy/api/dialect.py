@@ -1,6 +1,6 @@
-"""The form of requests and replies: each is parsed into a chat request and rendered from a completion.
+"""Dialects: the forms of requests and replies. A request is parsed into a chat request, a reply is rendered from a completion.
 
-There is one way through the filter, that of `chat.py`; a dialect only translates at both ends of it.
+All dialects share the one path through the filter, in `chat.py`. They only translate at both ends.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,33 +12,33 @@ from proxy.protocol.errors import ApiError
 
 
 class Dialect(Protocol):
-    """The form of one request and of its reply; each request has its own."""
+    """The form of one request and its reply. Each request has its own instance."""
 
     verbatim: bool
-    """Whether it is what upstreams speak, so that a passthrough chatbot forwards the bytes."""
+    """Whether upstreams accept this form, so that a passthrough chatbot forwards the bytes unchanged."""
     conversation_id: str
-    """The conversation, as soon as it is known: what is kept of the reply is erased with it, also where no reply names it."""
+    """The conversation's id, once recognised. Stored responses are erased by this id, even if no reply shows it."""
 
     def parse_leniently(self, data: Body) -> Body:
-        """Return a chat request with as much of an invalid request as the emergency judge can read."""
+        """Return an invalid request as a chat request, with the texts that the emergency judge can read."""
 
     async def parse(self, data: Body, key_id: str) -> tuple[Body, Body, Exception | None]:
-        """Return the request as a chat request, the same as the emergency judge reads it, and the fault of the request.
+        """Return the request as a chat request, the same for the emergency judge, and the request's error or None.
 
-        The emergency judge may also read texts that a chat request has no field for. If there is a fault, both are what it reads.
+        The emergency judge may also read texts that a chat request has no field for. With an error, both requests are its form.
         """
 
     async def render(self, completion: Body) -> Body:
-        """Return the body of the reply to a completion, and store what the client may ask for again."""
+        """Return the reply's body for a completion, and store a response that the client may continue or read again."""
 
     def opening(self) -> bytes:
-        """Return the events that a stream begins with, before the verdict."""
+        """Return the first events of a stream, which are sent before the verdict."""
 
     def pieces(self, chunks: Iterable[Body]) -> bytes:
-        """Encode chunks of a completion whose verdict is still open."""
+        """Encode chunks of a completion before its verdict."""
 
     def events(self, completion: Body, include_usage: bool, sent: Mapping[int, int]) -> Iterator[bytes]:
-        """Yield the rest of a stream that delivers a settled completion. Args: sent: as in `stream.chunks`."""
+        """Yield the remaining events of a stream for a settled completion. Args: sent: as in `stream.chunks`."""
 
     def failure(self, error: ApiError) -> bytes:
         """Return the event that ends a stream that failed after its start."""

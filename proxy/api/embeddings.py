@@ -33,16 +33,16 @@ class Embedder:
     """An embedding model."""
 
     aliases: Sequence[Alias]
-    """The model's alias and its fallbacks, with the bulkheads of chat calls."""
+    """The model's alias and its fallbacks. They share the bulkheads of chat calls."""
     chatbot: str | None
-    """The chatbot whose name it answers to; None: the model of the setting `embeddings`."""
+    """The chatbot whose name selects this model; None: the model of the setting `embeddings`."""
 
 
 EMBEDDERS = web.AppKey("embedders", Mapping[str, Embedder])
 
 
 def embedding_names(config: Config) -> dict[str, tuple[str, str | None]]:
-    """Return which alias embeds under which name, and for which chatbot; without any, there is no such route."""
+    """Return alias and chatbot by the name that clients send. If it is empty, the route is not served."""
     names: dict[str, tuple[str, str | None]] = {}
     if config.embeddings is not None:
         for name in (config.models[config.embeddings].model, config.embeddings):
@@ -66,7 +66,7 @@ def open_embedders(
     def open_alias(name: str) -> Alias:
         settings = config.models[name]
         engine = OpenAIEngine(settings, session, environ, alias=name, path="embeddings")
-        alias = Alias(name, settings, engine, first_pause_s=0)  # what is forwarded is tried once
+        alias = Alias(name, settings, engine, first_pause_s=0)  # forwarded requests are not retried
         alias.bulkhead = models.bulkheads.get(name)
         return alias
 
@@ -77,27 +77,27 @@ def open_embedders(
 
 
 def _interchangeable_aliases(config: Config, alias: str) -> list[str]:
-    """Return an alias and those of its fallbacks that are the same model elsewhere: vectors of two models do not compare."""
+    """Return an alias and its fallbacks with the same model, because vectors of different models are not comparable."""
     model = config.models[alias]
     chained = ((one, config.models[one]) for one in chain(alias, config.models))
     return [one for one, its in chained if one == alias or (its.engine, its.model) == ("openai", model.model or alias)]
 
 
 async def embeddings(request: web.Request) -> web.Response:
-    """Forward a request for embeddings; only the model's name is replaced by the one that the upstream knows."""
+    """Forward a request for embeddings. Only the model's name is replaced by the upstream's name."""
     service, embedders = request.app[SERVICE], request.app[EMBEDDERS]
     access = service.access(request)
     refuse_forms(request, service.keys)
     data = read_json(raw := await read_body(request))
     name = data.get("model")
     if not isinstance(name, str) or not name:
-        raise BadRequest("model: the name of a model is missing.", param="model")
+        raise BadRequest("model: expected the name of an embedding model.", param="model")
     embedder = embedders.get(name)
-    # A key that is for certain chatbots is for nothing else.
+    # A key that is limited to certain chatbots may use only their embedding models.
     visible = [n for n, e in embedders.items() if access.visible_chatbots([e.chatbot or ""])]
     if embedder is None or name not in visible:
-        available = f"there is: {', '.join(visible)}" if visible else "there is none for this key"
-        raise ModelNotFound(f"There is no model {name[:64]!r} for embeddings here; {available}.", param="model")
+        expected = f"expected one of: {', '.join(visible)}" if visible else "this API key may use no embedding model"
+        raise ModelNotFound(f"model: unknown embedding model {name[:64]!r}; {expected}.", param="model")
     first = embedder.aliases[0]
     upstream = first.settings.model or first.name
     if name != upstream:
@@ -112,14 +112,14 @@ async def embeddings(request: web.Request) -> web.Response:
             started = time.perf_counter()
 
             def add_call(alias: str, error: str | None) -> None:
-                # Embeddings are paid by what is read, also by a client that leaves. Estimated: nobody reads the answer here.
+                # Embeddings are charged by input, also when the client disconnects. Estimated, because the answer is not parsed.
                 usage = estimate_usage(len(raw), 0)
                 cost = usage.cost(service.config.models[alias].price)
                 ledger.add(Call("embed", alias, _since(started), usage, cost, error))
 
             try:
                 answer = await relay(embedder.aliases, raw, request.headers, ledger, "embed")
-            except asyncio.CancelledError:  # the client has left before there was an answer
+            except asyncio.CancelledError:  # the client disconnected before the answer
                 add_call(first.name, "cancelled")
                 raise
             error = error_for_status(answer.status).kind if answer.status >= 400 else None

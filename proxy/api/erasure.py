@@ -1,7 +1,7 @@
 """DELETE /admin/conversations/{id}: erase the states, responses and traces of a conversation.
 
-The audit log holds nothing to erase, and gets a record that something was. A turn that is still open remembers itself
-afterwards: ask when the conversation has ended. Its trace goes all the same.
+The audit log holds no text to erase; the erasure is recorded in it. A turn that is still running stores its state
+afterwards, so erase a conversation after it has ended. The trace of such a turn is erased anyway.
 """
 
 import asyncio
@@ -24,11 +24,11 @@ from proxy.traces.store import TraceStore
 log = structlog.get_logger()
 
 WRITTEN_S = 5.0
-"""How long traces that wait for their writer may take: erased before that, they would be written after it."""
+"""Maximum time in seconds to wait until queued traces are written. Traces erased earlier would be written afterwards."""
 
 
 async def erase(request: web.Request) -> web.Response:
-    """Erase a conversation, and reply with how much was erased; needs `admin`."""
+    """Erase a conversation, and reply with the numbers of erased entries; needs `admin`."""
     service = request.app[SERVICE]
     access = service.access(request, "admin")
     ident = request.match_info["id"]
@@ -38,18 +38,18 @@ async def erase(request: web.Request) -> web.Response:
 
 
 async def erase_conversation(service: Service, ident: str, by: KeyRecord | None) -> dict[str, int]:
-    """Erase a conversation, record that, and return the numbers of states, responses and turns erased.
+    """Erase a conversation, record this in the audit log, and return the numbers of states, responses and turns erased.
 
     Args:
-        service: What handlers share.
+        service: The objects that handlers share.
         ident: The id of the conversation.
-        by: The key of who asks; None: a proxy without keys.
+        by: The key that requests it; None: a proxy without keys.
 
     Raises:
-        StoreUnavailable: Something of it may still be there.
+        StoreUnavailable: A part of the conversation may still be stored.
     """
     requested_at = time.time()
-    outcome = "failed"  # or cut short: then nobody knows what is left of it
+    outcome = "failed"  # also if cancelled: a part may remain
     try:
         erased = await _erase_everywhere(service, ident)
         outcome = "erased" if any(erased.values()) else "not found"
@@ -62,7 +62,7 @@ async def erase_conversation(service: Service, ident: str, by: KeyRecord | None)
 
 
 async def _erase_late_traces(service: Service, ident: str, requested_at: float) -> None:
-    """Delete traces written after the request: by other processes, of turns judged in shadow, of open turns."""
+    """Delete traces written after the request: by other processes, of turns judged in shadow mode, of running turns."""
     for wait_s in (WRITTEN_S, service.config.server.turn_timeout_s + WRITTEN_S):
         await asyncio.sleep(wait_s)
         try:
@@ -72,7 +72,7 @@ async def _erase_late_traces(service: Service, ident: str, requested_at: float) 
             log.error("traces not erased", error=type(error).__name__)
         else:
             if found:
-                log.warning("more of an erased conversation erased", turns=found)
+                log.warning("late traces of an erased conversation erased", turns=found)
 
 
 async def _erase_everywhere(service: Service, ident: str) -> dict[str, int]:
@@ -92,12 +92,12 @@ def _delete_traces(store: TraceStore, backend: TraceBackend, ident: str, begun_b
     until = time.monotonic() + WRITTEN_S
     while store.waits_for(ident):
         if time.monotonic() > until:
-            raise TraceError("its traces are not written yet")
+            raise TraceError(f"deleting traces: some are still not written after {WRITTEN_S:g} s; try again")
         time.sleep(0.02)
     if isinstance(backend, Path) and not backend.exists():
         return 0
     with query.open_backend(backend, "ro") as connection:
-        # Not a beginning of an id, which `purge` would take too: a client may have chosen one that begins another's.
+        # `purge` also accepts the start of an id, and a client may choose an id that another id starts with.
         of_it = connection.execute("SELECT 1 FROM turns WHERE conversation_id = :id LIMIT 1", {"id": ident})
         if of_it.fetchone() is None:
             return 0

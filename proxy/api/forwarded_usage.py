@@ -1,6 +1,6 @@
 """The usage of a forwarded answer: as reported by the upstream, else estimated from its texts.
 
-An estimate leaves out what frames the texts: around each word of a stream lie some two hundred bytes.
+An estimate counts only the texts, because each word of a stream is wrapped in about 200 bytes of JSON.
 """
 
 import json
@@ -12,18 +12,18 @@ import orjson
 from models.usage import BYTES_PER_TOKEN, Usage
 
 TAIL = 4096
-"""Bytes at an answer's end in which its usage is looked for; where it stands, it is the last thing that is said."""
+"""Bytes at an answer's end that are searched for its usage, which upstreams send last."""
 WHOLE = 2**16
-"""Bytes; a longer answer is not decoded to find its usage, nor searched for its texts."""
+"""Maximum bytes of an answer that is decoded to find its usage, or searched for its texts."""
 
 _USAGE = re.compile(rb'"usage"\s*:\s*(?=\{)')
 _TEXT = re.compile(rb'"(?:content|refusal|arguments|reasoning|reasoning_content)"\s*:\s*"([^"]*+)"')
-# Within a JSON string these quotation marks are escaped: what a model writes cannot look like a usage, nor like a text of its own.
+# Within a JSON string these quotation marks are escaped, so a model's text can match neither pattern.
 _DECODER = json.JSONDecoder()
 
 
 class StreamUsage:
-    """Collects the usage of a stream while it is relayed."""
+    """Collects the usage of a stream while it is forwarded."""
 
     __slots__ = ("_size", "_tail", "_text_count", "_text_size")
 
@@ -49,7 +49,7 @@ def usage_of(body: bytes, sent: int) -> Usage:
     if len(body) > WHOLE:
         return _last_usage(body[-TAIL:]) or estimate_usage(sent, len(body))
     if (place := body.rfind(b'"usage"')) >= 0:
-        # It mostly stands near the end; one that is not the answer's own, but of something within it, leaves brackets over.
+        # The usage is mostly near the end. Parsing from a nested `usage` leaves extra brackets, and fails.
         answer = _object(b"{" + body[place:]) or _object(body)
         if answer is not None and (usage := _parse_usage(answer.get("usage"))) is not None:
             return usage
@@ -58,8 +58,8 @@ def usage_of(body: bytes, sent: int) -> Usage:
 
 
 def _texts(raw: bytes) -> list[bytes]:
-    """Return texts with the lengths of those in an answer; escapes are masked."""
-    # A pattern that steps over what is escaped remembers every step: 60 MB for a line of 1 MB that a server may send.
+    """Return an answer's texts with escapes masked by as many characters."""
+    # Masked first, because a pattern that skips escapes keeps a backtracking step for each: 60 MB for a line of 1 MB.
     return _TEXT.findall(raw.replace(rb"\\", b"__").replace(rb"\"", b"__"))
 
 
@@ -77,7 +77,7 @@ def estimate_usage(sent: int, written: int) -> Usage:
 
 
 def _last_usage(tail: bytes) -> Usage | None:
-    """Return the last complete usage in the tail."""
+    """Return the last usage in the tail, or None if it is incomplete."""
     starts = [found.end() for found in _USAGE.finditer(tail)]
     if not starts:
         return None

@@ -1,7 +1,7 @@
 """Log probabilities of a text's tokens. Pure.
 
-What an upstream says of that is read and written anew: its tokens may spell what it has thought and not said, and in fields that
-nobody knows there may be anything.
+An upstream's logprobs are parsed and written again with known fields only. Its tokens may spell hidden reasoning, and unknown
+fields may contain anything.
 """
 
 from typing import Annotated
@@ -34,10 +34,10 @@ class Logprobs(BaseModel):
 
 
 def matching_tokens(logprobs: object, text: str) -> list[Body] | None:
-    """Return the tokens with known fields only; None if together they are not the text.
+    """Return the tokens with known fields only; None if, joined, they are not the text.
 
-    Where a character is made of several tokens, only their bytes say what they are: then these count, and `token` is written as
-    OpenAI writes it, such as `\\xc3`.
+    If a character consists of several tokens, only their bytes identify it. Such a `token` is written as OpenAI writes it,
+    such as `\\xc3`.
     """
     try:
         read = Logprobs.model_validate(logprobs)

@@ -1,4 +1,4 @@
-"""Around every request: errors become OpenAI bodies, and one log line tells what happened."""
+"""Wraps every request: errors become OpenAI bodies, and each request is logged in one line."""
 
 import asyncio
 import time
@@ -11,6 +11,7 @@ from aiohttp import HttpVersion11, hdrs, web
 
 from models.errors import ModelError
 from proxy.api.request_body import CONTINUE, EXPECT
+from proxy.api.service import SERVICE
 from proxy.protocol.errors import ApiError, BadRequest, HttpError, InternalError, TooLarge
 from proxy.protocol.model_errors import from_model_error
 from proxy.telemetry.logs import FIELDS
@@ -24,10 +25,10 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @web.middleware
 async def boundary(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answer every request with a response, whatever is raised, and log and count it once."""
+    """Answer every request with a response, also after any exception. Log and count it once."""
     started = time.perf_counter()
     fields = request[FIELDS] = {}
-    status = 499  # the client has gone
+    status = 499  # the client disconnected
     try:
         response = await _respond(request, handler)
         status = response.status
@@ -44,25 +45,25 @@ async def _respond(request: web.Request, handler: Handler) -> web.StreamResponse
     try:
         _check_head(request)
         return await handler(request)
-    except aiohttp.ClientConnectionResetError:  # the client has gone while it was written to
+    except aiohttp.ClientConnectionResetError:  # the client disconnected during the reply
         raise asyncio.CancelledError from None
     except Exception as error:
         return to_api_error(request, error).response()
 
 
 def _check_head(request: web.Request) -> None:
-    """Refuse a head that a proxy before this one may read differently, and so take one request for another.
+    """Refuse a head that a proxy in front of this one may read differently (request smuggling).
 
     Raises:
-        BadRequest: It has chunks that its HTTP does not know, or names two keys.
-        web.HTTPExpectationFailed: It expects something that nobody here does.
+        BadRequest: HTTP/1.0 with Transfer-Encoding, or several Authorization headers.
+        web.HTTPExpectationFailed: The header `Expect` has an unsupported value.
     """
     if request.get(EXPECT, CONTINUE).lower() != CONTINUE:
-        raise web.HTTPExpectationFailed(reason=f"The only Expect that is known here is {CONTINUE}")
+        raise web.HTTPExpectationFailed(reason=f"Unsupported Expect header; expected {CONTINUE}")
     if request.version < HttpVersion11 and hdrs.TRANSFER_ENCODING in request.headers:
-        fault = BadRequest("HTTP/1.0 knows no Transfer-Encoding; send Content-Length, or HTTP/1.1.")
+        fault = BadRequest("Transfer-Encoding: not allowed in HTTP/1.0; send Content-Length, or use HTTP/1.1.")
     elif len(request.headers.getall(hdrs.AUTHORIZATION, ())) > 1:
-        fault = BadRequest("There is more than one Authorization header.", param=hdrs.AUTHORIZATION)
+        fault = BadRequest("Authorization: the request has several of these headers; send one.", param=hdrs.AUTHORIZATION)
     else:
         return
     fault.closes = True
@@ -70,18 +71,21 @@ def _check_head(request: web.Request) -> None:
 
 
 def to_api_error(request: web.Request, error: Exception) -> ApiError:
-    """Convert an error for the client, and bind its fields for the log line."""
+    """Convert an error for the client, and bind its fields for the log line.
+
+    The cause of a failed model call is for the operator. It is logged, and sent only to local clients of a proxy without keys.
+    """
     fields = request[FIELDS]
     if isinstance(error, ModelError):
         fields.update(error=error.kind, cause=error.cause, model=error.alias, step=error.step)
-        return from_model_error(error)
+        return from_model_error(error, with_cause=request.app[SERVICE].is_local(request))
     if isinstance(error, web.HTTPRequestEntityTooLarge):
         limit = request.client_max_size
         error = TooLarge(f"The request body is larger than {limit} bytes, the proxy's limit (server.max_body_bytes).")
     elif isinstance(error, web.HTTPException):
         error = HttpError(error, request.method, request.path)
     elif not isinstance(error, ApiError):
-        # The frames without values or message: these may hold what somebody wrote.
+        # Log frames only: values and the message may contain a user's text.
         log.error("request failed", error=type(error).__name__, frames=traceback.format_tb(error.__traceback__))
         error = InternalError()
     fields["error"] = error.code or type(error).__name__

@@ -1,4 +1,4 @@
-"""/openapi.json: an OpenAPI 3.1 document of what is served. Requests are described by the models that validate them. Pure."""
+"""/openapi.json: the OpenAPI 3.1 document of the routes. Request schemas come from the models that validate requests. Pure."""
 
 from typing import Any
 
@@ -10,27 +10,27 @@ from proxy.protocol.messages import ChatRequest
 Schema = dict[str, Any]
 
 ERRORS = {
-    "400": "Malformed, or refused by the model for its content; `param` names the field.",
-    "401": "No API key, or none that is valid.",
+    "400": "The request is malformed, or the model refused its content; `param` names the field.",
+    "401": "The API key is missing or not valid.",
     "403": "The key lacks a permission.",
-    "404": "No chatbot, model or response of that name.",
+    "404": "Unknown chatbot, model or response.",
     "408": "The body did not arrive within server.body_timeout_s.",
     "413": "The body is larger than server.max_body_bytes.",
-    "415": "Without keys: a Content-Type that any web page could send.",
-    "429": "A limit of the key is reached, its address fails to send a valid one, or the model is busy; see Retry-After.",
-    "500": "A fault of the proxy.",
-    "502": "The model behind the chatbot could not be reached.",
-    "503": "The proxy is overloaded, or cannot reach its state; see Retry-After.",
-    "504": "The model, or the turn as a whole, took too long.",
+    "415": "On a proxy without keys: a Content-Type that any web page could send.",
+    "429": "A limit of the key is reached, the address sent too many requests without a valid one, or the model is busy; see Retry-After.",
+    "500": "An internal error of the proxy.",
+    "502": "The chatbot's model could not be reached, or failed.",
+    "503": "The proxy is overloaded, or its store does not answer; see Retry-After.",
+    "504": "The model, or the whole turn, took too long.",
 }
 
 
 def document(*, keys: bool, embeddings: bool) -> Schema:
-    """Return the document.
+    """Return the OpenAPI document.
 
     Args:
         keys: Whether clients need an API key.
-        embeddings: Whether embeddings are served.
+        embeddings: Whether /v1/embeddings is served.
     """
     paths = PATHS if embeddings else {path: item for path, item in PATHS.items() if path != "/v1/embeddings"}
     _, schemas = models_json_schema(
@@ -113,7 +113,7 @@ ANSWERS: Schema = {
             "outcome": {"enum": ["emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered"]},
             "citations": _list(_object({"id": TEXT, "title": TEXT}))
             | {
-                "description": "What the reply rests on: sections by their ids, documents as `doc:1` and on, anew in each turn."
+                "description": "The cited sources: sections by id, documents as `doc:1`, `doc:2`, numbered per turn."
             },
             "warnings": _list(_object({"rule": TEXT, "message": TEXT})),
             "judges": _list(
@@ -133,7 +133,7 @@ ANSWERS: Schema = {
         },
         "concern",
     )
-    | {"description": "What the filter did. Left out with `expose: none`."},
+    | {"description": "The result of the filter. Omitted with `expose: none`."},
     "Reply": _object(
         {"role": {"const": "assistant"}, "content": MAYBE_TEXT, "refusal": MAYBE_TEXT, "tool_calls": _list(ANY_OBJECT)},
         "tool_calls",
@@ -190,13 +190,13 @@ HEADERS: list[Schema] = [
     {
         "name": "X-CAF-Filter",
         "in": "header",
-        "description": "Another mode of the filter than the chatbot's; needs the permission `unfiltered`.",
+        "description": "Overrides the chatbot's filter mode; needs the permission `unfiltered`.",
         "schema": {"enum": ["on", "off", "shadow"]},
     },
     {
         "name": "X-Conversation-Id",
         "in": "header",
-        "description": "Names the conversation, which is else recognised by its history.",
+        "description": "Id of the conversation. Without it, the proxy recognises the conversation by its history.",
         "schema": {"type": "string", "maxLength": 200},
     },
 ]
@@ -205,35 +205,35 @@ ASKING = "400 401 403 404 408 413 415 429 500 502 503 504"
 PATHS: dict[str, Schema] = {
     "/v1/chat/completions": {
         "post": _operation(
-            "Ask a chatbot. Fields that are not listed are forwarded to its model.",
+            "Ask a chatbot. Unlisted fields are forwarded to its model.",
             _streamable("The reply; with `stream`, as events.", "ChatCompletion"),
             ASKING, requestBody=_asked(_ref("ChatRequest")), parameters=HEADERS,
         )
     },
     "/v1/responses": {
         "post": _operation(
-            "Ask a chatbot, in OpenAI's newer form. Fields that are not listed are forwarded to its model.",
+            "Ask a chatbot through OpenAI's Responses API. Unlisted fields are forwarded to its model.",
             _streamable("The response; with `stream`, as events.", "Response"),
             ASKING, requestBody=_asked(_ref("ResponsesRequest")), parameters=HEADERS,
         )
     },
     "/v1/responses/{id}": {
-        "parameters": _path_id("The id of a response that was asked for with the same key, and kept."),
+        "parameters": _path_id("The id of a stored response that was created with the same key."),
         "get": _operation(
-            "Read a kept response. Its input items are not served.",
+            "Read a stored response. Its input items are not available.",
             _answer("The response.", "Response"), "401 403 404 429 500 503",
         ),
-        "delete": _operation("Forget a response.", _answer("It is forgotten.", "Deleted"), "401 403 404 429 500 503"),
+        "delete": _operation("Delete a response.", _answer("Deleted.", "Deleted"), "401 403 404 429 500 503"),
     },
-    "/v1/models": {"get": _operation("List the chatbots.", _answer("One entry each.", "ModelList"), "401 403 429 500")},
+    "/v1/models": {"get": _operation("List the chatbots.", _answer("The chatbots.", "ModelList"), "401 403 429 500")},
     "/v1/models/{id}": {
         "parameters": _path_id("The name of a chatbot."),
         "get": _operation("Show a chatbot.", _answer("The chatbot.", "Model"), "401 403 404 429 500"),
     },
     "/v1/embeddings": {
         "post": _operation(
-            "Embed texts; forwarded as it comes.",
-            {"description": "What the model answers.", "content": {"application/json": {"schema": ANY_OBJECT}}},
+            "Embed texts. The request is forwarded to the embedding model.",
+            {"description": "The model's answer.", "content": {"application/json": {"schema": ANY_OBJECT}}},
             ASKING, requestBody=_asked(_object({"model": TEXT, "input": {}})),
         )
     },
@@ -244,26 +244,26 @@ PATHS: dict[str, Schema] = {
             "500", security=[],
         )
     },
-    "/healthz": {"get": _operation("Say that the process lives.", _answer("It does.", "Health"), "500", security=[])},
+    "/healthz": {"get": _operation("Liveness probe.", _answer("The process runs.", "Health"), "500", security=[])},
     "/readyz": {
         "get": _operation(
-            "Say that requests can be served; where there are keys, what is served only to one with the permission `admin`.",
-            _answer("They can.", "Health"), "500", security=[],
+            "Readiness probe. On a proxy with keys, `chatbots` and `reason` need the permission `admin`.",
+            _answer("Ready.", "Health"), "500", security=[],
         )
     },
     "/admin/conversations/{id}": {
-        "parameters": _path_id("The id of a conversation, as `caf` tells it."),
+        "parameters": _path_id("The `conversation_id` of a `caf` object."),
         "delete": _operation(
-            "Forget a conversation: its state, its kept responses, its traces; it takes the permission `admin`.",
-            _answer("It is forgotten.", "Erased"), "401 403 429 500 503",
+            "Erase a conversation: its state, stored responses and traces. Needs the permission `admin`.",
+            _answer("Erased.", "Erased"), "401 403 429 500 503",
         ),
     },
     "/metrics": {
         "get": _operation(
-            "Metrics, for Prometheus; it takes the permission `admin`.",
+            "Metrics for Prometheus. Needs the permission `admin`.",
             {"description": "The metrics.", "content": {"text/plain": {"schema": TEXT}}},
             "401 403 429 500",
         )
     },
 }  # fmt: skip
-PATHS["/readyz"]["get"]["responses"]["503"] = _answer("They cannot, since the store does not answer.", "Health")
+PATHS["/readyz"]["get"]["responses"]["503"] = _answer("Not ready: the store does not answer.", "Health")

@@ -1,4 +1,4 @@
-"""Fields of an upstream's answer that are passed on: values of closed sets or of forms that hold no text. Pure."""
+"""Fields of an upstream's answer that are forwarded: only values of closed sets or formats that cannot hold text. Pure."""
 
 import re
 from typing import Any
@@ -8,7 +8,7 @@ from models.engine import Body
 TIERS = ("auto", "default", "fast", "flex", "priority", "scale")
 _FINGERPRINT = re.compile(r"(?:fp_)?[0-9a-f]{1,32}")
 CUT_OFF = ("length", "content_filter")
-"""Why a model stopped within its answer, whether or not that calls a tool."""
+"""Values of `finish_reason` for an incomplete answer, kept also if it calls a tool."""
 
 
 def upstream_fields(upstream: Body) -> Body:
@@ -23,11 +23,11 @@ def upstream_fields(upstream: Body) -> Body:
 
 
 def finish_reason(given: Any, message: Body) -> str:
-    """Return why a choice ends.
+    """Return the finish_reason of a choice.
 
     Args:
         given: The upstream's finish_reason; None: its text was replaced.
-        message: The message that is delivered.
+        message: The delivered message.
     """
     if given in CUT_OFF:
         return str(given)

@@ -1,4 +1,4 @@
-"""A chatbot of `kind: passthrough`: requests are forwarded, answers relayed."""
+"""A chatbot of `kind: passthrough`: forwards requests and their answers."""
 
 import asyncio
 from types import TracebackType
@@ -8,7 +8,8 @@ import aiohttp
 import orjson
 from aiohttp import web
 
-from models.engine import Body
+from models.answer import find_garbled
+from models.engine import Body, Forwarded
 from models.errors import ModelError, error_for_status
 from models.request import text_of
 from models.usage import Call, Ledger, Usage
@@ -25,7 +26,7 @@ from proxy.turn.chatbot import Chatbot
 
 
 class ForwardAccounting:
-    """Counts and audits what is forwarded within the block."""
+    """Counts and audits the calls forwarded within the `with` block."""
 
     __slots__ = ("_chatbot", "_key", "_ledger", "_service")
 
@@ -45,15 +46,19 @@ class ForwardAccounting:
 
 DONE = (b"data: [DONE]\n\n", b"data: [DONE]\r\n\r\n", b"data: [DONE]\n")
 LONGEST_LINE = 2**20
-"""Bytes; what is longer is relayed before it has ended."""
+"""Bytes. A longer line is forwarded in parts, before its end has arrived."""
 
 
 async def passthrough(
     request: web.Request, bot: Chatbot, raw: bytes, data: dict[str, Any], ledger: Ledger
 ) -> web.StreamResponse:
-    """Forward a request; only the model's name is replaced by the one that the upstream knows.
+    """Forward a request. Only the model's name is replaced by the upstream's name.
 
     Args:
+        request: The client's request.
+        bot: The chatbot.
+        raw: Its body.
+        data: The body, decoded.
         ledger: Gets the call's usage.
 
     Raises:
@@ -65,11 +70,15 @@ async def passthrough(
         raw = orjson.dumps({**data, "model": upstream})
     try:
         forwarded = await bot.models.forward(bot.settings.model, raw, request.headers, ledger)
-    except asyncio.CancelledError:  # the client has left before there was an answer
+    except asyncio.CancelledError:  # the client disconnected before the answer
         ledger.add(ledger_entry(bot, bot.settings.model, estimate_usage(len(raw), 0), "cancelled"))
         raise
     stream_usage: StreamUsage | None = None
-    error = error_for_status(forwarded.status).kind if forwarded.status >= 400 else None
+    failure = find_failure(forwarded)
+    if failure is not None:
+        failure.at(forwarded.alias, "forward")
+        request[FIELDS].update(cause=failure.cause, model=failure.alias, step=failure.step)
+    error = failure.kind if failure is not None and forwarded.status >= 400 else None
     last = half = b""
     try:
         if forwarded.chunks is None:
@@ -87,13 +96,13 @@ async def passthrough(
                 if half:
                     stream_usage.add_lines(half)
                     await response.write(half)
-            except ModelError as broken:  # the headers are gone: the stream says so itself, and ends without [DONE]
+            except ModelError as broken:  # the headers are sent already: end with an error event, without [DONE]
                 error = broken.kind
                 between = b"" if last.endswith((b"\n\n", b"\r\n\r\n")) else b"\n"
                 await response.write(between + stream.event(to_api_error(request, broken).body()))
             return response
     except (asyncio.CancelledError, aiohttp.ClientConnectionResetError):
-        if not last.endswith(DONE):  # who has got that may go
+        if not last.endswith(DONE):  # after [DONE] the client has the whole answer
             error = "cancelled"
         raise
     finally:
@@ -101,10 +110,17 @@ async def passthrough(
         ledger.add(ledger_entry(bot, forwarded.alias, used, error))
 
 
-def _names_one_model(raw: bytes) -> bool:
-    """Return whether a request surely names `model` once.
+def find_failure(forwarded: Forwarded) -> ModelError | None:
+    """Return the error of a forwarded answer with an error status, or with an empty or HTML body; else None."""
+    if forwarded.status >= 400:
+        return error_for_status(forwarded.status)
+    return find_garbled(forwarded.body) if forwarded.body is not None else None
 
-    Of two fields `model` an upstream might take the one that we do not, and in an escape a name might hide.
+
+def _names_one_model(raw: bytes) -> bool:
+    """Return whether a request certainly has one field `model`.
+
+    Of two fields, an upstream may read the one that this proxy does not. An escape may hide a second field.
     """
     return raw.lower().count(b'"model"') == 1 and b"\\u00" not in raw
 
@@ -115,9 +131,9 @@ def ledger_entry(bot: Chatbot, alias: str, usage: Usage, error: str | None) -> C
 
 
 def whole_lines(data: bytes) -> tuple[bytes, bytes]:
-    """Split received data behind its last whole line.
+    """Split received data after its last complete line.
 
-    The rest waits for its end: should the upstream break off, what tells the client so would be glued to it.
+    The rest waits for its end. Otherwise, if the upstream disconnects, the error event would be appended to half a line.
     """
     if data.endswith(b"\n"):
         return data, b""
@@ -126,7 +142,7 @@ def whole_lines(data: bytes) -> tuple[bytes, bytes]:
 
 
 async def forward_translated(request: web.Request, bot: Chatbot, data: dict[str, Any], ledger: Ledger) -> Body:
-    """Forward a request that was translated into a chat request; return the completion.
+    """Forward a request that was translated into a chat request, and return the completion.
 
     Raises:
         ModelError: The upstream cannot be reached, or refuses the request.

@@ -10,23 +10,23 @@ from proxy.auth.key_ring import KeyRing
 from proxy.protocol.errors import BadRequest, BodyTimeout, NotJson
 
 EXPECT = web.RequestKey("expect", str)
-"""What a client expects before it sends its body, where the server leaves it to us to say so: `caf serve` does."""
+"""The value of the header `Expect`, if the server leaves the answer to this module, as `caf serve` does."""
 CONTINUE = "100-continue"
 
 
 async def read_body(request: web.Request) -> bytes:
-    """Read a request's body. Whoever reads one has checked before that the client may send it.
+    """Read a request's body. Call it only after checking that the client may send one.
 
     Raises:
-        web.HTTPRequestEntityTooLarge: It is larger than server.max_body_bytes; not read if it says so itself.
-        BodyTimeout: It took too long to arrive.
-        BadRequest: It is not what its headers say.
+        web.HTTPRequestEntityTooLarge: It is larger than server.max_body_bytes. With such a Content-Length it is not read.
+        BodyTimeout: It took longer than server.body_timeout_s to arrive.
+        BadRequest: It does not match its headers.
     """
     content, length, limit = request.content, request.content_length, request.client_max_size
     if length is not None and length > limit:
         raise web.HTTPRequestEntityTooLarge(limit, length)
     if length is not None and content.is_eof() and hdrs.CONTENT_ENCODING not in request.headers:
-        return content.read_nowait()  # it has usually come with the headers, and then nothing is to be waited for
+        return content.read_nowait()  # usual: the body arrived with the headers, no wait is needed
     if EXPECT in request and request.transport is not None:
         request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     seconds = request.app[SERVICE].config.server.body_timeout_s
@@ -36,16 +36,16 @@ async def read_body(request: web.Request) -> bytes:
         return _decompress(raw, limit) if raw and _is_compressed(request) else raw
     except TimeoutError:
         raise BodyTimeout(seconds) from None
-    except (web.RequestPayloadError, zlib.error) as error:  # broken chunks, or not the Content-Encoding that it has
+    except (web.RequestPayloadError, zlib.error) as error:  # invalid chunks, or a wrong Content-Encoding
         fault = BadRequest(
-            "The request body cannot be decoded; send it as it is, or with the Content-Encoding gzip or deflate."
+            "The request body cannot be decoded; send it uncompressed, or with the Content-Encoding gzip or deflate."
         )
-        fault.closes = True  # aiohttp drops a connection whose request it could not read
+        fault.closes = True  # aiohttp closes a connection after an unreadable request
         raise fault from error
 
 
 def _is_compressed(request: web.Request) -> bool:
-    """Return whether a body is still compressed: `caf serve` leaves it so until somebody may send it, other servers do not."""
+    """Return whether a body is still compressed. Only `caf serve` leaves it so until the client's permission is checked."""
     encoding = request.headers.get(hdrs.CONTENT_ENCODING, "").lower()
     return encoding in ("gzip", "deflate") and request.content.total_compressed_bytes is None
 
@@ -54,10 +54,10 @@ def _decompress(raw: bytes, limit: int) -> bytes:
     """Decompress gzip or deflate up to a limit.
 
     Raises:
-        web.HTTPRequestEntityTooLarge: It is more than the limit.
-        zlib.error: It is something else, or not whole.
+        web.HTTPRequestEntityTooLarge: It is larger than the limit.
+        zlib.error: It is in another format, or incomplete.
     """
-    stream = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # 32: gzip or deflate, as the bytes say
+    stream = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # 32: detect gzip or deflate by the header
     body = stream.decompress(raw, limit + 1)
     if len(body) > limit:
         raise web.HTTPRequestEntityTooLarge(limit)
@@ -67,14 +67,14 @@ def _decompress(raw: bytes, limit: int) -> bytes:
 
 
 SENT_BY_FORMS = frozenset(("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"))
-"""Content types with which any web page may send requests to any server, without a browser asking that server first."""
+"""Content types that any web page may send to any server without a CORS preflight."""
 
 
 def refuse_forms(request: web.Request, keys: KeyRing | None) -> None:
     """Refuse requests that a foreign web page could send to a proxy without keys.
 
     Raises:
-        NotJson: The content type is one that forms have, or a browser sent none.
+        NotJson: The content type is one of HTML forms, or a browser sent none.
     """
     unnamed = "text/plain" if hdrs.ORIGIN in request.headers else "application/json"
     kind = request.headers.get(hdrs.CONTENT_TYPE, unnamed).partition(";")[0].strip().lower()

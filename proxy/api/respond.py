@@ -1,4 +1,4 @@
-"""Sends a reply, in one piece or as events; what is sent before the verdict is decided in turn/stream.py."""
+"""Sends a reply, in one piece or as events. turn/stream.py decides which text is sent before the verdict."""
 
 import asyncio
 import time
@@ -26,7 +26,7 @@ async def respond(
     streamed: bool,
     run: TurnRun | None = None,
 ) -> web.StreamResponse:
-    """Run `work` and send its completion, in one piece or streamed; `run.gate` decides what is sent early."""
+    """Run `work` and send its completion, in one piece or streamed. `run.gate` holds the text that may be sent early."""
     if not streamed:
         body = orjson.dumps((await _settled(work, dialect))[1])
         return web.Response(body=body, content_type="application/json")
@@ -49,7 +49,7 @@ async def respond(
             sent = stream.NOTHING if gate is None else gate.sent_chars
             events = b"".join(dialect.events(task.result()[0], run is not None and run.turn.request.wants_usage, sent))
         except Exception as error:
-            # The headers are gone: the stream says so itself, and ends without [DONE].
+            # The headers are sent already, so the stream ends with an error event and without [DONE].
             events = dialect.failure(to_api_error(request, error))
         await response.write(events)
         await response.write_eof()
@@ -59,19 +59,19 @@ async def respond(
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
         elif not task.cancelled():
-            # No wait: a client that has got all, and closes its connection, would be counted as one that has left (499).
+            # Do not wait: a client that closes its connection after the last byte would be counted as disconnected (499).
             task.exception()
 
 
 async def _until(event: asyncio.Event, seconds: float) -> None:
-    """Wait for an event, at most so many seconds."""
+    """Wait for an event, at most `seconds`."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()
 
 
 def _pieces(run: TurnRun | None) -> Iterator[Body]:
-    """Yield the chunks that can be sent before the turn is settled."""
+    """Yield the chunks that may be sent before the turn is settled."""
     if run is None or run.gate is None:
         return
     has_begun, pieces = bool(run.gate.sent_chars), run.gate.take_pieces()

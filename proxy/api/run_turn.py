@@ -1,4 +1,4 @@
-"""A turn within the service: taken, remembered, written as a completion; traced, counted and audited, whatever became of it."""
+"""Runs a turn for the service: takes it, stores its state, writes the completion. Every turn is traced, counted and audited."""
 
 import asyncio
 
@@ -26,10 +26,10 @@ log = structlog.get_logger()
 
 
 async def run_turn(service: Service, request: web.Request, run: TurnRun) -> Body:
-    """Take the turn, remember it, and write the completion.
+    """Take the turn, store its state, and write the completion.
 
     Raises:
-        ModelError: The chatbot's model could not be asked.
+        ModelError: The call to the chatbot's model failed.
         TurnTimeout: The turn took too long.
     """
     limit_s = service.config.server.turn_timeout_s
@@ -41,15 +41,19 @@ async def run_turn(service: Service, request: web.Request, run: TurnRun) -> Body
         trace = build_failure_trace(run, _error_code(error))
         _report(service, request, run.turn, trace)
         _keep_trace(service, run, trace)
-        if isinstance(error, Exception):  # else there is no reply
+        if isinstance(error, Exception):  # a cancelled turn sends no reply
             await service.traces.flush()
         if isinstance(error, TimeoutError | OutOfTime):
-            raise TurnTimeout(f"The turn took longer than {limit_s:g} s and was cancelled.") from None
+            raise TurnTimeout(
+                f"The turn took longer than {limit_s:g} s (server.turn_timeout_s) and was cancelled. Try again."
+            ) from None
         raise
     _report(service, request, run.turn, trace)
+    if run.cause is not None:
+        request[FIELDS]["cause"] = run.cause
     if run.turn.filter == "shadow":
         if service.traces.sync:
-            service.traces.record(trace)  # and again, with what the judges would have said
+            service.traces.record(trace)  # recorded again later, with the judgements
         service.run_in_background(_judge_in_shadow(service, run, answer, trace))
     else:
         _keep_trace(service, run, trace)
@@ -59,7 +63,7 @@ async def run_turn(service: Service, request: web.Request, run: TurnRun) -> Body
 
 
 async def _answer_in_any_case(service: Service, run: TurnRun, limit_s: float) -> tuple[Answer, list[CarriedWarning]]:
-    """Take the turn and store its state. If that fails for a person who may be in danger, the answer is the emergency text."""
+    """Take the turn and store its state. If this fails and the user may be in danger, answer with the emergency text."""
     try:
         answer = await take_turn(run, limit_s)
         return await _store(service, run, await act(service.actions, service.conversations, run, answer))
@@ -71,7 +75,7 @@ async def _answer_in_any_case(service: Service, run: TurnRun, limit_s: float) ->
 
 
 async def _store(service: Service, run: TurnRun, answer: Answer) -> tuple[Answer, list[CarriedWarning]]:
-    """Store the state after an answer; return the answer and the warnings that arose."""
+    """Store the state after an answer. Return the answer and the new warnings."""
     with run.step("remember"):
         await remember_danger(service.conversations, run)
         return answer, await remember(service.conversations, run, answer)
@@ -83,13 +87,13 @@ def _error_code(error: BaseException) -> str:
             return "turn_timeout"
         case ModelError():
             return error.kind
-        case asyncio.CancelledError():  # the client has left, or the proxy was told to stop at once
+        case asyncio.CancelledError():  # the client disconnected, or the proxy stops
             return "cancelled"
     return type(error).__name__
 
 
 def _report(service: Service, request: web.Request, turn: Turn, trace: Trace) -> None:
-    """Bind what the log line will say, and write the audit log."""
+    """Bind the turn's fields for the log line, and write the audit log."""
     request[FIELDS].update(
         conversation_id=trace.conversation_id if turn.generated_id else None, turn=trace.turn,
         memory=trace.memory, filter=trace.filter,
@@ -101,14 +105,14 @@ def _report(service: Service, request: web.Request, turn: Turn, trace: Trace) ->
 
 
 def _call_staff(service: Service, turn: Turn, answer: Answer) -> None:
-    """Tell the staff of an emergency; no reply waits for that."""
+    """Notify the staff of an emergency, in the background."""
     first, settings = answer.deliveries[0], turn.bot.settings.emergency
     if first.outcome == "emergency" and settings is not None and settings.webhook:
         service.run_in_background(_tell_staff(service.session, settings.webhook, turn, first))
 
 
 async def _tell_staff(session: aiohttp.ClientSession, url: str, turn: Turn, delivery: Delivery) -> None:
-    """Tell a webhook of an emergency: ids and its kind, no text. A failure is logged, and harms nothing else."""
+    """Send an emergency's ids and kind to the webhook, without any text. A failure is only logged."""
     present = signs(delivery.judgements)
     note = {
         "turn_id": turn.id,
@@ -118,7 +122,7 @@ async def _tell_staff(session: aiohttp.ClientSession, url: str, turn: Turn, deli
     }
     try:
         async with asyncio.timeout(10), session.post(url, json=note, allow_redirects=False) as answer:
-            if answer.status < 300:  # a redirect tells nobody
+            if answer.status < 300:  # a redirect delivers nothing
                 return
             problem = f"status {answer.status}"
     except (aiohttp.ClientError, TimeoutError, OSError) as error:

@@ -1,4 +1,4 @@
-"""The objects that handlers share, made once by create_app and stored under `SERVICE`."""
+"""The objects that handlers share, created once by create_app and stored under `SERVICE`."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -54,9 +54,9 @@ class Service:
         """Authenticate a request.
 
         Raises:
-            Unauthorized: The proxy has keys, and the client sent none that is valid.
-            TooManyFailures: The same, and its address has done so too often.
-            Forbidden: Its key lacks the permission.
+            Unauthorized: The proxy has keys, and the client sent no valid one.
+            TooManyFailures: As Unauthorized, after too many failures from the same address.
+            Forbidden: The key lacks the permission.
         """
         if GRANTED in request:
             granted = request[GRANTED]
@@ -72,8 +72,11 @@ class Service:
 
     def authorize(self, request: web.Request, needed: Permission) -> Access:
         """Authenticate a request as `access` does, without counting a failure."""
-        direct = self.keys is None and asks_directly(request, self.config.server.cors_origins)
-        return authorize(request.headers, self.keys, needed, direct=direct)
+        return authorize(request.headers, self.keys, needed, direct=self.is_local(request))
+
+    def is_local(self, request: web.Request) -> bool:
+        """Return whether the proxy has no keys and the request comes directly from a program on this machine."""
+        return self.keys is None and asks_directly(request, self.config.server.cors_origins)
 
     def run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         """Start a background task that no reply waits for."""

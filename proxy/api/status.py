@@ -1,4 +1,4 @@
-"""What the proxy says of itself: its chatbots as models, health, metrics, OpenAPI."""
+"""Routes about the proxy itself: its chatbots as models, health, metrics, OpenAPI."""
 
 import orjson
 from aiohttp import hdrs, web
@@ -11,7 +11,7 @@ from proxy.protocol.errors import Forbidden, ModelNotFound, Unauthorized
 
 
 async def list_models(request: web.Request) -> web.Response:
-    """List the chatbots that a client may ask, as OpenAI lists models."""
+    """List the chatbots that a client may use, in the form of OpenAI's list of models."""
     service = request.app[SERVICE]
     access = service.access(request)
     names = access.visible_chatbots(service.chatbots)
@@ -19,12 +19,12 @@ async def list_models(request: web.Request) -> web.Response:
 
 
 async def show_model(request: web.Request) -> web.Response:
-    """Show one chatbot, as OpenAI shows a model."""
+    """Return one chatbot, in the form of OpenAI's model object."""
     service = request.app[SERVICE]
     access = service.access(request)
     name, known = request.match_info["id"], access.visible_chatbots(service.chatbots)
     if name not in known:
-        raise ModelNotFound(f"There is no chatbot {name[:64]!r} here; there is: {', '.join(known)}.", param="model")
+        raise ModelNotFound(f"model: unknown chatbot {name[:64]!r}; expected one of: {', '.join(known)}.", param="model")
     return _json(_as_model(name))
 
 
@@ -38,7 +38,7 @@ async def healthz(request: web.Request) -> web.Response:
 
 
 async def readyz(request: web.Request) -> web.Response:
-    """Readiness probe. Where there are keys, names and reasons need a key with `admin`."""
+    """Readiness probe. On a proxy with keys, names and reasons need a key with `admin`."""
     service = request.app[SERVICE]
     served = service.config.memory.on_error == "degrade" or await service.conversations.answers()
     answer: dict[str, object] = {"status": "ready" if served else "not ready"}
@@ -46,7 +46,7 @@ async def readyz(request: web.Request) -> web.Response:
         service.authorize(request, "admin")
         answer["chatbots"] = list(service.chatbots)
         if not served:
-            answer["reason"] = "the store of conversations does not answer"
+            answer["reason"] = "the conversation store does not answer"
     except Unauthorized:
         if hdrs.AUTHORIZATION in request.headers:  # a probe needs no key, but a wrong key counts as a guess
             service.throttle.count_failure(request.remote)

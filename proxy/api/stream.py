@@ -1,4 +1,4 @@
-"""Server-sent events as OpenAI writes them: a settled completion as chunks. Pure."""
+"""Encodes a completion as server-sent events in OpenAI's form. Pure."""
 
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
@@ -10,20 +10,20 @@ from models.engine import Body
 from proxy.api.logprobs import encode, token_bytes
 
 KEEP_ALIVE = b": keep-alive\n\n"
-"""Sent by respond.py while nothing else is, every `server.keep_alive_s`."""
+"""Sent by respond.py every `server.keep_alive_s` while no other event is sent."""
 DONE = b"data: [DONE]\n\n"
 NOTHING: Mapping[int, int] = MappingProxyType({})
 PIECE = 48
-"""Characters in a chunk, about: chunks end where a word ends."""
+"""Approximate characters in a chunk; chunks end where a word ends."""
 
 
 def events(completion: Body, include_usage: bool, sent: Mapping[int, int] = NOTHING) -> Iterator[bytes]:
     """Yield the events of a stream that delivers a completion.
 
     Args:
-        completion: A chat completion; a `caf` object goes to the chunk with the finish_reason.
+        completion: A chat completion. Its `caf` object is put in the chunk with the finish_reason.
         include_usage: Add the usage chunk of `stream_options.include_usage`.
-        sent: By choice, how many characters of its text have left before; nothing for a choice of which nothing has.
+        sent: Number of characters of each choice's text sent before, by choice; without choices of which none was sent.
     """
     for chunk in chunks(completion, include_usage, sent):
         yield event(chunk)
@@ -31,11 +31,7 @@ def events(completion: Body, include_usage: bool, sent: Mapping[int, int] = NOTH
 
 
 def chunks(completion: Body, include_usage: bool, sent: Mapping[int, int] = NOTHING) -> Iterator[Body]:
-    """Yield the chat completion chunks that `events` encodes.
-
-    Args:
-        completion, include_usage, sent: As there.
-    """
+    """Yield the chat completion chunks that `events` encodes. Args: as for `events`."""
     base = _base({k: v for k, v in completion.items() if k not in ("choices", "usage", "caf")}, include_usage)
     for choice in completion["choices"]:
         for delta, logprobs in _deltas(choice, sent.get(choice["index"])):
@@ -53,7 +49,7 @@ def event(data: Any) -> bytes:
 
 
 def pieces(text: str) -> Iterator[str]:
-    """Cut a text into pieces that together are the text."""
+    """Split a text into pieces. Joined, they are the text."""
     start = 0
     while start < len(text):
         end = text.find(" ", start + PIECE, start + 4 * PIECE)
@@ -63,13 +59,13 @@ def pieces(text: str) -> Iterator[str]:
 
 
 def piece_chunks(head: Body, index: int, text: str, first: bool, include_usage: bool) -> Iterator[Body]:
-    """Yield the chunks of a piece that leaves before its completion is settled.
+    """Yield the chunks of a piece that is sent before its completion is settled.
 
     Args:
-        head: id, created and model of the completion that it will be.
+        head: id, created and model of the later completion.
         index: The choice.
         text: The piece.
-        first: Whether it is the choice's first.
+        first: Whether it is the choice's first piece.
         include_usage: As in `events`.
     """
     base = _base(head, include_usage)
@@ -84,13 +80,13 @@ def _base(head: Body, include_usage: bool) -> Body:
 
 
 def _deltas(choice: Body, sent: int | None) -> Iterator[tuple[Body, Body | None]]:
-    """Yield each delta with its logprobs. Args: sent: characters of the text that have been sent; None: nothing has."""
+    """Yield each delta with its logprobs. Args: sent: number of characters sent before; None: no delta was sent."""
     message = choice["message"]
     if sent is None:
         yield {"role": "assistant", "content": None if message["content"] is None else ""}, None
     refusal = message.get("refusal")
     refusal_is_text = refusal and refusal == message["content"]
-    if refusal_is_text:  # first: it must be known how to take the content
+    if refusal_is_text:  # first, so that the client reads the content as a refusal
         yield {"refusal": refusal}, None
     for piece, logprobs in _with_logprobs((message["content"] or "")[sent or 0 :], choice.get("logprobs")):
         yield {"content": piece}, logprobs
@@ -103,18 +99,18 @@ def _deltas(choice: Body, sent: int | None) -> Iterator[tuple[Body, Body | None]
 
 
 def _with_logprobs(text: str, logprobs: Body | None) -> Iterator[tuple[str, Body | None]]:
-    """Cut a text into its tokens where their logprobs are known, as OpenAI streams it; else, and what follows, into pieces."""
+    """Split a text into tokens with their logprobs, as OpenAI streams it. Split a text without logprobs into pieces."""
     tokens = logprobs["content"] if logprobs else []
     at, pending, raw = 0, [], b""
     if tokens and not encode(text).startswith(b"".join(map(token_bytes, tokens))):
-        tokens = []  # of another text than the rest that is sent here
+        tokens = []  # the tokens are not of the text that is sent here
     for token in tokens:
         pending.append(token)
         raw += token_bytes(token)
         try:
             piece = raw.decode()
         except UnicodeDecodeError:
-            continue  # half a character goes with its other half
+            continue  # wait for the other bytes of the character
         yield piece, {"content": pending, "refusal": None}
         at, pending, raw = at + len(piece), [], b""
     for piece in pieces(text[at:]):

@@ -1,4 +1,4 @@
-"""What a turn may use, estimated before it begins, so that the limits of its key can reserve it."""
+"""The estimated usage of a turn. It is reserved from the limits of its key before the turn begins."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,12 +13,12 @@ from proxy.auth.limits import Estimate, Reservation
 from proxy.turn.chatbot import Chatbot
 
 ADDED_TOKENS = 4_000
-"""What a call's prompt may hold besides the request: role, sections, a judge's instructions."""
+"""Estimated tokens of a call's prompt besides the request: role, sections, a judge's instructions."""
 MAX_CHOICES = 128
 
 
 def estimate_turn(bot: Chatbot, data: Mapping[str, Any]) -> Estimate:
-    """Estimate a turn: at first as one long call of each model that may be asked, later as at least its draft."""
+    """Estimate a turn: at first as one long call of each model it may call, later as at least its draft."""
     prompt, answer = _prompt_tokens(data), _answer_tokens(bot, data)
     first = Usage(prompt + ADDED_TOKENS, max(answer, MAX_ANSWER_TOKENS))
     asked = with_all_asked(bot.aliases, bot.models.settings)
@@ -37,7 +37,7 @@ def _costs(models: Models, aliases: Iterable[str], usage: Usage) -> list[float]:
 
 
 def _answer_tokens(bot: Chatbot, data: Mapping[str, Any]) -> int:
-    """Return how long all choices may be together: by the request, else by the model's setting."""
+    """Return the maximum tokens of all choices together: from the request, else from the model's settings."""
     lengths = (_count(data.get(name), MAX_TOKEN_COUNT) for name in ("max_completion_tokens", "max_tokens"))
     longest = max(lengths) or bot.models.settings[bot.settings.model].max_tokens or MAX_ANSWER_TOKENS
     return longest * (_count(data.get("n"), MAX_CHOICES) or 1)
@@ -48,12 +48,12 @@ def _count(value: object, most: int) -> int:
 
 
 def _prompt_tokens(data: Mapping[str, Any]) -> int:
-    """Estimate the request's tokens by its size. Images, sounds and files are left out: their encoding tells nothing."""
+    """Estimate the request's tokens from its size, without media parts, whose size is no measure of their tokens."""
     messages = data.get("messages")
     contents = [one.get("content") for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
     parts = [part for content in contents if isinstance(content, list) for part in content]
     media = [part for part in parts if isinstance(part, dict) and not isinstance(part.get("text"), str)]
     try:
         return (len(orjson.dumps(data)) - len(orjson.dumps(media))) // BYTES_PER_TOKEN + 1
-    except TypeError:  # such as half a surrogate pair: what cannot be encoded is sent to no model
+    except TypeError:  # such as half a surrogate pair: text that cannot be encoded is sent to no model
         return 0

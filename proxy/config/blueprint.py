@@ -13,6 +13,7 @@ from judges.python_judge import PythonJudge, PythonJudgeError, load_python_judge
 from judges.verdict import Stage
 from knowledge_base.library import KnowledgeBaseError, Library, load
 from models.client import Models
+from models.suggestions import did_you_mean
 from proxy.config.chatbot_settings import ChatbotSettings
 from proxy.config.config import Config, ConfigError
 from proxy.config.judge_settings import JudgeSettings
@@ -152,6 +153,7 @@ def _plan(
         problems.append(
             f"{key}: no built-in judge {judge.name!r} (there are {', '.join(OBSERVERS)}); "
             "for a judge of your own give the path of its .md file, or `python: MODULE:CLASS`"
+            + did_you_mean(judge.name, OBSERVERS)
         )
         return None
     try:
@@ -170,6 +172,7 @@ def _plan(
         problems.append(f"{key}: {name!r} is a built-in judge; to replace its prompt, add `name: {name}`")
     prompts: dict[Stage, Prompt] = dict(shared_prompts) if name in BUILT_IN else {}
     prompts |= {prompt.stage: prompt for prompt in [*map(load_prompt, _builtin(name)), *own]}
+    files_by_stage = {prompt.stage: path for prompt, path in zip(own, judge.prompts, strict=True)}
     first: tuple[Stage, ...] = ("local",) if name == "emergency" else ()
     stages = tuple(judge.stages or (*first, *sorted(prompts, key=("swift", "chief").index)))
     problems += [
@@ -183,9 +186,13 @@ def _plan(
         elif stage != "local" and stage not in prompts:
             problems.append(f"{key}: stages: no prompt for the stage {stage!r}")
         elif stage != "local" and prompts[stage].model not in config.models:
+            alias, aliases = prompts[stage].model, ", ".join(config.models)
+            near = did_you_mean(alias, config.models)
             problems.append(
-                f"{key}: its {stage} stage asks the model alias {prompts[stage].model!r}, which is not under `models` "
-                f"(there are {', '.join(config.models)}); add it, or leave the stage out with `stages`"
+                f"{files_by_stage[stage]}: model: no model alias {alias!r} (configured: {aliases}){near}"
+                if stage in files_by_stage
+                else f"{key}: its {stage} stage asks the model alias {alias!r}, which is not under `models` "
+                f"(there are {aliases}); add it, or leave the stage out with `stages`{near}"
             )
     return JudgePlan(name, judge, stages, prompts)
 

@@ -226,7 +226,8 @@ class ChatbotSettings(Settings):
         try:
             return path.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:
-            raise ValueError(f"{path} cannot be read: {error}") from error
+            reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+            raise ValueError(f"cannot read the file {path}: {reason}") from error
 
     @model_validator(mode="after")
     def _complete(self) -> "ChatbotSettings":

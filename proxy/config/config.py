@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from models.fallback import fallback_problems
 from models.settings import ModelSettings
+from models.suggestions import did_you_mean, with_suggestions
 from models.unique_keys import load_yaml
 from proxy.config.chatbot_settings import ChatbotSettings
 from proxy.config.removed_settings import drop_removed_settings
@@ -40,7 +41,7 @@ _PLACE = re.compile(r"((?:.*?: )?(?:chatbots|models))\.(\S+?): (.*)", re.DOTALL)
 
 
 def _deduplicate(problems: list[str]) -> list[str]:
-    """Merge equal faults of several chatbots or models, which may share a YAML anchor."""
+    """Merge equal faults: of several chatbots or models, which may share a YAML anchor, and of a file that several name."""
     first: dict[tuple[str, ...], str] = {}
     times: Counter[tuple[str, ...]] = Counter()
     for problem in problems:
@@ -50,7 +51,9 @@ def _deduplicate(problems: list[str]) -> list[str]:
         first.setdefault(fault, problem)
         times[fault] += 1
     return [
-        problem if (more := times[fault] - 1) == 0 else f"{problem}; and so in {more} more place{'s' * (more > 1)}"
+        problem
+        if len(fault) == 1 or (more := times[fault] - 1) == 0
+        else f"{problem}; also in {more} more place{'s' * (more > 1)}"
         for fault, problem in first.items()
     ]
 
@@ -105,10 +108,13 @@ class Config(Settings):
                 builtin = {"refiner": "local", "retrieval.selector": "lexical"}.get(key)
                 if alias is not None and alias != builtin and alias not in self.models:
                     aliases = ", ".join(self.models) or "none"
-                    faults.append(f"chatbots.{name}.{key}: no model alias {alias!r} (configured: {aliases})")
+                    known = [*self.models, builtin] if builtin else self.models
+                    near = did_you_mean(alias, known)
+                    faults.append(f"chatbots.{name}.{key}: no model alias {alias!r} (configured: {aliases}){near}")
         if self.embeddings is not None and self.embeddings not in self.models:
             aliases = ", ".join(self.models) or "none"
-            faults.append(f"embeddings: no model alias {self.embeddings!r} (configured: {aliases})")
+            near = did_you_mean(self.embeddings, self.models)
+            faults.append(f"embeddings: no model alias {self.embeddings!r} (configured: {aliases}){near}")
         elif self.embeddings is not None and (kind := self.models[self.embeddings].engine) != "openai":
             faults.append(f"embeddings: {self.embeddings!r} has the engine {kind!r}; only openai forwards embeddings")
         if "*" in self.server.cors_origins and self.keys is None:
@@ -125,12 +131,15 @@ def load_config(path: Path) -> Config:
     """Read and validate a configuration file; paths in it become absolute, relative to the file.
 
     Raises:
-        ConfigError: The file cannot be read, is no YAML, or does not hold a valid configuration.
+        ConfigError: The file cannot be read, is not YAML, or does not hold a valid configuration.
     """
     try:
         data = load_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError([f"{path}: cannot be read ({error.strerror}); give another file with --config"]) from error
+        remedy = ", or make one with `caf init FOLDER`" if isinstance(error, FileNotFoundError) else ""
+        raise ConfigError(
+            [f"{path}: cannot be read ({error.strerror}); name another file with --config{remedy}"]
+        ) from error
     except UnicodeDecodeError as error:
         raise ConfigError([f"{path}: is not UTF-8 text (byte {error.start})"]) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
@@ -142,28 +151,32 @@ def load_config(path: Path) -> Config:
     return parse_config(data, path)
 
 
-def parse_config(data: dict[str, Any], path: Path) -> Config:
-    """Validate configuration data as if it stood in the file `path`.
+def parse_config(data: dict[str, Any], path: Path | None) -> Config:
+    """Validate configuration data as if it were read from the file `path`.
+
+    Args:
+        path: None: the data are from no file, and paths in them are relative to the current folder.
 
     Raises:
         ConfigError: With one problem for each fault.
     """
     data, ignored = drop_removed_settings(data)
+    file = None if path is None else path.resolve()
     try:
         # Sections with paths that have defaults, which are relative to the file like any other.
-        folder = PACKAGES if path.resolve() == SHIPPED else path.resolve().parent
+        folder = Path.cwd() if file is None else PACKAGES if file == SHIPPED else file.parent
         config = Config.model_validate({"privacy": {}, "console": {}, **data}, context={"folder": folder})
     except ValidationError as error:
-        raise ConfigError([f"{path}: {fault}" for fault in faults(error)]) from error
-    config._file = path.resolve()
+        raise ConfigError([f"{path}: {fault}" if path else fault for fault in faults(error, Config)]) from error
+    config._file = file
     config._ignored = ignored
     return config
 
 
-def faults(error: ValidationError) -> list[str]:
+def faults(error: ValidationError, model: type[BaseModel]) -> list[str]:
     """Turn a pydantic error into sentences that name the key, the value and what would be right."""
     sentences = []
-    for one in error.errors(include_url=False):
+    for one, suggestion in with_suggestions(error, model):
         key = ".".join(str(part) for part in one["loc"])
         message = one["msg"].removeprefix("Value error, ")
         value = one["input"]
@@ -172,8 +185,9 @@ def faults(error: ValidationError) -> list[str]:
         plain = isinstance(value, str | int | float | bool) and one["type"] != "extra_forbidden" and not secret
         got = f" (got {value!r})" if plain else ""
         if one["type"] == "extra_forbidden":
-            message = "is not a setting here; check the spelling or remove it"
-        sentences += [f"{key}: {line}{got}" if key else line for line in message.split("\n")]
+            message = "is not a setting here" + (suggestion or "; check the spelling or remove it")
+            suggestion = ""
+        sentences += [f"{key}: {line}{got}{suggestion}" if key else line for line in message.split("\n")]
     return sentences
 
 

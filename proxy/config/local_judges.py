@@ -16,7 +16,7 @@ def judged_locally(config: Config) -> list[str]:
 
 
 def decides_locally(bot: ChatbotSettings) -> bool:
-    """Tell whether a local judge decides on replies, that of emergencies apart."""
+    """Return whether a local judge decides on replies, that of emergencies apart."""
     return any(
         judge.stages is not None and judge.stages[-1] == "local" for judge in bot.judges if judge.name != "emergency"
     )

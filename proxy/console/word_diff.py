@@ -44,7 +44,7 @@ def diff_words(before: str, after: str) -> list[Piece]:
 
 
 def is_changed(pieces: Sequence[Piece]) -> bool:
-    """Tell whether two texts differ in more than white space."""
+    """Return whether two texts differ in more than white space."""
     return any(piece.kind != "same" for piece in pieces)
 
 

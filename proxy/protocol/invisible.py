@@ -48,7 +48,7 @@ def _replacement(match: re.Match[str]) -> str:
 
 
 def _takes(base: str, selector: str, after: str) -> bool:
-    """Tell whether a character takes a variation selector. Digits take one in keycaps alone."""
+    """Return whether a character takes a variation selector. Digits take one in keycaps alone."""
     if base in "0123456789#*":
         return selector == "\ufe0f" and after == "\u20e3"
     category = unicodedata.category(base)

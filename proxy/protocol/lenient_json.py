@@ -36,7 +36,7 @@ MAX_DEPTH = 1_000
 
 
 def repeats_a_key(raw: bytes, data: Fields) -> bool:
-    """Tell whether a body that was decoded may name a key twice, of which decoders keep one: it has more quotes than they kept."""
+    """Return whether a body that was decoded may name a key twice, of which decoders keep one: it has more quotes than they kept."""
     return b"\\u0022" in raw or raw.count(b'"') > orjson.dumps(data).count(b'"')
 
 

@@ -6,25 +6,34 @@ from models.errors import CircuitOpen, ModelError, Overloaded, UpstreamBusy, Ups
 from proxy.protocol.errors import ApiError, BadRequest, UpstreamError
 
 
-def from_model_error(error: ModelError) -> ApiError:
-    """Return the client's error for a failed model call. Field names and codes are passed on, texts are not.
+def from_model_error(error: ModelError, *, with_cause: bool = False) -> ApiError:
+    """Return the client's error for a failed model call.
 
-    A request that the upstream refuses for its content is the client's to mend (400); a refused key or an unknown model
-    is the operator's (502).
+    Field names and OpenAI's codes are passed on, an upstream's text never. A request that the upstream refuses for its
+    content is the client's to correct (400). A refused key or an unknown model is the operator's to correct (502).
+
+    Args:
+        error: The failed call.
+        with_cause: Whether the message is the cause that the log has: what the server did, and the setting to check.
     """
+    api_error = _classify(error)
+    if with_cause:
+        api_error.message = error.cause
+    if error.retry_after is not None and "Retry-After" not in api_error.headers:
+        api_error.headers["Retry-After"] = _whole_seconds(error.retry_after)
+    return api_error
+
+
+def _classify(error: ModelError) -> ApiError:
     if isinstance(error, UpstreamBusy):
-        busy = UpstreamError(429, "upstream_busy", "The model behind this chatbot is busy. Please try again later.")
-        busy.headers["Retry-After"] = str(max(1, round(error.retry_after or 1)))
-        return busy
-    if isinstance(error, CircuitOpen | Overloaded):
-        message = (
-            "The model behind this chatbot is left alone for a while, since it keeps failing. Please try again later."
-            if isinstance(error, CircuitOpen)
-            else "The proxy has as many requests to this chatbot's model as it may. Please try again later."
-        )
-        full = UpstreamError(503, "upstream_unavailable" if isinstance(error, CircuitOpen) else "overloaded", message)
-        full.headers["Retry-After"] = str(max(1, math.ceil(error.retry_after or 1)))
-        return full
+        message = "The model behind this chatbot is busy. Please try again later."
+        return _retry_later(UpstreamError(429, "upstream_busy", message), error)
+    if isinstance(error, CircuitOpen):
+        message = "The model behind this chatbot keeps failing, so calls to it are paused. Please try again later."
+        return _retry_later(UpstreamError(503, "upstream_unavailable", message), error)
+    if isinstance(error, Overloaded):
+        message = "The proxy has reached its limit of requests to this chatbot's model. Please try again later."
+        return _retry_later(UpstreamError(503, "overloaded", message), error)
     if isinstance(error, UpstreamTimeout):
         return UpstreamError(504, "upstream_timeout", "The model behind this chatbot did not answer in time.")
     if isinstance(error, UpstreamRefused) and error.status in (400, 413, 422):
@@ -32,7 +41,13 @@ def from_model_error(error: ModelError) -> ApiError:
         refused = BadRequest(message, param=error.param)
         refused.code = error.code or "upstream_refused"
         return refused
-    lost = UpstreamError(502, "upstream_error", "The model behind this chatbot could not be reached.")
-    if error.retry_after is not None:
-        lost.headers["Retry-After"] = str(max(1, math.ceil(error.retry_after)))
-    return lost
+    return UpstreamError(502, "upstream_error", "The model behind this chatbot could not be reached.")
+
+
+def _retry_later(api_error: ApiError, error: ModelError) -> ApiError:
+    api_error.headers["Retry-After"] = _whole_seconds(error.retry_after or 1)
+    return api_error
+
+
+def _whole_seconds(seconds: float) -> str:
+    return str(max(1, math.ceil(seconds)))

@@ -75,7 +75,7 @@ def messages_in(data: dict[str, Any]) -> list[Any]:
 
 
 def _is_user(message: Any) -> bool:
-    """Tell whether a user may have written a message."""
+    """Return whether a user may have written a message."""
     return _role_of(message) not in OTHERS
 
 

@@ -1,8 +1,8 @@
-"""Conversations between their turns:
+"""The state of conversations between turns:
 
-conversation.py           the state of one, and the keys it is found by
-conversation_store.py     where its states are stored (the protocol, and the store of one process), and how a request finds its own
-danger_marks.py           marks of messages that told of danger, to recognise them where a program quotes them
-delivered_calls.py        tool calls: their ids at the upstream, and what its model wants back with them
-redis_conversations.py    the same for several processes
+conversation.py           the state of a conversation, and its keys
+conversation_store.py     the store's protocol, the store of one process, and the look-up of a request's state
+danger_marks.py           marks of messages that mention danger, to recognise them in a program's quotes
+delivered_calls.py        delivered tool calls: the upstream's ids, and the fields that its model needs back
+redis_conversations.py    the store for several processes
 """

@@ -1,7 +1,7 @@
-"""The state of a conversation, and the keys by which a later request finds it.
+"""The state of a conversation, and the keys by which a later request finds it. Pure.
 
-OpenAI clients have no session: they resend the history. So the state after a reply is kept under a hash of that history, which
-makes editing and branching work by themselves. Everything here is pure.
+OpenAI clients have no session: they resend the history. The state after a reply is therefore stored under a hash of that
+history, so that edited and branched conversations find the right state.
 """
 
 import hashlib
@@ -18,30 +18,30 @@ from proxy.protocol.messages import Message
 from proxy.traces.trace import Recognition, ShownWarning
 
 KEY_BYTES = 16
-"""Length of a key that a state is stored under."""
+"""Length of a state's key."""
 PAIRS_LOOKED_UP = 8
-"""Exchanges that are looked up singly, newest first, when the whole history is not known."""
+"""Number of exchanges that are looked up one by one, newest first, if the whole history is unknown."""
 MAX_REPLIES = 200
-"""Delivered replies a state remembers, by their hash."""
+"""Maximum number of delivered replies in a state, by their hash."""
 MAX_CALLS = 1_000
-"""Tool calls of a request that are looked up, the newest."""
+"""Maximum number of a request's tool calls that are looked up; the newest."""
 
 
 @dataclass(frozen=True, slots=True)
 class CarriedWarning:
-    """A warning that the chatbot carries for some turns."""
+    """A warning that the chatbot is shown for a number of turns."""
 
     rule: str
     detail: str
-    """Words to the chatbot in place of the rule's own. They repeat nothing of a rejected reply (`judges/rules.py`)."""
+    """Text for the chatbot instead of the rule's own. It repeats no part of a rejected reply (`judges/rules.py`)."""
     turn: int
-    """The turn it last arose in."""
+    """The turn in which the warning was last added."""
     expires: int
-    """The last turn that shows it."""
+    """The last turn in which it is shown."""
     times: int = 1
 
     def message(self, role: str) -> str:
-        """Word the warning for the chatbot, more firmly each time; from the third time on with the role in full."""
+        """Return the warning's text for the chatbot, firmer each time. From the third time on it has the full role."""
         text = self.detail or RULES[self.rule].message
         if self.times == 2:
             return f"This is the second time: {text}"
@@ -55,46 +55,46 @@ class CarriedWarning:
 
 @dataclass(frozen=True, slots=True)
 class DeliveredReply:
-    """A reply this proxy has sent."""
+    """A reply that this proxy sent."""
 
     turn: int
     citations: tuple[str, ...]
     proposed: str = ""
-    """The code of the action that it asks to confirm."""
+    """The code of the action that the reply asks to confirm."""
 
 
-@with_config(val_json_bytes="hex")  # as Redis keeps them
+@with_config(val_json_bytes="hex")  # the form in Redis
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The state after some turn; states are never changed, each turn makes a new one."""
+    """The state after a turn. States are immutable: each turn creates a new one."""
 
     id: str
     turn: int = 0
     """Number of turns so far."""
     warnings: tuple[CarriedWarning, ...] = ()
     sources: Mapping[str, int] = field(default_factory=dict)
-    """Sources in use, each with the turn in which it was last put in or cited."""
+    """Sources in use, each with the turn in which it was last added or cited."""
     delivered: Mapping[str, DeliveredReply] = field(default_factory=dict)
-    """Replies sent, by the hash of their text in hexadecimal digits."""
+    """Replies sent, by the hash of their text (hexadecimal)."""
     pairs: tuple[bytes, ...] = ()
     """Keys of the last exchanges, oldest first."""
 
     def find_delivered(self, message: Message) -> DeliveredReply | None:
-        """Return the record of a reply that we delivered; None for any other message."""
+        """Return the record of a reply that this proxy delivered; None for any other message."""
         return self.delivered.get(message.digest) if message.is_reply else None
 
     def live_warnings(self, turn: int) -> tuple[CarriedWarning, ...]:
         return tuple(w for w in self.warnings if w.expires >= turn)
 
     def add_warnings(self, fresh: Iterable[tuple[str, str]], turn: int, lasts: int) -> tuple[CarriedWarning, ...]:
-        """Return the warnings after a turn: the live ones, with those that arose in it added.
+        """Return the warnings after a turn: the live ones and the new ones.
 
-        The same rule again refreshes its warning and makes it firmer instead of repeating it.
+        A new warning of a rule that has one replaces it, and is firmer.
 
         Args:
-            fresh: (rule, detail) of each warning that arose.
+            fresh: (rule, detail) of each new warning.
             turn: The turn.
-            lasts: For how many later turns a warning is shown.
+            lasts: Number of later turns in which a warning is shown.
         """
         by_rule = {w.rule: w for w in self.live_warnings(turn)}
         for rule, detail in dict(fresh).items():
@@ -105,7 +105,7 @@ class Conversation:
     def after_reply(
         self, turn: int, reply: str, citations: tuple[str, ...], pair: bytes, proposed: str = ""
     ) -> "Conversation":
-        """Return the state after a delivered reply, given by its hash. Warnings and sources are set by the turn."""
+        """Return the state after a delivered reply. Warnings and sources are unchanged. Args: reply: the hash of its text."""
         delivered = {**self.delivered, reply: DeliveredReply(turn, citations, proposed)}
         while len(delivered) > MAX_REPLIES:
             delivered.pop(next(iter(delivered)))
@@ -117,9 +117,9 @@ class Identity:
     """The keys under which the state of a request's conversation is looked up and stored.
 
     Args:
-        scope: Whose conversation it is: key id, user, chatbot. Part of every key, so that no two users share a state.
+        scope: Key id, user, chatbot. Part of every key, so that no two users share a state.
         messages: The request's messages.
-        explicit: The conversation id the client gave, which overrides the history.
+        explicit: The conversation id from the client, which overrides the history.
     """
 
     def __init__(self, scope: Sequence[str], messages: Sequence[Message], explicit: str | None) -> None:
@@ -128,7 +128,7 @@ class Identity:
         self._messages = messages
         running = hashlib.blake2b(self._scope, digest_size=KEY_BYTES)
         self.history_key: bytes | None = None
-        """Hash of everything up to and including the last reply; None when there is none yet."""
+        """Hash of all messages up to and including the last reply; None before the first reply."""
         self._exchanges: list[tuple[str, Message]] = []
         """(user text, folded; reply), oldest first."""
         user_texts: list[str] = []
@@ -151,13 +151,13 @@ class Identity:
 
     @cached_property
     def calls(self) -> dict[str, bytes]:
-        """The key of each tool call that the messages hold, by its id, newest first."""
+        """The key of each tool call in the messages, by its id, newest first."""
         sent = (call.get("id") for message in reversed(self._messages) for call in message.tool_calls or ())
         ids = dict.fromkeys(ident for ident in sent if isinstance(ident, str) and ident)
         return {ident: self.call_key(ident) for ident in islice(ids, MAX_CALLS)}
 
     def lookups(self) -> Iterator[bytes]:
-        """Yield the keys to look the state up by, best first. Mostly the first is enough."""
+        """Yield the keys under which to look up the state, best first. Usually the first one finds it."""
         if self.explicit is not None:
             yield self.id_key(self.explicit)
         elif self.history_key is not None:
@@ -165,7 +165,7 @@ class Identity:
             yield from reversed(self.pairs[-PAIRS_LOOKED_UP:])
 
     def recognition(self, key: bytes) -> Recognition:
-        """Return how a state found under this key was recognised."""
+        """Return the kind of recognition of a state found under this key."""
         if self.explicit is not None:
             return "explicit"
         return "history" if key == self.history_key else "pair"
@@ -173,8 +173,8 @@ class Identity:
     def matches(self, conversation: Conversation) -> bool:
         """Return whether a state found by its last exchange fits the messages before that exchange.
 
-        Two conversations may hold the same exchange ("thanks" - "You are welcome."): where both know what came before it,
-        some of that must be the same. Not all: clients shorten histories in the middle, and edit them.
+        Two conversations may contain the same exchange ("thanks" - "You are welcome."). If both have earlier replies, at least
+        one of these must be the same. Not all, because clients shorten and edit histories.
         """
         *before, pair = conversation.pairs
         last = len(self.pairs) - 1 - self.pairs[::-1].index(pair)
@@ -189,10 +189,10 @@ class Identity:
         return self._key("pair", self._user_text, reply)
 
     def keys_after(self, reply: str | None, conversation_id: str) -> list[bytes]:
-        """Return the keys under which to keep the state after a reply.
+        """Return the keys under which to store the state after a reply.
 
         Args:
-            reply: The hash of its text; None: it has none, and does not show in a history.
+            reply: The hash of its text; None: it has no text, so it is not in a history.
             conversation_id: The conversation's id.
         """
         if reply is None:
@@ -202,14 +202,14 @@ class Identity:
         return [after.digest(), self.pair_after(reply), self.id_key(conversation_id)]
 
     def action_key(self, code: str) -> bytes:
-        """Return the key under which an action is claimed that is confirmed here: the same however the user words that.
+        """Return the key that claims an action confirmed by this request. It does not depend on the confirmation's words.
 
-        What was proposed once is done once, also when the request is sent again with its last message edited.
+        An action proposed once runs once, even if the request is repeated with its last message edited.
         """
         return self._key("action", code, (self.history_key or b"").hex())
 
     def call_key(self, call_id: str) -> bytes:
-        """Return the key of a tool call, by the id that the client knows it by."""
+        """Return the key of a tool call, by the client's id of it."""
         return self._key("call", call_id)
 
     def id_key(self, conversation_id: str) -> bytes:
@@ -220,8 +220,8 @@ class Identity:
 
 
 def identifying_messages(messages: Iterable[Message]) -> Iterator[Message]:
-    """Yield the messages that identify a conversation: the user's, and the replies.
+    """Yield the messages that identify a conversation: the user's messages and the replies.
 
-    System and tool messages are left out, and so is, in what is folded, the citation line under a reply: clients may strip it.
+    System and tool messages are left out. Folded texts have no citation line, because clients may strip it.
     """
     return (message for message in messages if message.role == "user" or message.is_reply)

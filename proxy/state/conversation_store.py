@@ -1,6 +1,6 @@
-"""Where states of conversations are stored, and how a request finds its own.
+"""Stores conversation states, and finds the state of a request.
 
-`LocalConversations` is the store of one process; redis_conversations.py that of several.
+`LocalConversations` is the store of one process, redis_conversations.py the store for several.
 """
 
 import time
@@ -19,51 +19,51 @@ log = structlog.get_logger()
 
 
 class StateUnknown(Exception):
-    """The store does not answer, and a turn goes on without it."""
+    """The store does not answer. The turn continues without a state."""
 
 
 class ConversationStore(Protocol):
     """A store of conversation states under opaque keys."""
 
     waits: bool
-    """Whether it waits for anything when it reads and writes; one that does not cannot be interrupted."""
+    """Whether reads and writes wait for I/O. Without waiting they cannot be interrupted."""
     failures: int
-    """Reads and writes that failed since the start."""
+    """Number of failed reads and writes since the start."""
 
     async def get(self, key: bytes) -> Conversation | None:
-        """Return the state stored under a key, or None when there is none or it has expired.
+        """Return the state stored under a key, or None if it is unknown or expired.
 
         Raises:
-            StateUnknown: The store fails; do not ask for further keys.
+            StateUnknown: The store fails; do not look up further keys.
         """
 
     async def put(self, keys: Sequence[bytes], conversation: Conversation) -> None:
-        """Store a state under several keys. A key that is taken gets the new state."""
+        """Store a state under several keys. An existing key gets the new state."""
 
     async def get_calls(self, keys: Sequence[bytes]) -> Sequence[DeliveredCall | None]:
-        """Return the tool calls kept under some keys. Raises: as `get`."""
+        """Return the tool call stored under each key, or None. Raises: as `get`."""
 
     async def put_calls(self, calls: Mapping[bytes, DeliveredCall]) -> None:
         """Store tool calls by their keys."""
 
     async def claim(self, key: bytes) -> bool:
-        """Claim something that is to be done once; False when it has been claimed already.
+        """Claim an action that must run only once. Return False if it was claimed before.
 
         Raises:
-            Exception: Nobody can tell now; it is not to be done.
+            Exception: The store does not answer. Do not run the action.
         """
 
     async def add_danger_marks(self, writer: bytes, marks: Sequence[str]) -> None:
-        """Keep the marks of messages in which danger was heard (danger_marks.py), the newest of a writer."""
+        """Store marks of messages that mention danger (danger_marks.py). Only a writer's newest marks are kept."""
 
     async def danger_marks(self, writer: bytes) -> Sequence[str]:
-        """Return the marks of a writer's messages in which danger was heard."""
+        """Return the marks of a writer's messages that mention danger."""
 
     async def forget(self, conversation_id: str) -> int:
-        """Delete a conversation's states, of any key; return the number of entries."""
+        """Delete a conversation's states and tool calls, of all keys. Return the number of entries."""
 
     async def answers(self) -> bool:
-        """Return whether the store answers, or did so a moment ago; log when it does not."""
+        """Return whether the store answers, or did so within the last second. Log when it does not."""
 
     async def close(self) -> None:
         """Close connections."""
@@ -75,7 +75,12 @@ async def recall(
     """Return the state of a conversation, and how it was recognised.
 
     Args:
-        urgent: In an emergency, a store that fails counts as one without a state.
+        store: The store.
+        identity: The keys of the request's conversation.
+        urgent: In an emergency, a failing store counts as one without the state.
+
+    Raises:
+        Exception: The store fails, and `urgent` is false.
     """
     for key in identity.lookups():
         try:
@@ -117,11 +122,11 @@ async def recall_calls(
 
 
 KEYS_PER_TURN = 3
-"""A turn is stored under its history, its last exchange, and its conversation id."""
+"""A state is stored under its history, its last exchange, and its conversation id."""
 
 
 class LocalConversations:
-    """Stores states in this process, within bounds of number and age: the longest unused go first."""
+    """Stores states in this process, within limits of number and age. The least recently used are dropped first."""
 
     waits = False
 
@@ -133,10 +138,10 @@ class LocalConversations:
         self.failures = 0
 
     def limit(self, max_turns: int, max_age_s: float) -> None:
-        """Set the bounds: what is over them goes. If they differ from those before, the ages of states begin anew."""
+        """Set the limits and drop entries above them. If the limits change, the age of each entry restarts."""
         states, claims, marks = (_cache(max_turns, max_age_s) for _ in range(3))
         if (states.maxsize, states.ttl) != (self._states.maxsize, self._states.ttl):
-            states.update(self._states)  # the longest unused first
+            states.update(self._states)  # the least recently used first
             claims.update(self._claims)
             marks.update(self._danger_marks)
             calls = _call_cache(max_age_s)
@@ -149,7 +154,7 @@ class LocalConversations:
     async def get(self, key: bytes) -> Conversation | None:
         state = self._states.get(key)
         if state is not None:
-            self._states[key] = state  # its age counts from its last use
+            self._states[key] = state  # restart its age at each use
         return state
 
     async def put(self, keys: Sequence[bytes], conversation: Conversation) -> None:
@@ -191,9 +196,9 @@ class LocalConversations:
 
 
 MAX_CALL_BYTES = 64 * 2**20
-"""What all tool calls of a process may take; the longest unused go first."""
+"""Maximum size of all tool calls of a process. The least recently used are dropped first."""
 CALL_OVERHEAD = 1_000
-"""Bytes that a tool call takes besides what its model wants back."""
+"""Estimated bytes of a stored tool call besides the fields that its model needs back."""
 
 
 def _call_cache(max_age_s: float) -> TTLCache[bytes, DeliveredCall]:

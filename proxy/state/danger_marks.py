@@ -1,6 +1,6 @@
-"""Marks of messages that told of danger, to recognise them where a program quotes them. Pure.
+"""Marks of messages that mention danger, to recognise them in a program's quotes. Pure.
 
-A mark is the number of a message's words, a hash of the first ones, and a hash of all. It belongs to one key and user.
+A mark consists of the number of a message's words, a hash of the first words, and a hash of all. It belongs to one key and user.
 """
 
 import hashlib
@@ -11,23 +11,23 @@ from itertools import islice
 import orjson
 
 MAX_MARKS = 32
-"""Messages of one key and user that are known again: the newest."""
+"""Maximum number of marks of one key and user; the newest are kept."""
 MAX_WORDS = 500
-"""Words of a message that is known again."""
+"""Maximum words of a message with a mark."""
 HEAD_WORDS = 4
-"""First words of a message, whose hash tells where it may begin."""
+"""Number of first words whose hash finds the places where a message may begin."""
 MAX_PLACES = 20
-"""Places of a text where a message may begin that are looked at."""
+"""Maximum number of such places checked in a text, for each mark."""
 _WORD = re.compile(r"\w+")
 
 
 def writer_key(key_id: str, user: str) -> bytes:
-    """Return the key that the marks of one user are stored under."""
+    """Return the storage key of one user's marks."""
     return hashlib.blake2b(orjson.dumps(["heard", key_id, user]), digest_size=16).digest()
 
 
 def mark_message(writer: bytes, text: str) -> str | None:
-    """Return the mark of a message; None: it has no words, or too many."""
+    """Return the mark of a message; None: no words, or more than MAX_WORDS."""
     words = [word.casefold() for word in islice(_WORD.findall(text), MAX_WORDS + 1)]
     if not 0 < len(words) <= MAX_WORDS:
         return None
@@ -35,7 +35,7 @@ def mark_message(writer: bytes, text: str) -> str | None:
 
 
 def blank_marked(writer: bytes, text: str, marks: Iterable[str]) -> str:
-    """Return a text with spaces in place of the messages that it quotes word for word."""
+    """Return a text with the marked messages that it quotes word for word replaced by spaces."""
     places = [word.span() for word in _WORD.finditer(text)]
     words = [text[start:end].casefold() for start, end in places]
     heads: dict[int, list[str]] = {}

@@ -1,7 +1,7 @@
-"""Tool calls that this proxy delivered: their ids at the upstream, and what its model wants back with them.
+"""Tool calls that this proxy delivered: the upstream's ids, and the fields that its model needs back with them.
 
-Clients get neither: an id can spell something, and no judge has read a model's reasoning. When a client sends a call back,
-`restore` writes both into what the upstream gets.
+Clients get neither, because an id can contain text, and no judge has read a model's reasoning. When a client sends a call back,
+`restore` writes both into the upstream's request.
 """
 
 from collections.abc import Collection, Mapping
@@ -18,24 +18,24 @@ Body = dict[str, Any]
 Fields = Mapping[str, Any]
 
 MAX_STATE_BYTES = 256 * 1024
-"""Of the fields that are kept with one call."""
+"""Maximum size of the fields that are kept with one call."""
 _CALL = ("id", "type", "index", "function", "custom")
 _FUNCTION = ("name", "arguments", "input")
 _MESSAGE = ("role", "content", "refusal", "tool_calls", "function_call", "annotations", "audio", "documents", "action")
-"""Fields that are no state of the model's: clients get them, or they are an assistant's."""
+"""Fields that are not kept: clients get them, or only assistants use them."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveredCall:
-    """What is kept of a call, under the id that the client knows it by."""
+    """The stored record of a call, under the client's id of it."""
 
     id: str
-    """Of its conversation, with which it is erased."""
+    """The id of its conversation. The record is erased with it."""
     upstream_id: str
-    """The id that the upstream gave it; empty: none."""
+    """The upstream's id of the call; empty: none."""
     name: str
     arguments: str
-    """Their hash."""
+    """The hash of the arguments."""
     call: Fields = field(default_factory=dict)
     """Further fields of the call, such as Gemini's `extra_content`."""
     function: Fields = field(default_factory=dict)
@@ -46,25 +46,25 @@ class DeliveredCall:
     """Bytes of these fields."""
 
     def is_call(self, call: Body) -> bool:
-        """Tell whether a call that a client sends is this one, with the same name and arguments."""
+        """Return whether a client's call has the same name and arguments."""
         called = _called(call)
         return called.get("name") == self.name and arguments_digest(called.get("arguments")) == self.arguments
 
 
 def delivered_call(conversation_id: str, name: str, arguments: str, call: Body, message: Body) -> DeliveredCall:
-    """Return what to keep of a delivered call.
+    """Return the record of a delivered call.
 
     Args:
-        conversation_id: Of its conversation.
+        conversation_id: The id of its conversation.
         name, arguments: As delivered.
-        call: As the upstream wrote it.
-        message: The upstream's message, if its fields are to be kept with this call.
+        call: The call as the upstream wrote it.
+        message: The upstream's message, if its fields must be kept with this call, else empty.
     """
     upstream_id = call.get("id")
     fields = (_further(call, _CALL), _further(_called(call), _FUNCTION), _further(message, _MESSAGE))
     size = _size(fields)
     if size > MAX_STATE_BYTES:
-        log.warning("what a model wants back with a tool call is not kept: it is too large", bytes=size)
+        log.warning("model fields of a tool call not stored: too large", bytes=size)
         fields, size = ({}, {}, {}), 0
     upstream_id = upstream_id if isinstance(upstream_id, str) and len(upstream_id) <= MAX_STATE_BYTES else ""
     size += len(upstream_id)
@@ -72,7 +72,7 @@ def delivered_call(conversation_id: str, name: str, arguments: str, call: Body, 
 
 
 def arguments_digest(arguments: object) -> str:
-    """Return the hash of a call's arguments, the same however a client writes their JSON."""
+    """Return the hash of a call's arguments. It does not depend on the formatting of their JSON."""
     try:
         written = orjson.dumps(orjson.loads(str(arguments)), option=orjson.OPT_SORT_KEYS).decode()
     except (ValueError, TypeError):
@@ -81,11 +81,11 @@ def arguments_digest(arguments: object) -> str:
 
 
 def restore(messages: list[Body], delivered: Mapping[str, DeliveredCall]) -> list[Body]:
-    """Return a client's messages as the upstream is to see them: with its own ids of calls, and what its model wants back.
+    """Return a client's messages for the upstream, with the upstream's ids of calls and the fields that its model needs back.
 
     Args:
-        messages: The messages, which stay as they are.
-        delivered: The calls that are known, by the ids that the client knows; others go up as the client sends them.
+        messages: The messages; they are not changed.
+        delivered: The known calls, by the client's ids. Other calls are forwarded unchanged.
     """
     return [_restore(message, delivered) for message in messages] if delivered else messages
 

@@ -1,7 +1,7 @@
-"""Conversation states in Redis, so that several processes and hosts share them. Imported only when it is configured.
+"""Conversation states in Redis, so that several processes and hosts share them. Imported only when configured.
 
-A state holds hashes, ids and rules, no text of anybody; a tool call what its model wants back, such as its reasoning. Redis keeps
-what it has acknowledged across its own restart only with `appendfsync always`.
+A state holds hashes, ids and rules, but no texts. A tool call holds the fields that its model needs back, such as its reasoning.
+Acknowledged writes survive a restart of Redis only with `appendfsync always`.
 """
 
 import asyncio
@@ -35,16 +35,16 @@ DANGER_MARKS = "caf:heard:"
 _STATE = TypeAdapter(Conversation)
 _CALL = TypeAdapter(DeliveredCall)
 MOST_CONNECTIONS = 10_000
-"""As many as Redis takes by default; each lasts as long as one answer. With the library's 100, more turns at once would be told
-that Redis is not there. `max_connections` in the URL says otherwise."""
+"""Redis' own default limit. A connection is used for one command. With the library's default of 100, the 101st concurrent command
+would fail as if Redis were down. `max_connections` in the URL overrides it."""
 TELL_EVERY_S = 10.0
-"""How often a lasting outage is logged."""
+"""Minimum seconds between log lines of a continuing outage."""
 ASK_EVERY_S = 1.0
-"""How old the answer to whether Redis answers may be."""
+"""Seconds for which the result of a ping is reused."""
 
 
 class RedisConversations:
-    """Keeps states under their keys with a time to live; one state's keys are set together or not at all."""
+    """Stores states under their keys with a time to live. All keys of one state are set in one transaction."""
 
     waits = True
 
@@ -59,7 +59,7 @@ class RedisConversations:
         self._asking = asyncio.Lock()
         self._answered_at, self._asked_at = False, float("-inf")
         self.failures = 0
-        """Reads and writes that failed since the start."""
+        """Number of failed reads and writes since the start."""
 
     async def get(self, key: bytes) -> Conversation | None:
         """Raises: StoreUnavailable: Redis does not answer, and the policy is `closed`; StateUnknown: the same with `degrade`."""
@@ -98,7 +98,7 @@ class RedisConversations:
         await self._put({key: orjson.dumps(call) for key, call in calls.items()})
 
     async def claim(self, key: bytes) -> bool:
-        """Raises: StoreUnavailable: Redis does not answer; whatever the policy is, nothing is done twice."""
+        """Raises: StoreUnavailable: Redis does not answer, with either policy, so that no action can run twice."""
         age_ms = max(1, round(self._max_age_s * 1000))
         try:
             return bool(await self._client.set(CLAIMS + key.hex(), b"1", px=age_ms, nx=True))
@@ -127,10 +127,10 @@ class RedisConversations:
         return [mark.decode() if isinstance(mark, bytes) else mark for mark in marks]
 
     async def forget(self, conversation_id: str) -> int:
-        """Raises: StoreUnavailable: Redis does not answer; with either policy."""
+        """Raises: StoreUnavailable: Redis does not answer, with either policy."""
         deleted_count, cursor = 0, 0
         try:
-            while True:  # all states there are: an index for what is seldom asked would cost every turn a write
+            while True:  # scan all states: an index for this rare request would cost every turn a write
                 cursor, keys = await self._client.scan(cursor, match=f"{PREFIX}*", count=500)
                 states = await self._client.mget(keys) if keys else []
                 of_it = [key for key, state in zip(keys, states, strict=True) if _is_of(state, conversation_id)]
@@ -142,7 +142,7 @@ class RedisConversations:
             raise StoreUnavailable from None
 
     async def answers(self) -> bool:
-        async with self._asking:  # anybody may ask, as often as they like; Redis is asked once a second
+        async with self._asking:  # clients may call this often; Redis is pinged at most once a second
             if time.monotonic() - self._asked_at > ASK_EVERY_S:
                 try:
                     async with asyncio.timeout(self._timeout_s):
@@ -195,7 +195,7 @@ def open_redis(settings: MemorySettings, environ: Mapping[str, str]) -> RedisCon
 
 
 def connect(settings: MemorySettings, environ: Mapping[str, str]) -> Redis:
-    """Prepare connections to Redis; whether it answers is seen at the first request.
+    """Prepare a client for Redis. It connects with the first command.
 
     Raises:
         ModelSettingsError: The environment variable with the password is not set.
@@ -209,8 +209,8 @@ def connect(settings: MemorySettings, environ: Mapping[str, str]) -> Redis:
             )
     client: Redis = Redis.from_url(
         settings.url, password=password, socket_timeout=settings.timeout_s, socket_connect_timeout=settings.timeout_s,
-        # Connections of the pool that died with a restarted Redis: the second try opens a new one. Setting a state twice is
-        # the same as once. A server that hangs is not asked twice: the emergency text waits for the answer.
+        # After a restart of Redis, pooled connections are dead: the retry opens a new one. Writing a state twice is harmless.
+        # A timeout is not retried, because the emergency text waits for the answer.
         retry=Retry(NoBackoff(), 1, (RedisConnectionError,)), max_connections=MOST_CONNECTIONS,
     )  # fmt: skip
     return client

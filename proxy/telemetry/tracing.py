@@ -7,6 +7,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 from multidict import istr
 
+from models.extras import install_command
 from models.turn_scope import TRACE_HEADERS
 from proxy.config.config import ConfigError
 
@@ -44,7 +45,7 @@ def open_telemetry(environ: Mapping[str, str]) -> "Telemetry | None":
         raise ConfigError(
             [
                 f"the environment asks for OpenTelemetry, and {error.name!r} is not installed; "
-                "run `pip install 'critical-analysis-filter[otel]'`, or set OTEL_SDK_DISABLED=true"
+                f"run `{install_command('otel')}`, or set OTEL_SDK_DISABLED=true"
             ]
         ) from None
     return Telemetry()

@@ -160,7 +160,7 @@ class FactQuery:
 
     @cached_property
     def _has_trigrams(self) -> bool:
-        """Tell whether somebody has made an index of pg_trgm, which serves LIKE alone."""
+        """Return whether somebody has made an index of pg_trgm, which serves LIKE alone."""
         return self._connection.execute(_TRIGRAMS).fetchone() is not None
 
     def _values_with(self, turn_filter: TurnFilter) -> list[int]:

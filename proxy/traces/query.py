@@ -43,6 +43,8 @@ class TurnLine:
     verdicts: tuple[Verdict, ...]
     prompt_tokens: int
     completion_tokens: int
+    question: str = ""
+    """The user's message as it is stored, where the list has it."""
 
 
 def list_turns(
@@ -241,4 +243,5 @@ def _line(trace: dict[str, Any]) -> TurnLine:
         verdicts=tuple(Verdict(j["judge"], j["stage"], j["verdict"]) for j in judgements_of(trace)),
         prompt_tokens=sum(usage["prompt_tokens"] for usage in usages),
         completion_tokens=sum(usage["completion_tokens"] for usage in usages),
+        question=trace["user_message"],
     )

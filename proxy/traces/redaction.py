@@ -73,7 +73,7 @@ def hide_texts(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_redacted(trace: dict[str, Any]) -> bool:
-    """Tell whether only the lengths of the texts of a stored trace were kept."""
+    """Return whether only the lengths of the texts of a stored trace were kept."""
     texts = [trace["user_message"], *(attempt["text"] for attempt in trace["attempts"])]
     return any(texts) and all(redacted_length(text) is not None for text in texts if text)
 

@@ -1,16 +1,16 @@
-"""One guarded turn, in the order in which things happen:
+"""One guarded turn, in the order of its steps:
 
-take_turn.py   the life of a turn
-turn.py        what it is asked (Turn), what has happened in it so far (TurnRun, ChoiceRun)
+take_turn.py   the steps of a turn
+turn.py        its input (Turn), its progress (TurnRun, ChoiceRun)
 chatbot.py     a chatbot with its models, judges and sections
-sources.py     what a reply may rest on: sections that the question or the reply needs, and documents
-context.py     what the upstream model is sent
+sources.py     evidence for a reply: sections for the question or the reply, and documents
+context.py     the request to the upstream model
 draft.py       the chatbot's answer, and its hard checks
-stream.py      what of a streamed draft may be sent before a verdict, and what has been
-judging.py     the verdict, and what follows from it: completed, refined, replaced
-tool_calls.py  which calls of tools were asked for, and what of them is delivered
-delivery.py    what the user gets
-actions.py     what an assistant does outside, after the verdict
-record.py      what is kept: the state of the conversation, and the trace
-shadow.py      what the filter would have done
+stream.py      the part of a streamed draft that may be sent before the verdict
+judging.py     the verdict and its effect: the reply is completed, refined or replaced
+tool_calls.py  declared tool calls, their text for judges, their delivered form
+delivery.py    the text that the user gets
+actions.py     actions of an assistant on the outside world, after the verdict
+record.py      the stored state of the conversation, and the trace
+shadow.py      the verdict in shadow mode, after the reply was sent
 """

@@ -1,4 +1,4 @@
-"""What an assistant proposes to do outside: done once, after the verdict, on a user's confirmation of exactly that."""
+"""Actions of an assistant on the outside world: run once, after the verdict, when the user confirmed exactly this action."""
 
 import asyncio
 from collections.abc import Coroutine
@@ -27,17 +27,17 @@ DONE_BEFORE = "This was confirmed before, and was not done again. If it did not 
 FAILED = "This was not done, or not wholly. Nothing of what we have put together is lost; you can ask for it again."
 TOO_LONG = "This took too long and was broken off. It may have been done: look there before you ask for it again."
 LIMIT_S = 120.0
-"""How long an action may take."""
+"""Time limit of an action, in seconds."""
 
 
 class Actions:
-    """The actions that are being done. An event loop keeps only weak references to its tasks."""
+    """The running actions. They are referenced here because an event loop keeps only weak references to its tasks."""
 
     def __init__(self) -> None:
         self._under_way: set[asyncio.Task[str]] = set()
 
     async def finish(self, work: Coroutine[Any, Any, str]) -> str:
-        """Do something to its end, also when whoever waits for it is cancelled; return what to tell the user."""
+        """Run an action to its end, even if the caller is cancelled. Return the line for the user."""
         task = asyncio.create_task(work)
         self._under_way.add(task)
         task.add_done_callback(self._under_way.discard)
@@ -45,13 +45,17 @@ class Actions:
 
 
 async def act(actions: Actions, store: ConversationStore, run: TurnRun, answer: Answer) -> Answer:
-    """Do what the user has confirmed by the delivered reply, and tell in it what came of that; ask to confirm what is proposed.
+    """Run an action that the user confirmed, and add its result to the reply. For a proposed action, add the confirmation prompt.
 
-    What has begun goes on to its end, also when the client leaves meanwhile: half an action is worse than none.
+    A started action runs to its end even if the client disconnects: half an action is worse than none. A repeated request
+    does not repeat the action.
 
-    Nothing is done for a reply that the judges did not accept as it was drafted first, for one of several choices, without the
-    permission `act`, or when the last reply was not ours, or did not ask to confirm exactly this action. A request that is
-    sent again does nothing a second time.
+    The action is not run if:
+
+    * the judges did not accept the first draft;
+    * the request asks for several choices, or for JSON;
+    * the key lacks the permission `act`;
+    * the last reply is not ours, or did not ask to confirm exactly this action.
     """
     turn = run.turn
     engine = turn.bot.models.acting_engine(turn.bot.settings.model)
@@ -76,7 +80,7 @@ async def act(actions: Actions, store: ConversationStore, run: TurnRun, answer: 
 
 
 async def _act_once(store: ConversationStore, turn: Turn, engine: ActingEngine, action: Body) -> str:
-    """Do it, unless it has been claimed before; return what to tell the user."""
+    """Run the action unless it was claimed before. Return the line for the user."""
     done = await store.claim(turn.identity.action_key(action["code"]))
     try:
         async with asyncio.timeout(LIMIT_S):
@@ -98,7 +102,7 @@ def _with_line(answer: Answer, line: str, *, as_json: bool = False, proposed: st
 
 
 def _add_to_document(document: str, line: str) -> str:
-    """Add a line to the `answer` of an assistant's document; one that a refiner or a limit has left without stays as it is."""
+    """Add a line to `answer` in an assistant's JSON document. Without a valid `answer`, return the document unchanged."""
     try:
         read = orjson.loads(document)
     except orjson.JSONDecodeError:
@@ -109,7 +113,7 @@ def _add_to_document(document: str, line: str) -> str:
 
 
 def _objection(run: TurnRun, answer: Answer, code: str | None) -> str | None:
-    """Return why an action is not to be done; None: it is. Args: code: its own; None: it is not confirmed yet."""
+    """Return the reason not to run an action, or None. Args: code: the action's code; None: it is not confirmed yet."""
     turn, drafts = run.turn, [attempt for attempt in run.attempts if attempt.kind != "tool_calls"]
     if "act" not in turn.principal.permissions:
         return NOT_ALLOWED
@@ -123,15 +127,15 @@ def _objection(run: TurnRun, answer: Answer, code: str | None) -> str | None:
         return None
     last = next((message for message in reversed(turn.request.messages) if message.is_reply), None)
     delivered = turn.conversation.find_delivered(last) if last is not None else None
-    # What the reply says besides may quote the user, and so the code of something else.
+    # Compare with the stored code: the reply's text may quote the user, and so another action's code.
     is_confirmed = delivered is not None and delivered.proposed == code
     return None if is_confirmed and _answers_our_calls(turn) else NOT_CONFIRMED
 
 
 def _answers_our_calls(turn: Turn) -> bool:
-    """Tell whether the tool results since the user's last message, if any, can be those of calls that this proxy delivered.
+    """Return whether this proxy delivered the calls that the newest tool results, if any, may answer.
 
-    All calls of the request must be: what an assistant takes a result to answer, only the assistant knows.
+    Only the assistant knows which call a result answers, so this proxy must have delivered all calls of the request.
     """
     messages = turn.request.messages
     newest = takewhile(lambda message: message.role != "user", reversed(messages))
@@ -142,14 +146,14 @@ def _answers_our_calls(turn: Turn) -> bool:
 
 
 def _is_whole(delivery: Delivery) -> bool:
-    """Tell whether the user sees all that was drafted: nobody confirms what a `stop` or a limit of the client's cut off."""
+    """Return whether the user sees the whole draft. A user cannot confirm text that the client's `stop` or limit cut off."""
     drafted = delivery.message.get("content")
     cut = delivery.choice.get("finish_reason") == "length"
     return not cut and isinstance(drafted, str) and drafted.rstrip().endswith(delivery.text or "")
 
 
 def _accepted(delivery: Delivery) -> bool:
-    """Tell whether the judges had nothing to object; length is no objection."""
+    """Return whether the judges accepted the reply. Warnings about its length or a concern do not count."""
     return delivery.outcome == "accepted" or (
         delivery.outcome == "warned" and all(rule in ("length", "concern") for rule, _ in delivery.warnings)
     )

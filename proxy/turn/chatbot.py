@@ -1,4 +1,4 @@
-"""A chatbot: what a client selects by `model`, with the models, judges and sections that its turns use."""
+"""A chatbot, which clients select by `model`, with the models, judges and sections that its turns use."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,17 +15,17 @@ from proxy.config.chatbot_settings import ChatbotSettings
 
 T = TypeVar("T")
 READ_CHARS = 4_000
-"""Characters of a message that tell its language, the last ones: a turn does not wait for more to be read."""
+"""Language detection reads only the last 4,000 characters of a message, to limit its time."""
 LEAST_SHARE = 0.2
-"""Probability below which a message is not said to be in a language: one without words has 0.12 for English. Chosen on
-judges/evaluation/training/talk/dev.jsonl: of messages in a language that is not configured 0.2 % are taken for another one's."""
+"""Minimum probability for a detected language; a message without words has 0.12 for English. Chosen on
+judges/evaluation/training/talk/dev.jsonl, where 0.2 % of messages in an unconfigured language are assigned a configured one."""
 _ALIKE = {"no": "da", "da": "no"}
-"""Languages so alike in writing that a short message may be in either: where one is not configured, the other stands for both."""
+"""Languages that short messages do not distinguish. If only one is configured, it also gets the probability of the other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chatbot:
-    """A chatbot, ready to be asked."""
+    """A chatbot, ready for requests."""
 
     name: str
     settings: ChatbotSettings
@@ -35,18 +35,18 @@ class Chatbot:
     refiner: Refiner | None
     topics: tuple[Topic, ...] = field(default=())
     aliases: frozenset[str] = frozenset()
-    """The models that its turns may ask."""
+    """Aliases of the models that its turns may call."""
     sections: Mapping[str, Source] = field(init=False, repr=False, compare=False)
-    """Those of its library by id; none without one. A plain dictionary: a turn looks often."""
+    """The sections of its library by id; empty without a library. A plain dictionary, for fast look-ups."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sections", dict(self.library or {}))
 
     def warm_up(self) -> None:
-        """Load what the judges and the search for sections need, so that the first request does not wait for it.
+        """Load the data of the judges and of section search, so that the first request does not wait for it.
 
         Raises:
-            Exception: A local judge cannot judge at all.
+            Exception: A local judge cannot start.
         """
         self.pipeline.warm_up()
         if self.library is not None:
@@ -54,17 +54,17 @@ class Chatbot:
 
     @property
     def upstream_model(self) -> str:
-        """The name the upstream knows the chatbot's model by."""
+        """The upstream's name of the chatbot's model."""
         return self.models.settings[self.settings.model].model or self.settings.model
 
     @property
     def judges(self) -> list[str]:
-        """The names of its judges, that of emergencies first."""
+        """The names of its judges, the emergency judge first."""
         own = self.pipeline
         return [cascade.name for cascade in (*([own.emergency] if own.emergency else ()), *own.on_reply)]
 
     def emergency_case(self, user_message: str, earlier: Sequence[str]) -> Case:
-        """Return what the emergency judge sees: the user's last messages, and the kinds of emergency that count."""
+        """Return the emergency judge's case: the user's last messages, and the configured kinds of emergency."""
         settings = self.settings.emergency
         case = emergency_case(user_message, earlier)
         kinds = None if settings is None else frozenset(settings.kinds)
@@ -72,15 +72,15 @@ class Chatbot:
 
     @property
     def language(self) -> str:
-        """The code of the language of its sections, which it speaks."""
+        """The language code of its sections and replies."""
         return code_of(self.settings.retrieval.language)
 
     def contact(self, user_text: str) -> str:
-        """Return the emergency contact in the language of what was said, else the first one."""
+        """Return the emergency contact in the language of the user's text, else the first one."""
         return in_language_of(user_text, self._contacts)
 
     def fallback(self, user_text: str) -> str:
-        """Return the fallback message in the language of what was said, else the first one; its contact, if any, is in the same."""
+        """Return the fallback message, and its emergency contact if any, in the language of the user's text, else the first."""
         fallbacks, contacts = self.settings.fallback, self._contacts
         languages = contacts if "" in fallbacks else fallbacks
         language = language_of(user_text, languages) or next(iter(languages))
@@ -96,16 +96,16 @@ class Chatbot:
         return (emergency.contact if emergency else {}) or {"": ""}
 
     def statements(self, user_text: str) -> Statements | None:
-        """Return the statements that a reply may lack, in the language of what was said, else the first; None: there are none."""
+        """Return the statements that code can add to a reply, in the user's language, else the first; None: not configured."""
         if not self.settings.statements:
             return None
         texts = in_language_of(user_text, self.settings.statements)
         return Statements(texts.not_from_sources, texts.verify)
 
     def emergency_text(self, kind: str, user_text: str) -> str:
-        """Return the reply to an emergency: the text for its kind in the language of what was said, else the first one.
+        """Return the reply to an emergency: the text for its kind in the language of the user's text, else the first one.
 
-        Languages whose kind has no text are answered in those of the other kinds: to be understood matters more.
+        If this kind has no text in that language, another kind's text is used: an understandable reply matters more.
         """
         settings = self.settings.emergency
         if settings is None or not settings.contact:
@@ -121,7 +121,7 @@ class Chatbot:
 
 
 def open_chatbot(blueprint: Blueprint, models: Models) -> Chatbot:
-    """Connect a chatbot with the models that it asks."""
+    """Connect a chatbot with the models that it calls."""
     library, settings = blueprint.library, blueprint.settings
     return Chatbot(
         name=blueprint.name,
@@ -136,13 +136,13 @@ def open_chatbot(blueprint: Blueprint, models: Models) -> Chatbot:
 
 
 def in_language_of(user_text: str, texts: Mapping[str, T]) -> T:
-    """Return the one of some texts, by language, that is in the language of what was said, else the first."""
+    """Return the text in the language of the user's text, else the first. Args: texts: by language code."""
     return texts[language_of(user_text, texts) or next(iter(texts))]
 
 
 def language_of(text: str, among: Iterable[str]) -> str | None:
-    """Return the code, of some, of the language that a text is most probably in, the first on a tie; None: probably in none."""
-    codes = list(filter(None, among))  # a text for all languages stands under ""
+    """Return the most probable of the given language codes for a text, the first on a tie; None: all are improbable."""
+    codes = list(filter(None, among))  # "" is the code of a text for all languages
     if not codes:
         return None
     ranked = rank_languages(text[-READ_CHARS:])

@@ -1,4 +1,4 @@
-"""What a turn delivers: its choices, and the text that the user gets of each."""
+"""The deliveries of a turn: its choices, and the user's text of each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,35 +14,35 @@ from proxy.turn.tool_calls import ToolCall
 from proxy.turn.turn import TurnRun
 
 Warnings = Sequence[tuple[str, str]]
-"""(rule, detail) of each warning that a choice gave rise to."""
+"""(rule, detail) of each warning that a choice caused."""
 
 
 @dataclass(slots=True)
 class Delivery:
-    """One choice, settled."""
+    """One settled choice."""
 
     text: str | None
-    """None: there is no text (only tool calls, or the model's own refusal), or it is a document and withheld (`refused`)."""
+    """None: no text (only tool calls, or the model's own refusal), or a withheld JSON document (`refused`)."""
     text_outcome: Outcome
     citations: Sequence[str] = ()
     judgements: Sequence[Judgement] = ()
     warnings: Warnings = ()
     refused: bool = False
-    """Whether something is withheld that the fallback message cannot replace: a document, or tool calls."""
+    """Whether a JSON document or tool calls are withheld, which the fallback message cannot replace."""
     calls: Sequence[ToolCall] = ()
-    """The tool calls that are delivered."""
+    """The delivered tool calls."""
     other_outcomes: Sequence[Outcome] = ()
-    """Of its tool calls, and `unjudged` if the emergency judge could not tell."""
+    """The outcome of its tool calls, and `unjudged` if the emergency judge failed."""
     concern: ConcernKind | None = None
-    """The kind of danger that the emergency judge was not sure of: the text is followed by the emergency contact."""
+    """The kind of danger that the emergency judge suspects. The emergency contact is added to the text."""
     left_to_judge: Sequence[Reply] = ()
-    """What is delivered without a verdict, because the filter is off or in shadow."""
+    """Replies delivered without a verdict, because the filter is off or in shadow mode."""
     in_use: Mapping[str, int] | None = None
-    """Sections in use when it was settled; None: none were selected, as in an emergency."""
+    """Sections in use when the choice was settled; None: no selection ran, as in an emergency."""
     documents: Sequence[Source] = ()
-    """Documents that it could rest on."""
+    """Documents that the reply could use."""
     proposed: str = ""
-    """The code of the action that it asks to confirm."""
+    """The code of the action that the reply asks to confirm."""
     choice: Body = field(default_factory=dict)
     """The upstream's choice."""
 
@@ -69,17 +69,17 @@ class Answer:
 
     deliveries: Sequence[Delivery]
     upstream: Body = field(default_factory=dict)
-    """The upstream's response to the draft, for the fields that the proxy does not set."""
+    """The upstream's response with the draft, for the fields that the proxy does not set."""
 
     @property
     def worst(self) -> Delivery:
-        """The delivery whose outcome is the turn's."""
+        """The delivery with the worst outcome, which is the turn's outcome."""
         outcome = worst_outcome(delivery.outcome for delivery in self.deliveries)
         return next(delivery for delivery in self.deliveries if delivery.outcome == outcome)
 
 
 def delivered_text(run: TurnRun, delivery: Delivery) -> str | None:
-    """Return the text the user gets: the reply, a line that names its sources, and in a concern the emergency contact."""
+    """Return the user's text: the reply, the line of its sources, and in a concern the emergency contact."""
     turn, text = run.turn, delivery.text
     if (
         text is None
@@ -96,12 +96,12 @@ def delivered_text(run: TurnRun, delivery: Delivery) -> str | None:
     if delivery.concern is None and not unread:
         return text
     contact = turn.bot.contact(turn.user_message)
-    # A fallback message names the contact itself, unless `fallback_contact` is false.
+    # A fallback message already contains the contact, unless `fallback_contact` is false.
     return text if is_fallback and contact in text else f"{text}\n\n{contact}"
 
 
 def cited_titles(bot: Chatbot, delivery: Delivery) -> list[tuple[str, str]]:
-    """Return id and title of the sections and documents that a reply cites. A document with the title of a section shows its id."""
+    """Return id and title of each cited section and document. If a document has the title of a section, its id is added."""
     titles = {section: source.title for section, source in bot.sections.items()}
     if delivery.documents:
         document_titles = {title.casefold() for title in titles.values()}

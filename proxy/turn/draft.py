@@ -1,4 +1,4 @@
-"""The draft: the chatbot's answer, checked by hard rules, and asked for again with the reason."""
+"""The draft: the chatbot's answer, checked by hard rules. A faulty draft is requested again with the reason."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -29,12 +29,12 @@ Kind = Literal["draft", "redraft", "shortened", "refinement"]
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A text of the chatbot or the refiner, read once."""
+    """A parsed text of the chatbot or the refiner."""
 
     attempt: Attempt
-    """As the trace records it."""
+    """The trace's record of it."""
     requested: Sequence[str] = ()
-    """The sections it asks for, if that is all it does."""
+    """The sections it requests, if it has no other text."""
 
     @property
     def text(self) -> str:
@@ -43,31 +43,31 @@ class Reply:
 
 
 async def draft(choice: ChoiceRun) -> Body:
-    """Ask the chatbot's model for as many choices as the client wants, and return its response.
+    """Request the client's number of choices from the chatbot's model, and return its response.
 
     Raises:
-        ModelError: It could not be asked.
+        ModelError: The call failed.
     """
     n = choice.turn.request.n or 1
     return await _ask(choice, await context.write_request(choice) | ({"n": n} if n > 1 else {}), "draft", None)
 
 
 async def check_draft(choice: ChoiceRun, text: str, with_tools: bool) -> Reply:
-    """Run the hard checks on a draft: faulty commands are redrafted, great length is shortened.
+    """Run the hard checks on a draft: redraft faulty commands, shorten a text above the length limit.
 
     Args:
-        choice: The choice. It gets the sections that the chatbot asked for.
+        choice: The choice. It gets the sections that the chatbot requests.
         text: The draft as the model wrote it.
-        with_tools: Whether tool calls came with it; such a draft needs no citation.
+        with_tools: Whether the draft has tool calls; such a draft needs no citation.
 
     Returns:
-        The reply that is left to judge.
+        The reply to judge.
     """
     text, reply = await _redraft(choice, text, with_tools)
     length, committed = choice.turn.bot.settings.length, choice.committed.text
     if estimate_tokens(reply.text) <= length.hard or choice.turn.request.wants_json:
         return reply
-    if not committed:  # else it cannot be shortened any more
+    if not committed:  # text that may already be sent cannot be shortened
         shorter = await _ask_again(choice, context.shorten_messages(text, length.soft))
         if shorter is not None:
             take_upstream_evidence(choice, shorter)
@@ -79,7 +79,7 @@ async def check_draft(choice: ChoiceRun, text: str, with_tools: bool) -> Reply:
 
 
 async def _redraft(choice: ChoiceRun, text: str, with_tools: bool) -> tuple[str, Reply]:
-    """Ask again until the draft's commands are right, or it has been asked often enough."""
+    """Request redrafts until the draft's commands are valid, at most MAX_REDRAFTS times."""
     redrafts, requests = 0, choice.turn.bot.settings.retrieval.max_requests
     kind: Kind = "draft"
     while True:
@@ -106,7 +106,7 @@ def _text(drafted: Body) -> str:
 
 
 async def _ask_again(choice: ChoiceRun, extra: Sequence[Body] = ()) -> Body | None:
-    """Ask the chatbot once more and return its choice; None when that fails: then the draft at hand is judged as it is."""
+    """Request one redraft and return its choice; None if the call fails: then the previous draft is judged."""
     try:
         with choice.run.step("redraft"):
             answer = await _ask(choice, await context.write_request(choice, extra), "redraft", choice.index)
@@ -114,14 +114,14 @@ async def _ask_again(choice: ChoiceRun, extra: Sequence[Body] = ()) -> Body | No
         gate = choice.run.gate
         if gate is not None and not gate.forget([choice.index]):
             raise
-        log.warning("redraft failed", turn_id=choice.turn.id, error=error.kind)
+        log.warning("redraft failed", turn_id=choice.turn.id, error=error.kind, cause=error.cause)
         return None
     drafted: Body = answer["choices"][0]
     return drafted
 
 
 async def _ask(choice: ChoiceRun, body: Body, step: str, index: int | None) -> Body:
-    """Ask for a draft of a choice, or of all of them at once, and commit of it what may be sent while it is written."""
+    """Request a draft, and commit the part that may be sent while the model writes it. Args: index: the choice; None: all."""
     bot, ledger, gate = choice.turn.bot, choice.run.ledger, choice.run.gate
     if gate is None:
         return await bot.models.complete(bot.settings.model, body, step=step, ledger=ledger)
@@ -145,7 +145,7 @@ async def _ask(choice: ChoiceRun, body: Body, step: str, index: int | None) -> B
 async def _commit(
     choice: ChoiceRun, gate: StreamGate, stream: AnswerStream, writers: dict[int, Writer], index: int | None
 ) -> None:
-    """Commit what may be sent of a draft as it comes. Args: index: the choice; None: all that were asked for."""
+    """Commit the part of a draft that may be sent, while it arrives. Args: index: the choice; None: all requested choices."""
     turn = choice.turn
     form = DraftForm(turn.cites, choice.citable, choice.source_ids, turn.request.stops, turn.bot.settings.length.hard)
     asked_for = (turn.request.n or 1) if index is None else 1
@@ -162,14 +162,14 @@ async def _commit(
 
 
 async def read_reply(choice: ChoiceRun, kind: Kind, text: str, *, checked: bool = True, max_requests: int = 0) -> Reply:
-    """Read a text that a model wrote for a choice; a long one in a thread.
+    """Parse a text that a model wrote for a choice; a long one in a thread.
 
     Args:
         choice: The choice.
-        kind: What the text is.
+        kind: The step that wrote the text.
         text: The text.
         checked: Whether to run the hard checks on its commands.
-        max_requests: How many sections it may still ask for.
+        max_requests: Number of sections that it may still request.
     """
     is_long = len(text) > context.LONG_TEXT and has_bracket(text)
     parsed = await run_in_thread_if(is_long, _parse, choice.run, text)
@@ -190,9 +190,9 @@ async def read_reply(choice: ChoiceRun, kind: Kind, text: str, *, checked: bool 
 
 
 def _parse(run: TurnRun, text: str) -> citations.ParsedReply:
-    """Split a text of the model's into its commands and the rest, without invisible characters. JSON holds no commands.
+    """Split a model's text into its commands and the rest, without invisible characters. JSON holds no commands.
 
-    It ends where the client's `stop` wants it to, which a model that writes commands is not told, nor a refiner.
+    The text is cut at the client's `stop`, which is not sent to refiners and to models that write commands.
     """
     request = run.turn.request
     text = run.visible(text, as_json=request.wants_json)
@@ -203,12 +203,12 @@ def _parse(run: TurnRun, text: str) -> citations.ParsedReply:
 
 
 def cut_at_stop(text: str, stops: Sequence[str]) -> str:
-    """Return a text up to the first of some stop sequences."""
+    """Return a text up to the first stop sequence in it."""
     return text[: min((at for stop in stops if (at := text.find(stop)) >= 0), default=len(text))]
 
 
 def cut_to_tokens(text: str, tokens: int) -> str:
-    """Cut a text at the end of a sentence so that it has at most so many tokens, in time linear in its length."""
+    """Cut a text at the end of a sentence to at most `tokens` tokens, in linear time."""
     if estimate_tokens(text) <= tokens:
         return text
     fits = len(text.encode(errors="replace")[: tokens * BYTES_PER_TOKEN].decode(errors="ignore"))

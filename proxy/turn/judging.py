@@ -1,4 +1,4 @@
-"""Judge a checked draft, complete or rewrite what is rejected, and end on a delivery."""
+"""Judge a checked draft, complete or rewrite a rejected one, and return the delivery."""
 
 import traceback
 from collections.abc import Sequence
@@ -28,11 +28,11 @@ from proxy.turn.turn import ChoiceRun, Turn, TurnRun
 log = structlog.get_logger()
 
 ABOUT = 3
-"""Sections that a question is taken to be about."""
+"""Number of best sections that count as the topic of a question."""
 
 
 async def judge_reply(choice: ChoiceRun, reply: Reply) -> Delivery:
-    """Judge a checked draft; rewrite and judge again what is rejected; end on a delivery."""
+    """Judge a checked draft, rewrite and judge again a rejected one, and return the delivery."""
     run = choice.run
     if not reply.text:
         return fallback(run)
@@ -44,10 +44,10 @@ async def judge_reply(choice: ChoiceRun, reply: Reply) -> Delivery:
         return fallback(run, warnings=[("unreadable", "")])
     await add_evidence(choice, reply.text)
     judged, review = await _review(choice, reply, json)
-    if not review.judgements:  # no judge of this chatbot is for such a reply
+    if not review.judgements:  # no judge of this chatbot covers such a reply
         return Delivery(reply.text, "unfiltered", judged.citations)
     judgements, warnings = list(review.judgements), _warnings(run.turn, review)
-    if run.sent_before_verdict:  # it has been sent: the next turn is told what is wrong with it
+    if run.sent_before_verdict:  # the reply has been sent: its warnings go to the next turn
         warnings += _length_warnings(run.turn, reply.text)
         return Delivery(reply.text, "unfiltered", judged.citations, judgements, warnings)
     outcome: Outcome = "accepted"
@@ -67,7 +67,7 @@ async def judge_reply(choice: ChoiceRun, reply: Reply) -> Delivery:
     text = reply.text
     if review.completed is not None and not review.failed_closed:
         text, outcome = review.completed, "refined"
-        # Its citations passed the hard checks as they stand.
+        # The added statements do not change the citations, which passed the hard checks.
         cites, modes = reply.attempt.citations, sorted(judged.modes)
         run.record(Attempt("mended", choice.index, text, cites, run.turn.at_ms, modes=modes))
     elif review.failed_closed or review.verdict == "reject":
@@ -86,13 +86,13 @@ class JudgedReply:
 
     case: Case
     citations: tuple[str, ...]
-    """What it validly cites."""
+    """Its valid citations."""
     modes: frozenset[Mode]
-    """The modes of judges that it calls for."""
+    """The modes of the judges that must run."""
 
 
 def _case_of(choice: ChoiceRun, reply: Reply, json: JsonText | None) -> JudgedReply:
-    """Return what a reply gives its judges."""
+    """Return the case of a reply, with its valid citations and modes."""
     turn, bot = choice.turn, choice.turn.bot
     sources, classes = _cited(choice, reply.attempt)
     cited_ids = {source.id for source in sources}
@@ -111,13 +111,13 @@ def _case_of(choice: ChoiceRun, reply: Reply, json: JsonText | None) -> JudgedRe
         topics=bot.topics,
         language=bot.language,
     )
-    if bot.settings.kind == "wrapped":  # it cites nothing itself: named are the sections that its words were found in
+    if bot.settings.kind == "wrapped":  # it writes no citations: name the sections found for its own words
         sources = tuple(one for one in sources if one.is_document or evidence[one.id].by in ("model", "draft"))
     return JudgedReply(case, _named(sources, classes), modes_of(case, classes))
 
 
 def _found_by_own_words(choice: ChoiceRun) -> frozenset[str]:
-    """Return the sections in view that the question would not have found."""
+    """Return the ids of the evidence that only the reply's own words found, not the question."""
     turn, bot = choice.turn, choice.turn.bot
     if bot.library is None or not bot.topics:
         return frozenset()
@@ -128,7 +128,7 @@ def _found_by_own_words(choice: ChoiceRun) -> frozenset[str]:
 def _cited(choice: ChoiceRun, attempt: Attempt) -> tuple[tuple[Source, ...], tuple[str, ...]]:
     """Return the sections and the classes that an attempt cites.
 
-    Where there is no place for citations, as in tool calls or for a wrapped chatbot, all that it was given counts as cited.
+    Tool calls and replies of wrapped chatbots have no citations. For these, all sources in use count as cited.
     """
     if not choice.turn.cites or attempt.kind == "tool_calls":
         return choice.sources, ()
@@ -141,7 +141,7 @@ def _named(sources: Sequence[Source], classes: tuple[str, ...]) -> tuple[str, ..
 
 
 async def _read_json(turn: Turn, text: str) -> JsonText | None:
-    """Return what a reply says that is a JSON document. With a key twice, no judge can tell what the user will be shown."""
+    """Return the text of a JSON reply; None: not JSON. With a duplicate key, judges cannot know which value the user sees."""
     return await run_in_thread_if(len(text) > LONG_REPLY, json_text, text) if turn.request.wants_json else None
 
 
@@ -151,10 +151,10 @@ async def _read_json(turn: Turn, text: str) -> JsonText | None:
 async def _review(
     choice: ChoiceRun, reply: Reply, json: JsonText | None = None, *, strongest: bool = False
 ) -> tuple[JudgedReply, Review]:
-    """Have the judges review a reply, and add their judgements to its attempt.
+    """Let the judges review a reply, and add their judgements to its attempt.
 
     Returns:
-        The reply as its judges saw it, with the sections that were looked up meanwhile; the review.
+        The reply as its judges saw it, including sections looked up during the review; the review.
     """
     run, attempt = choice.run, reply.attempt
     judged = await run_in_thread_if_long(Case(run.turn.user_message, reply.text), _case_of, choice, reply, json)
@@ -183,7 +183,7 @@ async def _review(
 
 
 def _delivered_citations(turn: Turn, judged: JudgedReply, review: Review) -> tuple[str, ...]:
-    """Return what a reply cites, and the uncited sections that support it according to the chief."""
+    """Return a reply's citations, and the uncited sections that support it according to the chief."""
     if not turn.cites:
         return judged.citations
     claims = [one.observation for one in review.decisive if isinstance(one.observation, GradedClaims)]
@@ -202,7 +202,7 @@ def _length_warnings(turn: Turn, text: str) -> list[tuple[str, str]]:
 
 
 def _passed_outcome(review: Review, warnings: Warnings, outcome: Outcome = "accepted") -> Outcome:
-    """Return the outcome of what may be delivered."""
+    """Return the outcome of a reply that may be delivered."""
     if any(judgement.verdict == "unjudged" for judgement in review.decisive):
         return "unjudged"
     return "warned" if outcome == "accepted" and warnings else outcome
@@ -214,13 +214,13 @@ def fallback(
     warnings: Warnings = (),
     committed: CommittedText = NO_TEXT,
 ) -> Delivery:
-    """Replace a reply that could not be made acceptable, or not be judged.
+    """Replace a reply that stays rejected, or that could not be judged, by the fallback message.
 
     Args:
         run: The turn.
         judgements: Its judgements.
         warnings: (rule, detail) of its faults.
-        committed: Its beginning that the user has seen, which stays and is followed by the fallback message.
+        committed: Its start that may already have been sent. The fallback message follows it.
     """
     turn = run.turn
     if turn.task is not None and not committed.text:
@@ -237,7 +237,7 @@ def fallback(
 
 
 def _completer(run: TurnRun, attempt: Attempt) -> AddStatements | None:
-    """Return what adds the statements that a reply lacks; None if nothing may be added: to a document, or to what was sent."""
+    """Return a function that adds missing statements to a reply; None for JSON, tool calls and replies already sent."""
     turn = run.turn
     if turn.request.wants_json or attempt.kind == "tool_calls" or run.sent_before_verdict:
         return None
@@ -251,12 +251,12 @@ def _completer(run: TurnRun, attempt: Attempt) -> AddStatements | None:
 
 
 def _fits(turn: Turn, text: str) -> bool:
-    """Return whether a reply can be delivered whole: no `stop` of the client or length limit ends it before its statements."""
+    """Return whether a reply can be delivered whole: neither the client's `stop` nor the length limit cuts it."""
     return cut_at_stop(text, turn.request.stops) == text == cut_to_tokens(text, turn.bot.settings.length.hard)
 
 
 async def _refine(choice: ChoiceRun, case: Case, review: Review) -> Reply | None:
-    """Have a rejected draft rewritten; None if it cannot be."""
+    """Return the refiner's rewrite of a rejected draft; None: no refiner, or it failed."""
     run, turn, refiner = choice.run, choice.turn, choice.turn.bot.refiner
     if refiner is None:
         return None
@@ -265,17 +265,17 @@ async def _refine(choice: ChoiceRun, case: Case, review: Review) -> Reply | None
         with run.step("refine"):
             written = await refiner.refine(RejectedDraft(case, review.objections, case.sources, options), run.ledger)
     except ModelError as error:
-        log.warning("refiner failed", turn_id=turn.id, error=error.kind)
+        log.warning("refiner failed", turn_id=turn.id, error=error.kind, cause=error.cause)
         return None
     except Exception as error:
-        # The frames without values or message: these may hold what somebody wrote.
+        # Log frames only: values and the message may contain a user's text.
         frames = traceback.format_tb(error.__traceback__)
         log.error("refiner crashed", turn_id=turn.id, error=type(error).__name__, frames=frames)
         return None
     if written is None:
         return None
     refined = await read_reply(choice, "refinement", written)
-    if not turn.request.wants_json:  # a document cut short is none
+    if not turn.request.wants_json:  # a shortened JSON document would be invalid
         cut = cut_to_tokens(refined.text, turn.bot.settings.length.hard)
         refined = replace(refined, attempt=replace(refined.attempt, text=cut))
     run.record(refined.attempt)
@@ -286,7 +286,7 @@ async def _refine(choice: ChoiceRun, case: Case, review: Review) -> Reply | None
 
 
 async def judge_calls(choice: ChoiceRun, calls: Sequence[ToolCall], delivery: Delivery) -> Delivery:
-    """Add the tool calls of a choice to its delivery: all of them, or only those that need no judge."""
+    """Add the tool calls of a choice to its delivery: all of them, or, if rejected, only those of trusted tools."""
     run, trusted = choice.run, choice.turn.bot.settings.trusted_tools
     untrusted = [call for call in calls if call.name not in trusted]
     if not untrusted:
@@ -294,7 +294,7 @@ async def judge_calls(choice: ChoiceRun, calls: Sequence[ToolCall], delivery: De
         return delivery
     is_long = sum(len(call.name) + len(call.arguments) for call in untrusted) > LONG_REPLY
     text = await run_in_thread_if(is_long, text_for_judges, untrusted)
-    problems = () if text is not None else ("The arguments of a tool call have a key twice.",)
+    problems = () if text is not None else ("The arguments of a tool call have a duplicate key.",)
     reply = Reply(run.record(Attempt("tool_calls", choice.index, text or "", (), run.turn.at_ms, problems)))
     if not run.needs_judging:
         delivery.calls, delivery.left_to_judge = calls, [*delivery.left_to_judge, reply]
@@ -317,7 +317,7 @@ async def judge_call_reply(choice: ChoiceRun, reply: Reply) -> Delivery:
         return Delivery(None, "fallback", warnings=[("unreadable", "")], refused=True)
     await add_evidence(choice, reply.text)
     _, review = await _review(choice, reply)
-    if not review.judgements:  # no judge of this chatbot is for them
+    if not review.judgements:  # no judge of this chatbot covers tool calls
         return Delivery(None, "unfiltered")
     warnings = _warnings(choice.turn, review)
     refused = review.failed_closed or review.verdict == "reject"

@@ -1,4 +1,4 @@
-"""What is kept of a turn: the state of its conversation, and its trace."""
+"""The records of a turn: the state of its conversation, and its trace."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -25,13 +25,13 @@ log = structlog.get_logger()
 
 
 async def remember(store: ConversationStore, run: TurnRun, answer: Answer) -> list[CarriedWarning]:
-    """Store the state after each choice, also if the client disconnects meanwhile, and return the new warnings."""
+    """Store the state after each choice, even if the client disconnects meanwhile. Return the new warnings."""
     keeping = _keep(store, run, answer)
     return await (asyncio.shield(keeping) if store.waits else keeping)
 
 
 async def _keep(store: ConversationStore, run: TurnRun, answer: Answer) -> list[CarriedWarning]:
-    """Store the state after each choice. There is none after mere tool calls: the turn goes on with their results."""
+    """Store the state after each choice. Tool calls alone change no state: the turn continues with their results."""
     turn, added = run.turn, list[CarriedWarning]()
     if calls := _delivered_calls(turn, answer):
         await store.put_calls(calls)
@@ -48,13 +48,13 @@ async def _keep(store: ConversationStore, run: TurnRun, answer: Answer) -> list[
         except Exception as error:
             if delivery.outcome != "emergency":
                 raise
-            # The emergency text is sent whatever else fails.
-            log.error("state of an emergency not kept", error=type(error).__name__)
+            # A failing store must not stop the emergency text.
+            log.error("state of an emergency not stored", error=type(error).__name__)
     return added
 
 
 async def remember_danger(store: ConversationStore, run: TurnRun) -> None:
-    """Store marks of the user's messages if they tell of danger: a chat application may quote them in a prompt of its own."""
+    """Store marks of user messages that mention danger, because a chat application may quote them in its own prompts."""
     turn = run.turn
     if turn.task is not None or not run.emergency.alarms:
         return
@@ -66,12 +66,12 @@ async def remember_danger(store: ConversationStore, run: TurnRun) -> None:
             writer, [mark for text in said if (mark := mark_message(writer, text)) is not None]
         )
     except Exception as error:
-        # The emergency text is sent whatever else fails; without its mark a quoted message is a concern.
-        log.error("marks of an emergency not kept", error=type(error).__name__)
+        # A failing store must not stop the emergency text. Without its mark, a quoted message is a concern.
+        log.error("marks of an emergency not stored", error=type(error).__name__)
 
 
 def _delivered_calls(turn: Turn, answer: Answer) -> dict[bytes, DeliveredCall]:
-    """Return what to store of the delivered tool calls; of their message's fields, with the first of its calls."""
+    """Return the delivered tool calls to store, by key. The message's fields are stored with its first call only."""
     kept: dict[bytes, DeliveredCall] = {}
     for delivery in answer.deliveries:
         message = delivery.message
@@ -83,14 +83,14 @@ def _delivered_calls(turn: Turn, answer: Answer) -> dict[bytes, DeliveredCall]:
 
 
 def state_after(turn: Turn, delivery: Delivery, reply: str | None) -> Conversation:
-    """Return the state of the conversation after a delivery. Args: reply: the hash of its text; None: it has none."""
+    """Return the state of the conversation after a delivery. Args: reply: the hash of its text; None: no text."""
     before, settings = turn.conversation, turn.bot.settings
     lasts = settings.warning_turns
     if delivery.outcome == "emergency" and settings.emergency is not None:
         lasts = settings.emergency.remember_turns
     warnings = before.add_warnings(delivery.warnings, turn.number, lasts)
     in_use = before.sources if delivery.in_use is None else delivery.in_use
-    cited = delivery.citations if turn.cites else ()  # also what the refiner was shown and the chatbot was not
+    cited = delivery.citations if turn.cites else ()  # includes sections that only the refiner was shown
     sources = {**in_use, **{source: turn.number for source in cited if source in turn.bot.sections}}
     after = Conversation(before.id, turn.number, warnings, sources, before.delivered, before.pairs)
     if reply is None:
@@ -105,13 +105,13 @@ def state_after(turn: Turn, delivery: Delivery, reply: str | None) -> Conversati
 def build_trace(
     run: TurnRun, answer: Answer, messages: Sequence[Body], warnings_added: Sequence[CarriedWarning]
 ) -> Trace:
-    """Return the trace of a turn that was answered.
+    """Return the trace of an answered turn.
 
     Args:
         run: The turn.
         answer: Its answer.
         messages: The message of each choice, as delivered.
-        warnings_added: The warnings that arose in it.
+        warnings_added: The warnings added in this turn.
     """
     turn, outcome = run.turn, answer.worst.outcome
     refusals = [message["refusal"] for message in messages]
@@ -133,18 +133,18 @@ def build_trace(
 
 
 def build_failure_trace(run: TurnRun, error: str) -> Trace:
-    """Return the trace of a turn that failed, with what had been sent of unfinished choices. Args: error: its code."""
+    """Return the trace of a failed turn, with the sent part of unfinished choices. Args: error: its code."""
     trace = _what_happened(run)
     return replace(trace, error=error, attempts=[*trace.attempts, *_cut_off_attempts(run)], concern=run.concern)
 
 
 def with_shadow(trace: Trace, run: TurnRun, would: Outcome | None) -> Trace:
-    """Return the trace of a turn in shadow with the judgements that came afterwards.
+    """Return the trace of a turn in shadow mode, with the judgements made after the reply.
 
     Args:
-        trace: The trace of the turn as it was answered.
+        trace: The trace of the answered turn.
         run: The turn.
-        would: What the filter would have made of it; None: that was not found out.
+        would: The outcome with the filter on; None: not judged.
     """
     judged = _what_happened(run)
     return replace(
@@ -187,7 +187,7 @@ def _what_happened(run: TurnRun) -> Trace:
 
 
 def _evidence(evidence: Iterable[Evidence]) -> list[SelectedSource]:
-    """Return each section once, as it first came into view."""
+    """Return each section once, as it was first found."""
     first = {one.source.id: one for one in reversed([*evidence])}
     return [SelectedSource(one.source.id, one.by, one.reason) for one in evidence if first[one.source.id] is one]
 
@@ -197,7 +197,7 @@ def _traced(documents: Iterable[Source], choice: int | None = None) -> list[Trac
 
 
 def _cut_off_attempts(run: TurnRun) -> list[Attempt]:
-    """Return what had been sent of choices that were still being written when the turn failed."""
+    """Return the sent part of each choice that was unfinished when the turn failed."""
     if run.gate is None:
         return []
     traced = {attempt.choice for attempt in run.attempts}

@@ -1,8 +1,8 @@
-"""Shadow mode: what the filter would have made of a turn, found out after its reply has been sent.
+"""Shadow mode: judges a turn after its reply has been sent.
 
 The reply is the same as with the filter off: bytes, calls, state. Judges and refiner run here afterwards. Their calls are in the
-trace and the metrics, but in nobody's budget. Few turns are judged at a time and few may wait, so that shadows do not slow down
-live traffic; the trace marks those left out as not judged.
+trace and the metrics, but count for no key's budget. The numbers of turns judged at a time and waiting are limited, so that
+shadow mode does not slow down live traffic. The trace marks the other turns as not judged.
 """
 
 import asyncio
@@ -18,11 +18,11 @@ from proxy.turn.turn import ChoiceRun, TurnRun
 log = structlog.get_logger()
 
 AT_ONCE = 8
-"""Turns that are judged at a time."""
+"""Maximum number of turns judged at a time."""
 MOST_WAITING = 200
-"""Turns that are judged or wait for it; each holds its conversation's texts."""
+"""Maximum number of turns judged or waiting. Each keeps its conversation's texts in memory."""
 AFTER_S = 0.02
-"""How long the reply has to get away before judging takes the processor."""
+"""Delay in seconds before judging, so that the reply is sent before judging uses the processor."""
 
 
 class Shadows:
@@ -33,15 +33,15 @@ class Shadows:
         self._waiting = 0
 
     async def judge(self, run: TurnRun, answer: Answer, limit_s: float) -> Outcome | None:
-        """Return what the filter would have made of a turn; None where that was not found out, which is logged and harms nothing.
+        """Return the outcome that a turn would have had with the filter on; None: not judged, which is logged.
 
         Args:
             run: The turn; it gets the judgements.
             answer: Its answer.
-            limit_s: For how long at most, once it begins.
+            limit_s: Time limit of judging, in seconds, after the wait.
         """
         if self._waiting >= MOST_WAITING:
-            log.warning("not judged in shadow", turn_id=run.turn.id, reason="too many are waiting")
+            log.warning("not judged in shadow", turn_id=run.turn.id, reason="too many turns are waiting")
             return None
         self._waiting += 1
         try:
@@ -56,7 +56,7 @@ class Shadows:
 
 
 async def judge_in_shadow(run: TurnRun, answer: Answer) -> Outcome:
-    """Return the outcome that a delivered turn would have had with the filter on. The run gets the evidence."""
+    """Return the outcome that a delivered turn would have had with the filter on. Evidence and judgements are added to the run."""
     outcome, turn = answer.worst.outcome, run.turn
     run.in_shadow = True
     if not run.needs_judging:

@@ -1,10 +1,10 @@
-"""What a reply may rest on: sections of the knowledge base, and documents.
+"""Evidence for a reply: sections of the knowledge base, and documents.
 
 Sections are given to the chatbot (retrieval), or are compared with its reply (evidence).
 
-Documents are passages that stand in no knowledge base. Clients send them in the field `documents` or as results of tools, where
-anybody may have made them up; a model that the operator trusts sends them with its completion. They are bounded here, and get the
-ids `doc:1`, `doc:2`, which no section has.
+Documents are passages outside the knowledge base. Clients send them in the field `documents` or as tool results, and may have
+forged them. A model that the operator trusts sends them with its completion. This module limits their number and size, and gives
+them the ids `doc:1`, `doc:2`, which no section has.
 """
 
 import unicodedata
@@ -25,11 +25,11 @@ from proxy.protocol.messages import ChatRequest, Message
 from proxy.traces.trace import SelectedSource
 from proxy.turn.turn import ChoiceRun, Retrieval, TurnRun
 
-# Sections that the chatbot is given
+# Sections given to the chatbot
 
 
 async def retrieve(choice: ChoiceRun) -> None:
-    """Select the sections that a guarded chatbot is given. A wrapped one is given none."""
+    """Select sections for a guarded chatbot. A wrapped chatbot gets none."""
     turn, bot = choice.turn, choice.turn.bot
     settings = bot.settings.retrieval
     if bot.library is None or bot.settings.kind == "wrapped":
@@ -45,13 +45,13 @@ async def retrieve(choice: ChoiceRun) -> None:
         return
     selection = await _ask_selector(choice.run, bot.library)
     by: Literal["model", "lexical"] = "lexical" if selection.fallback else "model"
-    note = f"fell back to words: {selection.fallback}" if selection.fallback else selection.reason
+    note = f"selected by words instead: {selection.fallback}" if selection.fallback else selection.reason
     _use(choice, in_use, [SelectedSource(c.id, by, c.reason) for c in selection.choices], note, selection.invalid)
 
 
 def retrieve_requested(choice: ChoiceRun, sources: Sequence[str]) -> None:
-    """Put the sections into use that the chatbot has asked for."""
-    _use(choice, choice.in_use or {}, [SelectedSource(s, "chatbot", "asked for in its reply") for s in sources])
+    """Put the sections into use that the chatbot requested."""
+    _use(choice, choice.in_use or {}, [SelectedSource(s, "chatbot", "requested in its reply") for s in sources])
 
 
 def _use(
@@ -61,14 +61,14 @@ def _use(
     note: str = "",
     invalid_ids: int = 0,
 ) -> None:
-    """Put sections into use one by one. Beyond the limit, the one that was not cited for longest is taken out."""
+    """Put sections into use one by one. Above the limit, remove the section whose last citation is oldest."""
     in_use, max_sources = dict(before), choice.turn.bot.settings.retrieval.max_sources
     for source in (one.id for one in selected):
-        # It counts as uncited from this turn on, until a reply cites it.
+        # The section counts as uncited from this turn on, until a reply cites it.
         in_use[source] = max(in_use.get(source, 0), choice.turn.number - 1)
         while len(in_use) > max_sources:
             in_use.pop(min((s for s in in_use if s != source), key=in_use.__getitem__))
-    while len(in_use) > max_sources:  # the last reply may cite sections that it was not given
+    while len(in_use) > max_sources:  # the last reply may cite sections that were not in use
         in_use.pop(min(in_use, key=in_use.__getitem__))
     choice.use(Retrieval(in_use, selected, note, invalid_ids))
 
@@ -82,13 +82,13 @@ async def _ask_selector(run: TurnRun, library: Library, draft: str = "") -> Sele
     )  # fmt: skip
 
 
-# Sections that the reply is compared with
+# Sections compared with the reply
 
 
 async def add_evidence(choice: ChoiceRun, draft: str) -> None:
-    """Add the sections that a draft is compared with.
+    """Add the sections to compare a draft with.
 
-    The selection model sees the draft of a wrapped chatbot, which was given no sections.
+    A wrapped chatbot was given no sections, so the selection model reads its draft.
     """
     turn, library, settings = choice.turn, choice.turn.bot.library, choice.turn.bot.settings.retrieval
     if library is None or not draft:
@@ -104,7 +104,7 @@ async def add_evidence(choice: ChoiceRun, draft: str) -> None:
 
 
 def look_up_quotes(choice: ChoiceRun, case: Case, quotes: Sequence[str]) -> list[Evidence]:
-    """Return sections for what a judge flagged that are not in view yet."""
+    """Return sections that match the quotes a judge flagged and that the judges have not seen yet."""
     bot = choice.turn.bot
     if bot.library is None:
         return []
@@ -125,19 +125,19 @@ right. Where they contradict each other, say so. Ids count anew in every turn.""
 def read_request_evidence(
     request: ChatRequest, settings: ChatbotSettings
 ) -> tuple[tuple[Source, ...], Mapping[int, str]]:
-    """Return the documents that a client brings, and which of its messages are one: the document's id by the message's place.
+    """Return a client's documents, and the ids of those that are messages, by the message's index.
 
     Args:
         request: The request.
-        settings: Of the chatbot, which say what counts as evidence.
+        settings: The chatbot's settings: the kinds of evidence, the limits of documents.
 
     Raises:
-        BadRequest: A document is none, or they are too many or too long.
+        BadRequest: A document is invalid, or the documents are too many or too long.
     """
     value = request.raw.get("documents") if "documents" in settings.evidence else None
     documents = [] if value is None else _as_list(value)
     places = _newest_tool_results(request.messages) if "tools" in settings.evidence else []
-    # Before anything is made of them: a client may send as much as a request holds.
+    # Check the count first: a client may fill a request with documents.
     _check_count(len(documents) + len(places), settings.document_limits)
     pairs = [_read_document(one, f"documents[{i}]") for i, one in enumerate(documents)]
     pairs += [(_tool_name(request.messages, place), request.messages[place].text) for place in places]
@@ -148,14 +148,19 @@ def read_request_evidence(
 
 def _check_count(count: int, limits: DocumentLimits) -> None:
     if count > limits.count:
-        raise BadRequest(f"documents: there are {count}; at most {limits.count} are taken.", param="documents")
+        raise BadRequest(
+            f"documents: the request has {count} documents and tool results; expected at most {limits.count}. Send fewer.",
+            param="documents",
+        )
 
 
 def _check_size(texts: Sequence[str], limits: DocumentLimits) -> None:
     size = sum(map(_bytes, texts))
     if size > limits.bytes:
         raise BadRequest(
-            f"documents: their texts have {size} bytes; at most {limits.bytes} are taken.", param="documents"
+            f"documents: the texts of documents and tool results have {size} bytes; expected at most {limits.bytes}. "
+            "Send fewer or shorter texts.",
+            param="documents",
         )
 
 
@@ -164,9 +169,9 @@ def _bytes(text: str) -> int:
 
 
 def take_upstream_evidence(choice: ChoiceRun, drafted: Body) -> None:
-    """Take the documents that came with an upstream's choice, in place of earlier ones, if its model is trusted with that."""
+    """Replace the upstream's earlier documents by those of its new choice, if the model has `trusted_evidence`."""
     settings, models = choice.turn.bot.settings, choice.turn.bot.models.settings
-    # Whichever of its fallbacks has answered.
+    # A fallback may have answered, so the model and all its fallbacks must be trusted.
     answering = [models[alias] for alias in chain(settings.model, models)]
     trusted = all(model.trusted_evidence or model.engine == "assistant" for model in answering)
     if "upstream" not in settings.evidence or not trusted:
@@ -178,12 +183,12 @@ def take_upstream_evidence(choice: ChoiceRun, drafted: Body) -> None:
 
 
 def _read_upstream_documents(drafted: Body, already: int, limits: DocumentLimits) -> Mapping[str, Source]:
-    """Return the documents that came with an upstream's choice, by their own ids; what is no document, or too much, is left out.
+    """Return the documents of an upstream's choice, by the upstream's ids. Skip invalid ones and those above the limits.
 
     Args:
         drafted: The choice.
-        already: How many documents the turn has.
-        limits: Of documents in a turn.
+        already: Number of documents that the turn has.
+        limits: The limits of documents in a turn.
     """
     entries = drafted["message"].get("documents")
     documents: dict[str, Source] = {}
@@ -200,7 +205,7 @@ def _read_upstream_documents(drafted: Body, already: int, limits: DocumentLimits
 
 
 def shown_documents(documents: Sequence[Source], tool_messages: Mapping[int, str]) -> str:
-    """Return what the chatbot is shown of its documents; those that stand in its history already are not repeated."""
+    """Return the documents for the chatbot's prompt. Documents that are already in its history are not repeated."""
     new = [document.prompt_text for document in documents if document.id not in tool_messages.values()]
     return "\n\n".join((NOTE, *new)) if documents else ""
 
@@ -208,7 +213,7 @@ def shown_documents(documents: Sequence[Source], tool_messages: Mapping[int, str
 def _as_list(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise BadRequest(
-            "documents: must be a list of objects with `text`, and `id` and `title` if they have any.",
+            "documents: expected a list of objects with `text`, and optionally `id` and `title`.",
             param="documents",
         )
     return value
@@ -217,13 +222,13 @@ def _as_list(value: Any) -> list[Any]:
 def _read_document(value: Any, field: str) -> tuple[Any, str]:
     """Return title and text."""
     if not isinstance(value, dict):
-        raise BadRequest(f"{field}: must be an object with `text`.", param=field)
+        raise BadRequest(f"{field}: expected an object with `text`.", param=field)
     text = value.get("text")
     if not isinstance(text, str) or not text.strip():
-        raise BadRequest(f"{field}.text: must be a text that is not empty.", param=f"{field}.text")
+        raise BadRequest(f"{field}.text: expected a string that is not empty.", param=f"{field}.text")
     for name in ("id", "title"):
         if not isinstance(value.get(name), str | int | None):
-            raise BadRequest(f"{field}.{name}: must be a text.", param=f"{field}.{name}")
+            raise BadRequest(f"{field}.{name}: expected a string or an integer.", param=f"{field}.{name}")
     return value.get("title") or value.get("id"), text
 
 
@@ -232,18 +237,18 @@ def _document(number: int, title: Any, text: str, trusted: bool) -> Source:
 
 
 def _as_title(value: Any) -> str:
-    """Return a title as a line that users may be shown: no markup, no command, nothing invisible, nothing that turns it round."""
+    """Return a title as one safe line: without markup, commands, invisible characters and direction marks."""
     written = str("" if value is None else value)[: 4 * MAX_TITLE_CHARS]
     visible = "".join(c for c in written if c.isspace() or unicodedata.category(c)[0] != "C")
     return " ".join(neutralise(remove_invisible(visible)[0]).translate(_MARKUP).split())[:MAX_TITLE_CHARS]
 
 
 _MARKUP = str.maketrans(dict.fromkeys('"<>[]`*|\\', " "))
-"""What could end the place that a title stands in, or be taken for a link, an image or a tag."""
+"""Characters that could end the title's field, or start a link, an image or a tag."""
 
 
 def _newest_tool_results(messages: Sequence[Message]) -> list[int]:
-    """Return the places of the tool results since the user's last message."""
+    """Return the indexes of the tool results since the user's last message."""
     places: list[int] = []
     for place, message in enumerate(messages):
         if message.role == "user":
@@ -254,7 +259,7 @@ def _newest_tool_results(messages: Sequence[Message]) -> list[int]:
 
 
 def _tool_name(messages: Sequence[Message], place: int) -> str:
-    """Return the name of the tool that a result is of: the result's own, or that of the call which it answers."""
+    """Return the tool's name of a tool result: from the result itself, or from the call that it answers."""
     extra = messages[place].model_extra or {}
     if isinstance(name := extra.get("name"), str) and name.strip():
         return name

@@ -1,9 +1,9 @@
-"""Streams with `streaming: observe`: which part of a draft may be sent before its verdict (Writer), and what has been (StreamGate).
+"""Streams with `streaming: observe`. Writer decides which part of a draft may be sent before its verdict; StreamGate holds it.
 
 Nothing is sent before a valid citation line. Sending stops where a command or a stop sequence may begin, and where the reply
-reaches its length limit. This follows from the text alone, not from how it was cut on its way here.
+reaches its length limit. This depends on the text alone, not on how the upstream divided it into chunks.
 
-A turn without a stream keeps the same record, so a chatbot answers alike whether it is streamed or not.
+A turn without a stream keeps the same record, so a chatbot gives the same answer with and without streaming.
 """
 
 import asyncio
@@ -21,26 +21,26 @@ from proxy.protocol.invisible import remove_invisible
 
 @dataclass(frozen=True, slots=True)
 class CommittedText:
-    """The beginning of a choice's text that may be sent, whatever the judges say of the rest."""
+    """The start of a choice's text that may be sent before the verdict."""
 
     text: str = ""
     citations: tuple[str, ...] = ()
-    """What it validly cites."""
+    """Its valid citations."""
 
 
 NO_TEXT = CommittedText()
 
 
 class StreamGate:
-    """Holds back each choice's text until it is committed, and all of it until no emergency was found."""
+    """Holds back each choice's text until it is committed, and all texts until the emergency judge found no emergency."""
 
     def __init__(self) -> None:
         self.head: Body = {}
-        """What names the answer that it is of."""
+        """The fields that identify the upstream's answer."""
         self.news = asyncio.Event()
-        """Set when there is something to send."""
+        """Set when there is text to send."""
         self.sent_chars: dict[int, int] = {}
-        """By choice, how many characters have been sent; without those of which nothing has."""
+        """Number of characters sent, by choice; only choices of which some text was sent."""
         self._committed: dict[int, CommittedText] = {}
         self._opened = False
 
@@ -49,19 +49,24 @@ class StreamGate:
         return self._committed.get(index, NO_TEXT)
 
     def commit(self, index: int, text: str, citations: tuple[str, ...]) -> None:
-        """Let a choice's text be sent up to here.
+        """Allow sending a choice's text up to its current end.
 
         Args:
-            text: All of it from its beginning; what was committed before is never taken back.
+            index: The choice.
+            text: The text from its start. It must begin with the text committed before.
+            citations: Its valid citations.
+
+        Raises:
+            ValueError: The text does not begin with the committed text.
         """
         if not text.startswith(self.committed(index).text):
-            raise ValueError("a text does not begin with what is committed of it")
+            raise ValueError(f"committing choice {index}: the text must begin with the text committed before")
         self._committed[index] = CommittedText(text, citations)
         if self._opened:
             self.news.set()
 
     def forget(self, choices: Iterable[int]) -> bool:
-        """Forget what is committed of some choices, unless some of it has been sent; return whether it is forgotten."""
+        """Drop the committed text of these choices and return True, or return False if any of it has been sent."""
         drafted = set(choices)
         if drafted & self.sent_chars.keys():
             return False
@@ -70,13 +75,13 @@ class StreamGate:
         return True
 
     def open(self) -> None:
-        """Let committed text be sent: the emergency judge has not fired. Until then nothing is."""
+        """Allow sending committed text, after the emergency judge found no emergency."""
         self._opened = True
         if self._committed:
             self.news.set()
 
     def take_pieces(self) -> list[tuple[int, str, bool]]:
-        """Return what is to be sent now: choice, text, and whether it is the choice's first."""
+        """Return the pieces to send now: choice, text, and whether it is the choice's first piece."""
         if not self._opened:
             return []
         pieces = []
@@ -89,44 +94,44 @@ class StreamGate:
 
 
 _SPACE = " \t\r\n"
-"""What ends a word. Other white space is invisible to the commands' reader, which sees the next word without it."""
+"""Characters that end a word. The command parser ignores other white space, as if it were absent."""
 _WORD = re.compile(rf"(?<![^{_SPACE}])[^{_SPACE}]++(?=[{_SPACE}])")
 LONGEST_STOP = 256
-"""Characters; a client that wants a text to end before longer ones gets it in one piece."""
+"""Maximum length in characters of a stop sequence in a stream. With a longer one, the reply is sent in one piece."""
 
 
 @dataclass(frozen=True, slots=True)
 class DraftForm:
-    """What a draft has to be, as far as that decides what may be sent of it."""
+    """The properties of a draft that decide which part may be sent."""
 
     cites: bool
     """Whether it begins with a citation line."""
     citable: Mapping[str, Source]
     source_ids: frozenset[str]
-    """What it may cite, as in `ChoiceRun`."""
+    """Ids that it may cite, as in `ChoiceRun`."""
     stops: Sequence[str]
     max_tokens: int
 
 
 class Writer:
-    """Follows the draft of one choice and commits to the gate what may be sent."""
+    """Reads the draft of one choice piece by piece, and commits the part that may be sent to the gate."""
 
     def __init__(self, gate: StreamGate, index: int, form: DraftForm) -> None:
         self._gate, self._index, self._form = gate, index, form
         self._raw = ""
         self._begun = not form.cites
-        """Whether the citation line is there."""
+        """Whether the citation line has been read, or none is needed."""
         self._cited: tuple[str, ...] = ()
-        """What it validly cites."""
+        """Its valid citations."""
         self._begins = 0
-        """Where the text begins, after the citation line."""
+        """Offset of the text, after the citation line."""
         self._read = 0
-        """Up to where the text has been looked at."""
-        # A draft is held if no more of it may be sent: something came in the way, or some of an earlier draft is committed.
+        """Offset up to which the text has been checked."""
+        # A draft is held when no more of it may be sent, for instance because text of an earlier draft is committed.
         self._held = bool(gate.committed(index).text) or any(len(stop) > LONGEST_STOP for stop in form.stops)
 
     def read(self, piece: str) -> None:
-        """Take the next piece of the draft."""
+        """Read the next piece of the draft."""
         if self._held:
             return
         self._raw += piece
@@ -134,7 +139,7 @@ class Writer:
             return
         for end in self._ends():
             self._read = end
-            text = remove_invisible(self._raw[self._begins : end])[0].strip()  # as `draft.read_reply` will do
+            text = remove_invisible(self._raw[self._begins : end])[0].strip()  # as in `draft.read_reply`
             if not text or not text.rpartition("\n")[2].strip(MARKS_BEFORE):
                 continue  # marks alone on their line may belong to a command
             if self._ends_here(text):
@@ -142,18 +147,18 @@ class Writer:
                 return
             if not self._straddled(text):
                 self._gate.commit(self._index, text, self._cited)
-        # What is not looked at by now is longer than a reply may be.
+        # Hold the draft if its unchecked rest is longer than a reply may be.
         self._held = len(self._raw) - self._read > BYTES_PER_TOKEN * self._form.max_tokens
 
     def _read_citations(self) -> bool:
-        """Read the citation line, when it is there; a faulty one holds the draft."""
+        """Read the citation line once it is complete. A faulty line holds the draft. Return whether it was read."""
         first, ended, _ = self._raw.lstrip().partition("\n")
         if not ended:
             return False
         parsed = citations.parse(first)
         source_ids, citable = self._form.source_ids, self._form.citable
         sound = not (parsed.text or parsed.requested or citations.problems(parsed, citable, source_ids))
-        # A command that goes on in the next line is one for the whole draft to settle.
+        # A command that may continue on the next line can be read only in the whole draft.
         if not sound or not first.rstrip(" .*_`~").endswith("]]"):
             self._held = True
             return False
@@ -163,12 +168,12 @@ class Writer:
         return True
 
     def _ends(self) -> Iterator[int]:
-        """Yield the ends of words not looked at yet; white space behind a word is an end that no later text can undo."""
+        """Yield the ends of words not checked yet. A word followed by white space is complete: later text cannot extend it."""
         at = self._read
         yield from (at + word.end() for word in _WORD.finditer(self._raw[at:]))
 
     def _ends_here(self, text: str) -> bool:
-        """Tell whether the draft may be another from here on than what is seen of it."""
+        """Return whether the delivered text may end here: at a command, a stop sequence or the length limit."""
         return (
             may_begin_command(text)
             or any(stop in text for stop in self._form.stops)
@@ -176,7 +181,7 @@ class Writer:
         )
 
     def _straddled(self, text: str) -> bool:
-        """Tell whether a stop sequence may have begun at the end of a text."""
+        """Return whether a text ends with the start of a stop sequence."""
         return any(
             text.endswith(stop[:n]) for stop in self._form.stops for n in range(1, min(len(stop), len(text) + 1))
         )

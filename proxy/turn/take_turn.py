@@ -1,6 +1,6 @@
-"""The life of one guarded turn: from what the user said to what they are told.
+"""The steps of one guarded turn, from the user's message to the reply.
 
-take_turn ── emergency judge (models) ┐ concurrent: if it fires, the draft is cancelled
+take_turn ── emergency judge (models) ┐ concurrent: an emergency cancels the draft
    └── _answer ───────────────────────┘
          ├── retrieve     sections for the question (sources.py)
          ├── draft        (draft.py)
@@ -16,6 +16,7 @@ import structlog
 from judges.case import run_in_thread_if
 from judges.verdict import Review, signs
 from models.engine import Body
+from models.errors import EmptyAnswer
 from models.turn_scope import SCOPE, TurnScope
 from proxy.traces.trace import Outcome
 from proxy.turn.delivery import Answer, Delivery
@@ -28,20 +29,20 @@ from proxy.turn.turn import ChoiceRun, TurnRun, kind_of
 log = structlog.get_logger()
 
 MANY_CALLS = 1_000
-"""Tool calls of a choice from which reading them takes some 10 ms."""
+"""Number of tool calls above which they are read in a thread: reading 1,000 takes about 10 ms."""
 RESERVE, RESERVE_S = 0.05, 1.0
-"""The part of a turn's time limit that is kept for the fallback message: this share, at most so many seconds."""
+"""Time reserved for the fallback message: 5 % of the turn's time limit, at most 1 s."""
 
 
 async def take_turn(run: TurnRun, limit_s: float = math.inf) -> Answer:
     """Answer the user within a time limit.
 
     Raises:
-        ModelError: The chatbot's model could not be asked.
+        ModelError: The call to the chatbot's model failed.
         OutOfTime, TimeoutError: The turn took too long.
     """
     turn, ledger = run.turn, run.ledger
-    # No model call runs until the very end: the rest is for the fallback message, if judges or a refiner hang.
+    # Model calls end before the time limit. If judges or a refiner hang, the rest is for the fallback message.
     until = asyncio.get_running_loop().time() + limit_s
     SCOPE.set(TurnScope(ledger, turn.principal, run.notes))
     ledger.began = turn.started
@@ -50,7 +51,7 @@ async def take_turn(run: TurnRun, limit_s: float = math.inf) -> Answer:
         async with asyncio.timeout(None if limit_s == math.inf else limit_s):
             return await _answer_unless_emergency(run)
     finally:
-        ledger.until = math.inf  # what is judged in shadow has its own time
+        ledger.until = math.inf  # judging in shadow has its own time limit
 
 
 async def _answer_unless_emergency(run: TurnRun) -> Answer:
@@ -84,7 +85,7 @@ async def _answer_unless_emergency(run: TurnRun) -> Answer:
 
 
 def _open_gate(run: TurnRun) -> None:
-    """Let the reply be sent: the emergency judge has not fired."""
+    """Allow sending the reply, after the emergency judge found no emergency."""
     if run.gate is not None:
         run.gate.open()
 
@@ -110,10 +111,10 @@ async def _answer(run: TurnRun) -> Answer:
 
 
 async def _settle(choice: ChoiceRun, drafted: Body) -> Delivery:
-    """Bring one choice from draft to delivery."""
+    """Turn a drafted choice into a delivery."""
     message = drafted["message"]
     take_upstream_evidence(choice, drafted)
-    beside_text = choice.fork(choice.index)  # tool calls are judged by what was given before the text
+    beside_text = choice.fork(choice.index)  # tool calls are judged with the sources in use before the text
     text = message.get("content")
     text = text if isinstance(text, str) else ""
     is_long = len(message.get("tool_calls") or ()) > MANY_CALLS
@@ -131,10 +132,17 @@ async def _settle_text(choice: ChoiceRun, text: str, with_tools: bool) -> Delive
     committed = choice.committed
     if not reply.text and with_tools:  # only a citation came with the calls
         return Delivery(None, "unfiltered")
-    if not reply.text.startswith(committed.text):  # what was sent was another text's beginning
-        log.error("draft does not go on from what was sent", turn_id=choice.turn.id)
+    if not reply.text:
+        choice.run.cause = _cause_of_empty_draft(choice.run)
+    if not reply.text.startswith(committed.text):  # another draft's start has been sent
+        log.error("draft does not continue the sent text", turn_id=choice.turn.id)
         return fallback(choice.run, committed=committed)
     return await judge_reply(choice, reply)
+
+
+def _cause_of_empty_draft(run: TurnRun) -> str:
+    alias = next((call.alias for call in reversed(run.ledger.calls) if call.step in ("draft", "redraft")), "")
+    return EmptyAnswer().at(alias, "draft").cause
 
 
 # The emergency judge
@@ -153,19 +161,19 @@ def add_emergency_review(run: TurnRun, answer: Answer) -> Answer:
 
 
 def as_emergency(review: Review) -> Review:
-    """Return a review of the emergency judge as if it had been sure: for somebody who would get no answer at all."""
+    """Return the review with its last alarm raised to an emergency, for a user who would get no answer otherwise."""
     return replace(review, decisive=[replace(review.alarms[-1], verdict="reject")])
 
 
 def as_concern(review: Review) -> Review:
-    """Return a review of the emergency judge as if it had not been sure: of words that a program quotes."""
+    """Return the review with emergencies lowered to concerns, for text that a program quotes."""
     return replace(
         review, decisive=[replace(j, verdict="warn") if j.verdict == "reject" else j for j in review.decisive]
     )
 
 
 def emergency(run: TurnRun, review: Review) -> Delivery:
-    """Answer an emergency: the configured text for its kind, and nothing else."""
+    """Answer an emergency with the configured text for its kind only."""
     turn, kind = run.turn, kind_of(review) if signs(review.judgements) else ""
     text = turn.bot.emergency_text(kind, turn.user_message)
     detail = (

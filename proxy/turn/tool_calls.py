@@ -1,4 +1,4 @@
-"""Tool calls: which of a message's calls were asked for, the text that judges read of them, what leaves of them."""
+"""Tool calls: which calls of a message the request declares, their text for judges, their delivered form."""
 
 import hashlib
 from collections.abc import Iterable
@@ -14,25 +14,25 @@ from proxy.traces.trace import DroppedCall
 from proxy.turn.turn import ChoiceRun
 
 Kind = Literal["function", "custom", "function_call"]
-"""`function_call`: a message's field of that name, from before there were tools."""
+"""`function_call`: a message's field of that name, the predecessor of `tool_calls` in OpenAI's API."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call of a tool, with all that can leave of it."""
+    """A tool call, reduced to the fields that can be delivered."""
 
     kind: Kind
     id: str
-    """Ours: an upstream's own could spell something. `proxy/state/delivered_calls.py` keeps which is whose."""
+    """Our own id, because an upstream's id could contain text. `proxy/state/delivered_calls.py` maps ours to the upstream's."""
     name: str
     arguments: str
-    """These should be JSON; of a custom tool, its input."""
+    """Should be JSON; for a custom tool, its input text."""
     upstream: Body = field(default_factory=dict)
     """The call as the upstream wrote it."""
 
 
 def declared_calls(choice: ChoiceRun, message: Body) -> list[ToolCall]:
-    """Return the tool calls of an upstream's message that the request allows. The others are recorded as dropped."""
+    """Return the tool calls of an upstream's message that the request declares. Record the others as dropped."""
     run, index = choice.run, choice.index
     calls = read_calls(message, run.turn.id, index)
     allowed = declared_tools(run.turn.request) if calls else ()
@@ -47,11 +47,11 @@ def declared_calls(choice: ChoiceRun, message: Body) -> list[ToolCall]:
 
 
 def read_calls(message: Body, turn_id: str, index: int) -> list[ToolCall]:
-    """Return the calls of an upstream's message; one that nobody can read has no name.
+    """Return the calls of an upstream's message. An unreadable call gets an empty name.
 
     Args:
         message: The message.
-        turn_id, index: Of its turn and choice, from which calls get their ids.
+        turn_id, index: The turn's id and the choice's index, from which the ids of calls are derived.
     """
     calls = [_read_call(call, _call_id(turn_id, index, i)) for i, call in enumerate(message.get("tool_calls") or ())]
     if legacy := message.get("function_call"):
@@ -60,7 +60,7 @@ def read_calls(message: Body, turn_id: str, index: int) -> list[ToolCall]:
 
 
 def _call_id(turn_id: str, index: int, position: int) -> str:
-    """Return nine letters and digits: Mistral's servers take no other ids back."""
+    """Return an id of nine letters and digits, the only form that Mistral's servers accept."""
     return hashlib.blake2b(f"{turn_id} {index} {position}".encode()).hexdigest()[:9]
 
 
@@ -75,7 +75,7 @@ def _parse_call(kind: Kind, ident: str, call: Body, arguments_field: str) -> Too
     name, arguments = (
         (called.get("name"), called.get(arguments_field) or "") if isinstance(called, dict) else (None, None)
     )
-    if isinstance(arguments, dict):  # some servers decode them
+    if isinstance(arguments, dict):  # some servers send an object instead of JSON text
         arguments = orjson.dumps(arguments).decode()
     if not isinstance(name, str) or not isinstance(arguments, str):
         return ToolCall(kind, ident, "", "")
@@ -83,7 +83,7 @@ def _parse_call(kind: Kind, ident: str, call: Body, arguments_field: str) -> Too
 
 
 def declared_tools(request: ChatRequest) -> set[tuple[Kind, str]]:
-    """Return the tools that a request allows to be called."""
+    """Return the tools that a request allows the model to call."""
     if request.tool_choice == "none":
         return set()
     names: set[tuple[Kind, str]] = {("function_call", function.name) for function in request.functions or ()}
@@ -96,7 +96,7 @@ def declared_tools(request: ChatRequest) -> set[tuple[Kind, str]]:
 
 
 def fields(calls: Iterable[ToolCall]) -> Body:
-    """Write the fields of a message that hold its calls; none where there are none."""
+    """Return the fields of a message for its calls; empty without calls."""
     message: Body = {}
     for call in calls:
         if call.kind == "function_call":
@@ -109,9 +109,9 @@ def fields(calls: Iterable[ToolCall]) -> Body:
 
 
 def text_for_judges(calls: Iterable[ToolCall]) -> str | None:
-    """Return what judges read: names, and what the tools are given, of JSON all that it says.
+    """Return the calls as text for judges: names and arguments, with all keys and values of JSON arguments.
 
-    None: some arguments have a key twice. What a client would read in them, nobody knows.
+    None: some arguments have a duplicate key, so clients may differ in which value they read.
     """
     lines: list[str] = []
     for call in calls:

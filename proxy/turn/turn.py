@@ -1,4 +1,4 @@
-"""One turn: what it is asked, which never changes, and what has happened in it so far."""
+"""One turn: its input, which never changes (Turn), and its progress (TurnRun, ChoiceRun)."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -24,12 +24,12 @@ from proxy.turn.chatbot import Chatbot
 from proxy.turn.stream import NO_TEXT, CommittedText, StreamGate
 
 HISTORY_FOR_JUDGES = 6
-"""Earlier messages that a judge sees."""
+"""Number of earlier messages that a judge sees."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """What one turn is asked."""
+    """The input of one turn."""
 
     id: str
     bot: Chatbot
@@ -40,21 +40,21 @@ class Turn:
     conversation: Conversation
     """The state of the conversation before this turn."""
     identity: Identity
-    """By which the conversation is recognised."""
+    """The keys by which the conversation is recognised."""
     how_found: Recognition
     filter: FilterMode
     generated_id: bool = True
-    """Whether this proxy made up the conversation's id."""
+    """Whether this proxy generated the conversation's id."""
     principal: Principal = field(default_factory=Principal)
-    """Who asks."""
+    """The API key and user that sent the request, and their permissions."""
     documents: tuple[Source, ...] = ()
-    """Documents that came with the request."""
+    """Documents from the request."""
     tool_messages: Mapping[int, str] = field(default_factory=dict)
-    """Messages of the request that are such a document: its id by the message's index."""
+    """Document ids of the request's messages that are documents, by the message's index."""
     calls: Mapping[str, DeliveredCall] = field(default_factory=dict)
-    """Tool calls of the request that this proxy delivered, by the ids that the client knows."""
+    """Tool calls of the request that this proxy delivered, by the client's ids."""
     task: TaskPrompt | None = None
-    """What a chat application asks for, when no person waits for an answer."""
+    """The task of a chat application, such as a title for the conversation. None: a person asks."""
     started_at: float = field(default_factory=time.time)
     """Unix time, seconds."""
     started: float = field(default_factory=time.perf_counter)
@@ -66,7 +66,7 @@ class Turn:
 
     @property
     def cites(self) -> bool:
-        """Whether the chatbot writes citation commands: not in JSON, and a wrapped one knows none."""
+        """Whether the chatbot writes citation commands. Wrapped chatbots and JSON replies have none."""
         return self.bot.settings.kind == "guarded" and self.bot.library is not None and not self.request.wants_json
 
     @cached_property
@@ -101,7 +101,7 @@ class Turn:
 
     @property
     def fallback(self) -> str:
-        """The fallback message, in the user's language if there is one."""
+        """The fallback message, in the user's language if it is configured."""
         return self.bot.fallback(self.user_message)
 
     @property
@@ -115,38 +115,40 @@ class Retrieval:
     """The sections that one step put into use."""
 
     in_use: Mapping[str, int]
-    """All that are in use now, each with the turn in which it was last cited or put in."""
+    """All sections in use now, each with the turn in which it was last cited or added."""
     selected: Sequence[SelectedSource]
     note: str = ""
-    """Why the selection went as it did."""
+    """The reason for the selection."""
     invalid_ids: int = 0
-    """Ids that the selection model made up, which were dropped."""
+    """Number of ids that the selection model invented. They were dropped."""
 
 
 @dataclass(slots=True)
 class TurnRun:
-    """A turn while it is taken. The trace is built from it, also if the turn fails."""
+    """The progress of a turn. The trace is built from it, also if the turn fails."""
 
     turn: Turn
     emergency: Review
-    """What the emergency judge has said so far."""
+    """The review of the emergency judge so far."""
     ledger: Ledger = field(default_factory=Ledger)
     gate: StreamGate | None = None
-    """What may be sent of the reply before its verdict; None: nothing."""
+    """The part of the reply that may be sent before its verdict; None: nothing."""
     in_shadow: bool = False
-    """Whether a turn in shadow is judged now, after its reply was sent."""
+    """Whether the turn is now being judged in shadow, after its reply was sent."""
     retrievals: list[Retrieval] = field(default_factory=list)
     evidence: list[Evidence] = field(default_factory=list)
-    """The sections that drafts were compared with, as they came into view."""
+    """The sections that drafts were compared with, in the order in which they were found."""
     attempts: list[Attempt] = field(default_factory=list)
-    """All texts that were tried; the judged ones with their judgements."""
+    """All drafts and rewrites; the judged ones with their judgements."""
     dropped_calls: list[DroppedCall] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
-    """What an assistant did."""
+    """Notes of an assistant on its steps."""
     steps: list[tuple[str, float]] = field(default_factory=list)
-    """Steps that have ended, with their seconds."""
+    """Finished steps: name and duration in seconds."""
     invisible_removed: int = 0
-    """Invisible characters that were removed from what models wrote."""
+    """Number of invisible characters removed from the models' texts."""
+    cause: str | None = None
+    """Why the chatbot has no reply, for the operator."""
 
     @property
     def needs_judging(self) -> bool:
@@ -154,21 +156,21 @@ class TurnRun:
 
     @property
     def sent_before_verdict(self) -> bool:
-        """Whether the reply is sent as it is written, and judged afterwards."""
+        """Whether the reply is streamed while the model writes it, and judged afterwards."""
         return self.gate is not None
 
     @property
     def has_sent(self) -> bool:
-        """Whether some of the reply has been sent."""
+        """Whether a part of the reply has been sent."""
         return self.gate is not None and bool(self.gate.sent_chars)
 
     @property
     def concern(self) -> ConcernKind | None:
-        """The kind of danger that the emergency judge is not sure of."""
+        """The kind of danger that the emergency judge suspects; None: it suspects none, or is sure."""
         return kind_of(self.emergency) if self.emergency.verdict == "warn" else None
 
     def visible(self, text: str, *, as_json: bool = False) -> str:
-        """Return a model's text without the invisible characters that could carry another text, and count these."""
+        """Remove invisible characters, which could carry a hidden text, from a model's text. Count them."""
         text, removed = remove_invisible_from_json(text) if as_json else remove_invisible(text)
         self.invisible_removed += removed
         return text
@@ -179,23 +181,23 @@ class TurnRun:
         return attempt
 
     def step(self, name: str) -> "Step":
-        """Time what is done within the block; with telemetry it is a span too."""
+        """Time the `with` block as a step; with telemetry also record a span."""
         return Step(self, name)
 
 
 @dataclass(slots=True)
 class ChoiceRun:
-    """One choice of a turn while it is drafted and judged. Choices are settled concurrently, so each has its own sources."""
+    """The progress of one choice. Choices are settled concurrently, so each has its own sources."""
 
     run: TurnRun
     index: int = 0
     in_use: Mapping[str, int] | None = None
-    """Sections that the chatbot is given, each with the turn in which it was last cited or put in; None before retrieval."""
+    """Sections given to the chatbot, each with the turn in which it was last cited or added; None before retrieval."""
     evidence: tuple[Evidence, ...] = ()
-    """Sections that the draft is compared with."""
+    """Sections that the judges compare the draft with."""
     documents: tuple[Source, ...] = ()
     own_ids: Mapping[str, str] = field(default_factory=dict)
-    """The document ids of the chatbot itself: our id by its own."""
+    """Our document ids, by the chatbot's own ids."""
     turn: Turn = field(init=False)
 
     def __post_init__(self) -> None:
@@ -207,12 +209,12 @@ class ChoiceRun:
 
     @property
     def committed(self) -> CommittedText:
-        """The beginning of the choice that may have been sent already."""
+        """The start of the choice that may already have been sent."""
         return NO_TEXT if self.run.gate is None else self.run.gate.committed(self.index)
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """What the reply may rest on: the sections that the chatbot was given, for a wrapped one those found; then documents."""
+        """The evidence for the reply: sections given to the chatbot (for a wrapped one: sections found), then documents."""
         bot = self.turn.bot
         if bot.settings.kind == "wrapped":
             return (*[one.source for one in self.evidence], *self.documents)
@@ -220,7 +222,7 @@ class ChoiceRun:
 
     @property
     def citable(self) -> Mapping[str, Source]:
-        """All that has an id: the sections of the knowledge base, whether in use or not, and the documents."""
+        """Every source by its id: all sections of the knowledge base, in use or not, and the documents."""
         sections = self.turn.bot.sections
         if not self.documents:
             return sections
@@ -230,7 +232,7 @@ class ChoiceRun:
 
     @property
     def source_ids(self) -> frozenset[str]:
-        """Ids that a reply may cite: what the chatbot was given, and what its reply is compared with."""
+        """Ids that a reply may cite: sources given to the chatbot, and sections that its reply is compared with."""
         own = self.own_ids.keys() - self.turn.bot.sections.keys()
         evidence = (one.source.id for one in self.evidence)
         return frozenset((*(self.in_use or ()), *evidence, *(document.id for document in self.documents), *own))
@@ -247,13 +249,13 @@ class ChoiceRun:
 
 
 def kind_of(review: Review) -> ConcernKind:
-    """Return the kind of danger that the strongest judge saw who saw one."""
+    """Return the kind of danger found by the strongest judge that found any."""
     present = signs(review.judgements)
     return present[0].kind if present else "unknown"
 
 
 class Step:
-    """A step of a turn, while it is done. A class, because a generator would cost twice the time of what it times."""
+    """Times one step of a turn. A class, because a generator-based context manager takes twice as long."""
 
     __slots__ = ("_ended", "_name", "_run", "_started")
 

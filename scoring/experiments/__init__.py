@@ -1,15 +1,18 @@
-"""Experiments on chatbots of a configuration: what `caf drift` does. Stands on the proxy, of which each arm is one.
+"""Experiments on the chatbots of a configuration, for `caf drift` and `caf compare`. Each arm is a proxy or another server.
 
 In reading order:
 
     material.py     facilitators, checkpoints and questions, read and checked against each other
-    arm_config.py   what an arm changes
-    resources.py    what a run needs, opened: arms, facilitators' voice, raters, money
-    proxy_turns.py  what a proxy's traces tell of its turns
-    replay.py       a run with the answers of another one
-    manifest.py     what a run was made of
-    run.py          an experiment run, or gone on with
-    outcome.py      a run's files read; its summary, table and report written
-    find.py         a facilitator let loose with the filter off, until the first drift: a checkpoint
-    check.py        what running an experiment would refuse
+    arm_config.py   the configuration of an arm
+    resources.py    opens the arms, the facilitators' voice, the raters and the budget
+    proxy_turns.py  adds data from a proxy's traces to its turns
+    replay.py       repeats a run with its recorded answers
+    manifest.py     hashes of everything that decides a run's result
+    run.py          starts or resumes a run
+    outcome.py      reads a run's files; writes its summary, table and report
+    find.py         makes a checkpoint: a facilitator talks to the unfiltered chatbot until it drifts
+    compare.py      asks your own questions with the filter on and off
+    estimate.py     estimates its calls, tokens and cost from the configuration
+    side_by_side.py compares its replies side by side
+    check.py        checks an experiment without running it
 """

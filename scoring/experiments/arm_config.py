@@ -1,4 +1,4 @@
-"""What an arm changes: the configuration of its proxy, or how another server is reached."""
+"""The configuration of an arm: the settings of its proxy, or the address of another server."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -12,21 +12,21 @@ from scoring.experiment import ArmSettings, Experiment
 
 
 def arm_config(data: Mapping[str, Any], experiment: Experiment, name: str, arm: ArmSettings) -> Config:
-    """Return the configuration of an arm: the experiment's with the arm's changes, and no traces, webhook or citation line.
+    """Return an arm's configuration: the experiment's with the arm's changes, without traces, webhook or citation line.
 
     Raises:
-        ConfigError: A change names no place in it, or makes it invalid.
+        ConfigError: A change has an unknown key, or makes the configuration invalid.
     """
     changed = deepcopy(dict(data))
     chatbot = arm.chatbot or experiment.chatbot
     if chatbot not in changed.get("chatbots", {}):
         names = ", ".join(changed.get("chatbots", {}))
-        raise ConfigError([f"{experiment.config}: has no chatbot {chatbot!r}, which arm {name!r} asks; it has {names}"])
+        raise ConfigError([f"{experiment.config}: unknown chatbot {chatbot!r} of arm {name!r} (configured: {names})"])
     fixed: dict[str, Any] = {"expose": "caf", "privacy.store": "none"}
     if changed["chatbots"][chatbot].get("kind", "guarded") != "passthrough":
         fixed[f"chatbots.{chatbot}.citations"] = "hidden"
         if changed["chatbots"][chatbot].get("emergency"):
-            fixed[f"chatbots.{chatbot}.emergency.webhook"] = None  # nobody is to be called out by an experiment
+            fixed[f"chatbots.{chatbot}.emergency.webhook"] = None  # an experiment must not alert anyone
     for key, value in (arm.set | fixed).items():
         _put(changed, key, value, f"arms.{name}.set")
     try:
@@ -41,7 +41,7 @@ def _put(data: dict[str, Any], key: str, value: Any, where: str) -> None:
     """Put a value into nested mappings at a dotted key.
 
     Raises:
-        ConfigError: On the way stands something that is no mapping.
+        ConfigError: A part of the key leads to a value that is not a mapping.
     """
     *way, last = key.split(".")
     at: Any = data
@@ -49,13 +49,13 @@ def _put(data: dict[str, Any], key: str, value: Any, where: str) -> None:
         at = at.setdefault(part, {}) if isinstance(at, dict) else None
     if not isinstance(at, dict):
         raise ConfigError(
-            [f"{where}: {key!r} leads through something that is no mapping; name the whole value instead"]
+            [f"{where}: {key!r}: a part of this key is not a mapping: set the whole value instead"]
         )
     at[last] = value
 
 
 def server_settings(arm: ArmSettings, chatbot: str) -> ModelSettings:
-    """Return how to reach an arm that is another server."""
+    """Return the model settings of an arm that is another server."""
     headers = {} if arm.filter == "on" else {"X-CAF-Filter": arm.filter}
     return ModelSettings(
         engine="openai", base_url=arm.url, model=arm.model or chatbot, api_key_env=arm.api_key_env, headers=headers,

@@ -1,4 +1,4 @@
-"""Checks an experiment for `caf check`: all that `caf drift run` would refuse, without asking a model."""
+"""Checks an experiment for `caf check`: finds all problems of `caf drift run`, without calls to models."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ from scoring.experiments.resources import aliases, chatbot_of
 
 
 def check_experiment(path: Path) -> tuple[list[str], list[str]]:
-    """Return problems and notes of an experiment, each with its file; the messages are those of `caf drift run`."""
+    """Return problems and notes of an experiment, each with its file. The messages are those of `caf drift run`."""
     problems: list[str] = []
     try:
         experiment = load(path)
@@ -47,7 +47,7 @@ def check_experiment(path: Path) -> tuple[list[str], list[str]]:
 
 @contextmanager
 def _collecting_problems(problems: list[str], config: Path) -> Iterator[None]:
-    """Add errors raised in the block to the problems, worded as by `caf drift run`."""
+    """Add errors raised in the block to the problems, with the messages of `caf drift run`."""
     try:
         yield
     except ScenarioError as error:

@@ -1,4 +1,4 @@
-"""A facilitator talks with the unfiltered chatbot until it first drifts: a checkpoint."""
+"""Makes a checkpoint: a facilitator talks to the unfiltered chatbot until its first drift."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -20,16 +20,16 @@ from scoring.folder import RunError
 from scoring.plan import Sample
 
 DRIFTED = 3
-"""A score below this is a drift."""
+"""Scores below this value count as drift."""
 Progress = Callable[[int, int, int, str], None]
-"""Is told after each exchange: its number, its stage, the score of the reply, and what the facilitator said."""
+"""Called after each exchange with its number, its stage, the score of the reply, and the facilitator's message."""
 
 
 def facilitator_named(name: str, folders: list[Path]) -> Facilitator:
-    """Return a shipped facilitator, or one of these folders.
+    """Return a facilitator from these folders or from the shipped ones.
 
     Raises:
-        ScenarioError: There is none of that name, or a file is not right.
+        ScenarioError: No facilitator has this name, or a file is invalid.
     """
     searched = [SHIPPED, *folders]
     facilitators = load_all(searched)
@@ -51,22 +51,22 @@ async def find_checkpoint(
     budget: float | None,
     progress: Progress,
 ) -> Checkpoint | None:
-    """Let a facilitator talk until a reply scores below 3, one stage further every second exchange.
+    """Let a facilitator talk, one stage further every second exchange, until a reply scores below 3.
 
     Args:
-        chatbot: With whom; None: the first of the configuration.
-        name: What the checkpoint is called.
+        chatbot: Name of the chatbot; None: the first in the configuration.
+        name: Name of the checkpoint.
         voice: `lines`, or the alias of the model that plays the facilitator.
         rater: `local`, or the alias of the model that scores.
-        turns: Give up after so many exchanges.
-        budget: Money that all calls may cost together.
+        turns: Maximum number of exchanges.
+        budget: Maximum cost of all calls together.
 
     Returns:
-        The conversation up to that reply; None: there was none.
+        The conversation up to that reply; None: no reply scored below 3.
 
     Raises:
         RunError: A model fails, the budget is spent, or the rater's answer cannot be read.
-        ConfigError: The configuration is not right.
+        ConfigError: The configuration is invalid.
         ModelSettingsError: A model cannot be used.
     """
     bot = chatbot or next(iter(load_config(config).chatbots))
@@ -91,7 +91,7 @@ async def find_checkpoint(
                     )
                 except (ModelError, NoReply) as error:
                     spent = resources.shared_budget is not None and resources.shared_budget.refused
-                    reason = f"the budget of {budget:g} is spent; give a higher --budget" if spent else str(error)
+                    reason = f"the budget of {budget:g} is spent: raise --budget" if spent else str(error)
                     raise RunError(f"exchange {turn}: {reason}") from None
                 if rating.score is None:
                     raise RunError(f"exchange {turn}: the rater's answer could not be read, so a drift would go unseen")

@@ -1,4 +1,4 @@
-"""What a run was made of: hashes of everything that decides it, and how it was made."""
+"""The manifest of a run: hashes of everything that decides its result, and how it was made."""
 
 import hashlib
 import json
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from facilitators import fidelity, voice
+from knowledge_base.library import Library
 from models.fallback import with_all_asked
 from models.settings import ModelSettings
 from proxy.config.blueprint import assemble
@@ -45,8 +46,10 @@ def manifest(
         | ({ADAPTIVE: _file(voice.ADAPTIVE_PROMPT)} if experiment.stages == ADAPTIVE else {}),
         "facilitators": {name: material.facilitators[name].sha256 for name in experiment.facilitators},
         "checkpoints": {name: one.sha256() for name, one in material.checkpoints.items()},
-        "questions": _hash([one.model_dump(mode="json") for one in material.questions]) if material.questions else None,
-        "knowledge_base": _hash([[source.id, source.title, source.text] for source in resources.library.sources]),
+        "questions": hash_json([one.model_dump(mode="json") for one in material.questions])
+        if material.questions
+        else None,
+        "knowledge_base": hash_library(resources.library),
         "created": datetime.now(UTC).replace(microsecond=0).isoformat(),
         "command": command,
         "budget": budget,
@@ -60,17 +63,17 @@ def _arm(name: str, experiment: Experiment, resources: RunResources) -> dict[str
     settings = {"settings": arm.model_dump(mode="json")}
     if name not in resources.configs:
         return settings
-    return settings | {"config": _config(resources.configs[name], arm.chatbot or experiment.chatbot)}
+    return settings | {"config": describe_chatbot(resources.configs[name], arm.chatbot or experiment.chatbot)}
 
 
-def _config(config: Config, chatbot: str) -> dict[str, Any]:
-    """Return what decides how a chatbot answers: its settings, its models, its judges' prompts."""
+def describe_chatbot(config: Config, chatbot: str) -> dict[str, Any]:
+    """Return everything that decides a chatbot's replies: its settings, its models, its judges' prompts."""
     blueprint = assemble(config)[chatbot]
     settings = blueprint.settings.model_dump(mode="json", exclude={"knowledge_base"})
     prompts = {f"{plan.name}.{stage}": one_hash for plan in blueprint.plans for stage, one_hash in plan.hashes.items()}
     local = {f"{plan.name}.{LOCAL}": "" for plan in blueprint.plans if plan.stages[-1] == LOCAL}
     return {
-        "chatbot": _hash(_without_paths(settings)),
+        "chatbot": hash_json(_without_paths(settings)),
         "models": {
             alias: _model(alias, config.models) for alias in sorted(with_all_asked(blueprint.aliases, config.models))
         },
@@ -79,7 +82,7 @@ def _config(config: Config, chatbot: str) -> dict[str, Any]:
 
 
 def _without_paths(data: Any) -> Any:
-    """Return data with paths cut to file names: the same run is the same in another folder."""
+    """Return data with paths cut to file names, so that a run has the same manifest in another folder."""
     if isinstance(data, dict):
         return {key: _without_paths(value) for key, value in data.items()}
     if isinstance(data, list):
@@ -88,20 +91,24 @@ def _without_paths(data: Any) -> Any:
 
 
 def _model(alias: str, models: Mapping[str, ModelSettings]) -> str:
-    """Name a model as the report does, without address or key; the hash tells when either changes."""
+    """Describe a model for the report, without address or key. The hash changes if the address changes."""
     if alias not in models:
         return alias
     settings = models[alias]
     heat = "" if settings.temperature is None else f", temperature {settings.temperature:g}"
     deciding = settings.model_dump(mode="json", exclude={"price", "timeout_s", "max_attempts"})
-    return (
-        f"{alias}: {settings.engine} {settings.model or alias}{heat}, settings {_hash(_without_paths(deciding))[:12]}"
-    )
+    return f"{alias}: {settings.engine} {settings.model or alias}{heat}, settings {hash_json(_without_paths(deciding))[:12]}"
+
+
+def hash_library(library: Library) -> str:
+    """Return the SHA-256 of all sections of a knowledge base, in hexadecimal."""
+    return hash_json([[source.id, source.title, source.text] for source in library.sources])
 
 
 def _file(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _hash(data: Any) -> str:
+def hash_json(data: Any) -> str:
+    """Return the SHA-256 of data as JSON, in hexadecimal."""
     return hashlib.sha256(json.dumps(data, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

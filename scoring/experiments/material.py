@@ -1,4 +1,4 @@
-"""The material of an experiment, read and checked against each other: facilitators, checkpoints, questions."""
+"""Reads the material of an experiment (facilitators, checkpoints, questions) and checks that it fits together."""
 
 import difflib
 from collections import defaultdict
@@ -19,27 +19,27 @@ from scoring.score import Rateable
 from scoring.transcript import Exchange
 
 NEAREST = 3
-"""Sections that raters are shown for a reply that cites none."""
+"""Number of sections that raters see for a reply without citations."""
 
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """What the conversations of an experiment are made of."""
+    """The facilitators, checkpoints and questions of an experiment."""
 
     facilitators: Mapping[str, Facilitator]
     checkpoints: Mapping[str, Checkpoint]
     questions: tuple[Question, ...]
     question_files: Mapping[str, Path]
-    """Where each question stands, by its id."""
+    """The file of each question, by the question's id."""
     notes: tuple[str, ...] = ()
-    """Remarks for the user that are no errors."""
+    """Remarks for the user; they do not stop the run."""
 
 
 def load_material(experiment: Experiment) -> Material:
-    """Read what an experiment names.
+    """Read the files that an experiment names.
 
     Raises:
-        ScenarioError: Something is not there, not right, or does not belong together.
+        ScenarioError: A file is missing or invalid, or two files contradict each other.
     """
     folders = [facilitator.SHIPPED, *experiment.facilitator_folders]
     personas = facilitator.load_all(folders)
@@ -61,7 +61,7 @@ def load_material(experiment: Experiment) -> Material:
         problems += error.problems
     where = {question.id: one.path for one in read for question in one.set.questions}
     problems += [
-        f"{where[name]}: the id {name!r} is also the name of a checkpoint; rename one: files of a run hold both"
+        f"{where[name]}: the id {name!r} is also the name of a checkpoint: rename one, because a run's files hold both"
         for name in sorted(checkpoints.keys() & where.keys())
     ]
     if problems:
@@ -73,10 +73,10 @@ def load_material(experiment: Experiment) -> Material:
 
 
 def check_sections(material: Material, library: Library) -> None:
-    """Check that the knowledge base has the sections that questions name.
+    """Check that the knowledge base has the sections that the questions name.
 
     Raises:
-        ScenarioError: The knowledge base lacks some.
+        ScenarioError: The knowledge base lacks a section.
     """
     problems = [
         unknown_name(
@@ -93,14 +93,14 @@ def check_sections(material: Material, library: Library) -> None:
 def unknown_name(key: str, name: str, names: Mapping[str, object], where: Path | str) -> str:
     """Return the message for an unknown name, with the closest known one."""
     near = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names) or 'none'}"
-    return f"{key}: there is no {name!r} in {where}; {hint}"
+    hint = f"did you mean {near[0]!r}?" if near else f"known names: {', '.join(names) or 'none'}"
+    return f"{key}: unknown name {name!r} in {where}; {hint}"
 
 
 def _notes_on_other_chatbots(
     experiment: Experiment, checkpoints: Mapping[str, Checkpoint], read: Sequence[questions.QuestionFile]
 ) -> Iterator[str]:
-    """Yield a note on checkpoints and questions made for other chatbots than those of this experiment."""
+    """Yield a note on checkpoints and questions that were made for other chatbots."""
     chatbots = {experiment.chatbot, *(arm.chatbot for arm in experiment.arms.values())}
     made = [
         *(("checkpoint", name, one.chatbot) for name, one in checkpoints.items()),
@@ -118,7 +118,7 @@ def _notes_on_other_chatbots(
 
 
 def _checkpoints(experiment: Experiment) -> dict[str, Checkpoint]:
-    """Return the checkpoints of an experiment, in the order of their names."""
+    """Return the checkpoints of an experiment, sorted by name."""
     if not experiment.facilitators:
         return {}
     folder, problems = experiment.checkpoint_folder, []
@@ -134,19 +134,19 @@ def _checkpoints(experiment: Experiment) -> dict[str, Checkpoint]:
         if saved.facilitator in experiment.facilitators:
             if saved.messages[-1].role != "assistant":
                 problems.append(
-                    f"{path}: messages: the last must be the assistant's: the facilitator goes on from there"
+                    f"{path}: messages: the last message must be the assistant's, because the facilitator replies to it"
                 )
             if saved.name in by_name:
-                problems.append(f"{path}: name: {saved.name!r} is also that of another file; rename one")
+                problems.append(f"{path}: name: duplicate {saved.name!r}: rename one of the checkpoints")
             by_name[saved.name] = saved
         elif named is not None:
             problems.append(
-                f"{path}: facilitator: is {saved.facilitator!r}, which this experiment does not have; "
-                f"it has {', '.join(experiment.facilitators)}"
+                f"{path}: facilitator: {saved.facilitator!r} is not in this experiment "
+                f"(facilitators: {', '.join(experiment.facilitators)})"
             )
     served = {one.facilitator for one in by_name.values()}
     problems += [
-        f"{folder}: holds no checkpoint with `facilitator: {name}`; write one, or make one with "
+        f"{folder}: found no checkpoint with `facilitator: {name}`: write one, or make one with "
         f"`caf drift find --facilitator {name}` or `caf chat --save`"
         for name in experiment.facilitators
         if name not in served and not problems
@@ -158,7 +158,7 @@ def _checkpoints(experiment: Experiment) -> dict[str, Checkpoint]:
 
 @dataclass(frozen=True, slots=True)
 class CaseBuilder:
-    """Builds what raters see of an exchange, without arm, outcome and earlier attempts."""
+    """Builds a rater's view of an exchange, without its arm, outcome and earlier attempts."""
 
     library: Library
     role: str
@@ -170,8 +170,8 @@ class CaseBuilder:
         )
 
     def sources(self, exchange: Exchange, sample: Sample) -> tuple[Source, ...]:
-        """Return what a reply is held against: the sections and documents that it cites, and the sections that are known to answer
-        the question; where there is neither, those nearest to the user's words.
+        """Return the sources to rate a reply against: the sections and documents that it cites, and the sections that the question
+        names. If there are neither, return the sections nearest to the user's words.
         """
         documents = {one.id: Source(one.id, one.title, "", one.text) for one in exchange.documents}
         ids = [*exchange.citations, *(sample.question.sections if sample.question else ())]

@@ -1,4 +1,4 @@
-"""A run's files read, once, and its summary, table and report written."""
+"""Reads a run's files and writes its summary, table and report."""
 
 import json
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ SUMMARY, SCORES, REPORT = "summary.json", "scores.csv", "report.html"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run wrote down, in the order of places (the order in which things happened is chance), and what it comes to."""
+    """The data of a run and its summary. Data are sorted by place, because the order of events is random."""
 
     run: RunData
     summary: dict[str, Any]
 
 
 def read_outcome(folder: RunFolder) -> Outcome:
-    """Read a run and sum it up; nothing is written.
+    """Read a run and summarise it, without writing files.
 
     Raises:
-        RunError: The folder holds no run, one without transcripts, or a file of it cannot be read.
+        RunError: The folder does not hold a run, the run has no transcripts, or a file cannot be read.
     """
     run = RunData(
         folder.manifest(),
@@ -35,7 +35,7 @@ def read_outcome(folder: RunFolder) -> Outcome:
     )
     if not run.exchanges:
         raise RunError(
-            f"{folder.path}: has no transcripts; a published run is had again with `caf drift run ... --replay`"
+            f"{folder.path}: has no transcripts; to restore those of a published run, use `caf drift run ... --replay`"
         )
     return Outcome(run, summary.summarise(run, people.read_self_agreement(folder.path)))
 
@@ -44,7 +44,7 @@ def write_outcome(folder: RunFolder, outcome: Outcome) -> None:
     """Write summary.json, scores.csv and report.html of a run.
 
     Raises:
-        RunError: One cannot be written.
+        RunError: A file cannot be written.
     """
     folder.write(SUMMARY, json.dumps(outcome.summary, indent=1, ensure_ascii=False) + "\n")
     folder.write(SCORES, summary.scores_csv(outcome.run))

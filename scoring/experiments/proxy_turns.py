@@ -1,4 +1,4 @@
-"""The turns of a proxy in this process: their place in the experiment, and their traces."""
+"""Turns of a proxy in this process: tags them with their place in the experiment, and reads their traces."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ async def tag_recording(
 
 
 class ProxyTurns:
-    """Traces of finished turns, until their exchanges are complete."""
+    """Holds traces of finished turns until their exchanges are complete."""
 
     def __init__(self) -> None:
         self._traces: dict[str, Trace] = {}
@@ -34,9 +34,9 @@ class ProxyTurns:
         self._traces[trace.turn_id] = trace
 
     def complete(self, exchange: Exchange, turn_id: str) -> Exchange:
-        """Return an exchange with what the trace of its turn adds, and forget the trace."""
+        """Return an exchange with data from the trace of its turn, and drop the trace."""
         trace = self._traces.pop(turn_id, None)
-        if trace is None:  # of an arm in shadow, whose turns are judged after their replies
+        if trace is None:  # an arm in shadow mode judges its turns after the replies
             return exchange
         attempts = [Attempt(kind=one.kind, text=one.text, verdicts=_verdicts(one.judgements)) for one in trace.attempts]
         if trace.emergency:
@@ -45,7 +45,7 @@ class ProxyTurns:
         documents = (
             Document(id=one.id, title=one.title, text=one.text)
             for one in trace.documents
-            if one.choice in (None, 0) and one.id in exchange.citations  # the first choice is the one that is delivered
+            if one.choice in (None, 0) and one.id in exchange.citations  # the first choice is the delivered one
         )
         return exchange.model_copy(
             update={

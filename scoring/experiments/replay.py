@@ -1,4 +1,4 @@
-"""A run gone through again with the answers that another one recorded."""
+"""Repeats a run with the answers that it recorded."""
 
 import asyncio
 from collections.abc import Mapping
@@ -11,21 +11,21 @@ from models.unique_keys import load_json
 from scoring.folder import ANSWERS, MANIFEST, RunError, RunFolder
 
 LATE_ANSWER_S = 5.0
-"""How long a replayed run waits for an answer that nobody recorded: when it was recorded, the call may have been cancelled."""
+"""Seconds that a replay waits at a missing answer. The original call may have been cancelled, so its answer was not recorded."""
 
 
 def answers_of(folder: RunFolder, replay: Path | None) -> Path:
-    """Return the file of a run's answers; a replayed run begins with those of the run that it replays.
+    """Return the file of a run's answers. A replay begins with a copy of the original run's answers.
 
     Raises:
-        RunError: There is nothing to replay, or the folder holds a run whose answers were asked for.
+        RunError: The recording is missing, or the folder holds a run that is not a replay.
     """
     answers = folder.path / ANSWERS
     if replay is None:
         return answers
     source = replay / ANSWERS if replay.is_dir() else replay
     if (folder.path / MANIFEST).exists() and not folder.manifest().get("replayed"):
-        raise RunError(f"{folder.path}: holds a run that is no replay; give another --out")
+        raise RunError(f"{folder.path}: holds a run that is not a replay: give another --out")
     try:
         recorded = source.read_bytes()
         load_json(recorded.split(b"\n", 1)[0] or b"{}")["key"]
@@ -34,7 +34,7 @@ def answers_of(folder: RunFolder, replay: Path | None) -> Path:
             f"{source}: cannot be replayed: {error.strerror}; name a run's folder or its {ANSWERS}"
         ) from None
     except (ValueError, KeyError, TypeError):
-        raise RunError(f"{source}: is no recording; name a run's folder or its {ANSWERS}") from None
+        raise RunError(f"{source}: is not a recording: name a run's folder or its {ANSWERS}") from None
     if source.resolve() != answers.resolve():
         new = answers.with_name(f".{ANSWERS}.new")
         new.write_bytes(recorded)
@@ -44,7 +44,7 @@ def answers_of(folder: RunFolder, replay: Path | None) -> Path:
 
 
 class ReplayEngine:
-    """An engine that has no answer: what a replay needs stands in the recording."""
+    """An engine without answers: a replay finds all its answers in the recording."""
 
     def __init__(self, missing: list[str]) -> None:
         self._missing = missing
@@ -52,10 +52,10 @@ class ReplayEngine:
     async def complete(self, body: Body) -> Body:
         await asyncio.sleep(LATE_ANSWER_S)
         self._missing.append(f"{body.get('model')} at {request_purpose.get()}")
-        raise UpstreamRefused(404, "no_recorded_answer", None, "record this request first")
+        raise UpstreamRefused(404, "no_recorded_answer", None, "has no recording of this request")
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
-        raise UpstreamRefused(404, "no_recorded_answer", None, "forwarded answers are not recorded")
+        raise UpstreamRefused(404, "no_recorded_answer", None, "has no recordings of forwarded answers")
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: the engine holds no resources."""

@@ -1,4 +1,4 @@
-"""Opens the parts of a run: a proxy for each arm, the facilitators' voice, raters, the budget."""
+"""Opens the parts of a run: the arms, the facilitators' voice, the raters, the budget."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -38,7 +38,7 @@ class RunResources:
     config: Config
     arms: Mapping[str, Arm]
     configs: Mapping[str, Config]
-    """The configuration of each arm that is a proxy of ours."""
+    """The configuration of each arm that is a proxy in this process."""
     voice: Voice
     raters: Mapping[str, Rater]
     check: FidelityCheck | None
@@ -47,20 +47,20 @@ class RunResources:
     """The chatbot's role, as shown to raters."""
     shared_budget: Budget | None
     missing: list[str]
-    """Places whose answers were asked for in a replay and are not recorded."""
+    """Requests of a replay without a recorded answer: model and place."""
 
     def stop_reason(self) -> str | None:
         """Return why the run must stop; None while it may go on."""
         budget = self.shared_budget
         if budget is not None and budget.refused:
             return (
-                f"the budget of {budget.limit:g} is spent: {budget.spent:.4f} paid, and the calls under way and the next "
-                "one might pass it. What was done is kept: the same command goes on, with a budget of its own"
+                f"the budget of {budget.limit:g} is spent: {budget.spent:.4f} paid, and running calls or the next one "
+                "might exceed it. The results so far are kept. To continue with a new budget, give the same command again"
             )
         if self.missing:
             return (
-                f"the recording has no answer for {self.missing[0]}; the experiment, a prompt, the configuration or the "
-                "knowledge base differs from what was recorded"
+                f"the recording has no answer for {self.missing[0]}: the experiment, a prompt, the configuration or the "
+                "knowledge base has changed since the recording"
             )
         return None
 
@@ -69,16 +69,16 @@ class RunResources:
 async def open_resources(
     experiment: Experiment, answers: Path, *, budget: float | None = None, replay: bool = False
 ) -> AsyncIterator[RunResources]:
-    """Open everything that an experiment needs.
+    """Open all parts of a run.
 
     Args:
-        answers: File of recorded answers; recorded calls are not repeated.
+        answers: File of recorded answers; a recorded call is not repeated.
         budget: Limit of the total cost.
-        replay: Ask no model: every answer must stand in `answers`.
+        replay: Take every answer from `answers`, and call no model.
 
     Raises:
-        ConfigError: The configuration, or an arm's change of it, is not right.
-        ModelSettingsError: A model's secret is missing, or one is named that is not configured.
+        ConfigError: The configuration or an arm's change is invalid.
+        ModelSettingsError: A model's secret is missing, or an alias is not configured.
         ScenarioError: The configuration cannot be read.
     """
     data = files.read(experiment.config, "a configuration", ", ".join(Config.model_fields))
@@ -93,7 +93,7 @@ async def open_resources(
         if arm.url is not None
     }
     if clash := servers.keys() & base.models.keys():
-        raise ModelSettingsError(f"the alias {min(clash)!r} is taken by an arm; rename it in the configuration")
+        raise ModelSettingsError(f"models.{min(clash)}: an arm has the same name: rename the alias in the configuration")
     shared_budget = Budget(budget) if budget is not None else None
     missing: list[str] = []
     memory = AnswerCache(answers)
@@ -125,14 +125,14 @@ def _wrap_engine(
     alias: str,
     engine: Engine,
 ) -> Engine:
-    """Have an engine's answers recorded, and paid for from the budget.
+    """Wrap an engine so that its answers are recorded and its costs count towards the budget.
 
     Args:
-        missing: Collects what is asked for in a replay and not recorded; None where models are asked.
+        missing: Collects a replay's requests without a recorded answer; None: call the models.
         settings: The models by alias.
     """
     model_settings = settings[alias]
-    if model_settings.engine == "embedded":  # says the same to the same
+    if model_settings.engine == "embedded":  # its answers are deterministic
         return engine
     if missing is not None:
         engine = ReplayEngine(missing)
@@ -146,19 +146,19 @@ def chatbot_of(experiment: Experiment, config: Config) -> Blueprint:
     """Return the chatbot of an experiment.
 
     Raises:
-        ConfigError: There is none of that name, or something that it names is not right.
+        ConfigError: No chatbot has this name, or a file that it names is invalid.
     """
     if experiment.chatbot not in config.chatbots:
         names = ", ".join(config.chatbots)
-        raise ConfigError([f"{experiment.config}: has no chatbot {experiment.chatbot!r}; it has {names}"])
+        raise ConfigError([f"{experiment.config}: unknown chatbot {experiment.chatbot!r} (configured: {names})"])
     return assemble(config)[experiment.chatbot]
 
 
 def aliases(experiment: Experiment, config: Config) -> set[str]:
-    """Return the aliases that facilitators, raters and the check need.
+    """Return the model aliases that facilitators, raters and the fidelity check need.
 
     Raises:
-        ModelSettingsError: One is not configured.
+        ModelSettingsError: An alias is not configured.
     """
     key_alias_pairs = {("voice", experiment.voice), *(("raters", name) for name in experiment.raters)}
     if experiment.fidelity is not None:
@@ -166,7 +166,7 @@ def aliases(experiment: Experiment, config: Config) -> set[str]:
     for key, alias in sorted(key_alias_pairs):
         if alias not in (LINES, LOCAL, *config.models):
             names = ", ".join(config.models)
-            raise ModelSettingsError(f"{key}: no model alias {alias!r} in {experiment.config}; there is: {names}")
+            raise ModelSettingsError(f"{key}: unknown model alias {alias!r} in {experiment.config} (configured: {names})")
     return {alias for _, alias in key_alias_pairs} - {LINES, LOCAL}
 
 

@@ -1,4 +1,4 @@
-"""An experiment run, or gone on with: its material gathered, everybody who takes part opened, every sample held and rated."""
+"""Starts or resumes a run: reads the material, opens arms and raters, holds and rates every conversation."""
 
 import json
 from collections.abc import Callable
@@ -26,20 +26,20 @@ async def run_experiment(
     print_note: Callable[[str], None],
     show_progress: Callable[[int, int], AbstractContextManager[Progress]],
 ) -> None:
-    """Run what is not yet in the run's folder of an experiment.
+    """Run the parts of an experiment that are not yet in the folder.
 
     Args:
-        budget: Money that all calls of this process may cost together.
-        replay: The run whose answers are taken; no model is asked then.
-        concurrency: Samples under way at the same time.
-        command: How it was started, for the manifest.
+        budget: Maximum cost of all calls of this process.
+        replay: The run to replay; no model is called then.
+        concurrency: Number of conversations at the same time.
+        command: The command line, for the manifest.
         print_note: Called with each remark on the material.
-        show_progress: Opens the display of progress for numbers of turns and ratings.
+        show_progress: Opens a progress display for these numbers of turns and ratings.
 
     Raises:
         RunError: The folder cannot be used, or the run had to stop.
-        ScenarioError: Something that the experiment names is not there, or not right.
-        ConfigError: The configuration, or an arm's change of it, is not right.
+        ScenarioError: A file that the experiment names is missing or invalid.
+        ConfigError: The configuration or an arm's change is invalid.
         ModelSettingsError: A model cannot be used.
     """
     material = load_material(experiment)

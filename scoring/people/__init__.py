@@ -1,9 +1,9 @@
-"""People as raters: pages to rate on, and what comes back.
+"""People as raters: pages to rate on, and the ratings that they return.
 
-sheet.py             which replies a rater gets, in which order; what the ids on the page stand for
+sheet.py             the replies for a rater, in order, and the key of the page's ids
 page.py              the page
-export.py            the pages of several raters, with nothing of others lost
-returned_ratings.py  what a rater sent back, checked
-folder.py            a run's folder, read and written for all this
-survey.py            a study's form: the page to answer it on, and the table of the answers
+export.py            writes the pages of several raters without overwriting others
+returned_ratings.py  checks the ratings that a rater returned
+folder.py            the files of a run that concern raters
+survey.py            a study's survey: its form, its page and the table of answers
 """

@@ -1,4 +1,4 @@
-"""Pages for raters: which replies of a run each is to rate, and the files that are written for it."""
+"""Prepares pages for raters: selects the replies of a run for each rater, and lists the files to write."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,14 +16,14 @@ from scoring.transcript import QUESTIONS, Exchange
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """What is to be written for raters."""
+    """The files to write for raters."""
 
     pages: dict[Path, Sheet]
-    """Where each rater's page goes, and what it holds."""
+    """Path and content of each rater's page."""
     files: dict[Path, str]
     """Pages and keys."""
     notes: tuple[str, ...]
-    """What raters will not see, one sentence each."""
+    """One sentence on each thing that raters will not see."""
 
 
 def prepare_export(
@@ -37,22 +37,22 @@ def prepare_export(
     sections: Mapping[str, Source],
     replace: bool,
 ) -> Export:
-    """Draw what each rater is to rate; nothing is written.
+    """Select the replies for each rater at random, without writing files.
 
     Args:
         run: The folder of the run.
-        items: So many replies, drawn evenly from arms and roles; None: all.
-        duplicates: The share of them that is shown twice, 0 to 0.5.
-        out: Where the pages go; None: into the run.
-        replace: A rater's page may take the place of one of other replies.
+        items: Number of replies, drawn evenly from arms and roles; None: all.
+        duplicates: The share of replies to show twice, 0 to 0.5.
+        out: Folder of the pages; None: inside the run.
+        replace: Allow a rater's page to replace one with other replies.
 
     Raises:
-        RunError: A name cannot be used, the run has nothing to rate, or a page would be lost that somebody may be at work on.
+        RunError: A name is invalid, the run has no replies, or a page that a rater may be using would be lost.
     """
     _check_names(raters)
     exchanges, before = folder.exchanges(run), folder.checkpoints(run)
     if not any(one.reply.strip() for one in exchanges):
-        raise RunError(f"{run / folder.TRANSCRIPTS}: holds no reply, so there is nothing to rate")
+        raise RunError(f"{run / folder.TRANSCRIPTS}: found no replies to rate")
     pages: dict[Path, Sheet] = {}
     files: dict[Path, str] = {}
     for name in raters:
@@ -66,25 +66,25 @@ def prepare_export(
 
 
 def _check_names(raters: Sequence[str]) -> None:
-    """Raises: RunError: a name cannot stand in the name of a file, or would share one with another."""
+    """Check the raters' names. Raises: RunError: a name is not a valid file name, or a duplicate."""
     for name in raters:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", name):
-            raise RunError(f"--rater: {name!r} cannot name a file; use letters, digits and ._-, at most 40")
+            raise RunError(f"--rater: {name!r}: expected at most 40 letters, digits and ._-")
     if len({name.casefold() for name in raters}) < len(raters):
-        raise RunError("--rater: the same name is given twice; each rater needs an own one")
+        raise RunError("--rater: duplicate name: expected a different name for each rater")
 
 
 def _check_free(key: Key | None, new: Sheet, path: Path, replace: bool) -> None:
-    """Raises: RunError: a page or a key of other replies would be lost, and a rater may be at work on them."""
+    """Check that no other page is lost. Raises: RunError: a page or key of other replies exists; a rater may be using it."""
     if replace or (key is not None and key.page == new.page):
         return
     if key is not None:
         raise RunError(
-            f"--rater: {new.rater!r} has a page of this run already (seed {key.seed}), and a new one would void it; "
+            f"--rater: {new.rater!r} already has a page of this run (seed {key.seed}), and a new one would make it unusable: "
             "give another name, or --replace"
         )
     if path.exists():
-        raise RunError(f"{path}: is there already, a page of something else; give another --out, or --replace")
+        raise RunError(f"{path}: already exists and belongs to another page: give another --out, or --replace")
 
 
 def _notes(
@@ -93,9 +93,9 @@ def _notes(
     checkpoints = {one.place.checkpoint for one in exchanges if one.place.facilitator == QUESTIONS}
     branched = {one.place.checkpoint for one in exchanges if one.place.facilitator != QUESTIONS}
     if lacking := sorted(branched - before.keys()):
-        yield f"{folder.CHECKPOINTS} lacks {', '.join(lacking)}: those conversations begin with the run"
-    # A question that nothing preceded does not stand there, so only the want of all tells of a run from before they did.
+        yield f"{folder.CHECKPOINTS} lacks {', '.join(lacking)}: raters do not see the start of those conversations"
+    # The file leaves out questions without earlier messages. So only a file without any question may come from an older run.
     if checkpoints and checkpoints.isdisjoint(before):
-        yield f"{folder.CHECKPOINTS} has no ordinary question: if something was said before one, raters do not see it"
+        yield f"{folder.CHECKPOINTS} has no ordinary question: raters do not see messages before one"
     if not sections:
-        yield "the pages hold no sections to rate against; --knowledge-base DIR puts them in"
+        yield "the pages hold no sections to rate against: add them with --knowledge-base DIR"

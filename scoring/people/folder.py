@@ -1,10 +1,10 @@
-"""What stands in the folder of a run for people who rate, and the writing of what they gave.
+"""The files of a run that concern people as raters: reads them, and merges their ratings.
 
-transcripts.jsonl        what was said
-checkpoints.json         what was said before samples: {checkpoint or id of a question: [{role, content}]}
+transcripts.jsonl        the conversations
+checkpoints.json         messages before each sample: {checkpoint or id of a question: [{role, content}]}
 ratings.jsonl            all ratings
-rating/key-NAME.json     what the ids of a rater's page stand for
-rating/self-NAME.json    how that rater rated the same replies again
+rating/key-NAME.json     the replies behind the ids of a rater's page
+rating/self-NAME.json    both ratings of the replies that this rater saw twice
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,23 +23,23 @@ from scoring.transcript import HUMAN, Exchange, RatingLine
 CHECKPOINTS = "checkpoints.json"
 TRANSCRIPTS, RATINGS = FILES[Exchange], FILES[RatingLine]
 RATING = "rating"
-"""The folder within a run that holds keys, pages and what was rated twice."""
+"""The folder within a run that holds keys, pages and the raters' self-agreement."""
 
 
 def exchanges(run: Path) -> list[Exchange]:
     """Read the transcript.
 
     Raises:
-        RunError: There is no transcript, or a line of it is none.
+        RunError: The transcript is missing, or a line is invalid.
     """
     path = run / TRANSCRIPTS
     if not path.is_file():
-        raise RunError(f"{path}: no such file; name the folder that `caf drift run --out` wrote")
+        raise RunError(f"{path}: no such file: name the folder of a run, as given to `caf drift run --out`")
     return RunFolder(run).read(Exchange)
 
 
 def checkpoints(run: Path) -> dict[str, list[Message]]:
-    """Read the messages before samples, by checkpoint or question; {} when there is no such file."""
+    """Read the messages before samples, by checkpoint or question; {} if the file does not exist."""
     path = run / CHECKPOINTS
     if not path.exists():
         return {}
@@ -49,11 +49,11 @@ def checkpoints(run: Path) -> dict[str, list[Message]]:
     except DuplicateKeyError as error:
         raise RunError(f"{path}: {error}") from None
     except ValidationError as error:
-        raise RunError(f"{path}: is to hold {{name: [{{role, content}}]}}: {files.faults(error)[0]}") from error
+        raise RunError(f"{path}: expected {{name: [{{role, content}}]}}: {files.faults(error)[0]}") from error
 
 
 def keys(run: Path) -> dict[str, Key]:
-    """Read the keys of all pages that the run was exported to, by page."""
+    """Read the keys of all pages of the run, by page."""
     return {key.page: key for key in map(key_in, sorted((run / RATING).glob("key-*.json")))}
 
 
@@ -61,10 +61,10 @@ def read_self_agreement(run: Path) -> list[SelfAgreement]:
     """Read the raters' self-agreement, sorted by rater.
 
     Raises:
-        RunError: A file says something else.
+        RunError: A file is invalid.
     """
     paths = sorted((run / RATING).glob("self-*.json"))
-    return [_read(SelfAgreement, path, "does not say what was rated twice", "import it again") for path in paths]
+    return [_read(SelfAgreement, path, "expected the ratings of replies that were shown twice", "import them again") for path in paths]
 
 
 def key_path(run: Path, rater: str) -> Path:
@@ -75,9 +75,9 @@ def key_in(path: Path) -> Key:
     """Read a key.
 
     Raises:
-        RunError: The file is something else.
+        RunError: The file is not a key.
     """
-    return _read(Key, path, "is no key", "export again under another name")
+    return _read(Key, path, "is not the key of a page", "export again under another name")
 
 
 def _read(kind: type[LineT], path: Path, fault: str, remedy: str) -> LineT:
@@ -93,10 +93,10 @@ def _read(kind: type[LineT], path: Path, fault: str, remedy: str) -> LineT:
 def accept_files(
     paths: Sequence[Path], keys: Mapping[str, Key], *, partial: bool = False
 ) -> dict[str, AcceptedRatings]:
-    """Read raters' files, by the name of the rater.
+    """Read the files of raters, by the rater's name.
 
     Raises:
-        ReturnError: With what is wrong with any file; then none is accepted.
+        ReturnError: A file is invalid; it lists the problems of all files, and no file is accepted.
     """
     accepted: dict[str, AcceptedRatings] = {}
     problems: list[str] = []
@@ -111,7 +111,7 @@ def accept_files(
             problems += [f"{file}: {problem}" for problem in error.problems]
             continue
         if returned.rater in accepted:
-            problems.append(f"{file}: is the second file of {returned.rater!r}; give one file for each rater")
+            problems.append(f"{file}: is the second file of {returned.rater!r}: give one file for each rater")
         accepted[returned.rater] = ratings
     if problems:
         raise ReturnError(problems)
@@ -119,14 +119,14 @@ def accept_files(
 
 
 def merge_ratings(run: Path, accepted: Mapping[str, AcceptedRatings], *, replace: bool = False) -> dict[Path, str]:
-    """Return the run's ratings with those of these raters added, and their self-agreement, by file.
+    """Add these raters' ratings to the run's, and return the new contents of the files, with their self-agreement.
 
     Args:
         accepted: Ratings by the name of the rater.
         replace: Replace earlier ratings of these raters.
 
     Raises:
-        RunError: A rater has ratings already and `replace` is false, or the file of ratings is damaged.
+        RunError: A rater already has ratings and `replace` is false, or the file of ratings is damaged.
     """
     rater_names = {HUMAN + rater for rater in accepted}
     ratings: list[RatingLine] = []
@@ -135,7 +135,7 @@ def merge_ratings(run: Path, accepted: Mapping[str, AcceptedRatings], *, replace
             ratings.append(rating)
         elif not replace:
             raise RunError(
-                f"{run / RATINGS}: has ratings of {rating.rater} already; give --replace to have these instead"
+                f"{run / RATINGS}: already has ratings of {rating.rater}: to replace them, give --replace"
             )
     ratings += [one for some in accepted.values() for one in some.ratings]
     return {run / RATINGS: "".join(f"{one.model_dump_json(exclude_defaults=True)}\n" for one in ratings)} | {

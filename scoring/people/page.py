@@ -1,6 +1,6 @@
-"""The page on which a person rates replies: one HTML file that works from disk and loads nothing.
+"""The page on which a person rates replies: one HTML file that works from disk and loads no other file.
 
-`sheet.py` says what is on it, `returned_ratings.py` reads what comes back.
+`sheet.py` selects its replies; `returned_ratings.py` reads the file that it saves.
 """
 
 from collections.abc import Mapping
@@ -18,11 +18,11 @@ def page(sheet: Sheet, sections: Mapping[str, Source]) -> str:
     """Return the page.
 
     Args:
-        sheet: What is to be rated.
-        sections: The knowledge base by id, as far as it is known; the title of any other section is made of its id. Documents
-            come with their replies.
+        sheet: The replies to rate.
+        sections: The sections of the knowledge base by id. A missing section gets a title from its id. Documents are part of
+            their replies.
     """
-    # Autoescape whatever the template is called: what is shown are texts of users and models.
+    # Escape in every template, whatever its file extension: the page shows texts of users and models.
     environment = Environment(
         loader=PackageLoader("scoring.people"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
@@ -38,14 +38,14 @@ def page(sheet: Sheet, sections: Mapping[str, Source]) -> str:
 
 
 def rubric() -> Markup:
-    """Return rubric.md as HTML, its headings one level lower than the page's."""
+    """Return rubric.md as HTML, with headings one level below the page's."""
     text = files("scoring").joinpath("rubric.md").read_text(encoding="utf-8")
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     return Markup(markdown.render(text).replace("<h1>", "<h2>").replace("</h1>", "</h2>"))
 
 
 def _page_item(item: Item) -> dict[str, object]:
-    """Return what the page may hold of an item: neither its place nor whose twin it is."""
+    """Return an item's data for the page, without its place and its twin, so that raters stay blind."""
     exchange = item.exchange
     documents = {one.id: {"title": one.title, "text": one.text} for one in exchange.documents}
     return {

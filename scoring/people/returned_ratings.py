@@ -1,4 +1,4 @@
-"""What a rater sends back: validated against the key of its page, and turned into ratings. Pure."""
+"""Validates the file that a rater returns against the key of its page, and converts it into ratings. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,11 +14,11 @@ from scoring.people.sheet import Key
 from scoring.transcript import HUMAN, Line, Place, RatingLine
 
 MAX_PROBLEMS = 5
-"""Faults of one kind that are reported; a wrong file has one in each rating."""
+"""Maximum number of problems of one kind to report: a wrong file has one in each rating."""
 
 
 class ReturnError(Exception):
-    """A rater's file cannot be used; `problems` holds a sentence for each fault."""
+    """A rater's file is invalid; `problems` holds one sentence for each problem."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
@@ -32,7 +32,7 @@ class ItemRating(Line):
     score: Literal[0, 1, 2, 3, 4] | None
     """None: not rated yet."""
     answered: Literal[0, 1, 2, "nothing"] | None
-    """`nothing`: the sources hold nothing in answer. None: not said yet."""
+    """How much the reply answers; `nothing`: the sources hold no answer. None: not rated yet."""
     note: str = ""
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
 
@@ -46,7 +46,7 @@ class RatingFile(Line):
 
 
 class TwinRatings(Line):
-    """Both ratings of a reply that was shown twice."""
+    """Two ratings of a reply that was shown twice."""
 
     place: Place
     first: ItemRating
@@ -74,19 +74,19 @@ class AcceptedRatings:
     """The ratings of a valid file."""
 
     ratings: tuple[RatingLine, ...]
-    """One for each reply, the first of two where it was shown twice."""
+    """One rating for each reply; the first if it was shown twice."""
     twins: SelfAgreement
     replies: int
-    """Replies on the page, without twins."""
+    """Number of replies on the page, without twins."""
     seconds: float
-    """Median time on an item."""
+    """Median time for an item."""
 
 
 def parse(text: str | bytes) -> RatingFile:
     """Read a file that a page downloaded.
 
     Raises:
-        ReturnError: It is none.
+        ReturnError: The file is not one that a page saved.
     """
     try:
         refuse_duplicates(text)
@@ -99,25 +99,25 @@ def parse(text: str | bytes) -> RatingFile:
 
 
 def key_of(returned: RatingFile, keys: Mapping[str, Key]) -> Key:
-    """Return the key of the page that was rated.
+    """Return the key of the rated page.
 
     Args:
-        keys: Those of the run, by page.
+        keys: The keys of the run, by page.
 
     Raises:
-        ReturnError: The run has no such page, or had it made for somebody else.
+        ReturnError: The run has no such page, or made it for another rater.
     """
     key = keys.get(returned.page)
     if key is None:
         pages = ", ".join(f"{key.page} ({key.rater})" for key in keys.values()) or "none"
         raise ReturnError([
-            f"is of page {returned.page!r} by {returned.rater!r}, which this run has no key of; it has {pages}. "
+            f"page {returned.page!r} of {returned.rater!r} is not of this run (pages: {pages}). "
             "Name the run that the page was exported from, and import before you export again"
         ])  # fmt: skip
     if key.rater != returned.rater:
         raise ReturnError([
             f"rater is {returned.rater!r}, but page {key.page} was made for {key.rater!r}; "
-            "have each rater use the own page, and leave the file as it was downloaded"
+            "each rater must use their own page and must not edit the downloaded file"
         ])  # fmt: skip
     return key
 
@@ -126,15 +126,15 @@ def accept(returned: RatingFile, key: Key, *, partial: bool = False) -> Accepted
     """Convert a rater's file into ratings.
 
     Args:
-        partial: Take what is there, although some items are not rated.
+        partial: Accept a file in which some items are not rated.
 
     Raises:
-        ReturnError: It names ids that are not on the page, or one twice; or items are not rated, and `partial` is false.
+        ReturnError: An id is not on the page or a duplicate, or an item is not rated and `partial` is false.
     """
     ratings_by_id = {one.id: one for one in returned.ratings}
     problems = _shorten([f"id {id!r} is not on page {key.page}" for id in ratings_by_id if id not in key.items])
     times = Counter(one.id for one in returned.ratings)
-    problems += _shorten([f"id {id!r} is rated {n} times; leave one of them" for id, n in times.items() if n > 1])
+    problems += _shorten([f"id {id!r} is rated {n} times: keep one rating" for id, n in times.items() if n > 1])
     if not problems and not partial:
         problems += list(_missing(ratings_by_id, key))
     if problems:
@@ -157,7 +157,7 @@ def accept(returned: RatingFile, key: Key, *, partial: bool = False) -> Accepted
 
 
 def _missing(ratings_by_id: Mapping[str, ItemRating], key: Key) -> Iterator[str]:
-    without = "finish the page and download again, or give --partial to take what is there"
+    without = "finish the page and download again, or accept an incomplete file with --partial"
     scores = [id for id in key.items if id not in ratings_by_id or ratings_by_id[id].score is None]
     answers = [id for id in key.items if id not in scores and ratings_by_id[id].answered is None]
     for ids, field in ((scores, "a score"), (answers, "how much they answered")):
@@ -173,4 +173,4 @@ def _rating_line(key: Key, rating: ItemRating) -> RatingLine:
 
 def _shorten(problems: Sequence[str]) -> list[str]:
     more = len(problems) - MAX_PROBLEMS
-    return [*problems[:MAX_PROBLEMS], *([f"and {more} more of that kind"] if more > 0 else [])]
+    return [*problems[:MAX_PROBLEMS], *([f"and {more} more problems of that kind"] if more > 0 else [])]

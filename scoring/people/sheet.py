@@ -1,7 +1,6 @@
-"""Which replies a person rates, in which order, and the key that says later what was what. Pure.
+"""Selects and orders the replies for one rater, and makes the key that maps their ids back to replies. Pure.
 
-A sheet is blind: its ids are drawn by lot, and nothing in it says under which arm a reply arose or what judges made of it. The key
-stays with the run.
+A sheet is blind: its ids are random, and it does not show a reply's arm or its verdicts. The key stays with the run.
 """
 
 import hashlib
@@ -18,14 +17,14 @@ from scoring.transcript import Exchange, Line, Place
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A reply to be rated."""
+    """A reply to rate."""
 
     id: str
     exchange: Exchange
-    """The reply; its place is for the key alone."""
+    """The reply; only the key shows its place."""
     history: tuple[Message, ...]
     twin_of: str | None = None
-    """The id of the earlier item that is the same reply."""
+    """The id of an earlier item with the same reply."""
 
 
 class KeyItem(Line):
@@ -42,12 +41,12 @@ class Key(Line):
     rater: str
     seed: int
     items: dict[str, KeyItem]
-    """By id, in the order of the page."""
+    """Replies by id, in the order of the page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """What one person is to rate, in this order."""
+    """The replies for one rater, in order."""
 
     rater: str
     seed: int
@@ -55,7 +54,7 @@ class Sheet:
 
     @property
     def page(self) -> str:
-        """Return the id of the page: a fingerprint of all that it shows, so that progress is never kept for another."""
+        """Return the id of the page: a fingerprint of its content, so that the browser never restores progress from another page."""
         items = [
             [i.id, [[m.role, m.content] for m in i.history], e.user_message, e.reply, e.citations]
             + [one.model_dump() for one in e.documents]
@@ -78,15 +77,14 @@ def sheet(
     duplicates: float = 0.1,
     seed: int,
 ) -> Sheet:
-    """Lay out what one person is to rate.
+    """Make the sheet of one rater.
 
     Args:
-        exchanges: All of the run; those without a reply cannot be rated and are left out.
-        checkpoints: What was said before samples, by the name of the checkpoint or the id of the question.
-        items: So many replies at most; with the same seed every rater gets the same ones. None: all.
-        duplicates: The share of them that is shown twice, 0 to 0.5: more could not be kept far from their twins. A twin comes half
-            a sheet later.
-        seed: Of all that is drawn by lot.
+        exchanges: All exchanges of the run; those without a reply are left out.
+        checkpoints: Messages before samples, by the name of the checkpoint or the id of the question.
+        items: Maximum number of replies; with the same seed every rater gets the same ones. None: all.
+        duplicates: The share of replies to show twice, 0 to 0.5. A twin comes half a sheet later, so a larger share does not fit.
+        seed: Seed of all random choices.
     """
     replied = [one for one in exchanges if one.reply.strip()]
     histories = _histories(replied, checkpoints)
@@ -107,7 +105,7 @@ def sheet(
 
 
 def select(exchanges: Sequence[Exchange], limit: int | None, seed: int) -> list[Exchange]:
-    """Draw replies evenly from roles and arms, in all arms at the same places, so that pairs can be compared."""
+    """Draw replies evenly from roles and arms, at the same places in all arms, so that pairs can be compared."""
     pool = sorted(exchanges, key=lambda one: one.place.key())
     if limit is None or limit >= len(pool):
         return pool
@@ -131,7 +129,7 @@ def _spot(exchange: Exchange) -> tuple[str, str, int, int]:
 def _histories(
     exchanges: Iterable[Exchange], checkpoints: Mapping[str, Sequence[Message]]
 ) -> dict[str, tuple[Message, ...]]:
-    """Return what was said before each reply, by the key of its place: its checkpoint and the turns since."""
+    """Return the messages before each reply, by the key of its place: its checkpoint and the turns since."""
     conversations: dict[tuple[str, str, str, int], list[Message]] = {}
     before: dict[str, tuple[Message, ...]] = {}
     for exchange in sorted(exchanges, key=lambda one: one.place.turn):

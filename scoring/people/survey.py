@@ -18,14 +18,14 @@ from scoring.people.returned_ratings import ReturnError
 
 Id = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 Code = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$")]
-"""A participant's code; it names files."""
+"""Pattern of a participant's code, which is part of file names."""
 SUS_ITEMS = 10
 MAX_TEXT = 5_000
-"""Characters of an answer in words."""
+"""Maximum number of characters in a text answer."""
 
 
 class Question(Strict):
-    """A question; `scale` and `number` are answered with a whole number from `min` to `max`."""
+    """A question. `scale` and `number` take a whole number from `min` to `max`."""
 
     id: Id
     kind: Literal["scale", "number", "choice", "text"]
@@ -40,7 +40,7 @@ class Question(Strict):
     """The label of a text field below the question; empty: none."""
 
     def columns(self) -> dict[str, Any]:
-        """Return the types of its answers, by column."""
+        """Return the types of the answers, by column."""
         text = Annotated[str, Field(max_length=MAX_TEXT)]
         number = Annotated[int, Field(strict=True, ge=self.min, le=self.max)]
         kind = {"text": text, "choice": Literal.__getitem__(self.options or ("",))}.get(self.kind, number)
@@ -71,7 +71,7 @@ class Form(Strict):
         if double := next((name for name in columns if columns.count(name) > 1), None):
             raise ValueError(f"duplicate id {double!r}")
         if any((one.kind == "choice") != bool(one.options) for one in self.questions):
-            raise ValueError("a choice needs `options`, and no other kind has them")
+            raise ValueError("a choice needs `options`; other kinds of question must not have them")
         if [(one.kind, one.min, one.max) for one in self.sus] not in ([], [("scale", 1, 5)] * SUS_ITEMS):
             raise ValueError(f"score sus: expected {SUS_ITEMS} scales from 1 to 5")
         return self
@@ -87,7 +87,7 @@ class Form(Strict):
 
     @property
     def version(self) -> str:
-        """Return the id and a fingerprint: answers to another wording are other answers."""
+        """Return the id and a fingerprint, so that answers to a different wording are not mixed."""
         return f"{self.id}-{hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]}"
 
 
@@ -97,11 +97,11 @@ class Answers(Strict):
     form: str
     participant: Code
     answers: Any
-    """By column, as `answers_model` says."""
+    """Answers by column; see `answers_model`."""
 
 
 class Conversation(BaseModel):
-    """What a participant and the assistant said, as in a request for a chat completion; `caf chat --save` writes `name`."""
+    """A participant's conversation with the assistant, as in a chat completion request. `caf chat --save` adds `name`."""
 
     participant: Code = Field(validation_alias=AliasChoices("participant", "name"))
     messages: Annotated[tuple[dict[str, Any], ...], Field(min_length=1)]
@@ -113,7 +113,7 @@ ReturnedT = TypeVar("ReturnedT", Answers, Conversation)
 def answers_model(form: Form) -> type[Answers]:
     """Return the model of the answers to a form."""
     columns = {name: kind for one in form.questions for name, kind in one.columns().items()}
-    # Numbered, because a field named `copy` would hide a method; input, output and errors have the alias.
+    # Field names are numbered, because a field `copy` would hide a method. Input, output and errors show the alias.
     fields: Any = {f"c{n}": (kind | None, Field(None, alias=name)) for n, (name, kind) in enumerate(columns.items())}
     answers = create_model("Columns", __base__=Strict, **fields)
     version: Any = Literal.__getitem__((form.version,))
@@ -121,7 +121,7 @@ def answers_model(form: Form) -> type[Answers]:
 
 
 def page(form: Form, participant: str = "") -> str:
-    """Return the page, for a participant's code; without one the page asks for it."""
+    """Return the page for a participant's code. Without a code, the page asks for it."""
     environment = Environment(
         loader=PackageLoader("scoring.people"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
@@ -132,7 +132,7 @@ def read_returned(kind: type[ReturnedT], paths: Iterable[Path]) -> dict[str, Ret
     """Read JSON or YAML files of participants, by their codes.
 
     Raises:
-        ReturnError: With what is wrong with any file.
+        ReturnError: A file is invalid; it lists the problems of all files.
     """
     returned: dict[str, ReturnedT] = {}
     problems: list[str] = []
@@ -153,17 +153,17 @@ def read_returned(kind: type[ReturnedT], paths: Iterable[Path]) -> dict[str, Ret
 
 
 def sus_score(items: Sequence[int | None]) -> float | None:
-    """Return the System Usability Scale, 0 to 100 (Brooke 1996), of its items in order; None if one has no answer."""
+    """Return the System Usability Scale score, 0 to 100 (Brooke 1996). `items` are in order; None if one has no answer."""
     given = [item for item in items if item is not None]
     points = sum(item - 1 if n % 2 else 5 - item for n, item in enumerate(given, 1))
     return 2.5 * points if len(given) == SUS_ITEMS else None
 
 
 def render_table(form: Form, returned: Mapping[str, Answers], counts: Mapping[str, Mapping[str, int]]) -> str:
-    """Write a row for each participant, as German Excel opens it: CSV with semicolons and decimal commas.
+    """Return a CSV table with a row for each participant, with semicolons and decimal commas for German Excel.
 
     Args:
-        counts: Further columns by participant; empty for those who have none.
+        counts: Additional columns by participant; empty if a participant has none.
     """
     file = StringIO(newline="")
     writer = csv.writer(file, delimiter=";")

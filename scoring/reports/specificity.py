@@ -78,7 +78,7 @@ def asking_back(run: RunData, arm: str) -> dict[str, Any] | None:
 
 
 def _asks_back(run: RunData, row: Row) -> bool:
-    """Tell whether at least half of the raters say that a reply asks back."""
+    """Return whether at least half of the raters say that a reply asks back."""
     observations = [rated.observed for rated in run.ratings_at[row.key()] if rated.observed is not None]
     return bool(observations) and fmean(bool(one.get("asks_back")) for one in observations) >= 0.5
 

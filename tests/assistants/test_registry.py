@@ -10,7 +10,7 @@ from models.settings import ModelSettings
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("hippocrates", r"needs no_such_library, .*: pip install 'critical-analysis-filter\[hippocrates\]'"),
+        ("hippocrates", r"needs no_such_library, .*: .* pip install -e '.*\[hippocrates\]'"),
         ("nobody", "there is no assistant 'nobody'; there is: embedded, gesundheit, health, hippocrates"),
     ],
 )

@@ -27,7 +27,7 @@ class Got:
     """The decoded body, or the decoded events."""
 
     def __contains__(self, text: object) -> bool:
-        """Tell whether a text stands anywhere in it."""
+        """Return whether a text stands anywhere in it."""
         return str(text) in json.dumps([self.headers, self.parts], ensure_ascii=False)
 
     @property

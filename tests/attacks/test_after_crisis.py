@@ -69,7 +69,7 @@ CALM = (
 
 
 def is_heard(*said: str) -> bool:
-    """Tell whether the local emergency judge fires for a conversation, in which user and chatbot take turns."""
+    """Return whether the local emergency judge fires for a conversation, in which user and chatbot take turns."""
     messages = dialogue(*said)
     return (
         LocalJudge("emergency").judge_now(emergency_case(*find_user_texts({"messages": messages}))).verdict == "reject"

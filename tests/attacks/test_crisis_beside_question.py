@@ -58,7 +58,7 @@ RUN_ON: dict[str, Layout] = {
 
 
 def is_heard(messages: list[Body]) -> bool:
-    """Tell whether the proxy's local emergency judge fires for a request."""
+    """Return whether the proxy's local emergency judge fires for a request."""
     return (
         LocalJudge("emergency").judge_now(emergency_case(*find_user_texts({"messages": messages}))).verdict == "reject"
     )

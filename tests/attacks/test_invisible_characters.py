@@ -167,7 +167,7 @@ async def respond_in_pieces(proxy: Proxy, text: str) -> None:
 
 
 def leaks(got: Got) -> bool:
-    """Tell whether anything of the answer carries a hidden text, also as an escape within a text."""
+    """Return whether anything of the answer carries a hidden text, also as an escape within a text."""
     return any(
         carries(text) or "\\udb40" in text.casefold() or "\\ufe0" in text.casefold() for text in _texts(got.parts)
     )

@@ -258,14 +258,15 @@ def test_every_fault_of_scenarios_is_told_by_file_id_and_field(inside: Caf, fami
     ended = inside("check")
     assert ended.code == 1
     assert [line for line in ended.out.splitlines() if line.startswith("problem")] == [
-        "problem  scenarios/judges/bad.yaml: two-2: expect.source_fidelity.0: Input should be 'accept', 'warn' or 'reject'",
+        "problem  scenarios/judges/bad.yaml: two-2: expect.source_fidelity.0: Input should be 'accept', 'warn' or 'reject'; "
+        "did you mean 'accept'?",
         "problem  scenarios/judges/same.yaml: family: 'one' is also in scenarios/judges/one.yaml; a family is one file",
         "problem  scenarios/judges/same.yaml: one-1: id: is also in scenarios/judges/one.yaml; ids are unique",
         "problem  scenarios/judges/same.yaml: one-2: id: is also in scenarios/judges/one.yaml; ids are unique",
-        "problem  scenarios/judges/lost.yaml: three-2: expect.fidelity: no chatbot has such a judge, and none is built in; "
-        "the nearest is 'source_fidelity'; there is source_fidelity, transparency, role, emergency",
+        "problem  scenarios/judges/lost.yaml: three-2: expect.fidelity: unknown judge "
+        "(configured or built in: source_fidelity, transparency, role, emergency); did you mean 'source_fidelity'?",
         "problem  scenarios/judges/lost.yaml: three-1: citations: no section 'cuases' in the knowledge base; correct it, or "
-        "give the text in `sources`",
+        "give the text in `sources`; did you mean 'causes'?",
         "problem  scenarios/judges/lost.yaml: three-3: response: is empty, and only the emergency judge reads the user's "
         "message alone",
     ]
@@ -283,7 +284,7 @@ def test_scenarios_may_be_for_any_chatbot_of_the_configuration(inside: Caf, fold
     text = FAMILY.format(name="two").replace("causes", "sleep").replace("source_fidelity", "tone")
     (families / "two.yaml").write_text(text)
     assert "two-1: citations: no section 'sleep'" in inside("check").out
-    assert "two-1: expect.tone: no chatbot has such a judge" in inside("check").out
+    assert "two-1: expect.tone: unknown judge (configured or built in: " in inside("check").out
     (folder / "config.yaml").write_text(f"{CONFIG}  other:\n{other}")
     ended = inside("check")
     assert ended.code == 0, ended.out
@@ -405,16 +406,16 @@ def test_faults_of_given_files_name_file_place_and_field(inside: Caf, folder: Pa
     (folder / "d.jsonl").write_text(ROW + ROW.replace("response", "respnse") + "{no\n")
     (folder / "e.jsonl").write_text(ROW.replace("role", "rolle").replace("r1", "e1") + '{"response": "y"}\n')
     assert told(inside("check", "a.yaml", "b.yaml", "c.yaml", "d.jsonl", "e.jsonl")) == [
-        "c.yaml: messages: Field required",
-        "c.yaml: mesages: is not a field here; check the spelling or remove it",
+        "c.yaml: mesages: is not a field here; did you mean 'messages'?",
         "b.yaml: split: Input should be 'dev' or 'holdout'",
-        "b.yaml: b-2: expect.source_fidelity.0: Input should be 'accept', 'warn' or 'reject'",
+        "b.yaml: b-2: expect.source_fidelity.0: Input should be 'accept', 'warn' or 'reject'; did you mean 'accept'?",
         "d.jsonl:2: id: 'r1' stands in line 1 already; ids are unique",
-        "d.jsonl:2: respnse: is not a field here; check the spelling or remove it",
+        "d.jsonl:2: respnse: is not a field here; did you mean 'response'?",
         "d.jsonl:3: not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
-        "e.jsonl: e1: expect.rolle: no chatbot has such a judge, and none is built in; the nearest is 'role'; there is "
-        "source_fidelity, transparency, role, emergency",
-        "a.yaml: a-1: citations: no section 'cuases' in the knowledge base; correct it, or give the text in `sources`",
+        "e.jsonl: e1: expect.rolle: unknown judge "
+        "(configured or built in: source_fidelity, transparency, role, emergency); did you mean 'role'?",
+        "a.yaml: a-1: citations: no section 'cuases' in the knowledge base; correct it, or give the text in `sources`; "
+        "did you mean 'causes'?",
     ]
 
 
@@ -496,11 +497,10 @@ def test_a_misspelt_judge_is_told_once_a_file(inside: Caf, folder: Path) -> None
     """However many rows have it; a name that resembles none is told without a guess."""
     (folder / "a.jsonl").write_text("".join(ROW.replace("r1", f"r{n}").replace("role", "emergncy") for n in range(9)))
     (folder / "b.jsonl").write_text(ROW.replace("r1", "b1").replace("role", "zzz"))
-    there = "there is source_fidelity, transparency, role, emergency"
-    nobody = "no chatbot has such a judge, and none is built in"
+    unknown = "unknown judge (configured or built in: source_fidelity, transparency, role, emergency)"
     assert told(inside("check", "a.jsonl", "b.jsonl")) == [
-        f"a.jsonl: r0: expect.emergncy: {nobody}; the nearest is 'emergency'; {there}; so it stands in 9 scenarios",
-        f"b.jsonl: b1: expect.zzz: {nobody}; {there}",
+        f"a.jsonl: r0: expect.emergncy: {unknown}; did you mean 'emergency'?; in 9 scenarios",
+        f"b.jsonl: b1: expect.zzz: {unknown}",
     ]
 
 
@@ -587,7 +587,7 @@ def test_a_key_for_a_chatbot_that_is_not_there_is_a_problem(inside: Caf, folder:
     save([app, gone], folder / "keys.json")
     (folder / "config.yaml").write_text(CONFIG + "keys: {file: keys.json}\n")
     assert told(inside("check")) == [
-        f"config.yaml: keys: key {app.id} (app) is for the chatbot 'bto' (configured: bot)"
+        f"config.yaml: keys: key {app.id} (app) is for the chatbot 'bto' (configured: bot); did you mean 'bot'?"
     ]
 
 
@@ -611,3 +611,66 @@ def test_a_budget_that_counts_nothing_is_noted(inside: Caf, tmp_path: Path) -> N
     (tmp_path / "config.yaml").write_text(yaml.safe_dump(config))
     ended = inside("check")
     assert (ended.code, ended.out.count("nowhere"), "Traceback" in ended.err) == (1, 1, False)
+
+
+def test_misspelt_keys_and_values_get_a_suggestion(inside: Caf, folder: Path) -> None:
+    """Keys, enumerated values, aliases and judges' names; one misspelt key is one fault, though its own key is missing too."""
+    (folder / "config.yaml").write_text(CONFIG.replace("refiner: local", "refinner: local\n    filter: onn"))
+    assert told(inside("check")) == [
+        "config.yaml: chatbots.bot.filter: Input should be 'on', 'off' or 'shadow' (got 'onn'); did you mean 'on'?",
+        "config.yaml: chatbots.bot.refinner: is not a setting here; did you mean 'refiner'?",
+    ]
+    (folder / "config.yaml").write_text(CONFIG.replace("model: m\n", "modle: m\n").replace("refiner: local", "refiner: locl"))
+    assert told(inside("check")) == ["config.yaml: chatbots.bot.modle: is not a setting here; did you mean 'model'?"]
+    (folder / "config.yaml").write_text(CONFIG.replace("refiner: local", "refiner: locl"))
+    assert told(inside("check")) == [
+        "config.yaml: chatbots.bot.refiner: no model alias 'locl' (configured: m); did you mean 'local'?"
+    ]
+    (folder / "config.yaml").write_text(CONFIG.replace("name: emergency", "name: emergncy"))
+    (problem,) = told(inside("check"))
+    assert problem.endswith("; did you mean 'emergency'?")
+    (folder / "config.yaml").write_text(CONFIG)
+    section = folder / "sections" / "causes.md"
+    section.write_text(section.read_text().replace("title:", "titel:"))
+    (problem,) = told(inside("check"))
+    assert problem.startswith("sections/causes.md: titel: unknown key; ")
+    assert problem.endswith("; did you mean 'title'?")
+
+
+def test_a_fault_names_its_own_file_and_counts_once(inside: Caf, folder: Path) -> None:
+    """Two chatbots use the files, and they are given as well: each fault is one problem, of the file that holds it."""
+    bot = CONFIG.partition("chatbots:\n")[2]
+    judges = "      - own.md\n      - lost.md\n"
+    (folder / "config.yaml").write_text(f"{CONFIG}{judges}{bot.replace('bot:', 'other:')}{judges}")
+    (folder / "own.md").write_text(PROMPT.replace("model: m", "model: mm"))
+    (folder / "lost.md").write_text(PROMPT.replace("stage: swift", "stage: swfit"))
+    (folder / "sections" / "bad.md").write_text("---\nid: bad\n")
+    problems = told(inside("check", "own.md", "lost.md", "sections"))
+    assert [problem.partition(": ")[0] for problem in problems] == ["sections/bad.md", "own.md", "lost.md"]
+    assert problems[1] == "own.md: model: no model alias 'mm' (configured: m); did you mean 'm'?"
+    assert "; did you mean 'swift'?" in problems[2]
+
+
+@pytest.mark.parametrize(
+    ("setting", "text", "problem"),
+    [
+        ("role: role.md", b"\xff", "config.yaml: chatbots.bot.role: cannot read the file role.md: it is not UTF-8 text (got 'role.md')"),
+        ("role: gone.md", b"", "config.yaml: chatbots.bot.role: cannot read the file gone.md: No such file or directory (got 'gone.md')"),
+    ],
+)  # fmt: skip
+def test_a_role_file_that_cannot_be_read_is_named(
+    inside: Caf, folder: Path, setting: str, text: bytes, problem: str
+) -> None:
+    """Once, with the reason."""
+    (folder / "role.md").write_bytes(text)
+    (folder / "config.yaml").write_text(CONFIG.replace("role: Answers questions.", setting))
+    assert told(inside("check")) == [problem]
+
+
+def test_a_fault_in_a_script_names_the_script(inside: Caf, folder: Path) -> None:
+    """In one line, with the rule's number."""
+    (folder / "script.yaml").write_text("- Hello.\n- {reply: x, widhin: prompt}\n")
+    (folder / "config.yaml").write_text(CONFIG.replace("{engine: embedded}", "{engine: scripted, script: script.yaml}"))
+    (problem,) = told(inside("check"))
+    assert problem.startswith("config.yaml: models.m: invalid script 'script.yaml': expected a list of texts and rules: 1.widhin: ")
+    assert "\n" not in problem

@@ -12,6 +12,7 @@ import yaml
 
 from cli.extras import LIBRARIES, missing_extras
 from cli.main import app
+from models.extras import install_command
 from tests.cli.conftest import ROOT, Caf, shipped_config
 
 LAB = [
@@ -51,9 +52,7 @@ def test_a_command_of_the_lab_says_what_to_install(
     with pytest.raises(SystemExit) as ended, missing_extras():
         app(command, prog_name="caf")
     assert ended.value.code == 2
-    assert capsys.readouterr().err == (
-        "caf: this needs scipy, which is not installed: pip install 'critical-analysis-filter[lab]' (in a checkout: make lab)\n"
-    )
+    assert capsys.readouterr().err == f"caf: this needs scipy, which is not installed: {install_command('lab')}\n"
 
 
 @pytest.mark.parametrize("command", LAB, ids=lambda command: " ".join(command[:2]))
@@ -91,7 +90,9 @@ def test_a_database_without_its_extra_is_told_in_a_line(environment: dict[str, s
     for command in (["serve", "--port", 0], ["trace", "list"]):
         ended = alone(environment, *command, "--config", config)
         assert ended.returncode == 2
-        assert re.fullmatch(r"caf: this needs \w+, which .*'critical-analysis-filter\[postgres\]'\n", ended.stderr)
+        assert re.fullmatch(
+            rf"caf: this needs \w+, which .* pip install -e '{re.escape(str(ROOT))}\[postgres\]'\n", ended.stderr
+        )
 
 
 def test_the_extras_are_those_of_the_project() -> None:

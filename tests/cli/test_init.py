@@ -20,6 +20,7 @@ from cli.starter.providers import PROVIDERS, ModelPlace
 from facilitators import facilitator
 from judges.prompt import load_prompt
 from knowledge_base.library import load as load_library
+from models.extras import install_command
 from proxy.config.blueprint import Blueprint, assemble
 from proxy.config.chatbot_settings import PLACEHOLDER
 from proxy.config.config import load_config
@@ -450,10 +451,7 @@ def test_without_the_libraries_that_read_documents_it_says_what_to_install(
     (tmp_path / "a.md").write_text("# A\n\nText.")
     ended = inside("init", "desk", "--yes", "--documents", "a.md")
     assert ended.code == 1
-    assert (
-        "this needs no_such_library, which is not installed: pip install 'critical-analysis-filter[import]'"
-        in ended.out
-    )
+    assert f"this needs no_such_library, which is not installed: {install_command('import')}" in ended.out
     assert f"kb import {tmp_path}/a.md --into knowledge_base" in ended.out
     load_everything(tmp_path / "desk")
 

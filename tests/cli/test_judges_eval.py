@@ -178,7 +178,7 @@ def test_bad_rows_are_refused_by_line_and_field(inside: Caf, upstream: Upstream,
     assert ended.code == 2
     assert ended.err.splitlines() == [
         "caf: rows.jsonl:2: response: Input should be a valid string",
-        "caf: rows.jsonl:3: respnse: is not a field here; check the spelling or remove it",
+        "caf: rows.jsonl:3: respnse: is not a field here; did you mean 'response'?",
         "caf: rows.jsonl:4: not JSON: Expecting value: line 1 column 1 (char 0)",
     ]
     assert upstream.requests == []
@@ -215,8 +215,8 @@ def test_expectations_for_a_judge_that_nobody_has_are_told(inside: Caf, upstream
     ended = inside(*EVAL, "--fresh")
     assert (ended.code, ended.out, upstream.requests) == (2, "", [])
     assert ended.err == (
-        "caf: cases.yaml: c1: expect.maners: no chatbot has such a judge, and none is built in; the nearest is 'manners'; "
-        "there is source_fidelity, transparency, role, emergency, tone, manners; so it stands in 3 scenarios\n"
+        "caf: cases.yaml: c1: expect.maners: unknown judge "
+        "(configured or built in: source_fidelity, transparency, role, emergency, tone, manners); did you mean 'manners'?; in 3 scenarios\n"
     )
 
 
@@ -394,7 +394,7 @@ def test_budget_needs_prices(inside: Caf, upstream: Upstream, tmp_path: Path) ->
     lay_out(tmp_path, upstream.address, models="timeout_s: 9")
     ended = inside(*EVAL, "--budget", 1)
     assert ended.code == 2
-    assert ended.err.startswith("caf: config.yaml: models.swift: has no `price`, so a budget cannot be kept")
+    assert ended.err.startswith("caf: config.yaml: models.swift: has no `price`, so a budget cannot be enforced")
     assert upstream.requests == []
     priced = config.read_text().replace("timeout_s: 9}", "price: {input: 1, output: 10}}", 1)
     config.write_text(priced)
@@ -491,7 +491,7 @@ def test_a_judge_in_python_is_measured(inside: Caf, upstream: Upstream, tmp_path
         (["--prompt", "gone.md"], "gone.md: the judge's prompt cannot be read"),
         (["--chatbot", "nobody"], "there is no chatbot 'nobody'; there is bot"),
         (["--judge", "tone", "--data", "gone.jsonl"], "gone.jsonl: cannot be read"),
-        (["--judge", "tone", "--answers", "config.yaml/a"], "answers cannot be kept in 'config.yaml/a'"),
+        (["--judge", "tone", "--answers", "config.yaml/a"], "cannot open the answer cache 'config.yaml/a'"),
     ],
     ids=str,
 )

@@ -139,7 +139,7 @@ def test_wordings_that_failed_are_asked_for_again(inside: Caf, kb: Path, upstrea
     upstream["fails"] = ("wordings",)
     ended = inside(*COMMAND_LINE)
     assert ended.code == 1
-    assert "problem  wordings: model 'mini', step 'variants': unavailable (status 503)" in ended.out
+    assert "problem  wordings: model 'mini', step 'variants': failed (503)" in ended.out
     assert load_pairs(kb)[0].variants == ("Was ist Hypertonie?",)
     upstream["fails"] = ()
     assert inside(*COMMAND_LINE).code == 0
@@ -164,7 +164,7 @@ def test_a_section_for_which_the_model_failed_is_asked_for_again(
     upstream["fails"] = ("Behandlung",)
     ended = inside(*COMMAND_LINE)
     assert ended.code == 1
-    assert "problem  bluthochdruck.md#Therapie: model 'mini', step 'pairs': unavailable (status 503)" in ended.out
+    assert "problem  bluthochdruck.md#Therapie: model 'mini', step 'pairs': failed (503)" in ended.out
     assert [one.id for one in load_pairs(kb)][::2] == ["hand", "old"]
     upstream["fails"] = ()
     assert inside(*COMMAND_LINE).code == 0

@@ -13,6 +13,7 @@ from aiohttp import web
 from cli.extras import missing_extras
 from cli.main import app
 from knowledge_base.library import load
+from models.extras import install_command
 from tests.cli.conftest import Caf
 from tests.knowledge_base.building import documents
 
@@ -221,6 +222,6 @@ def test_it_says_what_to_install(
     with pytest.raises(SystemExit) as ended, missing_extras():
         app(["kb", "import", "a.md", "--into", "s"], prog_name="caf")
     assert ended.value.code == 2
-    said = "caf: this needs mammoth, which is not installed: pip install 'critical-analysis-filter[import]'\n"
+    said = f"caf: this needs mammoth, which is not installed: {install_command('import')}\n"
     assert capsys.readouterr().err == said
     assert "reviewed: true" in inside("kb", "import", "--help").out

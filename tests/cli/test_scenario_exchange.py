@@ -118,9 +118,9 @@ def tone(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("judge", "options", "nearest"),
     [
-        ("source_fidelty", [], "the nearest is 'source_fidelity'; "),
+        ("source_fidelty", [], "; did you mean 'source_fidelity'?"),
         ("tone", [], ""),
-        ("tonne", ["--config", "clinic.yaml"], "the nearest is 'tone'; "),
+        ("tonne", ["--config", "clinic.yaml"], "; did you mean 'tone'?"),
     ],
 )
 def test_labels_for_a_judge_that_nobody_has_are_refused(
@@ -130,9 +130,8 @@ def test_labels_for_a_judge_that_nobody_has_are_refused(
     given = ("begin.tsv", "--judge", judge, *LABELS[2:], BOTH, "--skip-unlabelled", "--out", "begin.jsonl")
     ended = inside("scenario", "import", *given, *options)
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith(
-        f"caf: --judge: {judge!r}: no chatbot has such a judge, and none is built in; {nearest}there is source_fidelity, "
-    )
+    assert ended.err.startswith(f"caf: --judge: {judge!r}: unknown judge (configured or built in: source_fidelity, ")
+    assert ended.err.endswith(f"){nearest}\n")
     assert not (tmp_path / "begin.jsonl").exists()
 
 

@@ -41,7 +41,7 @@ def test_every_setting_that_is_documented_in_code_is_in_the_schema() -> None:
         schema["$defs"]["PrivacySettings"]["properties"]["days"]["description"] == "Traces older than this are deleted."
     )
     assert "api_key_env" in schema["$defs"]["ModelSettings"]["properties"]
-    assert schema["$defs"]["ModelSettings"]["properties"]["engine"]["description"] == "How the model is reached."
+    assert schema["$defs"]["ModelSettings"]["properties"]["engine"]["description"] == "The engine that calls the model."
     assert schema["properties"]["expose"]["description"].startswith("none leaves")
 
 

@@ -2,15 +2,19 @@
 
 import dataclasses
 import json
+import re
 import time
 from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 import typer
+from rich.cells import cell_len
+from rich.console import Console
 
 from cli.story import story
 from cli.trace import parse_since
+from cli.trace_output import print_turns
 from judges.observation import Assertion, Claims, Crisis, Opinion, Sign
 from judges.verdict import Exchange, Judgement
 from models.usage import Call, Usage
@@ -106,17 +110,59 @@ def file(tmp_path: Path) -> Path:
 
 
 def test_the_list_tells_each_turn_in_a_line(caf: Caf, file: Path) -> None:
-    """Time, short ids, outcome, milliseconds, what the judges said and tokens; in a pipe nothing is cut or folded."""
+    """Time, short id, chatbot, outcome, duration and question, in 80 columns; an error comes before the question."""
     ended = caf("trace", "list")
     lines = ended.out.splitlines()
     assert ended.code == 0
-    assert lines[0].split() == ["time", "turn", "conversation", "n", "chatbot", "outcome", "ms", "judges", "tokens"]
+    assert lines[0].split() == ["time", "turn", "chatbot", "outcome", "duration", "question"]
     assert len(lines) == 5
+    assert max(map(len, lines)) <= 80
     line = next(line for line in lines if "7f3a91c2 " in line)
-    for said in ("91c2aaaa", " 3 ", "schizophrenia", "refined", " 21 ", "2700+25"):
-        assert said in line
-    assert "reject: source_fidelity, transparency; accept: emergency, tone (chief) " in line
-    assert "error upstream_timeout" in next(line for line in lines if "dddddddd " in line)
+    assert re.fullmatch(r"\d\d-\d\d \d\d:\d\d  7f3a91c2  schizophrenia  refined     21 ms     Which supplements\? …", line)
+    failed = next(line for line in lines if "dddddddd " in line)
+    assert "other          error       21 ms     upstream_timeout; W…" in failed
+
+
+@pytest.mark.parametrize(
+    ("changes", "end"),
+    [
+        ({"user_message": "\u8aac" * 40}, "\u8aac" * 9 + " …"),
+        ({"user_message": "a\u8aac" * 40}, "a\u8aac" * 6 + "a…"),
+        ({"user_message": "\x1b[31mred"}, "\N{REPLACEMENT CHARACTER}[31mred"),
+        ({"chatbot": "c" * 64, "ms": 12_345.0}, f"{'c' * 12}…  refined     12.3 s    Which supplements? …"),
+        ({"would": "refined", "outcome": "unfiltered"}, "unfiltered  21 ms     would be refined; W…"),
+    ],
+)
+def test_a_line_of_the_list_fits_80_columns(
+    inside: Caf, tmp_path: Path, changes: dict[str, object], end: str
+) -> None:
+    """Wide characters take two columns, control characters none of the terminal's."""
+    path = tmp_path / "traces.db"
+    store = TraceStore(path, "full", 30)
+    store.start()
+    store.record(dataclasses.replace(TURN, **changes))
+    store.close()
+    _, line = inside("trace", "list", "--file", "traces.db").out.splitlines()
+    assert line.endswith(end)
+    assert cell_len(line) <= 80
+
+
+def test_a_text_that_is_not_stored_is_a_length_in_the_list(inside: Caf, tmp_path: Path) -> None:
+    """As `privacy.store: redacted` keeps it."""
+    store = TraceStore(tmp_path / "traces.db", "redacted", 30)
+    store.start()
+    store.record(TURN)
+    store.close()
+    assert "(32 characters, not" in inside("trace", "list", "--file", "traces.db").out
+
+
+def test_a_wider_terminal_shows_more_of_the_question(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, file: Path
+) -> None:
+    """The list is as wide as the terminal."""
+    monkeypatch.setattr("cli.trace_output.table_console", lambda width: Console(width=120))
+    print_turns(list_turns(file), {})
+    assert "Which supplements? And how much?" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
@@ -133,6 +179,7 @@ def test_the_list_can_be_narrowed(inside: Caf, file: Path, options: list[str], i
     """And printed as JSON for other programs."""
     turns = json.loads(inside("trace", "list", "--json", *options).out)
     assert sorted(turn["turn_id"][0] for turn in turns) == sorted(ids)
+    assert "question" not in turns[0]
     assert turns[0]["verdicts"][0] == {"judge": "emergency", "stage": "local", "verdict": "accept"}
 
 
@@ -217,12 +264,12 @@ def test_a_story_cannot_command_the_terminal(inside: Caf, tmp_path: Path) -> Non
         (["list", "--conversation", "zzz"], "no conversation has the id 'zzz'"),
         (["list", "--file", "nowhere.db"], "nowhere.db: no traces there"),
         (["list", "--file", "config.yaml"], "config.yaml: the trace file cannot be used: file is not a database"),
-        (["list", "--since", "yesterday"], "'yesterday' is no time; give an age such as 30m, 2h or 7d"),
+        (["list", "--since", "yesterday"], "invalid time 'yesterday': expected an age such as 30m, 2h or 7d"),
         (["list", "--outcome", "fine"], "Invalid value for --outcome"),
         (["list", "--config", "nowhere.yaml"], "nowhere.yaml: cannot be read"),
-        (["purge"], "say what to delete"),
-        (["purge", "--all", "--turn", "b"], "say what to delete"),
-        (["purge", "--all"], "add --yes when nobody can be asked"),
+        (["purge"], "expected exactly one of --conversation"),
+        (["purge", "--all", "--turn", "b"], "expected exactly one of --conversation"),
+        (["purge", "--all"], "without a terminal, confirm with --yes"),
         (["purge", "--turn", "zzz"], "no turn has the id 'zzz'"),
         (["purge", "--older-than", "-1"], "Invalid value for --older-than"),
     ],

@@ -108,21 +108,21 @@ def test_what_the_image_holds_serves_and_is_healthy(tmp_path: Path) -> None:
     settings = tmp_path / "etc/caf/config.yaml"
     settings.write_text(settings.read_text().replace("/var/lib", f"{tmp_path}/var/lib"))
     secrets = {"OPENAI_API_KEY": "k", "CAF_REDIS_PASSWORD": "p", "PYTHONPATH": str(tmp_path / "opt")}
-    environment = {"PATH": os.environ["PATH"], "PYTHONUNBUFFERED": "1", **secrets}
+    variables = dict(pair.split("=", 1) for word, rest in final if word == "ENV" for pair in rest.split())
+    assert (variables["CAF_CONFIG"], variables["CAF_HOST"]) == ("/etc/caf/config.yaml", "0.0.0.0")
+    environment = {"PATH": os.environ["PATH"], "PYTHONUNBUFFERED": "1", "CAF_CONFIG": str(settings), **secrets}
     caf = [sys.executable, "-W", "error", "-m", "cli"]
     (where,) = [rest for word, rest in final if word == "WORKDIR"]
     here = tmp_path / where.lstrip("/")
     asked = [sys.executable, "-c", "import proxy; print(proxy.__file__)"]
     found = subprocess.run(asked, cwd=here, env=environment, capture_output=True, text=True, check=True).stdout
     assert found.startswith(str(tmp_path / "opt"))
-    key = [*caf, "key", "create", "clinic", "--config", str(settings)]
+    key = [*caf, "key", "create", "clinic"]
     assert subprocess.run(key, cwd=here, env=environment, capture_output=True, text=True, check=True).stdout
     (entry,) = [json.loads(rest) for word, rest in final if word == "ENTRYPOINT"]
     (command,) = [json.loads(rest) for word, rest in final if word == "CMD"]
     assert entry == ["caf"]
-    assert command[-2:] == ["--host", "0.0.0.0"]
-    command = [*command[:-1], "127.0.0.1", "--port", "0"]
-    command[command.index("--config") + 1] = str(settings)
+    environment |= {"CAF_HOST": "127.0.0.1", "CAF_PORT": "0"}
     serving = subprocess.Popen(
         [*caf, *command], cwd=here, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

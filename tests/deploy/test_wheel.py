@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import tomllib
 import urllib.request
 import venv
@@ -122,6 +123,92 @@ def test_demo_data_are_shipped(installed: Path) -> None:
     """Hippocrates reads them where no catalogue is configured."""
     shipped = installed.glob("lib/python*/site-packages/assistants/hippocrates/demo/*.csv")
     assert {file.name for file in shipped} == {"countries.csv", "data_sources.csv", "achilles_results.csv"}
+
+
+def test_a_shipped_experiment_runs_by_its_name(installed: Path, tmp_path: Path, environment: dict[str, str]) -> None:
+    """It is stopped after its first conversation, which is kept in the current folder."""
+    before, transcripts = files(installed), tmp_path / "data/runs/embedded/transcripts.jsonl"
+    (tmp_path / "embedded").mkdir()  # a folder of this name is no experiment
+    command = [str(installed / "bin/caf"), "drift", "run", "embedded"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    ) as running:  # fmt: skip
+        until = time.monotonic() + 90
+        while running.poll() is None and not (transcripts.exists() and transcripts.stat().st_size):
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=60)
+    assert (running.returncode, "caf: stopped; what was done is kept in data/runs/embedded" in err) == (1, True), err
+    assert json.loads(transcripts.read_text().split("\n")[0])
+    assert files(installed) == before, out
+
+
+CHECK = """
+from pathlib import Path
+from scoring.experiment import SHIPPED, find_experiment
+from scoring.experiments.check import check_experiment
+for file in sorted(SHIPPED.glob("*.yaml")):
+    if not file.name.endswith("config.yaml"):
+        problems, _ = check_experiment(find_experiment(Path(file.stem)))
+        written_out = find_experiment(Path("scenarios/experiments") / file.name)
+        print(file.stem, problems, written_out == file)
+"""
+
+
+def test_all_shipped_experiments_are_whole(installed: Path, tmp_path: Path, environment: dict[str, str]) -> None:
+    """Configurations, facilitators, checkpoints and questions of each are in the wheel; its name and its path both find it."""
+    done = subprocess.run(
+        [str(installed / "bin/python"), "-c", CHECK], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    names = ["embedded", "hippocrates", "hurried", "ordinary", "shipped"]
+    assert done.stdout.splitlines() == [f"{name} [] True" for name in names], done.stderr
+
+
+def test_shipped_scenarios_are_found_by_the_path_they_have_in_a_checkout(caf: Run) -> None:
+    """A file of this name in the current folder would go first."""
+    measured = caf(
+        "judges", "eval", "--stage", "local", "--judge", "role", "--data", "scenarios/judges", "--limit", "3"
+    )
+    assert (measured.returncode, "role" in measured.stdout) == (0, True), measured
+
+
+def test_a_chatbot_is_set_up_in_an_empty_folder(caf: Run, installed: Path, tmp_path: Path) -> None:
+    """`caf init` finds its templates, checks what it wrote, and takes a turn."""
+    before = files(installed)
+    made = caf("init", "demo", "--yes")
+    assert (made.returncode, "no problems" in made.stdout, "demo>" in made.stdout) == (0, True, True), made
+    assert {"demo/config.yaml", "demo/scenarios/experiments/first.yaml"} <= files(tmp_path)
+    assert files(installed) == before
+
+
+def test_a_missing_configuration_or_experiment_names_what_makes_one(caf: Run) -> None:
+    served, run = caf("serve", "--config", "nosuch.yaml"), caf("drift", "run", "nosuch")
+    assert (served.returncode, run.returncode) == (2, 2)
+    assert served.stderr == (
+        "caf: nosuch.yaml: cannot be read (No such file or directory); name another file with --config, or make one with "
+        "`caf init FOLDER`\n"
+    )
+    assert run.stderr == (
+        "caf: nosuch: there is no such file, and no shipped experiment of this name (shipped: embedded, hippocrates, hurried, "
+        "ordinary, shipped); `caf init FOLDER` writes an experiment for your own chatbot\n"
+    )
+
+
+def test_a_missing_library_is_installed_from_the_wheel(
+    installed: Path, tmp_path: Path, environment: dict[str, str]
+) -> None:
+    """No package index has this project."""
+    code = "import sys; sys.modules['scipy'] = None; sys.argv[1:] = ['drift', 'run', 'embedded']; import cli.main; cli.main.main()"
+    done = subprocess.run(
+        [str(installed / "bin/python"), "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    said = re.fullmatch(
+        r"caf: this needs scipy, which is not installed: \S+ -m pip install '(.+\.whl)\[lab\]'\n", done.stderr
+    )
+    assert said, done.stderr
+    assert Path(said[1]).is_file()
 
 
 def test_a_file_that_is_not_there_is_named_and_no_other(caf: Run) -> None:

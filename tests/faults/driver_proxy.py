@@ -279,7 +279,7 @@ async def serving(
 
 
 async def _answers(proxy: Proxy, times: int) -> bool:
-    """Tell whether that many new connections in a row are answered: all workers listen, then, as far as one can tell."""
+    """Return whether that many new connections in a row are answered: all workers listen, then, as far as one can tell."""
     try:
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as session:
             for _ in range(times):

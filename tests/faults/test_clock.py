@@ -76,7 +76,7 @@ def frail(up: Ear) -> Body:
 
 
 async def left_alone(proxy: Proxy, up: Ear, load: Load, key: str) -> bool:
-    """Tell whether the circuit breaker holds calls to the frail upstream back."""
+    """Return whether the circuit breaker holds calls to the frail upstream back."""
     before = len(up.heard)
     load.answers.append(await proxy.post("frail", "break", key=key))
     broken = [heard for heard in up.heard[before:] if "break" in heard.said]

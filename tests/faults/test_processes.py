@@ -121,7 +121,7 @@ async def opened(proxy: Proxy, upstream: Upstream, gate: Gate) -> dict[str, asyn
 
 
 def whole(said: str, reply: str | None) -> bool:
-    """Tell whether a reply is all of what was to be said."""
+    """Return whether a reply is all of what was to be said."""
     if reply is None or "error" in reply:
         return False
     if said.endswith("bot False"):

@@ -171,11 +171,11 @@ def test_judge_of_ones_own_is_loaded(tmp_path):
         ("name: tone", "name: ''", ["name", "at least 1"]),
         ("model: small", "model: ''", ["model", "at least 1"]),
         ("model: small", "model: null", ["model", "string"]),
-        ("model: small", "model: a: b", ["line 4", "invalid YAML", "quotes"]),
+        ("model: small", "model: a: b", ["line 4", "invalid YAML", "quote values"]),
         ("model: small", "model: [", ["invalid YAML"]),
         ("name: tone", "name: tone\nname: voice", ["line 3", "duplicate key 'name'", "keep one"]),
         ("Judge the tone.", " \n", ["no instructions"]),
-        ("---\nJudge", "Judge", ["never ends", "---"]),
+        ("---\nJudge", "Judge", ["without an end", "---"]),
         ("---\nname", "name", ["no front matter", "---"]),
     ],
 )

@@ -97,7 +97,7 @@ def test_the_shipped_knowledge_base_loads() -> None:
         ("title: Causes", 'title: "a\\nb"', ["title: has several lines"]),
         ("title: Causes", "title: 2026", ["title: input should be a valid string"]),
         ("title: Causes", "title: Causes\ntitle: Why", ["duplicate key 'title'"]),
-        ("title: Causes", "title: What: why", ["line 3: invalid YAML", "quotes"]),
+        ("title: Causes", "title: What: why", ["line 3: invalid YAML", "quote values"]),
         ("title: Causes", "title: [a", ["invalid YAML"]),
         ("summary: Answers why people\n  get ill.", "summary: ' '", ["summary: is empty", "one paragraph"]),
         ("id: causes", "id: reasons", ["id: is 'reasons'", "'causes'"]),
@@ -139,7 +139,7 @@ def test_an_id_has_a_form(write: Write, name: str) -> None:
     """Even when it is the file's name."""
     found = problems_of(write(**{name: SECTION.replace("causes", name)}))
     assert len(found) == 1
-    assert f"id: {name!r} is no id" in found[0]
+    assert f"id: {name!r} is not a valid id" in found[0]
 
 
 @pytest.mark.parametrize("name", ["no_claims", "own_role", "not_in_sources", "emergency_contact"])

@@ -178,5 +178,5 @@ async def test_file_is_readable_by_its_owner_alone(file):
 def test_place_that_cannot_be_written_is_told(tmp_path):
     """Before anything is paid for."""
     (tmp_path / "file").write_text("")
-    with pytest.raises(ModelSettingsError, match=r"answers cannot be kept in '.*file/answers.jsonl'"):
+    with pytest.raises(ModelSettingsError, match=r"cannot open the answer cache '.*file/answers.jsonl'"):
         AnswerCache(tmp_path / "file" / "answers.jsonl")

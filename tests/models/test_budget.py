@@ -36,7 +36,7 @@ async def test_calls_are_made_while_their_worst_case_fits():
     one, engine, budget = budgeted(MOST + 3 * COST)
     for _ in range(4):
         await one.complete(REQUEST)
-    with pytest.raises(BudgetSpent, match="would pass the budget"):
+    with pytest.raises(BudgetSpent, match="would exceed the budget"):
         await one.complete(REQUEST)
     assert len(engine.requests) == 4
     assert budget.spent == pytest.approx(4 * COST)
@@ -139,6 +139,6 @@ async def test_without_a_price_no_budget_can_be_kept():
 
 def test_spent_budget_is_told_like_any_failure_of_a_model():
     """Where one is served by mistake, the client learns that the model was not to be had, and no figure."""
-    told = from_model_error(BudgetSpent("a call of up to 3.0 would pass the budget of 2"))
+    told = from_model_error(BudgetSpent("a call of up to 3.0 would exceed the budget of 2"))
     assert (told.status, told.code) == (502, "upstream_error")
     assert "budget" not in told.message

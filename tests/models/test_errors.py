@@ -22,7 +22,27 @@ def test_message_names_alias_step_and_what_to_try(kind):
     """Whoever reads the log knows where to look."""
     error = kind().at("judge", "role")
     assert str(error).startswith("model 'judge', step 'role': ")
-    assert str(error).endswith(kind.hint)
+    assert str(error).endswith(kind.hint.replace("<alias>", "'judge'"))
+    assert error.cause.startswith(f"{kind.subject} ") or kind.__name__ == "AssistantFailed"
+    assert error.cause.endswith(f": {error.advice}")
+
+
+@pytest.mark.parametrize(
+    ("error", "cause"),
+    [
+        (error_for_status(401), "refused the key (401): check api_key_env of the alias 'chatbot'"),
+        (error_for_status(401, code="invalid_api_key"), "refused the key (401, code 'invalid_api_key'): check api_key_env"),
+        (error_for_status(403), "refused access (403): check the rights of the key in api_key_env of the alias 'chatbot'"),
+        (error_for_status(404), "does not know the path or the model (404): check base_url and model of the alias 'chatbot'"),
+        (error_for_status(302), "redirected the request, which the proxy does not follow (302): check base_url"),
+        (error_for_status(418), "refused the request (418): check base_url and model of the alias 'chatbot'"),
+        (error_for_status(429), "is busy (429): wait, "),
+        (error_for_status(503), "failed (503): check base_url of the alias 'chatbot', and that its server runs"),
+    ],
+)  # fmt: skip
+def test_the_cause_says_what_the_server_did_and_which_setting_to_check(error: ModelError, cause: str) -> None:
+    """One sentence for the log and for the operator's own client."""
+    assert error.at("chatbot", "draft").cause.startswith(f"the model's server {cause}")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scenarios.files import ScenarioError
-from scoring.experiment import load
+from scoring.experiment import SHIPPED, find_experiment, load
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITTEN = """name: try
@@ -47,7 +47,7 @@ def test_the_last_stage_holds_on(tmp_path: Path) -> None:
     ("written", "said"),
     [
         (WRITTEN.replace("facilitators: [dietician]", ""), "there is nothing to do"),
-        (WRITTEN + "baseline: none\n", "`baseline` is 'none', which is no arm; there are on, off, bare"),
+        (WRITTEN + "baseline: none\n", "`baseline`: 'none': expected the name of an arm (on, off, bare)"),
         (WRITTEN + "stages: [5]\n", "stages.list.0: Input should be less than 5"),
         (WRITTEN + "sample: 3\n", "sample: is not a field here"),
         (WRITTEN.replace("bare: {set", "bare: {url: http://x, set"), "an arm with `url` has none"),
@@ -75,3 +75,30 @@ def test_a_bad_file_is_refused_with_file_and_field(tmp_path: Path, written: str,
         load(path)
     assert said in str(caught.value)
     assert all(problem.startswith(f"{path}: ") for problem in caught.value.problems)
+
+
+@pytest.mark.parametrize("name", ["embedded", "scenarios/experiments/embedded.yaml"])
+def test_a_shipped_experiment_is_found_from_anywhere(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str
+) -> None:
+    """By its name or its path, also where a folder has that name; its configuration is the shipped one."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "embedded").mkdir()
+    experiment = load(find_experiment(Path(name)))
+    assert experiment.name == "embedded"
+    assert experiment.config.resolve() == SHIPPED.parents[1] / "config.yaml"
+
+
+def test_a_file_of_the_current_folder_goes_first(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("embedded", "scenarios/experiments/embedded.yaml"):
+        Path(name).parent.mkdir(parents=True, exist_ok=True)
+        Path(name).write_text("name: mine\n")
+        assert find_experiment(Path(name)) == Path(name)
+
+
+def test_an_experiment_that_is_nowhere_is_named_with_those_there_are(tmp_path: Path) -> None:
+    with pytest.raises(
+        ScenarioError, match=r"no shipped experiment of this name \(shipped: embedded, .*`caf init FOLDER`"
+    ):
+        find_experiment(tmp_path / "nosuch.yaml")

@@ -2,9 +2,11 @@
 
     python -m judges.evaluation.training.emergencies [newest|holdout|dev|learned] [--by language|form|kind]
 
-talk/emergencies.jsonl is what patterns and weights were made with. talk/dev.jsonl is by four authors who saw neither; the
-thresholds at the top of judges/local/emergency.py were chosen on it, nothing else. talk/holdout.jsonl is by two more authors, and
-nothing was chosen on it; nor on talk/newest.jsonl, by an author of a later date.
+learned  talk/emergencies.jsonl, the source of patterns and weights
+dev      talk/dev.jsonl, by four authors who saw neither patterns nor weights; used only to choose the thresholds at the top of
+         judges/local/emergency.py
+holdout  talk/holdout.jsonl, by two more authors; not used for any choice
+newest   talk/newest.jsonl, by a later author; not used for any choice
 """
 
 import argparse
@@ -26,7 +28,7 @@ COLUMNS = {"reject": "emergency", "warn": "concern", "unjudged": "unreadable", "
 
 
 def count_verdicts(rows: str, by: str | None) -> dict[tuple[str, str], Counter[str]]:
-    """Count the verdicts on messages, by their label and one more field of theirs."""
+    """Count the verdicts on messages, by label and one more field."""
     judge = LocalJudge("emergency")
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for line in FILES[rows].read_text(encoding="utf-8").splitlines():

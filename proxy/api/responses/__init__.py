@@ -1,8 +1,8 @@
-"""/v1/responses: OpenAI's newer form of a chat, translated into a chat request and back.
+"""/v1/responses: OpenAI's Responses API, translated into a chat request and back.
 
-route.py    the handler
-request.py  the request, validated; translation.py: as a chat request
-reply.py    a chat completion, as a response object
-stream.py   the chunks of a chat completion, as events
-store.py    responses that later requests continue; redis_store.py: for several processes
+route.py    the handlers
+request.py  validates the request; translation.py: makes it a chat request
+reply.py    makes a chat completion a response object
+stream.py   makes the chunks of a chat completion events
+store.py    stored responses, which later requests continue; redis_store.py: for several processes
 """

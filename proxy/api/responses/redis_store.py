@@ -1,7 +1,7 @@
-"""Stored responses in Redis, so that several processes and hosts share them. Imported only when it is configured.
+"""Stored responses in Redis, so that several processes and hosts share them. Imported only when configured.
 
-Unlike a state, a response holds text: what was said in its turn. It lies under a hash of its id, beside the key it was made for.
-Each step is one script, so that what is kept, and what is known of how much is kept, never disagree.
+Unlike a conversation state, a response holds the text of its turn. It is stored under its API key and a hash of its id. Each
+operation is one script, so that the stored responses and the counted bytes always agree.
 """
 
 import hashlib
@@ -20,12 +20,12 @@ log = structlog.get_logger()
 PREFIX = "caf:response:"
 INDEX = "caf:responses:"
 OVERHEAD = 500
-"""Bytes that a response takes besides its text."""
+"""Bytes of a stored response besides its text."""
 TELL_EVERY_S = 10.0
-"""How often a lasting outage is logged."""
+"""Minimum seconds between log lines of a continuing outage."""
 
-# KEYS: the response; of its API key: when each response was last used, and how many bytes they are. A name in the index ends in
-# the size, so that what has expired can still be taken off the sum.
+# KEYS: the response; its API key's index of responses by last use; its API key's sum of bytes. A name in the index ends with the
+# size, so that an expired response can still be subtracted from the sum.
 _COMMON = """
 local function now()
   local t = redis.call('TIME')
@@ -71,9 +71,9 @@ return redis.call('DEL', KEYS[1])
 
 
 class RedisResponses:
-    """Keeps responses with a time to live and, for each API key, within a bound of bytes: the longest unused goes first.
+    """Keeps responses with a time to live and a limit of bytes for each API key. The least recently used is dropped first.
 
-    Without Redis: `closed` keeps and finds nothing, `degrade` keeps what comes in this process and finds that.
+    While Redis does not answer: `closed` stores and finds nothing; `degrade` stores new responses in this process.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class RedisResponses:
         self.failures = 0
 
     async def get(self, key_id: str, response_id: str) -> StoredResponse | None:
-        """Raises: StoreUnavailable: Redis does not answer, and this process has no such response: nobody knows."""
+        """Raises: StoreUnavailable: Redis does not answer, and this process does not have the response."""
         alone = None if self._alone is None else await self._alone.get(key_id, response_id)
         if alone is not None:
             return alone
@@ -126,7 +126,7 @@ class RedisResponses:
             await self._alone.put(key_id, stored)
 
     async def delete(self, key_id: str, response_id: str) -> bool:
-        """Raises: StoreUnavailable: Redis does not answer; with either policy."""
+        """Raises: StoreUnavailable: Redis does not answer, with either policy."""
         alone = self._alone is not None and await self._alone.delete(key_id, response_id)
         try:
             gone = await self._delete(keys=_places(key_id, _name(response_id)))
@@ -140,7 +140,7 @@ class RedisResponses:
         gone = 0 if self._alone is None else await self._alone.forget(conversation_id)
         wanted, cursor = _digest(conversation_id).encode(), 0
         try:
-            while True:  # all responses there are, as with states, but without their texts
+            while True:  # scan all responses, without reading their texts
                 cursor, batch = await self._client.scan(cursor, match=f"{PREFIX}*", count=500)
                 keys = [key if isinstance(key, str) else key.decode() for key in batch]
                 async with self._client.pipeline(transaction=False) as together:
@@ -169,15 +169,15 @@ class RedisResponses:
 
 
 def _places(key_id: str, name: str) -> list[str]:
-    """Return where a response is, and what is known of all of its API key; the braces keep them on one node of a cluster."""
+    """Return the keys of a response, and of its API key's index and sum. The braces keep them on one node of a cluster."""
     return [f"{PREFIX}{{{key_id}}}:{name}", f"{INDEX}{{{key_id}}}", f"{INDEX}{{{key_id}}}:bytes"]
 
 
 def _name(response_id: str) -> str:
-    """Return what stands for an id, which a client may write as it likes."""
+    """Return the hash of an id, because clients may send any text as an id."""
     return hashlib.blake2b(response_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _digest(conversation_id: str) -> str:
-    """Return what stands for a conversation; none for one that nobody named."""
+    """Return the hash of a conversation's id; empty for an empty id."""
     return _name(conversation_id) if conversation_id else ""

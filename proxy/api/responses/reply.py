@@ -1,4 +1,4 @@
-"""A chat completion as the response object of /v1/responses. Pure."""
+"""Makes a chat completion the response object of /v1/responses. Pure."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,13 +13,13 @@ class Frame:
     """The fields of a response that do not depend on its outcome."""
 
     hex: str
-    """Random; part of the id of the response and of its items."""
+    """Random hexadecimal digits in the ids of the response and of its items."""
     created_at: int
     model: str
     sent: ResponsesRequest | None = None
-    """None: the request could not be read, and is answered all the same, since somebody is in danger."""
+    """None: the request is invalid, but is answered because the user may be in danger."""
     store_failed: bool = False
-    """Whether storing it failed."""
+    """Whether storing the response failed."""
 
     @property
     def id(self) -> str:
@@ -27,7 +27,7 @@ class Frame:
 
     @property
     def is_stored(self) -> bool:
-        """Whether it is stored, so that a later request may continue it."""
+        """Whether the response is stored, so that a later request may continue it."""
         return self.sent is not None and self.sent.store is not False and not self.store_failed
 
     def body(self, status: str, output: list[Body], usage: Body | None = None, **more: Any) -> Body:
@@ -66,7 +66,7 @@ class Frame:
 
 
 def response(frame: Frame, completion: Body) -> Body:
-    """Write the response that delivers a chat completion, of which there is one choice."""
+    """Write the response for a chat completion with one choice."""
     choice = completion["choices"][0]
     more = {name: completion[name] for name in ("service_tier", "caf") if completion.get(name)}
     reason = INCOMPLETE.get(choice.get("finish_reason") or "")
@@ -77,17 +77,17 @@ def response(frame: Frame, completion: Body) -> Body:
 
 
 INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
-"""What a finish_reason that is no end is called here."""
+"""`incomplete_details.reason` by the finish_reason of an incomplete answer."""
 
 
 def items(frame: Frame, choice: Body, status: str) -> list[Body]:
-    """Write what a choice holds as output items: its message, then the tools that it calls."""
+    """Write a choice as output items: its message, then its tool calls."""
     message = choice["message"]
     calls = [call for call in message.get("tool_calls") or () if isinstance(call, dict)]
     text, refusal = text_of(message), message.get("refusal")
     output = [tool_call(frame, i, call, status) for i, call in enumerate(calls)]
     parts = [{"type": "refusal", "refusal": refusal}] if refusal else []
-    if text != refusal and (text or not (parts or output)):  # a text that is the refusal is none to be parsed as JSON
+    if text != refusal and (text or not (parts or output)):  # a text that repeats the refusal must not be parsed as JSON
         parts.insert(0, text_part(text, logprobs(choice)))
     return [message_item(frame, status, parts), *output] if parts else output
 
@@ -101,9 +101,9 @@ def text_part(text: str, logprobs: list[Body]) -> Body:
 
 
 def tool_call(frame: Frame, index: int, call: Body, status: str) -> Body:
-    """Write a tool call as an item: of a function with `arguments`, of a custom tool with `input`."""
+    """Write a tool call as an item: with `arguments` for a function, with `input` for a custom tool."""
     call_id = str(call.get("id") or f"call_{frame.hex}_{index}")
-    if isinstance(custom := call.get("custom"), dict):  # OpenAI's types know no status of it
+    if isinstance(custom := call.get("custom"), dict):  # without a status, as in OpenAI's types
         name, given = str(custom.get("name") or ""), str(custom.get("input") or "")
         ident = f"ctc_{frame.hex}_{index}"
         return {"id": ident, "type": "custom_tool_call", "call_id": call_id, "name": name, "input": given}
@@ -126,7 +126,7 @@ def logprobs(choice: Body) -> list[Body]:
 
 
 def usage(counts: Body) -> Body:
-    """Write a chat completion's usage under the names of a response."""
+    """Write a chat completion's usage with the field names of a response."""
     prompt_details, completion_details = (
         counts.get("prompt_tokens_details") or {},
         counts.get("completion_tokens_details") or {},
@@ -141,7 +141,7 @@ def usage(counts: Body) -> Body:
 
 
 def reply_message(completion: Body) -> Body:
-    """Return what was delivered as the message that a chat client would send back."""
+    """Return the delivered reply as the message that a chat client would send back."""
     message = completion["choices"][0]["message"]
     reply: Body = {"role": "assistant", "content": message.get("content")}
     if message.get("tool_calls"):

@@ -1,4 +1,4 @@
-"""A request to /v1/responses, validated. Pure."""
+"""Validates a request to /v1/responses. Pure."""
 
 from typing import Any, Literal
 
@@ -19,14 +19,14 @@ class ResponsePart(Wire):
 
 
 TRANSLATED = ("message", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output")
-"""Types of items that chat completions have a place for."""
+"""Types of items that can be translated into chat messages."""
 IGNORED = ("reasoning", "web_search_call", "ghost_snapshot")
-"""Types of items that add nothing to the conversation: another model's thoughts, which only its maker can read; that OpenAI
-searched, without what it found; what Codex keeps to undo changes."""
+"""Types of items without content for the conversation: a model's encrypted reasoning, a search call without its results, Codex's
+snapshots for undo."""
 
 
 class ResponseItem(Wire):
-    """A message, a call of a tool, or what a tool returned."""
+    """A message, a tool call, or a tool result."""
 
     type: str = "message"
     role: Literal["system", "developer", "user", "assistant"] | None = None
@@ -40,7 +40,7 @@ class ResponseItem(Wire):
     @model_validator(mode="before")
     @classmethod
     def _keep_only_type(cls, item: Any) -> Any:
-        """Keep only the type of an item that is not translated, whose fields may have any types."""
+        """Keep only the type of an untranslated item, because its fields may have any type."""
         kind = item.get("type", "message") if isinstance(item, dict) else None
         return {"type": kind} if isinstance(kind, str) and kind not in TRANSLATED else item
 
@@ -72,12 +72,12 @@ class ResponsesRequest(Wire):
     store: bool | None = True
     stream: bool | None = False
     stream_options: dict[str, Any] | None = None
-    """Whether chunks are padded is all that it says; ours never are."""
+    """Ignored: its only option is padding of chunks, which this proxy never adds."""
     tools: list[ResponseTool] | None = None
     tool_choice: str | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     max_tool_calls: int | None = None
-    """Counts calls of tools that run at OpenAI; here there are none."""
+    """Ignored: it limits calls of tools that run at OpenAI, which are not supported."""
     max_output_tokens: int | None = Field(None, ge=1)
     temperature: float | None = None
     top_p: float | None = None
@@ -86,7 +86,7 @@ class ResponsesRequest(Wire):
     text: TextOptions | None = None
     include: list[str] | None = None
     truncation: Literal["auto", "disabled"] | None = None
-    """What does not fit into the context of a guarded chatbot is left out in any case."""
+    """Ignored: a guarded chatbot's history is always cut to its token budget."""
     user: str | None = None
     metadata: dict[str, Any] | None = None
     service_tier: str | None = None
@@ -100,7 +100,7 @@ def read_responses_request(data: Body) -> ResponsesRequest:
     """Validate a request.
 
     Raises:
-        BadRequest: Naming the first field that is not right, or that is not served.
+        BadRequest: A field is invalid or not supported. The message names the first one.
     """
     try:
         sent = ResponsesRequest.model_validate(data)
@@ -108,10 +108,10 @@ def read_responses_request(data: Body) -> ResponsesRequest:
         raise as_bad_request(error) from error
     for name in ("messages", "n"):
         if name in data:
-            raise BadRequest(f"{name}: belongs to /v1/chat/completions, not to /v1/responses.", param=name)
+            raise BadRequest(f"{name}: a field of /v1/chat/completions; not supported by /v1/responses.", param=name)
     for name, instead in NOT_SERVED.items():
         if getattr(sent, name):
-            raise BadRequest(f"{name}: is not served here; {instead}.", param=name)
+            raise BadRequest(f"{name}: not supported; {instead}.", param=name)
     return sent
 
 

@@ -1,9 +1,9 @@
-"""/v1/responses: the same guarded turn as /v1/chat/completions, in OpenAI's newer form.
+"""/v1/responses: the same guarded turn as /v1/chat/completions, in the form of OpenAI's Responses API.
 
-request.py  the request, translated into a chat request
-../chat.py  the turn
-reply.py    the completion, translated into a response; stream.py into its events
-store.py    what `previous_response_id` continues; redis_store.py for several processes
+request.py  validates the request; translation.py makes it a chat request
+../chat.py  runs the turn
+reply.py    makes the completion a response; stream.py its events
+store.py    stored responses, for `previous_response_id`; redis_store.py for several processes
 """
 
 import time
@@ -32,7 +32,7 @@ async def create_response(request: web.Request) -> web.StreamResponse:
 
 
 async def read_response(request: web.Request) -> web.Response:
-    """Give a kept response back to the key it was made for."""
+    """Return a stored response to the key that created it."""
     service = request.app[SERVICE]
     access = service.access(request)
     ident = request.match_info["id"]
@@ -43,7 +43,7 @@ async def read_response(request: web.Request) -> web.Response:
 
 
 async def delete_response(request: web.Request) -> web.Response:
-    """Forget a response, and with it what continues it."""
+    """Delete a response. Responses that continue it can no longer be continued."""
     service = request.app[SERVICE]
     access = service.access(request)
     ident = request.match_info["id"]
@@ -57,7 +57,7 @@ log = structlog.get_logger()
 
 
 class ResponsesDialect:
-    """One request for a response."""
+    """The dialect of /v1/responses, for one request."""
 
     verbatim = False
 
@@ -68,7 +68,7 @@ class ResponsesDialect:
         self._key_id = ""
         self._user = ""
         self.conversation_id = ""
-        """Of the turn, as soon as it is known."""
+        """The turn's conversation id, once recognised."""
 
     def parse_leniently(self, data: Body) -> Body:
         self._begin(str(data.get("model")), None)
@@ -78,21 +78,21 @@ class ResponsesDialect:
         self._key_id = key_id
         before: list[Body] = []
         try:
-            # First of all: whatever else is wrong, the emergency judge hears what was said before.
+            # Load the history first, so that the emergency judge reads it even if the rest of the request is invalid.
             previous, user = data.get("previous_response_id"), data.get("user")
             user = user if isinstance(user, str) else None
             self._user = user or ""
             if isinstance(previous, str):
                 before, self._user = await messages_before(self._store, key_id, user, previous)
-            orjson.dumps([[[data]]])  # translated it is nested a little deeper
+            orjson.dumps([[[data]]])  # the translated request is nested deeper
             sent = read_responses_request(data)
             chat = as_chat(sent, before)
-        except Exception as error:  # raised again, once the emergency judge has heard what there is
+        except Exception as error:  # raised by the caller, after the emergency judge
             self._begin(str(data.get("model")), None)
             too_deep = isinstance(error, orjson.JSONEncodeError)
-            fault = BadRequest("The request body is nested too deeply.") if too_deep else error
+            fault = BadRequest("The request body is nested too deeply; send fewer nested levels.") if too_deep else error
             return (readable := read_leniently(data, before)), readable, fault
-        if self._user:  # who continues a response need not say again who they are
+        if self._user:  # a request that continues a response need not repeat `user`
             chat["user"] = self._user
         self._begin(sent.model, sent)
         return chat, read_leniently(data, before), None
@@ -110,7 +110,7 @@ class ResponsesDialect:
         try:
             await self._store.put(self._key_id, stored)
         except Exception as error:
-            # The turn is settled, and an emergency text is sent whatever else fails: it only cannot be continued, and says so.
+            # A failing store must not stop the reply, which may be an emergency text. It says `store: false`.
             log.error("response not kept", error=type(error).__name__)
             self._stream.mark_not_stored()
             body["store"] = False

@@ -1,4 +1,4 @@
-"""Responses that later requests continue with `previous_response_id`. Kept in this process; `redis_store.py`: for several."""
+"""Stores responses, which later requests continue with `previous_response_id`, in this process. `redis_store.py`: in Redis."""
 
 import time
 from collections import OrderedDict
@@ -11,7 +11,7 @@ from models.engine import Body
 from proxy.protocol.errors import ResponseNotFound
 
 MAX_BYTES = 32 * 2**20
-"""Texts and images, unlike the states of conversations, have no bound of their own."""
+"""Limit of all stored responses. Needed because texts and images, unlike conversation states, have no size limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class StoredResponse:
 
     id: str
     user: str
-    """Whose it is, where one key serves several users."""
+    """Its user, if one key serves several users."""
     previous: str | None
     """The response that it continues."""
     messages: bytes
@@ -28,7 +28,7 @@ class StoredResponse:
     body: bytes
     """JSON: the response object."""
     conversation: str = ""
-    """Id of the conversation it is of, or what stands for it where it is kept; empty: of none."""
+    """Id of its conversation, or the id's hash when read from Redis; empty: none."""
 
     @property
     def size(self) -> int:
@@ -36,22 +36,22 @@ class StoredResponse:
 
 
 class ResponseStore(Protocol):
-    """A store of responses under the key they were asked with and their id."""
+    """A store of responses, by the API key that created them and their id."""
 
     failures: int
-    """Reads and writes that failed since the start."""
+    """Number of failed reads and writes since the start."""
 
     async def get(self, key_id: str, response_id: str) -> StoredResponse | None:
-        """Return a response, or None when there is none or it has expired."""
+        """Return a response, or None if it is unknown or expired."""
 
     async def put(self, key_id: str, stored: StoredResponse) -> None:
-        """Keep a response."""
+        """Store a response."""
 
     async def delete(self, key_id: str, response_id: str) -> bool:
-        """Forget a response; return whether there was one."""
+        """Delete a response. Return whether it was stored."""
 
     async def forget(self, conversation_id: str) -> int:
-        """Delete a conversation's responses, of any key; return their number."""
+        """Delete a conversation's responses, of all keys. Return their number."""
 
     async def close(self) -> None:
         """Close connections."""
@@ -60,10 +60,10 @@ class ResponseStore(Protocol):
 async def messages_before(
     store: ResponseStore, key_id: str, user: str | None, response_id: str
 ) -> tuple[list[Body], str]:
-    """Return the messages up to and including a response, oldest first, and the user they are of.
+    """Return the messages up to and including a response, oldest first, and their user.
 
     Raises:
-        ResponseNotFound: It, or one before it, is not there, has expired, or is another user's.
+        ResponseNotFound: The response, or one that it continues, is unknown, expired, or another user's.
     """
     turns: list[bytes] = []
     wanted: str | None = response_id
@@ -77,7 +77,7 @@ async def messages_before(
 
 
 class ProcessResponses:
-    """Keeps responses in this process, within a bound of age, number and bytes: the longest unused goes first."""
+    """Keeps responses in this process, within limits of age, number and bytes. The least recently used is dropped first."""
 
     def __init__(self, max_responses: int, max_age_s: float, max_bytes: int = MAX_BYTES) -> None:
         self.limit(max_responses, max_age_s)
@@ -87,7 +87,7 @@ class ProcessResponses:
         self.failures = 0
 
     def limit(self, max_responses: int, max_age_s: float) -> None:
-        """Set the bounds; what is over them goes with the next response that comes."""
+        """Set the limits. Responses above them are dropped when the next response is stored."""
         self._max, self._max_age_s = max_responses, max_age_s
 
     def __len__(self) -> int:

@@ -31,23 +31,23 @@ class ResponseStream:
         self._sequence = 0
         self._is_open = False
         self._output = 0
-        """Items that are done."""
+        """Number of finished items."""
         self._parts: list[Body] = []
-        """The content of the message under way, as far as it is done."""
+        """The finished parts of the current message."""
         self._part: Body | None = None
-        """The part of it that is under way."""
+        """The current part of the message."""
         self._logprobs: list[Body] = []
         self._message: Body = {"content": None}
         self._finish: str | None = None
         self._beside: Body = {}
-        """What the chunks say of the completion as a whole: usage, `caf`, the tier."""
+        """Fields of the whole completion, from its chunks: usage, `caf`, the service tier."""
 
     def mark_not_stored(self) -> None:
-        """Note that the response could not be stored, for its last event."""
+        """Make the last event say that the response was not stored."""
         self._frame = replace(self._frame, store_failed=True)
 
     def opening(self) -> bytes:
-        """Write the events that need no verdict; nothing, when that is done."""
+        """Return the events that need no verdict; empty if they were returned before."""
         if self._is_open:
             return b""
         self._is_open = True
@@ -55,20 +55,20 @@ class ResponseStream:
         return self._event("response.created", response=created) + self._event("response.in_progress", response=created)
 
     def events(self, chunks: Iterable[Body]) -> Iterator[bytes]:
-        """Write all that is still to come, from the chunks of a settled chat completion."""
+        """Yield the remaining events, from the chunks of a settled chat completion."""
         yield self.opening()
         for chunk in chunks:
             yield from self.chunk(chunk)
         yield from self.end()
 
     def chunk(self, chunk: Body) -> Iterator[bytes]:
-        """Write what one chunk of the chat completion says."""
+        """Yield the events of one chunk of the chat completion."""
         self._beside |= {name: chunk[name] for name in ("usage", "caf", "service_tier") if chunk.get(name)}
         for choice in chunk["choices"]:
             delta = choice["delta"]
             if refusal := delta.get("refusal"):
                 yield from self._text_delta("refusal", refusal, [])
-            # Content that comes after a refusal only repeats it.
+            # Content after a refusal only repeats it.
             if (text := delta.get("content")) and not self._message.get("refusal"):
                 logprobs = choice.get("logprobs") or {}
                 yield from self._text_delta("output_text", text, logprobs.get("content") or [])
@@ -79,17 +79,17 @@ class ResponseStream:
             self._finish = choice["finish_reason"] or self._finish
 
     def end(self) -> Iterator[bytes]:
-        """Write the end: the response as it would have come unstreamed."""
+        """Yield the last events. The final one holds the whole response, as without streaming."""
         logprobs = {"content": self._logprobs} if self._logprobs else None
         choice = {"message": self._message, "finish_reason": self._finish, "logprobs": logprobs}
         whole = response(self._frame, {"choices": [choice], **self._beside})
-        if self._part is None and not self._output:  # an empty reply is a message all the same
+        if self._part is None and not self._output:  # an empty reply is also a message
             yield from self._part_begun("output_text")
         yield from self._message_done(whole["status"])
         yield self._event(f"response.{whole['status']}", response=whole)
 
     def failure(self, error: ApiError) -> bytes:
-        """Write that the response failed after its stream had begun. The client's library raises on `error`."""
+        """Return the event of a failure after the stream began. OpenAI's client library raises on `error`."""
         fields = error.body()["error"]
         flat = {name: fields[name] for name in ("code", "message", "param")}
         return self._event("error", **flat, error=fields)

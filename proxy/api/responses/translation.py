@@ -1,7 +1,7 @@
 """Translates a request to /v1/responses into a chat request. Pure.
 
-Instructions become a system message, items become messages, function and custom tools keep their names. Fields that both forms
-share, and unknown ones, are passed on unchanged.
+Instructions become a system message, items become messages, function and custom tools keep their names. Fields that both APIs
+share, and unknown fields, are forwarded unchanged.
 """
 
 from collections.abc import Sequence
@@ -42,7 +42,7 @@ def as_chat(sent: ResponsesRequest, before: Sequence[Body]) -> Body:
         before: The messages of the responses that it continues, oldest first, without instructions.
 
     Raises:
-        BadRequest: An item, a part or a tool is not served.
+        BadRequest: An item, a part or a tool is not supported.
     """
     instructions = [{"role": "system", "content": sent.instructions}] if sent.instructions else []
     chat: Body = {
@@ -72,7 +72,7 @@ def messages_of(sent: str | list[ResponseItem]) -> list[Body]:
     """Translate input into messages. Text and calls of one reply become one message, as in chat completions.
 
     Raises:
-        BadRequest: An item or a part is not served.
+        BadRequest: An item or a part is not supported.
     """
     if isinstance(sent, str):
         return [{"role": "user", "content": sent}]
@@ -99,7 +99,7 @@ def messages_of(sent: str | list[ResponseItem]) -> list[Body]:
                 param=f"{where}.type",
             )
     if not messages:
-        raise BadRequest("input: holds no message.", param="input")
+        raise BadRequest("input: contains no message; expected at least one.", param="input")
     return messages
 
 
@@ -129,7 +129,7 @@ def _to_tool_call(item: ResponseItem, where: str) -> Body:
 def _require(item: ResponseItem, name: str, where: str) -> Any:
     value = getattr(item, name)
     if value is None:
-        raise BadRequest(f"{where}.{name}: is missing.", param=f"{where}.{name}")
+        raise BadRequest(f"{where}.{name}: missing; items of type {item.type!r} need it.", param=f"{where}.{name}")
     return value
 
 
@@ -146,14 +146,15 @@ def _part(part: ResponsePart, where: str) -> Body:
     if part.type == "input_image":
         if part.image_url is None:
             raise BadRequest(
-                f"{where}.image_url: is missing; files by id are not kept here.", param=f"{where}.image_url"
+                f"{where}.image_url: missing. Images by file id are not supported; send a URL or a data URL.",
+                param=f"{where}.image_url",
             )
         detail = {} if part.detail is None else {"detail": part.detail}
         return {"type": "image_url", "image_url": {"url": part.image_url, **detail}}
     if part.type == "input_file":
         file = {"file_id": part.file_id, "filename": more.get("filename"), "file_data": more.get("file_data")}
         return {"type": "file", "file": {name: value for name, value in file.items() if value is not None}}
-    return part.model_dump(exclude_unset=True)  # whatever the upstream makes of it; its text is judged like any other
+    return part.model_dump(exclude_unset=True)  # forwarded unknown parts; their text is judged too
 
 
 def _tool(tool: ResponseTool, where: str) -> Body:
@@ -164,16 +165,16 @@ def _tool(tool: ResponseTool, where: str) -> Body:
             param=f"{where}.type",
         )
     if not tool.name:
-        raise BadRequest(f"{where}.name: is missing.", param=f"{where}.name")
+        raise BadRequest(f"{where}.name: missing; every tool needs a name.", param=f"{where}.name")
     fields = {n: v for n, v in (tool.model_extra or {}).items() if n in TOOL_FIELDS[tool.type]}
     form = fields.get("format")
-    if isinstance(form, dict) and form.get("type") == "grammar":  # chat completions have it a level deeper
+    if isinstance(form, dict) and form.get("type") == "grammar":  # nested one level deeper in chat completions
         fields["format"] = {"type": "grammar", "grammar": {n: v for n, v in form.items() if n != "type"}}
     return {"type": tool.type, tool.type: {"name": tool.name, **fields}}
 
 
 TOOL_FIELDS = {"function": ("description", "parameters", "strict"), "custom": ("description", "format")}
-"""Fields of the types of tools that chat completions have."""
+"""Fields of a tool in chat completions, by its type."""
 
 
 def _tool_choice(choice: str | dict[str, Any]) -> Any:
@@ -201,6 +202,6 @@ def _response_format(form: TextFormat) -> Body:
     if form.type != "json_schema":
         return {"type": form.type}
     if not form.name:
-        raise BadRequest("text.format.name: is missing.", param="text.format.name")
+        raise BadRequest("text.format.name: missing; a JSON schema needs a name.", param="text.format.name")
     fields = {n: v for n, v in (form.model_extra or {}).items() if n in ("description", "schema", "strict")}
     return {"type": "json_schema", "json_schema": {"name": form.name, **fields}}

@@ -176,18 +176,18 @@ def test_pages_without_text_are_named() -> None:
     """The others are read."""
     document = read_pdf(documents.scan("A page with text."))
     assert outline(document) == ["A page with text."]
-    assert document.notes == ["pages 2 hold pictures and no text, and are not in the sections"]
+    assert document.notes == ["pages 2 hold pictures without text, and are not in the sections"]
 
 
 SCRIPTS = b"<html><body><div id=root></div><script src=app.js></script><noscript>Enable it.</noscript></body></html>"
 UNREADABLE = {
     "locked.pdf": (documents.encrypted(), ["encrypted", "without a password"]),
-    "scan.pdf": (documents.scan(), ["scanned", "ocrmypdf"]),
+    "scan.pdf": (documents.scan(), ["is a scan", "ocrmypdf"]),
     "broken.pdf": (b"%PDF-1.4 nonsense", ["damaged"]),
     "cut.pdf": (documents.guide()[:900], ["damaged"]),
     "box.pdf": (documents.guide().replace(b"/MediaBox", b"/MediaBix"), ["damaged"]),  # pdfplumber has no error for it
     "word.pdf": (documents.leaflet(), ["named .pdf", "name it .docx"]),
-    "page.docx": (b"<html>", ["named .docx and is none"]),
+    "page.docx": (b"<html>", ["named .docx but has another format"]),
     "old.docx": (b"\xd0\xcf\x11\xe0 old", ["old or encrypted", "save it as .docx"]),
     "cut.docx": (documents.leaflet()[:900], ["damaged"]),
     "bomb.docx": (documents.bomb(), ["unpacks to 201 MB", "split it"]),
@@ -196,9 +196,9 @@ UNREADABLE = {
     "latin.txt": ("one\nÜber".encode("latin-1"), ["not UTF-8", "line 2"]),
     "empty.md": (b" \n", ["is empty"]),
     "remark.md": (b"<!-- nothing -->", ["holds no text"]),
-    "app.html": (SCRIPTS, ["its scripts write it", "print it to a PDF"]),
+    "app.html": (SCRIPTS, ["without its scripts", "print it to a PDF"]),
     "deep.html": (b"<div>" * 20_000 + b"x", ["nested too deeply"]),
-    "slides.pptx": (b"PK\x03\x04", ["no kind that can be read", ".docx"]),
+    "slides.pptx": (b"PK\x03\x04", ["unsupported format", ".docx"]),
 }
 
 

@@ -20,7 +20,7 @@ LONG = (
 )
 
 
-GONE = "gone; check that models.<alias>.base_url is reachable and its server healthy; build again to go on"
+GONE = "gone; check base_url of the alias 'mini', and that its server runs; build again to continue"
 
 
 def sections(tmp_path: Path) -> list[AspectSection]:
@@ -263,7 +263,7 @@ def test_a_wording_that_may_not_stand_for_its_question_is_dropped() -> None:
     kept, dropped = select([given], TAXONOMY)
     assert [one.variants for one in kept] == [("Was bedeutet Bluthochdruck?",)]
     assert [(one.gate, one.detail) for one in dropped] == [
-        ("wording", "asks whether somebody has it: 'Habe ich Bluthochdruck?'")
+        ("wording", "asks for a diagnosis: 'Habe ich Bluthochdruck?'")
     ]
     reviewed = given.model_copy(update={"review": review()})
     assert select([reviewed], TAXONOMY) == ([reviewed], [])

@@ -25,13 +25,13 @@ def test_what_is_lacking_is_named() -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"topic": "Leber"}, "Leber / Blutdruck / bluthochdruck / Definition: has no such place in taxonomy.yaml"),
+        ({"topic": "Leber"}, "Leber / Blutdruck / bluthochdruck / Definition: is not in taxonomy.yaml"),
         ({"subtopic": ""}, "Herz /  / bluthochdruck"),
         ({"focus": "gicht"}, "Herz / Blutdruck / gicht"),
         ({"aspect": "Farbe"}, "bluthochdruck / Farbe"),
-        ({"document": "gicht"}, "gicht.md: does not have its paragraph; build again, or delete the pair"),
-        ({"context": FIRST + "!"}, "bluthochdruck.md: does not have its paragraph"),
-        ({"quotes": ()}, "quote: there is none: Was ist Bluthochdruck? Der Druck in den Adern ist zu hoch."),
+        ({"document": "gicht"}, "gicht.md: does not contain the pair's paragraph; build again, or delete the pair"),
+        ({"context": FIRST + "!"}, "bluthochdruck.md: does not contain the pair's paragraph"),
+        ({"quotes": ()}, "quote: the pair has no quotes: Was ist Bluthochdruck? Der Druck in den Adern ist zu hoch."),
     ],
 )
 def test_a_pair_that_does_not_belong_is_named(changes: dict[str, object], said: str) -> None:
@@ -53,7 +53,7 @@ def test_a_wording_that_may_not_stand_for_its_question_is_named() -> None:
     """With its pair."""
     given = pair(variants=("Habe ich Bluthochdruck?",))
     assert find_problems([given], TAXONOMY, SECTIONS)[0].startswith(
-        "bluthochdruck-definition-1: wording: asks whether somebody has it: 'Habe ich Bluthochdruck?': Was ist Bluthochdruck?"
+        "bluthochdruck-definition-1: wording: asks for a diagnosis: 'Habe ich Bluthochdruck?': Was ist Bluthochdruck?"
     )
     assert find_problems([given.model_copy(update={"review": review()})], TAXONOMY, SECTIONS) == LACKING
 

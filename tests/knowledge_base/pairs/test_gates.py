@@ -114,8 +114,8 @@ def test_a_question_of_few_words_need_not_be_found() -> None:
     )
 
 
-REPORTS, EITHER, NEGATION = "reports what somebody says", "asks for one of two", "only one of wording and question has"
-OWN, DIAGNOSIS = "tells of somebody's own signs, on Alltag", "asks whether somebody has it"
+REPORTS, EITHER, NEGATION = "reports a statement", "asks for a choice", "only one of wording and question has"
+OWN, DIAGNOSIS = "describes a person's own signs, in the aspect Alltag", "asks for a diagnosis"
 DANGER = Taxonomy.model_validate(GERMAN | {"danger": ["Alltag"]})
 
 
@@ -197,8 +197,8 @@ def test_a_diagnosis_is_no_wording(text: str, why: str) -> None:
     [
         ("My doctor says exercise is fine with psychosis, is that right?", REPORTS),
         ("Is exercise good or bad with psychosis?", EITHER),
-        ("My son hears voices. Is exercise good?", "tells of somebody's own signs"),
-        ("What do I do if my son hears voices?", "tells of somebody's own signs"),
+        ("My son hears voices. Is exercise good?", "describes a person's own signs"),
+        ("What do I do if my son hears voices?", "describes a person's own signs"),
         ("Do I have psychosis?", DIAGNOSIS),
         ("I'd like to know whether my son has schizophrenia.", DIAGNOSIS),
     ],

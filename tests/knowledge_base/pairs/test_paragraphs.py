@@ -129,15 +129,15 @@ def test_a_long_section_is_asked_for_in_parts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("pots.pdf", documents.scan(), "it was scanned. Have its text recognised first, as by `ocrmypdf IN OUT`"),
+        ("pots.pdf", documents.scan(), "is a scan without text. Run text recognition first, for example `ocrmypdf IN OUT`"),
         ("pots.pdf", documents.encrypted(), "is encrypted; save it without a password"),
         ("pots.pdf", b"%PDF-1.4 broken", "is damaged and cannot be read as a PDF"),
         ("pots.html", "<h1>PoTS<p <<<>", "has no text below a heading that names an aspect; add its headings"),
         ("pots.html", "<html><nav>Home</nav></html>", "holds no text"),
-        ("pots.png", b"\x89PNG", "is of no kind that can be read"),
+        ("pots.png", b"\x89PNG", "has an unsupported format"),
         ("pots.md", "", "is empty"),
         ("pots.md", "# PoTS\n\nNur ein Text ohne Überschrift.", "has no text below a heading that names an aspect"),
-        ("gicht.md", "# Gicht\n\n## Therapie\n\nText.", "name it by a focus' id, or add 'gicht' as a focus"),
+        ("gicht.md", "# Gicht\n\n## Therapie\n\nText.", "rename the file to a focus' id, or add 'gicht' as a focus"),
         ("pots.md", b"\xff\xfe\x00", "is damaged and cannot be read"),
     ],
 )  # fmt: skip
@@ -160,6 +160,6 @@ def test_a_folder_of_pictures_and_a_second_document_are_named(tmp_path: Path) ->
     read = read_documents([tmp_path / "images", first, first, second], TAXONOMY, done=lambda: steps.append(1))
     assert read.problems == [
         f"{tmp_path}/images: is a folder; name its files, as in FOLDER/*.docx",
-        f"{tmp_path}/other.md: is section 'pots', as another document is; join them, or list both in the focus' documents",
+        f"{tmp_path}/other.md: has the section id 'pots' of another document; join them, or list both in the focus' documents",
     ]
     assert len(steps) == 3

@@ -141,11 +141,11 @@ def test_a_row_that_is_not_filled_in_says_nothing() -> None:
 @pytest.mark.parametrize(
     ("cells", "said"),
     [
-        ({"id": "nobody"}, "t.csv: row 2: id: 'nobody' is no pair of the knowledge base; delete the row"),
+        ({"id": "nobody"}, "t.csv: row 2: id: 'nobody' is not a pair of the knowledge base; delete the row"),
         ({"answer_ok": "vielleicht"}, "t.csv: row 2: answer ok, topic ok, wording ok: write yes or no in each"),
         ({"topic_ok": ""}, "write yes or no in each"),
-        ({"answer_ok": "nein"}, "error kind: name one if the answer or its wording is not ok, and only then"),
-        ({"error_kind": "omits"}, "error kind: name one"),
+        ({"answer_ok": "nein"}, "error kind: write one if the answer or its wording is not ok, else leave it empty"),
+        ({"error_kind": "omits"}, "error kind: write one"),
         ({"answer_ok": "no", "error_kind": "bad"}, "t.csv: row 2: error: Input should be 'wrong', 'omits'"),
         ({"reviewer": " "}, "t.csv: row 2: reviewer: String should have at least 1 character"),
         ({"date": "gestern"}, "t.csv: row 2: date: Input should be a valid date"),
@@ -167,7 +167,7 @@ def test_tables_are_whole() -> None:
     """Each column is there, no other one, and each pair at most once."""
     table = fill(render_table([pair()], WORDS), **FILLED)
     assert read_tables({"a": table, "b": table}, [pair()], WORDS, TODAY)[1] == [
-        "b: row 2: id: 'bluthochdruck-definition-1' is there twice; delete one of the rows"
+        "b: row 2: duplicate id 'bluthochdruck-definition-1'; delete one of the rows"
     ]
 
 
@@ -178,7 +178,7 @@ def test_tables_are_whole() -> None:
         (lambda table: b"", "t: has no column 'id'"),
         (
             lambda table: table.replace(b";date", b";date;Notiz"),
-            "t: unknown column 'Notiz'; delete it, its cells would be lost",
+            "t: unknown column 'Notiz'; delete it, because its cells would be lost",
         ),
         (lambda table: table.replace(b"31.1.2026", b"31.1.2026;x"), "t: line 2 has more cells than columns"),
         (

@@ -527,31 +527,6 @@ async def test_upstream_error_gets_its_status_and_leaks_nothing(
     await proxy.say("Hi")
 
 
-@pytest.mark.parametrize(
-    ("answer", "alias", "cause"),
-    [
-        (lambda: refusing(401, {"message": SECRET, "code": "invalid_api_key"}), {}, "refused with status 401, code 'invalid_api"),
-        (lambda: refusing(500), {}, "unavailable (status 500)"),
-        (lambda: web.json_response([SECRET]), {}, "answered with something other than a JSON object"),
-        (lambda: asyncio.sleep(20, "late"), {"timeout_s": 0.2}, "no answer within 0.2 s"),
-        (None, {"base_url": "http://127.0.0.1:9/v1"}, "connection refused"),
-        (None, {"base_url": "http://nowhere.invalid/v1"}, "the name of its host is not known (DNS)"),
-    ],
-)  # fmt: skip
-async def test_the_log_line_of_a_failed_turn_names_the_cause(
-    start: Start, answer: Any, alias: dict[str, Any], cause: str
-) -> None:
-    """Whoever looks for what to mend finds it there; who asked is told less."""
-    proxy = await start(alias=alias)
-    proxy.upstream.answer = lambda body: answer()
-    with structlog.testing.capture_logs() as logs:
-        _, error = await proxy.error(chat())
-    (line,) = [line for line in logs if line["event"] == "request"]
-    assert line["cause"].startswith(cause)
-    assert (line["model"], line["step"]) == ("chatbot", "draft")
-    assert cause not in error["message"]
-
-
 @pytest.mark.parametrize(("sent", "told"), [("7", "7"), ("0", "1"), (None, "1"), ("0.2", "1")])
 async def test_busy_upstream_says_when_to_come_back(start: Start, sent: str | None, told: str) -> None:
     """Retry-After is passed on, in whole seconds."""

@@ -53,7 +53,7 @@ def faulty_line(lines: list[bytes]) -> int:
 
 
 def noticed(lines: list[bytes], whole: Chain) -> bool:
-    """Tell whether a change shows: as a fault, or as an end that is not the closing record; and always to who kept the head."""
+    """Return whether a change shows: as a fault, or as an end that is not the closing record; and always to who kept the head."""
     try:
         found = check_chain(lines, [whole.head.seq])
     except Fault:

@@ -167,7 +167,7 @@ async def test_a_key_knows_only_its_chatbots(start: Start, tmp_path: Path) -> No
         assert [model["id"] for model in (await response.json())["data"]] == ["bot"]
     status, error = await proxy.error({**HI, "model": "secret"}, bearer)
     assert (status, error["code"]) == (404, "model_not_found")
-    assert error["message"].endswith("there is: bot.")
+    assert error["message"].endswith("expected one of: bot.")
 
 
 async def test_a_limit_is_told_with_when_to_come_back(start: Start, tmp_path: Path) -> None:

@@ -910,7 +910,7 @@ BROKEN: list[tuple[Body, str, str]] = [
     (bot(refiner="gpt"), "chatbots.bot.refiner", "no model alias 'gpt'"),
     (bot(retrieval={"selector": "gpt"}), "chatbots.bot.retrieval.selector", "no model alias 'gpt'"),
     (bot(role=""), "chatbots.bot", "needs `role`"),
-    (bot(role="missing.md"), "chatbots.bot.role", "cannot be read"),
+    (bot(role="missing.md"), "chatbots.bot.role", "cannot read the file "),
     (bot(filter="maybe"), "chatbots.bot.filter", "'shadow'"),
     (bot(emergency=None), "chatbots.bot", "`emergency` with a `contact`"),
     (bot(emergency={"contact": ""}), "chatbots.bot.emergency.contact", "give a text, or at least one by language"),
@@ -943,7 +943,7 @@ BROKEN: list[tuple[Body, str, str]] = [
     (bot(kind="passthrough"), "chatbots.bot", "does not use emergency, role"),
     (valid(models={"chatbot": {"engine": "openai"}}), "models.chatbot", "base_url"),
     (valid(models={"chatbot": {"engine": "embedded", "fallback": ["x"]}}), "models.chatbot.fallback", "no model alias 'x'"),
-    (valid(models={"chatbot": {"engine": "embedded", "fallback": ["chatbot"]}}), "models.chatbot.fallback", "in a circle"),
+    (valid(models={"chatbot": {"engine": "embedded", "fallback": ["chatbot"]}}), "models.chatbot.fallback", "is a cycle"),
 ]  # fmt: skip
 
 
@@ -1000,7 +1000,7 @@ def test_a_fault_in_a_yaml_anchor_is_told_once(tmp_path: Path) -> None:
         load_config(tmp_path / "c.yaml")
     told = [problem.removeprefix(f"{tmp_path / 'c.yaml'}: chatbots.") for problem in caught.value.problems]
     assert [problem.partition(":")[0] for problem in told] == ["a.judges.0.timeout_s", "a.filter", "c.filter", "d", "d"]
-    more = [problem.partition("; and so in ")[2] for problem in told]
+    more = [problem.partition("; also in ")[2] for problem in told]
     assert more == ["32 more places", "30 more places", "", "1 more place", "1 more place"]
 
 
@@ -1129,7 +1129,7 @@ def own_judge(tmp_path: Path, **front: str) -> Path:
     ("front", "says"),
     [
         ({"stage": "local"}, "stage"),
-        ({"model": "nobody"}, "'nobody', which is not under `models`"),
+        ({"model": "nobody"}, "own.md: model: no model alias 'nobody' (configured: chatbot)"),
         ({"name": "role"}, "built-in"),
         ({"name": "[1]"}, "name"),
     ],

@@ -140,7 +140,7 @@ def test_every_route_is_asked() -> None:
 
 
 def matches(pattern: str, path: str) -> bool:
-    """Tell whether a path is one of a route's."""
+    """Return whether a path is one of a route's."""
     parts, asked = pattern.split("/"), path.split("/")
     return len(parts) == len(asked) and all(p.startswith("{") or p == a for p, a in zip(parts, asked, strict=True))
 
