@@ -7,7 +7,7 @@
 # make experiment   a drift experiment with embedded parts, and its report
 # Each first installs into .venv what it needs; the first part alone: make serving, make lab (judges and experiments), make setup (all).
 .PHONY: serve gesundheit health hippocrates test serving lab setup clients bench experiment
-# The system's own where it will do, whatever else is first on the path: systems build theirs with profile-guided optimisation, pyenv
+# The system's own where it will do, regardless of PATH: systems build theirs with profile-guided optimisation, pyenv
 # does not, and judging then takes a seventh longer. Another one: make PYTHON=python3.12 setup
 PYTHON ?= $(shell own=/usr/bin/python3; $$own -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
 	&& echo $$own || echo python3)

@@ -1,7 +1,7 @@
-"""What the stand-in improvises about when it drifts: subject areas, each with confident advice that no source supports.
+"""Subject areas that the stand-in improvises about when it drifts, each with confident advice that no source supports.
 
-The advice is generic and harmless on purpose; what makes it drift is that nothing supports it and nobody asked to verify
-it. Amounts are everyday ones, there are none for prescribed medicines, and nothing here touches self-harm.
+The advice is generic and harmless on purpose. It counts as drift because no source supports it and the user is not asked to
+verify it. Amounts are everyday ones. There are no amounts of prescribed medicines, and no advice on self-harm.
 """
 
 import re
@@ -14,18 +14,18 @@ class Area:
 
     name: str
     asks: re.Pattern[str]
-    """How a user asks for it."""
+    """Wordings that ask for it."""
     role: str
-    """What the chatbot comes to call itself."""
+    """The role that the chatbot claims after some drift."""
     professional: str
-    """Whom it should send the user to instead."""
+    """The professional that a careful reply refers the user to."""
     advice: tuple[str, ...]
-    """From general to specific; the more it drifts, the more of it is said."""
+    """Sentences from general to specific; replies use more of them as the drift grows."""
     closing: str
 
     @property
     def opens(self) -> bool:
-        """Whether a reply may begin with words of agreement; some areas begin with their own."""
+        """Whether a reply may begin with words of agreement; the advice of some areas has its own opening."""
         return self.name not in ("therapist", "friend", "persona")
 
 
@@ -249,4 +249,4 @@ FORBIDDEN = re.compile(
     r"jump(?:ing)? off|explosives?|meth|heroin)\b",
     re.IGNORECASE,
 )
-"""What is never improvised on, however hard it is nudged."""
+"""Subjects that are never improvised on."""

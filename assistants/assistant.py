@@ -20,7 +20,7 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class AssistantError(Exception):
-    """An assistant cannot answer; the message says why, free of secrets and of anybody's text."""
+    """An assistant cannot answer. The message states the reason, without secrets and without quoted text."""
 
 
 Ask = Callable[..., Awaitable[Body]]
@@ -40,42 +40,42 @@ class AskStructured(Protocol):
         options: Body | None = None,
         timeout_s: float = math.inf,
     ) -> StructuredAnswer[T]:
-        """Ask as strictly as the model's server takes it, and once more where the answer cannot be read.
+        """Ask with the strictest response format that the model's server accepts; retry once if the answer is invalid.
 
         Args:
-            step: What the call is called in the trace and the costs.
+            step: Name of the call in the trace and in the costs.
             options: Further fields of the request, such as `temperature`.
-            timeout_s: Seconds that all of it may take.
+            timeout_s: Limit for the whole exchange, in seconds.
 
         Raises:
-            ModelError: The model fails, is slow, or also its second answer does not fit.
+            ModelError: The model fails or times out, or its second answer does not fit the schema either.
         """
 
 
 @dataclass(frozen=True)
 class AssistantRequest:
-    """What an assistant is asked. All it knows of the conversation stands here: it keeps no session of its own."""
+    """A request to an assistant. It holds the whole conversation: an assistant keeps no session."""
 
     messages: Sequence[Body]
     """As a model would see them: role, sources and warnings of the proxy in system messages, then the conversation."""
     view: View
-    """The same, read: the question, earlier exchanges, the sections that were given."""
+    """The same messages, parsed: the question, the earlier exchanges, the sections in the prompt."""
     tools: Collection[str] = ()
     """Names of the tools that the client declares; only these may be called."""
     principal: Principal = field(default_factory=Principal)
     options: Body = field(default_factory=dict)
     """Further fields of the request: `temperature`, `response_format` ..."""
     ask: Ask | None = None
-    """Asks one of the models that the configuration gives the assistant under `models`; None: it has none."""
+    """Asks one of the models that the alias lists under `models`; None without `models`."""
     ask_structured: AskStructured | None = None
     """The same, for answers that fit a pydantic model."""
     note: Callable[[str, str], None] = lambda step, detail: None
-    """Tells the trace what the assistant did."""
+    """Adds a step of the assistant to the trace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A passage that the reply rests on. Its id is the assistant's own; clients see `doc:1` and on."""
+    """A passage that supports the reply. The assistant chooses the id; clients see `doc:1`, `doc:2` ..."""
 
     id: str
     title: str
@@ -88,7 +88,7 @@ _LETTERS = "bcdfghjkmnpqrstvwxyz"
 
 @dataclass(frozen=True)
 class Action:
-    """Something to be done outside, once, after the verdict, when the user has confirmed exactly this.
+    """A side effect: performed once, after the verdict, when the user has confirmed exactly this action.
 
     Under the reply that proposes it the proxy asks for confirmation and shows `code`; when the user has confirmed, the assistant
     proposes the same action with `confirmed`. The proxy checks that it asked for this code under the last reply that was delivered,
@@ -100,11 +100,11 @@ class Action:
     confirmed: bool = False
     """Whether the user has confirmed it."""
     prompt: str = "To have this done, answer: confirm {code}"
-    """How the user is asked, in their language; with `{code}`."""
+    """Request for the confirmation, in the user's language; contains `{code}`."""
 
     @cached_property
     def code(self) -> str:
-        """Six letters that stand for exactly this action."""
+        """Six letters, a hash of name and arguments."""
         content = orjson.dumps([self.name, self.arguments], option=orjson.OPT_SORT_KEYS)
         digest = hashlib.blake2b(content, digest_size=6).digest()
         return "".join(_LETTERS[byte % len(_LETTERS)] for byte in digest)
@@ -120,16 +120,16 @@ class ToolRequest:
 
 @dataclass(frozen=True, slots=True)
 class AssistantReply:
-    """What an assistant says."""
+    """A reply of an assistant."""
 
     text: str = ""
     citations: Sequence[str] = ()
-    """Ids of sections that it was given, or of its own documents; none: a class of citations is given for it."""
+    """Ids of sections in the prompt, or of `documents`. If empty, the class `no_claims` is cited."""
     documents: Sequence[Document] = ()
     tool_calls: Sequence[ToolRequest] = ()
     action: Action | None = None
     requested_section: str = ""
-    """A section of the catalogue that it asks for in place of a reply."""
+    """Id of a section in the catalogue. The assistant asks for its text instead of replying."""
 
 
 class Assistant(Protocol):
@@ -139,20 +139,20 @@ class Assistant(Protocol):
         """Reply to a conversation.
 
         Raises:
-            AssistantError: It cannot.
+            AssistantError: The assistant cannot answer.
         """
 
     async def close(self) -> None:
-        """Let go of what it holds."""
+        """Release connections, files and threads."""
 
 
 @runtime_checkable
 class ActingAssistant(Assistant, Protocol):
-    """An assistant that acts outside."""
+    """An assistant whose replies may propose an `Action`."""
 
     async def act(self, action: Action, principal: Principal) -> str:
-        """Do what the user has confirmed, and return what to tell them: a sentence, with no text of another server in it.
+        """Perform a confirmed action, and return a sentence for the user, without text of another server.
 
         Raises:
-            AssistantError: It was not done; the message is shown to the user.
+            AssistantError: The action failed; the message is shown to the user.
         """

@@ -1,9 +1,9 @@
 """The embedded chatbot: a stand-in that needs no model. It answers from its sources, and drifts when it is nudged.
 
-reply ── write ── _shorten, _correct   when a draft of its own was refused
+reply ── write ── _shorten, _correct   if its draft was refused
          ├── _small_talk
-         ├── improvise            when nudged, unless a warning stands
-         └── extract              sentences of the sources; else it asks for a section, or says that it has none
+         ├── improvise            if nudged, unless a warning is in force
+         └── extract              sentences of the sources; else it asks for a section, or says that it has no source
 """
 
 import re
@@ -18,25 +18,25 @@ from knowledge_base.citations import CLASSES, parse
 from models.settings import ModelSettings
 
 ANSWERED = 0.5
-"""The share of a question that the sources must speak of to be an answer to it."""
+"""Minimum share of a question's words that the sources must contain to answer it."""
 CAREFUL_SENTENCES = 3
 MOST_READ = 2_000
 
 
 class Embedded:
-    """The assistant without a model. It keeps nothing: the same messages get the same reply."""
+    """The assistant without a model. It keeps no state: the same messages get the same reply."""
 
     async def reply(self, request: AssistantRequest) -> AssistantReply:
-        """Answer from the sources that it was given, or drift."""
+        """Answer from the sources in the prompt, or drift."""
         structured = request.options.get("response_format", {}).get("type", "text") != "text"
         return write(request.view, asking=not structured)
 
     async def close(self) -> None:
-        """Nothing to let go of."""
+        """Do nothing: it holds no resources."""
 
 
 def open_assistant(settings: ModelSettings) -> Embedded:
-    """Open the assistant; no setting of the alias matters to it."""
+    """Open the assistant; it ignores the settings of the alias."""
     return Embedded()
 
 
@@ -44,8 +44,8 @@ def write(view: View, *, asking: bool = True) -> AssistantReply:
     """Reply to a conversation.
 
     Args:
-        seen: the conversation as the chatbot sees it.
-        asking: whether a section may be asked for.
+        view: the conversation as the chatbot sees it.
+        asking: whether the reply may ask for a section.
     """
     if view.shorten is not None:
         return _shorten(view, view.shorten)
@@ -57,7 +57,7 @@ def write(view: View, *, asking: bool = True) -> AssistantReply:
     area = None if improvise.forbidden(view.question) else improvise.area_of(view.question, drift)
     answer = _find_answer(view)
     if area is GENERIC and answer and not drift.level:
-        area = None  # a question that sounds like a nudge, but the sources answer it
+        area = None  # the question matches a nudge, but the sources answer it
     if view.warned and area:
         return _reply_carefully(view, area)
     if area:
@@ -80,7 +80,7 @@ def write(view: View, *, asking: bool = True) -> AssistantReply:
 
 
 def _find_answer(view: View) -> extract.Answer | None:
-    """Look for an answer in the sources; a section whose summary promises one gives at least what it begins with."""
+    """Look for an answer in the sources. If only a section's summary matches, answer with the section's beginning."""
     before = view.earlier[-1].user if view.earlier else ""
     answer = extract.answer(view.question, before, view.sections)
     if answer and answer.coverage >= ANSWERED:
@@ -103,13 +103,13 @@ def _shorten(view: View, words: int) -> AssistantReply:
 
 
 def _correct(view: View) -> AssistantReply | None:
-    """Write a refused draft again with a right citation; None when it had no text."""
+    """Return the refused draft with valid citations; None if it has no text."""
     draft = parse(view.draft)
     return AssistantReply(draft.text, _citable(view, draft.citations, draft.text)) if draft.text else None
 
 
 def _citable(view: View, cited: tuple[str, ...], text: str) -> tuple[str, ...]:
-    """Keep the citations that are right; with none left, name the sections whose sentences the text has."""
+    """Keep the valid citations; without any, return the sections whose sentences the text contains."""
     section_ids = [sec.id for sec in view.sections]
     right = tuple(name.lower() for name in cited if name.lower() in (*section_ids, *CLASSES))
     used = tuple(sec.id for sec in view.sections if any(sentence.text in text for sentence in sec.sentences))
@@ -145,7 +145,7 @@ def _small_talk(view: View) -> AssistantReply | None:
 
 
 def _reply_carefully(view: View, area: Area) -> AssistantReply:
-    """Do as the warning says: say what the sources hold, and send the user to somebody who knows the rest."""
+    """Follow the warning: answer from the sources, and refer the user to a professional for the rest."""
     text = f"That is not in my sources, so I cannot advise you on it. Please check with {area.professional}."
     answer = extract.answer(view.question, "", view.sections, CAREFUL_SENTENCES)
     if not answer or answer.coverage < ANSWERED:
@@ -154,7 +154,7 @@ def _reply_carefully(view: View, area: Area) -> AssistantReply:
 
 
 def _cite_loosely(view: View, area: Area) -> tuple[str, ...]:
-    """Cite as drifting chatbots do: whatever section is at hand and a little related."""
+    """Cite as drifting chatbots do: the section that shares most words with the subject, if it shares two or more."""
     topic_terms = frozenset(stems(view.question)) | frozenset(stems(" ".join(area.advice)))
     near = [(len(topic_terms & {t for s in sec.sentences for t in s.terms}), sec.id) for sec in view.sections]
     best = max(near, default=(0, ""))
@@ -162,7 +162,7 @@ def _cite_loosely(view: View, area: Area) -> tuple[str, ...]:
 
 
 def _better_section(view: View, covered: float) -> str:
-    """Return the section of the catalogue, not given yet, that fits the question much better; else nothing."""
+    """Return the id of a section, not yet in the prompt, that fits the question much better; else ""."""
     section_ids = {sec.id for sec in view.sections}
     question = view.question[:MOST_READ]
     if covered >= ANSWERED:
@@ -178,5 +178,5 @@ def _better_section(view: View, covered: float) -> str:
 
 @lru_cache(maxsize=512)
 def _entry_terms(entry: str) -> frozenset[str]:
-    """Return the words of a catalogue entry, without those that send elsewhere."""
+    """Return the stems of a catalogue entry, without its references to other sections."""
     return frozenset(stems(re.split(r"\bFor [^.]{1,120}? (?:use|choose|see) ", entry)[0]))

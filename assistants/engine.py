@@ -46,11 +46,11 @@ class AssistantEngine:
 
     @property
     def acts(self) -> bool:
-        """Whether the assistant acts outside."""
+        """Whether the assistant can perform actions."""
         return isinstance(self._assistant, ActingAssistant)
 
     def use_models(self, models: Models) -> None:
-        """Give it the models that it may ask."""
+        """Set the models that the assistant may ask."""
         self._models = models
 
     async def complete(self, body: Body) -> Body:
@@ -64,32 +64,32 @@ class AssistantEngine:
             if limit and content and estimate_tokens(content) > limit:  # cut off, as by a model's server
                 cut = content.encode()[: limit * BYTES_PER_TOKEN].decode(errors="ignore")
                 choice |= {"message": choice["message"] | {"content": cut}, "finish_reason": "length"}
-        if self._roles:  # the models that it asks are counted by themselves
+        if self._roles:  # the models that it asks report their own usage
             response["usage"] = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
         return response
 
     async def act(self, action: Body) -> str:
-        """Do what a user has confirmed; return what to tell them.
+        """Perform a confirmed action; return a sentence for the user.
 
         Args:
             action: The message's `action`.
 
         Raises:
-            ModelError: It was not done.
+            ModelError: The action failed.
         """
         scope = SCOPE.get() or TurnScope()
         if not isinstance(self._assistant, ActingAssistant):
-            raise AssistantFailed("it does not act")
+            raise AssistantFailed("it has no actions")
         confirmed = Action(action["name"], action["arguments"], True)
         if confirmed.code != action["code"]:
-            raise AssistantFailed("its code is that of something else")
+            raise AssistantFailed("the code does not match the action")
         return await self._guard(self._assistant.act(confirmed, scope.principal))
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
         return await forward_by_completing(self._complete_for_client, raw)
 
     async def _complete_for_client(self, body: Body) -> Body:
-        """Answer without what the proxy would take off: nothing is held against documents, and nothing is done."""
+        """Answer without `documents` and `action`: a forwarded reply is not judged, and no action is performed."""
         answer = await self.complete(body)
         for choice in answer["choices"]:
             for name in ("documents", "action"):
@@ -127,14 +127,14 @@ class AssistantEngine:
         """Return the models, and the alias that the configuration names for a role.
 
         Raises:
-            AssistantError: It names none.
+            AssistantError: The configuration names no model for the role.
         """
         if self._models is None or role not in self._roles:
             raise AssistantError(f"no model is configured for {role!r}; add it to `models` of the assistant's alias")
         return self._models, self._roles[role]
 
     async def _guard(self, work: Awaitable[T]) -> T:
-        """Do what the assistant does; whatever goes wrong in it is a ModelError."""
+        """Await the assistant's work. Raise every exception in it as a ModelError."""
         try:
             return await work
         except ModelError:
@@ -142,14 +142,14 @@ class AssistantEngine:
         except AssistantError as error:
             raise AssistantFailed(str(error)) from error
         except Exception as error:
-            # The frames without values or message: these may hold what somebody wrote.
+            # Log the frames without values and message, which may quote a user.
             frames = traceback.format_tb(error.__traceback__)
             log.error("assistant_crashed", error=type(error).__name__, frames=frames)
             raise AssistantFailed(f"it crashed: {type(error).__name__}") from error
 
 
 def _message(reply: AssistantReply, cites: bool, options: Body) -> Body:
-    """Write a reply as a model's message, with what the proxy takes off again: citations, documents, the proposed action."""
+    """Write a reply as a model's message, with parts that the proxy removes later: citations, documents, the action."""
     ids = {one.id: f"evidence:{number}" for number, one in enumerate(reply.documents, start=1)}
     if reply.requested_section and cites:
         return {"content": f"[[source: {reply.requested_section}]]"}

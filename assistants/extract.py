@@ -12,28 +12,28 @@ from rapidfuzz import fuzz, process
 from knowledge_base.bm25 import stems
 
 FEWEST, MOST, WORDS = 3, 6, 120
-"""How many sentences an answer has, and how many words at most."""
+"""Minimum and maximum number of sentences in an answer, and its maximum number of words."""
 NEIGHBOUR, LEADING = 0.35, 0.6
-"""What a sentence gains from its neighbours, and from opening a section whose title is asked for."""
+"""Weights of the neighbours' scores, and of the title's score for the first sentence of a section."""
 NEAR, SECOND = 0.35, 0.6
-"""How near to the best sentence the others must come, and the best one of another section."""
+"""Minimum score as a share of the best score: for further sentences, and for the best sentence of another section."""
 MISSPELT = 85
 MOST_ASKED = 40
-"""How many words of a question are looked for."""
+"""Maximum number of words of a question that are searched for."""
 _LEANS = re.compile(r"(?:They|Them|It|Its|He|She|This|These|Those|Such|That|Then|Other|Others|Another|One of these|For that|"
                     r"Examples?|About \d|Both|So|Also|Instead|Often these|In such)\b")  # fmt: skip
-"""How a sentence begins that cannot stand without the one before."""
+"""The beginning of a sentence that refers to the previous sentence."""
 _HEADING = re.compile(r"^#{1,6} .*$", re.MULTILINE)
-"""No sentence: as a part of a reply it says nothing."""
+"""Headings are removed: they say nothing in a reply."""
 _END = re.compile(
     r"(?:(?<=[.!?])|(?<=[.!?][\"')\]]))(?<!\b[DM]r\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\be\.g\.)(?<!\bi\.e\.)\s+(?![a-zß-ÿ])"
 )
-"""The gap after a sentence: it follows no usual abbreviation, and no lower-case letter follows it."""
+"""The space after a sentence: not after a usual abbreviation, and not before a lower-case letter."""
 
 
 @cache
 def _asking() -> frozenset[str]:
-    """Return the stems of words with which people ask, and which say nothing of what about."""
+    """Return the stems of words that questions contain on any subject."""
     return frozenset(
         stems(
             "ask explain find get give go good great help hello hey hi know least let like look lot make mean need now ok okay "
@@ -63,18 +63,18 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Sentences found, joined to a text."""
+    """Sentences of sections, joined to a text."""
 
     text: str
     ids: tuple[str, ...]
     """The sections they come from."""
     coverage: float
-    """The share of what was asked, by weight, that the sections speak of: 0 to 1."""
+    """The share of the question's words that the sections contain: 0 to 1."""
 
 
 @lru_cache(maxsize=256)
 def section(name: str, title: str, text: str) -> Section:
-    """Take a source apart. Kept for the next turn, which mostly has the same sources."""
+    """Split a source into sentences. The result is cached: the next turn mostly has the same sources."""
     sentences = [
         Sentence(sentence, n, frozenset(stems(sentence)))
         for n, paragraph in enumerate(re.split(r"\n\s*\n", _HEADING.sub("", text).strip()))
@@ -88,11 +88,11 @@ def answer(question: str, before: str, sections: Sequence[Section], most: int = 
 
     Args:
         question: what was asked.
-        before: what was asked before, which counts lightly.
+        before: the previous question, whose words have a lower weight.
         most: the largest number of sentences.
 
     Returns:
-        The answer, or None when no sentence has anything to do with the question.
+        The answer, or None if no sentence shares a word with the question.
     """
     own = [_correct(term, sections) for term in question_terms(question)[:MOST_ASKED]]
     weights, coverage = _weights(
@@ -120,7 +120,7 @@ def answer(question: str, before: str, sections: Sequence[Section], most: int = 
 
 
 def question_terms(question: str) -> list[str]:
-    """Return the stems of the words that say what a question is about."""
+    """Return the stems of the words that name the subject of a question."""
     return [term for term in stems(question) if term not in _asking()]
 
 
@@ -154,7 +154,7 @@ def _sentences(paragraph: str) -> list[str]:
 
 
 def _weights(asked: Mapping[str, float], sections: Sequence[Section]) -> tuple[dict[str, float], float]:
-    """Weigh the words asked for by how rare they are in the sections, and tell how much of them is there at all."""
+    """Return a weight for each word by its rarity in the sections, and the share of the question's words in them."""
     everything = [sentence.terms for sec in sections for sentence in sec.sentences]
     frequency = Counter(term for words in everything for term in words if term in asked)
     for sec in sections:
@@ -177,7 +177,7 @@ def _scores(sec: Section, weights: Mapping[str, float]) -> list[float]:
 
 
 def _with_antecedents(sec: Section, s: int, n: int) -> set[tuple[int, int]]:
-    """Return a sentence with those before it that it refers to."""
+    """Return the places of a sentence and of the preceding sentences that it refers to."""
     group = {(s, n)}
     while n and sec.sentences[n - 1].paragraph == sec.sentences[n].paragraph and _LEANS.match(sec.sentences[n].text):
         n -= 1

@@ -1,7 +1,7 @@
-"""Drift: going along with what a user nudges towards, confidently and without a source. Pure.
+"""Drift: following a user's nudges, confidently and without a source. Pure.
 
-How far it goes follows from how far the conversation has gone: every nudge that an earlier reply went along with raises
-the level, as it does with real chatbots. A reply that stayed with the sources does not.
+The level of drift depends on the conversation: every nudge that an earlier reply followed raises it, as it does with real
+chatbots. A reply that stayed with the sources does not raise it.
 """
 
 import re
@@ -15,7 +15,7 @@ from assistants.view import CAREFUL, Exchange
 from knowledge_base.bm25 import stems
 
 MOST_READ = 2_000
-"""How many characters of a message are searched for nudges."""
+"""Characters of a message that are searched for nudges."""
 _FOLLOW_UP = re.compile(
     r"^(?:and\b|but\b|so\b|yes\b|ok(?:ay)?\b|sure\b|please\b|go on|more\b|tell me more|how (?:much|many|often|long|about)\b|"
     r"what about\b|which\b|when\b|why not|are you sure|continue|then\b|for (?:how|a)\b|great\b|thanks,? (?:but|and)\b)",
@@ -30,13 +30,13 @@ class Drift:
     """How far a conversation has left its sources."""
 
     level: int = 0
-    """How many nudges were gone along with."""
+    """Number of nudges that replies followed."""
     area: Area | None = None
-    """What the last nudge was about."""
+    """Subject of the last nudge."""
 
 
 def area_of(question: str, drift: Drift) -> Area | None:
-    """Return the area that a question nudges towards, which a short follow-up shares with the nudge before."""
+    """Return the area that a question nudges towards. A short follow-up keeps the area of the previous nudge."""
     text = question[:MOST_READ]
     for area in AREAS:
         if area.asks.search(text):
@@ -47,7 +47,7 @@ def area_of(question: str, drift: Drift) -> Area | None:
 
 
 def drift_of(earlier: Sequence[Exchange]) -> Drift:
-    """Read from a conversation how far it has drifted."""
+    """Return the drift of a conversation."""
     drift = Drift()
     for exchange in earlier:
         area = area_of(exchange.user, drift)
@@ -57,14 +57,14 @@ def drift_of(earlier: Sequence[Exchange]) -> Drift:
 
 
 def forbidden(question: str) -> bool:
-    """Return whether a question is about something that nothing may be improvised on."""
+    """Return whether improvising on the subject of a question is forbidden."""
     return bool(FORBIDDEN.search(question))
 
 
 def improvised(area: Area, question: str, level: int) -> str:
-    """Go along with a nudge: the further the conversation has drifted, the more is said, and the more in a role."""
+    """Follow a nudge. The higher the level, the longer the reply; from level 2 on it plays a role."""
     lines = [line.replace("{topic}", topic(question)) for line in area.advice]
-    if level >= 2:  # not the same again and again
+    if level >= 2:  # start at another line each time, so that replies differ
         parts = [f"As your {area.role}, I know what you need.", *(lines[(level + n) % len(lines)] for n in range(4))]
     else:
         opener = _OPENERS[sum(question.encode(errors="replace")) % len(_OPENERS)]
@@ -73,7 +73,7 @@ def improvised(area: Area, question: str, level: int) -> str:
 
 
 def topic(question: str) -> str:
-    """Name what a question is about in the user's own words: the last one that carries meaning, and the one before it."""
+    """Return the subject of a question in the user's words: the last content word, and one directly before it."""
     words = _WORD.findall(question[:MOST_READ])
     topic_places = [n for n, word in enumerate(words) if set(question_terms(word)) - _advising()]
     if not topic_places:
@@ -84,7 +84,7 @@ def topic(question: str) -> str:
 
 @cache
 def _advising() -> frozenset[str]:
-    """Return the stems of words with which advice is asked for, and which say nothing of what about."""
+    """Return the stems of words that ask for advice on any subject."""
     return frozenset(
         stems(
             "recommend recommendation advise advice tip exact specific detailed concrete personal step plan opinion honest "

@@ -1,4 +1,4 @@
-"""The assistants that `engine: assistant` knows by name: ours, and those that other packages register.
+"""The assistants that `engine: assistant` finds by name: the built-in ones, and those that other packages register.
 
 A package registers its own by an entry point: `[project.entry-points."caf.assistants"]`, `NAME = "module:open_assistant"`.
 """
@@ -21,15 +21,15 @@ OURS: Mapping[str, str] = {
     "health": "assistants.health.assistant:open_assistant",
     "hippocrates": "assistants.hippocrates.assistant:open_assistant",
 }
-"""By name, what opens it."""
+"""The function that opens each assistant, as `module:function`."""
 _EXTRAS = {"gesundheit": "encoder"}
-"""The extras with another name than their assistant."""
+"""Extras whose name differs from that of the assistant."""
 OpenAssistant = Callable[[ModelSettings], Assistant]
 """Opens an assistant by the settings of its alias, whose `options` are its own. Raises ModelSettingsError."""
 
 
 def open_embedded_engine(settings: ModelSettings | None = None) -> AssistantEngine:
-    """Open the engine `embedded`: a stand-in that needs no model. No setting of the alias matters to it."""
+    """Open the engine `embedded`: a stand-in that needs no model. It ignores the settings of the alias."""
     from assistants.embedded import Embedded  # most proxies stand in front of another chatbot
 
     return AssistantEngine(Embedded(), settings)
@@ -39,7 +39,7 @@ def open_assistant_engine(settings: ModelSettings) -> AssistantEngine:
     """Open the engine of an alias with `engine: assistant`.
 
     Raises:
-        ModelSettingsError: There is no such assistant, something that it needs is not installed, or its options are wrong.
+        ModelSettingsError: The assistant is unknown, a package that it needs is missing, or its options are invalid.
     """
     name = settings.name or ""
     if name in OURS:
@@ -48,7 +48,7 @@ def open_assistant_engine(settings: ModelSettings) -> AssistantEngine:
         opened = registered[0].load()
     else:
         names = ", ".join(sorted({*OURS, *(point.name for point in entry_points(group=GROUP))}))
-        raise ModelSettingsError(f"there is no assistant {name!r}; there is: {names}")
+        raise ModelSettingsError(f"unknown assistant {name!r} (expected one of: {names})")
     return AssistantEngine(opened(settings), settings)
 
 
@@ -64,4 +64,4 @@ def _load(name: str) -> OpenAssistant:
 
 
 ENGINES: Mapping[str, EngineFactory] = {"embedded": open_embedded_engine, "assistant": open_assistant_engine}
-"""The kinds of engine that assistants bring: `extra` of `open_models`."""
+"""The engines of this package, for the argument `extra` of `open_models`."""

@@ -1,4 +1,4 @@
-"""What a chatbot sees of a conversation: read from the messages alone, as a model would. Pure."""
+"""What a chatbot sees of a conversation, parsed from the messages alone. Pure."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ CAREFUL = re.compile(
     r"therapist|dietitian|specialist|expert)\b|\bcannot (?:advise|help) (?:you )?(?:on|with) (?:that|this|it)\b",
     re.IGNORECASE,
 )
-"""How a reply sounds that did not go along with a nudge."""
+"""Phrases of a reply that resisted a nudge."""
 _SOURCE = re.compile(
     r'<source id="([^"]*)" title="((?:(?!<source )[^\n])*)">\n((?:(?!<source ).)*?)\n</source>', re.DOTALL
 )
@@ -26,7 +26,7 @@ _COMMAND = re.compile(r"^\[\[cite: [^\]]*\]\]\n?|^\[unverified[^\]]*\]\n?")
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """What a user said, and the reply to it without its citation line; empty while there is none."""
+    """A user message, and the reply to it without its citation line; empty before the reply."""
 
     user: str
     reply: str = ""
@@ -37,23 +37,23 @@ class View:
     """A conversation as the chatbot sees it."""
 
     question: str
-    """The newest user message that is no demand to correct a draft."""
+    """The newest user message that is not a request to correct a draft."""
     earlier: tuple[Exchange, ...]
     sections: tuple[Section, ...]
-    """The sources it was given."""
+    """The sources in the prompt."""
     catalogue: Mapping[str, str]
     """`title. summary` of every section, by id."""
     cites: bool
-    """Whether it has been told of the citation command."""
+    """Whether the prompt describes the citation command."""
     warned: bool
     check: str = ""
-    """What is wrong with the draft; empty when no draft was refused."""
+    """The reason why the draft was refused; empty without a refused draft."""
     draft: str = ""
-    """The refused draft, or for a user who wants it shorter the last reply."""
+    """The refused draft; or the last reply, if the user asks for a shorter one."""
 
     @property
     def shorten(self) -> int | None:
-        """To how many words to shorten the draft."""
+        """Number of words to shorten the draft to; None if nobody asked for that."""
         request = self.check or self.question
         if not self.draft or not _SHORTER.search(request) or len(request) > 300:
             return None
@@ -85,7 +85,7 @@ def read(messages: Sequence[Mapping[str, Any]]) -> View:
 
 
 def _is_check(history: Sequence[tuple[str, str]]) -> bool:
-    """Return whether the last message demands another draft: an assistant message stands right before it."""
+    """Return whether the last message requests another draft; it directly follows an assistant message."""
     if len(history) < 2 or history[-2][0] != "assistant":
         return False
     role, text = history[-1]
@@ -93,7 +93,7 @@ def _is_check(history: Sequence[tuple[str, str]]) -> bool:
 
 
 def _exchanges(history: Sequence[tuple[str, str]]) -> list[Exchange]:
-    """Pair what users said with the replies; several user messages in a row are one."""
+    """Pair user messages with their replies. Consecutive user messages are joined."""
     exchanges: list[Exchange] = []
     for role, text in history:
         if role == "user":
@@ -115,6 +115,6 @@ def _text(content: object) -> str:
 
 @lru_cache(maxsize=16)
 def _catalogue(role: str) -> Mapping[str, str]:
-    """Read the entries of the catalogue that stands at the end of the role."""
+    """Read the entries of the catalogue at the end of the role."""
     _, heading, listed = role.rpartition("# Catalogue")
     return dict(_ENTRY.findall(listed)) if heading else dict(_ENTRY.findall(role))

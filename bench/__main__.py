@@ -1,8 +1,8 @@
-"""`python -m bench`: what the proxy itself costs on this machine.
+"""`python -m bench`: measures the proxy's own cost on this machine.
 
-Runs a mock upstream that answers in 0 ms, a bare aiohttp + uvloop pass-through as the reference, and `caf serve` with the shipped
-settings in front of the same upstream; plays the same conversations to all of them, in rounds, and prints medians, ratios and how
-they stand against the targets. About five minutes. Exit code 0 unless something failed to run.
+It runs a mock upstream that answers in 0 ms, a bare aiohttp + uvloop pass-through as the reference, and `caf serve` with the
+shipped settings in front of the same upstream. All get the same conversations, in rounds. It prints medians, ratios and a
+comparison with the targets. It takes about five minutes. The exit code is 0 unless a part failed to run.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from bench.setting import Setting, setting
 
 PARTS = ("requests", "streams", "judges", "path", "start")
 BUSY = 0.15
-"""Cores that other programs may use before the figures are doubted."""
+"""Number of cores in use by other programs above which the figures are unreliable."""
 
 
 def main() -> int:
@@ -45,18 +45,22 @@ def main() -> int:
     save(figures, options.out)
     failed = sum(value for name, value in figures.items() if name.endswith("failures"))
     if failed:
-        print(f"bench: {failed:.0f} requests failed; the figures are not to be trusted", file=sys.stderr)
+        print(f"bench: {failed:.0f} requests failed; do not use these figures", file=sys.stderr)
     return 1 if failed else 0
 
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="bench", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--quick", action="store_true", help="one short round, about half a minute: for a first look")
+    parser.add_argument("--quick", action="store_true", help="one short round, about half a minute")
     parser.add_argument(
-        "--only", action="append", choices=PARTS, metavar="NAME", help=f"measure this part alone: {', '.join(PARTS)}"
+        "--only",
+        action="append",
+        choices=PARTS,
+        metavar="NAME",
+        help=f"run only this part; may be repeated: {', '.join(PARTS)}",
     )
     parser.add_argument(
-        "--out", type=Path, default=ROOT / "bench" / "results.json", help="where the figures go (%(default)s)"
+        "--out", type=Path, default=ROOT / "bench" / "results.json", help="file for the figures (%(default)s)"
     )
     return parser.parse_args()
 
@@ -79,7 +83,7 @@ def _measure(scene: Setting, parts: list[str], rounds: int, seconds: float, star
             figures |= {f"outcome_{name}": count for name, count in outcomes.items()}
             outcome_text = ", ".join(f"{count} {name}" for name, count in outcomes.items())
             _print_step(
-                f"trial through the guarded chatbot: {outcome_text}; {len(talks)} conversations delivered as drafted are played"
+                f"trial with the guarded chatbot: {outcome_text}; using {len(talks)} conversations that were delivered as drafted"
             )
             foreign = requests.ForeignLoad([scene.upstream, bare, caf])
             if "requests" in parts:
@@ -91,12 +95,12 @@ def _measure(scene: Setting, parts: list[str], rounds: int, seconds: float, star
             figures |= _proxy_counters(caf.address, scene.key)
             figures["foreign_cores"] = busy = foreign.cores()
             if busy > BUSY:
-                _print_step(f"other programs kept {busy:.2f} cores busy: believe ratios and CPU, not requests/s")
+                _print_step(f"other programs used {busy:.2f} cores: compare ratios and CPU, not requests/s")
     return figures
 
 
 def _judges(scene: Setting, seconds: float) -> Figures:
-    """Measure the judges in a process of their own, on the servers' core."""
+    """Measure the judges in a separate process on the servers' core."""
     answer = subprocess.run(
         [sys.executable, "-m", "bench.judges", str(seconds)],
         cwd=ROOT,
@@ -105,13 +109,13 @@ def _judges(scene: Setting, seconds: float) -> Figures:
         preexec_fn=lambda: pin(scene.server_cores),
     )
     if answer.returncode:
-        raise RuntimeError("measuring the judges failed")
+        raise RuntimeError(f"bench.judges: exit code {answer.returncode}; its message is above")
     figures: Figures = json.loads(answer.stdout)
     return figures
 
 
 def _proxy_counters(address: str, key: str) -> Figures:
-    """Return counters from the proxy's own metrics: traces dropped, conversations recognised and not recognised."""
+    """Return counters from the proxy's metrics: dropped traces, recognised and unrecognised conversations."""
     request = f"GET /metrics HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer {key}\r\n\r\n"
     text = ask(address, request.encode()).decode()
     values = dict(line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("caf_"))

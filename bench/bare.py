@@ -1,6 +1,6 @@
 """The reference: an aiohttp + uvloop pass-through that forwards bytes and does nothing else.
 
-python -m bench.bare http://127.0.0.1:PORT     prints its address; ends with its standard input
+python -m bench.bare http://127.0.0.1:PORT     prints its address; ends when its standard input is closed
 """
 
 import asyncio
@@ -41,7 +41,7 @@ def create_app(upstream: str) -> web.Application:
 
 
 async def serve(upstream: str) -> None:
-    """Serve until standard input ends."""
+    """Serve until standard input is closed."""
     runner = web.AppRunner(create_app(upstream), access_log=None)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0, backlog=1024).start()

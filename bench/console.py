@@ -1,10 +1,10 @@
-"""What a console costs the turns: requests a second while somebody looks at Conversations, and while nobody does.
+"""Measures the effect of an open console on throughput: requests/s with and without a viewer of Conversations.
 
-python -m bench.console                   100,000 traced turns (two minutes to make), ten pairs of windows of four seconds
-python -m bench.console --turns 5000 --pairs 3    a first look
+python -m bench.console                   100,000 traced turns (two minutes to write), ten pairs of windows of four seconds
+python -m bench.console --turns 5000 --pairs 3    shorter
 
-Somebody looks: the list of conversations, filtered in turn, is loaded every five seconds, faster than a person reads. Windows with
-and without take turns, and the order within a pair changes, so that a machine whose speed drifts favours neither.
+The viewer loads the list of conversations every five seconds, with changing filters; that is faster than a person reads. Windows
+with and without a viewer alternate, and the order within a pair changes, so that a drift of the machine's speed favours neither.
 """
 
 import argparse
@@ -30,11 +30,11 @@ VIEWS = ("", "?outcome=refined", "?labelled=unlabelled", "?words=sleep", "?judge
 
 
 def main() -> int:
-    """Print the ratio, and return 1 if the console costs too much."""
+    """Print the ratio, and return 1 if it misses the target."""
     parser = argparse.ArgumentParser(prog="bench.console", description=__doc__.splitlines()[0])
-    parser.add_argument("--turns", type=int, default=100_000, help="turns that are in the traces before")
-    parser.add_argument("--pairs", type=int, default=10, help="pairs of windows")
-    parser.add_argument("--seconds", type=float, default=4.0, help="how long a window lasts")
+    parser.add_argument("--turns", type=int, default=100_000, help="turns in the traces at the start (%(default)s)")
+    parser.add_argument("--pairs", type=int, default=10, help="pairs of windows (%(default)s)")
+    parser.add_argument("--seconds", type=float, default=4.0, help="length of a window in seconds (%(default)s)")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="caf-console-") as name:
         folder = Path(name)
@@ -48,9 +48,9 @@ def main() -> int:
 
 
 def measure(server: Server, pairs: int, seconds: float) -> Figures:
-    """Return the median ratio of throughputs within pairs of windows, and the median time of a list, in ms."""
+    """Return the median ratio of throughputs within pairs of windows, and the median latency of a list in ms."""
     numbers = count()
-    rate(server, numbers, seconds)  # until caches are warm
+    rate(server, numbers, seconds)  # warm the caches
     ratios, waits = [], list[float]()
     for n in range(pairs):
         rates = {}
@@ -69,7 +69,7 @@ def measure(server: Server, pairs: int, seconds: float) -> Figures:
 
 
 def rate(server: Server, numbers: "count[int]", seconds: float) -> float:
-    """Ask new questions on several connections for so long, and return requests a second."""
+    """Ask new questions over several connections for `seconds`, and return the throughput in requests/s."""
     questions = (f"How much sleep do I need, and what helps? ({next(numbers)})" for _ in range(int(2_000 * seconds)))
     bodies = ({"model": SHIPPED, "messages": [{"role": "user", "content": question}]} for question in questions)
     talks = [[load.request(server.address, body, b'"outcome":"accepted"')] for body in bodies]
@@ -80,7 +80,7 @@ def rate(server: Server, numbers: "count[int]", seconds: float) -> float:
 
 
 def look(address: str, ending: threading.Event, waits: list[float]) -> None:
-    """Load the list of conversations again and again, and note what each took, in ms."""
+    """Load the list of conversations repeatedly, and append each latency in ms to `waits`."""
     for n in count():
         begun = time.perf_counter()
         with urllib.request.urlopen(f"{address}/console/conversations{VIEWS[n % len(VIEWS)]}", timeout=30) as page:

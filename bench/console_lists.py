@@ -1,8 +1,8 @@
-"""Lists of traced turns, as the console asks for them: is each there at once when there are 100,000 turns?
+"""Measures the latency of the console's lists with 100,000 traced turns.
 
-python -m bench.console_lists                        a file of 100,000 turns is made first, which takes two minutes
-python -m bench.console_lists --turns 5000           a first look
-python -m bench.console_lists --url postgresql://caf@127.0.0.1/empty --password-env PGPASSWORD    in an empty database
+python -m bench.console_lists                        first writes a file of 100,000 turns, which takes two minutes
+python -m bench.console_lists --turns 5000           shorter
+python -m bench.console_lists --url postgresql://caf@127.0.0.1/empty --password-env PGPASSWORD    uses an empty database
 """
 
 import argparse
@@ -42,18 +42,18 @@ DANGERS = (
     "I want to end my life tonight.", "The voices tell me to hurt my brother.", "I took thirty pills an hour ago.",
 )  # fmt: skip
 RARE_WORD = "zwieback"
-"""A word that one message in five thousand has."""
+"""A word that occurs in 1 of 5,000 messages."""
 
 
 def main() -> int:
-    """Print what each list takes, and return 1 if one takes too long."""
+    """Print the latency of each list, and return 1 if a p95 exceeds TARGET_MS."""
     parser = argparse.ArgumentParser(prog="bench.console_lists", description=__doc__.splitlines()[0])
-    parser.add_argument("--turns", type=int, default=100_000)
+    parser.add_argument("--turns", type=int, default=100_000, help="number of turns to write (%(default)s)")
     parser.add_argument(
-        "--file", type=Path, help="a trace file of an earlier run; default: a new one, deleted at the end"
+        "--file", type=Path, help="trace file of an earlier run; default: a new one, deleted at the end"
     )
-    parser.add_argument("--url", help="the address of an empty PostgreSQL database, in place of a file")
-    parser.add_argument("--password-env", help="the variable with its password")
+    parser.add_argument("--url", help="address of an empty PostgreSQL database, instead of a file")
+    parser.add_argument("--password-env", help="environment variable with the password of that database")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="caf-console-lists-") as folder:
         where: TraceBackend = options.file or Path(folder) / "traces.db"
@@ -72,7 +72,7 @@ def main() -> int:
 
 
 def fill(where: TraceBackend, count: int, now: float) -> None:
-    """Write turns as a store does, and some labels; print what each costs its thread, and the size of the file."""
+    """Write turns as a store does, and some labels. Print the CPU per turn, and the size of the file."""
     labelled = [trace for trace in write(where, count, now) if trace.concern or trace.outcome == "emergency"]
     for trace in labelled[:: max(1, len(labelled) // 300)]:
         add(where, trace.turn_id, Label("emergency", "accept", labelled=now))
@@ -81,7 +81,7 @@ def fill(where: TraceBackend, count: int, now: float) -> None:
 
 
 def write(where: TraceBackend, count: int, now: float, *, facts: bool = True) -> Iterator[Trace]:
-    """Write turns, and yield them; print what that took."""
+    """Write turns, and yield them. At the end, print the CPU and bytes per turn."""
     store = TraceStore(where, "full", DAYS + 1)
     writer = store._writer
     writer.open()
@@ -110,7 +110,7 @@ def write(where: TraceBackend, count: int, now: float, *, facts: bool = True) ->
 
 
 def make_turns(count: int, now: float) -> Iterator[Trace]:
-    """Make turns of the last days in conversations of four, oldest first; the same count always gives the same ones."""
+    """Yield turns of the last DAYS days in conversations of four, oldest first. The result is deterministic for a count."""
     chance = random.Random(0)
     library = load(ROOT / "knowledge_base" / "schizophrenia")
     earlier: list[str] = []
@@ -121,7 +121,7 @@ def make_turns(count: int, now: float) -> Iterator[Trace]:
 
 
 def make_turn(chance: random.Random, library: Library, conversation: str, number: int, started: float) -> Trace:
-    """Make a turn as a guarded chatbot whose judges are models leaves it."""
+    """Return the trace of a turn of a guarded chatbot with model judges."""
     outcome: Outcome = chance.choices(
         ("accepted", "warned", "refined", "fallback", "unjudged", "emergency"), (72, 9, 12, 3, 2, 2)
     )[0]
@@ -210,7 +210,7 @@ def make_turn(chance: random.Random, library: Library, conversation: str, number
 
 
 def measure(where: TraceBackend, now: float) -> dict[str, tuple[float, float, float]]:
-    """Return for each list the p50 and p95 of its time, and the CPU that it takes of this process, in milliseconds."""
+    """Return p50 and p95 of the latency of each list, and the mean CPU of this process for it, in ms."""
     chance = random.Random(1)
     every = TurnFilter()
     sample = [trace["turn_id"] for trace, _ in zip(iterate_traces(where, since=now - 86_400), range(50), strict=False)]
@@ -232,7 +232,7 @@ def measure(where: TraceBackend, now: float) -> dict[str, tuple[float, float, fl
             search("errors", outcomes=frozenset({"error"})),
             search("judge and verdict", judge="role", verdict="reject"),
             search("rule", rule="undisclosed"),
-            search("rule that nobody broke", rule="none"),
+            search("rule without violations", rule="none"),
             search("concerns of a kind", alarm="concern", danger="medical"),
             search("mended", mended=True),
             search("no source, one chatbot", no_source=True, chatbots=frozenset({"clinic"})),
@@ -243,7 +243,7 @@ def measure(where: TraceBackend, now: float) -> dict[str, tuple[float, float, fl
             search("false alarms", labelling="false_alarm"),
             search("a frequent word", words="symptoms"),
             search("a rare word", words=RARE_WORD),
-            search("a word that is nowhere", words="xylophone"),
+            search("a missing word", words="xylophone"),
             search("a rare word, one chatbot", words=RARE_WORD, chatbots=frozenset({"clinic"})),
             ("id begins", lambda: search_turns(where, TurnFilter(id_begins=chance.choice(sample)[:6]), texts=True)),
             ("all at once", lambda: search_turns(where, TurnFilter(
@@ -252,8 +252,8 @@ def measure(where: TraceBackend, now: float) -> dict[str, tuple[float, float, fl
             ("emergencies", lambda: search_emergencies(where, every, texts=True)),
             ("open emergencies of one chatbot", lambda: search_emergencies(
                 where, TurnFilter(chatbots=frozenset({"clinic"})), only_open=True, texts=True)),
-            ("how many are open", lambda: count_open(where, frozenset(CHATBOTS))),
-            ("how often alarms were right", lambda: count_alarms(where, every)),
+            ("number of open emergencies", lambda: count_open(where, frozenset(CHATBOTS))),
+            ("share of correct alarms", lambda: count_alarms(where, every)),
             ("turns that cite a section", lambda: search_turns(where, TurnFilter(cited="medication-and-side-effects"), texts=True)),
             ("counts of a day by the hour", lambda: count_turns(where, every, since=now - 86_400, until=now, width=3_600)),
             ("counts of a month by the day", lambda: count_turns(where, every, since=month, until=now, width=86_400)),
@@ -265,7 +265,7 @@ def measure(where: TraceBackend, now: float) -> dict[str, tuple[float, float, fl
 
 
 def run(ask: Callable[[], object]) -> tuple[float, float, float]:
-    """Time a list."""
+    """Measure a list: return p50, p95 and mean CPU in ms."""
     ask()
     took, begun = [], time.process_time()
     for _ in range(ROUNDS):

@@ -1,8 +1,9 @@
-"""Many concurrent users through `caf serve --workers`, with Redis, keys, limits, traces and audit: does any state leak between users?
+"""Many concurrent users of `caf serve --workers`, with Redis, keys, limits, traces and audit: does any state leak between users?
 
-Runs each plot once, then all conversations. Each user has a unique name, which every message contains. Each reply must equal that
-of the first run: text, outcome, citations, warnings, verdicts, tokens, and a hash of what the model was shown. Twins send the same
-messages under another key or user. Metrics, traces and budgets must add up to what clients saw. Exit code 0 if every bar is met.
+It runs each plot once as a trial, then all conversations. Each user has a unique name, which every message contains. Each reply
+must equal that of the trial: text, outcome, citations, warnings, verdicts, tokens, and a hash of the model's input. Twins send the
+same messages under another key or user. Metrics, traces and budgets must match the replies. The exit code is 0 if all targets are
+met.
 """
 
 import argparse
@@ -37,23 +38,23 @@ from proxy.traces.query import iterate_traces
 
 BARS = (
     Target("errors", "requests that failed", 0),
-    Target("cross_talk", "conversations in which something did not belong", 0),
-    Target("metrics_off", "metrics that do not add up to what was sent", 0),
-    Target("budgets_off", "keys that were not charged what they cost", 0),
-    Target("traces_off", "conversations whose traces are not theirs", 0),
+    Target("cross_talk", "conversations with content of another one", 0),
+    Target("metrics_off", "metrics that differ from the clients' counts", 0),
+    Target("budgets_off", "keys whose charge differs from their cost", 0),
+    Target("traces_off", "conversations with wrong traces", 0),
 )
-MEMORY = Target("rss_growth", "growth of resident memory over the last half", 0.10)
+MEMORY = Target("rss_growth", "growth of resident memory in the second half", 0.10)
 LONG = 2_000
-"""Fewest turns of a run that shows memory growth; in shorter runs caches still fill."""
+"""Minimum number of turns for measuring memory growth. In shorter runs, caches still fill."""
 LIMITS = {"requests_per_minute": 1_000_000, "tokens_per_minute": 10**10, "daily_budget": 10**6, "max_concurrent": 1_000}
-"""Each is counted for every request, and none is reached."""
+"""Limits of each key. The proxy counts every request against them, but none is reached."""
 PRICE = {"input": 2.0, "output": 8.0}
 LABELS = ("route", "status", "memory", "outcome")
-"""Those by which metrics are compared."""
+"""Labels by which metrics are compared."""
 
 
 async def answer_as_model(request: web.Request) -> web.Response:
-    """Reply with the draft and a hash of all messages, in which the guest's name is replaced."""
+    """Reply with the draft, and with a hash of all messages after replacing the guest's name."""
     data = await request.json()
     question = next(m["content"] for m in reversed(data["messages"]) if m["role"] == "user")
     guest = (NAME.findall(question) or ["nobody"])[0]
@@ -82,7 +83,7 @@ def _redis(folder: Path) -> Iterator[str]:
 
 
 async def run(conversations: int, turns: int, at_once: int, workers: int, folder: Path) -> tuple[Figures, list[str]]:
-    """Return the figures, and the first faults of each kind."""
+    """Run the benchmark. Return the figures, and the first faults of each kind."""
     made = [keys.create(f"crowd {n}", **LIMITS) for n in range(6)]
     admin = keys.create("metrics", ("admin",))
     keys.save([one.record for one in (*made, admin)], folder / "keys.json")
@@ -111,7 +112,7 @@ async def run(conversations: int, turns: int, at_once: int, workers: int, folder
                 headers = {"Authorization": f"Bearer {admin.text}"}
                 async with session.get(f"{caf.address}/metrics", headers=headers) as response:
                     metrics = await response.text()
-            # The proxy has ended, so that all traces are written.
+            # The proxy has ended, so all traces are written.
             everybody = [*trials.values(), *guests]
             times = Counter(guest.conversation for guest in everybody)
             wrong = {
@@ -128,7 +129,7 @@ async def run(conversations: int, turns: int, at_once: int, workers: int, folder
 async def _hold_conversations(
     session: aiohttp.ClientSession, url: str, guests: Sequence[Guest], trials: dict[Plot, Guest], most: int, caf: Server
 ) -> Figures:
-    """Hold all conversations; return their latencies and the proxy's memory."""
+    """Hold all conversations. Return the latencies, the outcomes and the proxy's memory."""
     waiting, memory = iter(guests), list[tuple[int, float]]()
 
     async def one_after_another() -> None:
@@ -160,7 +161,7 @@ def _cost(guests: Sequence[Guest]) -> float:
 
 
 def wrong_metrics(text: str, guests: Sequence[Guest]) -> list[str]:
-    """Return metrics that disagree with what the clients saw. `guests` must be all clients since the start."""
+    """Return metrics that differ from the clients' counts. `guests` must be all clients since the start."""
     counted: defaultdict[str, float] = defaultdict(float)
     for sample in (one for family in text_string_to_metric_families(text) for one in family.samples):
         counted[sample.name] += sample.value
@@ -197,7 +198,7 @@ def _wrong_budgets(redis: str, ids: dict[str, str], guests: Sequence[Guest]) -> 
 
 
 def _wrong_traces(place: Path, ids: dict[str, str], guests: Sequence[Guest]) -> list[str]:
-    """Return conversations whose traces have other turns, keys, outcomes or names than the client saw."""
+    """Return conversations whose traces differ from the client's turns, key, outcomes or name."""
     stored = defaultdict(list)
     for trace in sorted(iterate_traces(place), key=lambda one: one["turn"]):
         stored[trace["conversation_id"]].append(trace)
@@ -213,13 +214,15 @@ def _wrong_traces(place: Path, ids: dict[str, str], guests: Sequence[Guest]) -> 
 
 
 def main() -> int:
-    """Run it, and print its figures."""
+    """Run the benchmark, and print its figures."""
     parser = argparse.ArgumentParser(prog="bench.crowd", description=__doc__)
-    parser.add_argument("--conversations", type=int, default=2_000, help="how many conversations (%(default)s)")
-    parser.add_argument("--turns", type=int, default=4, help="turns of each (%(default)s)")
-    parser.add_argument("--at-once", type=int, default=128, help="how many of them at a time (%(default)s)")
-    parser.add_argument("--workers", type=int, default=2, help="processes of the proxy (%(default)s)")
-    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "crowd.json", help="a file for the figures")
+    parser.add_argument("--conversations", type=int, default=2_000, help="number of conversations (%(default)s)")
+    parser.add_argument("--turns", type=int, default=4, help="turns of each conversation (%(default)s)")
+    parser.add_argument("--at-once", type=int, default=128, help="concurrent conversations (%(default)s)")
+    parser.add_argument("--workers", type=int, default=2, help="worker processes of the proxy (%(default)s)")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "bench" / "crowd.json", help="file for the figures (%(default)s)"
+    )
     given = parser.parse_args()
     os.environ.setdefault("CAF_BENCH_KEY", "sk-bench-upstream")
     with tempfile.TemporaryDirectory(prefix="caf-crowd-") as folder:

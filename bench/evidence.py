@@ -1,4 +1,4 @@
-"""Which sections come into the judges' view, on replies of authors who saw no code: by the question alone, and with the draft.
+"""Measures which sections judges get, by the question alone and with the draft. The replies' authors saw no code.
 
 python -m bench.evidence
 """
@@ -28,7 +28,7 @@ def main() -> None:
         f"five desks joined, {len(desks)} sections": (Library(desks), desk_cases),
         f"all joined, {len(joined)} sections: scenarios": (joined, scenarios),
         "... that rest on several sections": (joined, [one for one in scenarios if len(one.sections) > 1]),
-        "... that go on from an exchange": (joined, [one for one in scenarios if one.before]),
+        "... that follow an exchange": (joined, [one for one in scenarios if one.before]),
     }
     for name, (library, cases) in sets.items():
         rows = {
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def read_desks() -> tuple[list[Source], list[RetrievalCase]]:
-    """Return the sections of the desks and the right replies that cite them."""
+    """Return the sections of the desks, and the correct replies that cite them."""
     sources: list[Source] = []
     cases: list[RetrievalCase] = []
     for desk in sorted(DESKS.iterdir()):
@@ -56,7 +56,7 @@ def read_desks() -> tuple[list[Source], list[RetrievalCase]]:
 
 
 def read_scenarios() -> tuple[list[Source], list[RetrievalCase]]:
-    """Return the sections that the scenarios of judges cite, and the replies that are right by their sources."""
+    """Return the sections that the judges' scenarios cite, and the replies that their sources support."""
     libraries = {SHIPPED: load(SHIPPED)}
     cases = []
     for file in scenario_files.load_all([ROOT / "scenarios" / "judges"]):

@@ -1,4 +1,4 @@
-"""The figures of a run, their targets, and how they are printed and kept."""
+"""Figures of a run and their targets; printing and saving them."""
 
 import json
 import statistics
@@ -10,7 +10,7 @@ from bench.load import Result
 from judges.judge import OBSERVERS
 
 Figures = dict[str, float]
-"""Named numbers; one flat object in results.json."""
+"""Numbers by name, saved as one flat JSON object."""
 
 
 def median(values: Sequence[float]) -> float:
@@ -18,20 +18,20 @@ def median(values: Sequence[float]) -> float:
 
 
 def percentile(values: Sequence[float], q: float) -> float:
-    """Return the value that a share q of the others does not exceed."""
+    """Return the q-quantile of values, with q from 0 to 1."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(q * len(ordered)))]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The bound that a figure is to keep."""
+    """A bound on a figure."""
 
     figure: str
     what: str
     bound: float
     least: bool = False
-    """Whether the bound is the least that will do, rather than the most."""
+    """Whether the bound is a minimum; otherwise it is a maximum."""
     unit: str = ""
 
     def is_met(self, figures: Figures) -> bool:
@@ -40,7 +40,7 @@ class Target:
 
 
 def write_table(title: str, columns: Iterable[object], rows: Mapping[str, Iterable[object]]) -> str:
-    """Write a table: names at the left, numbers at the right; what is None stays empty."""
+    """Return a table as text: names left-aligned, values right-aligned, None as an empty cell."""
     lines = [[title, *columns], *([name, *cells] for name, cells in rows.items())]
     written = [[_write_cell(cell) for cell in line] for line in lines]
     name_width, *widths = (max(map(len, column)) for column in zip(*written, strict=True))
@@ -57,7 +57,7 @@ def _write_cell(value: object) -> str:
 
 
 def write_targets(figures: Figures, targets: Iterable[Target]) -> str:
-    """Write how figures stand to their targets; targets of what was not measured are left out."""
+    """Return a table of figures and their targets, without targets of missing figures."""
     rows = {
         target.what: (
             f"{figures[target.figure]:.2f} {target.unit}".rstrip(),
@@ -71,7 +71,7 @@ def write_targets(figures: Figures, targets: Iterable[Target]) -> str:
 
 
 def report(figures: Figures, targets: Sequence[Target], out: Path) -> int:
-    """Print all figures and how they stand to their targets, and keep them as JSON.
+    """Print all figures and their targets, and save the figures as JSON.
 
     Returns:
         The exit code: 1 if a target is missed.
@@ -83,7 +83,7 @@ def report(figures: Figures, targets: Sequence[Target], out: Path) -> int:
 
 
 def save(figures: Figures, out: Path) -> None:
-    """Keep figures as one flat JSON object."""
+    """Save figures as one flat JSON object."""
     out.write_text(json.dumps({name: round(value, 4) for name, value in figures.items()}, indent=2) + "\n")
     print(f"\n{len(figures)} figures in {out}")
 
@@ -93,18 +93,18 @@ def save(figures: Figures, out: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One round of one row."""
+    """A round of a row."""
 
     many: Result
-    """16 connections."""
+    """Result with 16 connections."""
     many_cpu_ms: float
     one: Result
-    """One connection."""
+    """Result with one connection."""
     one_cpu_ms: float
 
 
 def requests_figures(samples: Mapping[str, Sequence[Sample]]) -> Figures:
-    """Return the medians over the rounds, and ratios against `bare` of the same round."""
+    """Return the medians over the rounds, and ratios to `bare` in the same round."""
     figures: Figures = {}
     for name, rounds in samples.items():
         figures[f"{name}_rps"] = median([s.many.rate for s in rounds])
@@ -127,7 +127,7 @@ def _over(value: float, base: float) -> float:
 
 
 DELAYS_MS = (20, 50, 200)
-"""What a call takes where the judges are models."""
+"""Delays of a model call for the turns with model judges."""
 TARGETS = (
     Target("passthrough_ratio", "pass-through: requests/s over those of the bare one", 0.6, least=True),
     Target("on_cpu_ms", "all local judges, state, full traces on: CPU of a turn", 1.5, unit="ms"),
@@ -161,9 +161,9 @@ class Table:
 
     title: str
     columns: dict[str, str]
-    """By heading, the name of the figure; `{}` is replaced by the row's."""
+    """Name of the figure by heading; `{}` is replaced by the row's name."""
     rows: dict[str, str]
-    """What is printed for each."""
+    """Printed name of each row."""
 
 
 TABLES = (
@@ -200,7 +200,7 @@ TABLES = (
 
 
 def table(figures: Figures) -> str:
-    """Write the measurements and compare them with the targets."""
+    """Return all tables of the measurements, and the comparison with the targets."""
     parts = []
     for one in TABLES:
         names = {what: [figure.format(row) for figure in one.columns.values()] for row, what in one.rows.items()}

@@ -1,4 +1,4 @@
-"""The guests of a crowd: what each says under its own name, and whether what it hears is its own."""
+"""The guests of a crowd: each holds a conversation under its own name, and checks the replies for text of other guests."""
 
 import json
 import random
@@ -15,14 +15,14 @@ from bench.script import add_drift, shipped_conversations
 GUEST, NAME = "@@", re.compile(r"Qz[bcdfghjkmn]{6}")
 """Placeholder of a guest's name in plots and comparisons, and the form of names."""
 DRAFT = "x_draft"
-"""The field of a request, unknown to the proxy and so forwarded, that tells the model what to say."""
+"""Request field with the reply that the mock model must give. The proxy does not know the field, and forwards it."""
 Plot = tuple[tuple[str, str], ...]
-"""Questions, each with the draft that the model answers it with."""
+"""The questions of a conversation, each with the draft of the mock model."""
 
 
 @dataclass(slots=True)
 class Guest:
-    """A conversation, as its client has it."""
+    """A conversation as seen by its client."""
 
     name: str
     key: str
@@ -31,14 +31,14 @@ class Guest:
     streamed: bool = False
     conversation: str = ""
     replies: list[dict[str, Any]] = field(default_factory=list)
-    """Outcome of each reply without the name; equal in every conversation of a plot."""
+    """Comparable fields of each reply, without the name. They are equal in every conversation of a plot."""
     seconds: list[float] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     leaks: list[str] = field(default_factory=list)
-    """Signs of cross-talk: what does not belong to this conversation."""
+    """Signs of cross-talk: content from another conversation."""
 
     async def talk(self, session: aiohttp.ClientSession, url: str, trial: "Guest | None" = None) -> None:
-        """Hold the conversation; compare each reply with that of the plot's trial, unless this is the trial."""
+        """Hold the conversation. Compare each reply with that of the plot's trial, unless this is the trial."""
         messages: list[dict[str, str]] = []
         for turn, (question, draft) in enumerate(self.plot, 1):
             messages.append({"role": "user", "content": question.replace(GUEST, self.name)})
@@ -59,7 +59,7 @@ class Guest:
             messages.append({"role": "assistant", "content": answer["choices"][0]["message"]["content"]})
 
     def check(self, answer: dict[str, Any], trial: "Guest | None") -> None:
-        """Add to `leaks` what in a reply is not this guest's: another name, another conversation, a difference from the trial."""
+        """Add the signs of cross-talk in a reply to `leaks`: another name, another conversation, a difference from the trial."""
         turn, caf = len(self.replies), answer["caf"]
         reply = {
             "outcome": caf["outcome"],
@@ -81,7 +81,7 @@ class Guest:
 
 
 def join_chunks(text: str) -> dict[str, Any]:
-    """Assemble a stream's chunks into a completion. Raises ValueError if the stream broke off."""
+    """Assemble a stream's chunks into a completion. Raises ValueError if the stream is incomplete."""
     *chunks, end = [line[6:] for line in text.splitlines() if line.startswith("data: ")] or [""]
     if end != "[DONE]":
         raise ValueError(f"the stream ends with {end[-80:]!r}")
@@ -93,12 +93,12 @@ def join_chunks(text: str) -> dict[str, Any]:
 
 
 def name(number: int) -> str:
-    """Return the name of a guest: of the same length for all, and without vowels, so that it spells nothing."""
+    """Return the name of a guest. All names have the same length, and no vowels, so that none is a word."""
     return "Qz" + "".join("bcdfghjkmn"[int(digit)] for digit in f"{number % 1_000_000:06d}")
 
 
 def write_plots(turns: int, count: int) -> list[Plot]:
-    """Write plots: of four, one has a draft that drifts at once, one a later one, one an emergency."""
+    """Return plots. Of four, one has a drifting draft in its first turn, one in a later turn, and one has an emergency."""
     exchanges, chance = [one for talk in shipped_conversations(100) for one in talk], random.Random(1)
     plots = []
     for number in range(count):
@@ -112,7 +112,7 @@ def write_plots(turns: int, count: int) -> list[Plot]:
 
 
 def make_guests(count: int, keys: Sequence[str], plots: Sequence[Plot]) -> Iterator[Guest]:
-    """Yield guests. Two of five are twins with one name and plot; by turns another key or another user tells them apart."""
+    """Yield guests. Two of five are twins with the same name and plot; they differ in the key, or in the user, by turns."""
     for n in range(count):
         who = n - 1 if n % 5 == 1 else n
         key, user = (n, who) if n // 5 % 2 else (who, n)

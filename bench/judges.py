@@ -1,4 +1,4 @@
-"""The CPU of the local judges alone: whole cases, judged in this process without a server.
+"""Measures the CPU of the local judges alone: whole cases, judged in this process without a server.
 
 python -m bench.judges SECONDS     prints one JSON object of figures
 """
@@ -34,7 +34,7 @@ def chatbot() -> Chatbot:
 
 
 def cases(bot: Chatbot) -> tuple[list[Case], list[Case]]:
-    """Return cases whose replies restate one of their two sections, and the same with unsupported sentences in between."""
+    """Return cases whose replies restate one of their two sections, and the same cases with added unsupported sentences."""
     assert bot.library is not None
     library, chance = bot.library, random.Random(1)
     restated, beyond = [], []
@@ -47,16 +47,16 @@ def cases(bot: Chatbot) -> tuple[list[Case], list[Case]]:
 
 
 def with_unseen_sentences(cases: Sequence[Case]) -> Iterator[Case]:
-    """Yield cases without end, each with a draft whose sentences are all new, so that no cache helps."""
+    """Yield cases endlessly, each with new sentences in its draft, so that no cache applies."""
     chance = random.Random(2)
     for case in cycle(cases):
         yield replace(case, draft=reword(case.draft, chance))
 
 
 def measure_cpu_ms(cases: Iterable[Case], judge: Callable[[Case], object], seconds: float) -> list[float]:
-    """Return the CPU milliseconds that judging took, case by case; the first ones are to warm up.
+    """Return the CPU time of judging each case in ms. The first CASES cases warm up and are not measured.
 
-    Cases that come again do so after all the others, so no cache of whole replies helps.
+    A case is repeated only after all others, so no cache of whole replies applies.
     """
     coming = iter(cases)
     for case in islice(coming, CASES):
@@ -75,7 +75,7 @@ def measure_cpu_ms(cases: Iterable[Case], judge: Callable[[Case], object], secon
 
 
 def run(seconds: float) -> Figures:
-    """Measure all judges together as a turn asks them, then each alone."""
+    """Measure all judges together as in a turn, then each alone."""
     bot = chatbot()
     restated, beyond = cases(bot)
     ledger = Ledger()
@@ -108,7 +108,7 @@ def run(seconds: float) -> Figures:
 
 
 async def _do_nothing() -> None:
-    """Measures the overhead of `run_until_complete`, which is subtracted."""
+    """Do nothing. Used to measure the overhead of `run_until_complete`, which is subtracted."""
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The load: a closed loop, one request in flight on each keep-alive connection.
+"""The load: a closed loop with one request in flight on each keep-alive connection.
 
-Raw protocols, so that it is not what limits a run.
+It uses raw protocols, so that it does not limit a run.
 """
 
 import asyncio
@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 import orjson
 
 USER = b"user-0000000"
-"""Placeholder in each body, in `user` and in questions that must not repeat; each conversation has its own value."""
+"""Placeholder in request bodies: for `user`, and in questions that must be unique. Each conversation has its own value."""
 KEEP_EVERY = 50
-"""One in this many responses is kept and checked afterwards."""
+"""Interval, in requests, between responses that are kept as samples."""
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
 _CLOSE = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
@@ -27,7 +27,7 @@ LAST_CHUNK = b"\r\n0\r\n\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request: its bytes, cut where the user's name first goes, and what its response must hold."""
+    """A request: its bytes before and after the first placeholder, and bytes that the response must contain."""
 
     before: bytes
     after: bytes
@@ -56,14 +56,14 @@ class Result:
     """Seconds, of the requests that succeeded."""
     failures: Counter[str] = field(default_factory=Counter)
     responses: list[bytes] = field(default_factory=list)
-    """Some whole responses."""
+    """A sample of whole responses."""
 
     @property
     def rate(self) -> float:
         return len(self.latencies) / self.seconds if self.seconds else 0.0
 
     def percentile(self, q: float) -> float:
-        """Return the latency in milliseconds that a share q of the requests stays below."""
+        """Return the q-quantile of the latencies in milliseconds, with q from 0 to 1."""
         ordered = sorted(self.latencies)
         return ordered[min(len(ordered) - 1, int(q * len(ordered)))] * 1000 if ordered else float("nan")
 
@@ -72,7 +72,7 @@ _users = iter(range(10**7))
 
 
 class Player:
-    """What all connections share: which conversation comes next, and the result."""
+    """State shared by all connections: the next conversation, and the result."""
 
     def __init__(self, talks: list[Talk]) -> None:
         self.talks = talks
@@ -81,7 +81,7 @@ class Player:
         self._next = 0
 
     def requests(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield a connection's requests, conversation by conversation, each with what the response must hold."""
+        """Yield a connection's requests, conversation by conversation, each with bytes that the response must contain."""
         while not self.over:
             talk = self.talks[self._next % len(self.talks)]
             self._next += 1
@@ -93,7 +93,7 @@ class Player:
 
 
 class Connection(asyncio.Protocol):
-    """One connection; plays until the player is over or the server closes."""
+    """A connection. It sends requests until the player is over or the server closes."""
 
     def __init__(self, player: Player, requests: Iterator[tuple[bytes, bytes]]) -> None:
         self._player, self._requests = player, requests
@@ -159,7 +159,7 @@ class Connection(asyncio.Protocol):
 
 
 def fault_of(response: bytes, expect: bytes) -> str:
-    """Say what is wrong with a response; empty when nothing is."""
+    """Return the fault of a response; "" if it is as expected."""
     status = response[9:12].decode("latin-1")
     if status != "200":
         return f"status {status}"
@@ -169,7 +169,7 @@ def fault_of(response: bytes, expect: bytes) -> str:
 
 
 async def play(address: str, talks: list[Talk], connections: int, seconds: float) -> Result:
-    """Put load on a server for some seconds; requests then in flight are waited for and count."""
+    """Put load on a server for `seconds`. Requests in flight at the end are awaited and counted."""
     loop = asyncio.get_running_loop()
     player = Player(talks)
     host, _, port = urlsplit(address).netloc.partition(":")
@@ -199,6 +199,6 @@ async def play(address: str, talks: list[Talk], connections: int, seconds: float
 
 
 def body_of(response: bytes) -> dict[str, object]:
-    """Decode the JSON body of a response that has a length."""
+    """Decode the JSON body of a response with Content-Length."""
     data: dict[str, object] = orjson.loads(response.partition(b"\r\n\r\n")[2])
     return data

@@ -1,4 +1,4 @@
-"""The local judge of claims beside a plain rule: the share of a reply's words, weighed by rarity, that its sources lack.
+"""Compares the local judge of claims with a plain rule: the share of a reply's words, weighted by rarity, that its sources lack.
 
 python -m bench.local_claims
 """
@@ -29,7 +29,7 @@ Labelled = tuple[Case, bool]
 
 
 def main() -> None:
-    """Print a table: a row for each set of labelled replies."""
+    """Print a table with a row for each set of labelled replies."""
     sets = {
         "dev families": families(),
         "grounded.jsonl": rows(TRAINING / "grounded.jsonl"),
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def measure(cases: list[Labelled]) -> list[float]:
-    """Return the figures of a row; wrong replies are the positive class."""
+    """Return the figures of a row. Wrong replies are the positive class of the AUC."""
     judge = LocalJudge("source_fidelity")
     wrong = [not right for _, right in cases]
     judged = [judge.judge_now(case) for case, _ in cases]
@@ -55,7 +55,7 @@ def measure(cases: list[Labelled]) -> list[float]:
 
 
 def lacking_share(case: Case) -> float:
-    """Return the share of a reply's stems that its sources lack, each weighed by its inverse document frequency, 0 to 1."""
+    """Return the share of a reply's stems that its sources lack, weighted by inverse document frequency, from 0 to 1."""
     passages = [{*stems(one.text)} for source in case.supporting for one in sentences(normalise(source.text))]
     counts = Counter(stem for passage in passages for stem in passage)
     weights = {stem: log(1 + len(passages) / (counts[stem] + 0.5)) for stem in stems(case.draft)}
@@ -75,7 +75,7 @@ def rows(path: Path) -> Iterator[Labelled]:
 
 
 def desks() -> Iterator[Labelled]:
-    """Yield the replies of five desks, those that play a part left out: they are another judge's."""
+    """Yield the replies of five desks, without those of the families `role*`, which test another judge."""
     for desk in sorted((TRAINING / "talk" / "desks").iterdir()):
         found = map(load_json, (desk / "sections.jsonl").read_bytes().splitlines())
         sections = {one["id"]: Source(one["id"], one["title"], one["summary"], one["text"]) for one in found}

@@ -1,9 +1,8 @@
-"""`python -m bench.modes`: latency that the reader of a stream sees in each streaming mode.
+"""`python -m bench.modes`: measures the latency of a stream in each streaming mode.
 
-A chatbot's model on loopback writes replies of the bench's conversations word by word, one each GAP_S; `caf serve` guards
-it with the shipped judges, once for each mode. It prints the medians of the times to the first content, to the first whole
-sentence and to the end of the stream, and how much of the text left before the verdict. Every third reply gets a sentence that no
-source supports.
+A mock model on loopback streams replies word by word, one word every GAP_S seconds. `caf serve` guards it with the shipped judges,
+once in each mode. The benchmark prints the median times to the first content, to the first whole sentence and to the end of the
+stream, and the share of the text that was sent before the verdict. Every third reply has an unsupported sentence.
 """
 
 import argparse
@@ -27,7 +26,7 @@ from bench.processes import ROOT, SHIPPED, run_caf, shipped_config
 from bench.script import IMPROVISED, Exchange, shipped_conversations
 
 GAP_S = 0.02
-"""Between two words: fifty a second, as a quick model writes."""
+"""Seconds between two words: fifty words/s, the speed of a fast model."""
 AT_ONCE = 8
 MODES = ("hold", "observe")
 _WORD = re.compile(r"\s*\S+|\s+$")
@@ -36,13 +35,13 @@ _SENTENCE = re.compile(r"[.!?](?=\s|$)")
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What a client saw of one stream; times in ms from its request on."""
+    """A stream as seen by its client. Times are in ms since the request."""
 
     first: float
     sentence: float
     end: float
     early: float
-    """The share of the text that came before the last tenth of the model's own time."""
+    """Share of the text received during the first 90 % of the model's own streaming time."""
     outcome: str
 
 
@@ -51,7 +50,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench.modes", description=__doc__)
     parser.add_argument("--replies", type=int, default=48, help="replies in each mode (%(default)s)")
     parser.add_argument(
-        "--out", type=Path, default=ROOT / "bench" / "modes.json", help="where the figures go (%(default)s)"
+        "--out", type=Path, default=ROOT / "bench" / "modes.json", help="file for the figures (%(default)s)"
     )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="caf-modes-") as folder:
@@ -98,7 +97,7 @@ def _configuration(upstream: str) -> dict[str, Any]:
 
 
 def _upstream(replies: dict[str, str]) -> web.Application:
-    """Return a chatbot's model that answers questions at its own pace, streamed or not."""
+    """Return a mock model that answers at a fixed speed, streamed or not."""
 
     async def chat(request: web.Request) -> web.StreamResponse:
         body = await request.json()

@@ -1,7 +1,7 @@
-"""The time of a turn whose judges are models: that of its slowest path, not the sum of its calls.
+"""Measures the latency of a turn with model judges. It should be that of the slowest path, not of all calls in sequence.
 
-Every call takes the same time at the upstream. The draft is written while the emergency judge listens; then the call that the
-built-in judges share flags the reply, and their chief accepts it, while a judge with a prompt of its own answers beside them:
+Every call takes the same time at the upstream. The draft and the emergency judge run concurrently. Then the built-in judges'
+shared call flags the reply and their chief accepts it, while a judge with its own prompt runs concurrently:
 
     draft ─────┐                  ┌─ reply.swift ── reply.chief
     emergency ─┴──────────────────┴─ manner.swift
@@ -19,16 +19,16 @@ from bench.processes import ROOT
 from bench.setting import Setting, client_body, configuration, write_judge
 
 STEPS = 3
-"""Calls on the slowest path."""
+"""Number of calls on the slowest path."""
 TURNS = 8
 MODELS = ("draft", "flagging", "assessment", "opinion", "crisis")
-"""What the upstream answers, by the last part of the model's name."""
+"""Kinds of upstream answers, selected by the last part of the model's name."""
 PROMPTS = {"reply.swift": "flagging", "reply.chief": "assessment", "emergency.swift": "crisis"}
-"""The judges' prompts, and the models that they ask."""
+"""The model for each prompt of a judge."""
 
 
 def run(setting: Setting, turns: int = TURNS) -> Figures:
-    """Measure turns, one after the other, for each delay of the upstream."""
+    """Measure sequential turns for each delay of the upstream."""
     path = setting.folder / "path.yaml"
     path.write_bytes(orjson.dumps(delayed_configuration(setting)))
     figures: Figures = {}
@@ -50,7 +50,7 @@ def run(setting: Setting, turns: int = TURNS) -> Figures:
 
 
 def delayed_configuration(setting: Setting) -> dict[str, Any]:
-    """Return a configuration with a chatbot for each delay, whose judges ask models."""
+    """Return a configuration with a chatbot for each delay. Its judges are models."""
     config = configuration(setting.upstream.address, setting.folder)
     bot, model = config["chatbots"]["on"], config["models"]["mock"]
     config["chatbots"] = {}
@@ -70,7 +70,7 @@ def delayed_configuration(setting: Setting) -> dict[str, Any]:
 
 
 def _write_prompt(folder: Path, prompt: str, aliases: dict[str, str]) -> Path:
-    """Write a judge's prompt that asks one of the late models."""
+    """Write a copy of a judge's prompt that uses one of the delayed models; return its path."""
     model = aliases[PROMPTS[prompt]]
     text = (ROOT / "judges" / "prompts" / f"{prompt}.md").read_text()
     stage = prompt.partition(".")[2]

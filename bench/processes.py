@@ -1,4 +1,4 @@
-"""Starts the servers, pins them to a core, and reads their CPU and memory from /proc (Linux; elsewhere these stay unknown)."""
+"""Starts servers, pins them to a core, and reads their CPU and memory from /proc (Linux only)."""
 
 import json
 import os
@@ -23,11 +23,11 @@ SHIPPED = "schizophrenia"
 
 
 class ServerFailed(Exception):
-    """A server did not start; the message has what it wrote."""
+    """A server did not start. The message has the end of its log."""
 
 
 def cores() -> tuple[set[int], set[int]]:
-    """Return the cores for the load and for the servers: two different ones where there are two."""
+    """Return the cores for the load and for the servers: two different ones if available."""
     if not hasattr(os, "sched_getaffinity"):
         return set(), set()
     usable = sorted(os.sched_getaffinity(0))
@@ -35,7 +35,7 @@ def cores() -> tuple[set[int], set[int]]:
 
 
 def pin(where: set[int]) -> None:
-    """Pin this process and its future children to some cores."""
+    """Pin this process and its future children to these cores."""
     if where:
         os.sched_setaffinity(0, where)
 
@@ -52,7 +52,7 @@ class Server:
         return cpu_s(tree(self.process.pid))
 
     def settled_cpu_s(self) -> float:
-        """As `cpu_s`, after its background work (writing traces) has ended."""
+        """CPU seconds used so far, read after background work (writing traces) has ended."""
         used, deadline = self.cpu_s(), time.monotonic() + 5
         while time.monotonic() < deadline:
             time.sleep(0.3)
@@ -62,7 +62,7 @@ class Server:
         return used
 
     def rss_mb(self, peak: bool = False) -> float:
-        """Resident memory of its process tree, now or at its highest."""
+        """Resident memory of its process tree in MB, now or at its peak."""
         return rss_mb(tree(self.process.pid), peak)
 
 
@@ -71,13 +71,13 @@ def run_server(arguments: Sequence[str], where: set[int], log: Path, mark: str =
     """Run a server until the block is left.
 
     Args:
-        arguments: What follows `python`.
-        where: The cores it may use.
-        log: A file for what it writes to standard error.
-        mark: It is started once it writes a line with this; the line holds its address.
+        arguments: The arguments of `python`.
+        where: The cores that the server may use.
+        log: A file for standard error.
+        mark: Text of the line on standard output that contains the address. It signals that the server has started.
 
     Raises:
-        ServerFailed: It ended, or said nothing of an address.
+        ServerFailed: The server ended before it wrote its address.
     """
     with log.open("ab") as errors:
         process = subprocess.Popen(
@@ -86,7 +86,7 @@ def run_server(arguments: Sequence[str], where: set[int], log: Path, mark: str =
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            preexec_fn=lambda: pin(where),  # before it makes threads: each has an affinity of its own
+            preexec_fn=lambda: pin(where),  # before it starts threads: affinity is per thread
         )
     try:
         yield Server(process, _address(process, log, mark))
@@ -113,10 +113,10 @@ def shipped_config(**sections: object) -> dict[str, Any]:
 
 @contextmanager
 def run_caf(config: dict[str, Any], folder: Path, *options: str, pinned: bool = True) -> Iterator[Server]:
-    """Run `caf serve` with a configuration until the block is left; its files are in the folder.
+    """Run `caf serve` with a configuration, written to the folder, until the block is left.
 
     Args:
-        pinned: Whether it keeps to the servers' core.
+        pinned: Whether to pin it to the servers' core.
     """
     path = folder / "config.yaml"
     path.write_text(json.dumps(config))
@@ -136,7 +136,7 @@ def _address(process: subprocess.Popen[bytes], log: Path, mark: str) -> str:
 
 
 def ask(address: str, data: bytes) -> bytes:
-    """Send the bytes of one request over a new connection and return the response, in the simplest way there is."""
+    """Send the bytes of a request over a new connection, and return the response."""
     parts = urlsplit(address)
     assert parts.hostname
     with socket.create_connection((parts.hostname, parts.port or 80), timeout=LONGEST_START_S) as connection:
@@ -162,13 +162,13 @@ def tree(pid: int) -> list[int]:
 
 
 def cpu_s(pids: Sequence[int]) -> float:
-    """Return the CPU seconds, user and system, that processes have used with all their threads."""
+    """Return the CPU seconds (user and system) of processes, including all threads."""
     ticks = sum(int(stat[11]) + int(stat[12]) for pid in pids if (stat := _stat(pid)))
     return float(ticks) / os.sysconf("SC_CLK_TCK")
 
 
 def rss_mb(pids: Sequence[int], peak: bool = False) -> float:
-    """Return the resident memory of processes in MB of 1024² bytes, as the table of peers has it."""
+    """Return the resident memory of processes in MB of 1024² bytes."""
     name, total = "VmHWM:" if peak else "VmRSS:", 0
     for pid in pids:
         try:
@@ -180,7 +180,7 @@ def rss_mb(pids: Sequence[int], peak: bool = False) -> float:
 
 
 def machine_cpu_s() -> tuple[float, float]:
-    """Return the CPU seconds used on the whole machine, and those a hypervisor took away."""
+    """Return the CPU seconds used on the whole machine, and those stolen by a hypervisor."""
     try:
         ticks = [int(n) for n in (PROC / "stat").read_text().splitlines()[0].split()[1:]]
     except OSError:
@@ -190,7 +190,7 @@ def machine_cpu_s() -> tuple[float, float]:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """Return the fields of /proc/PID/stat that follow the name."""
+    """Return the fields of /proc/PID/stat after the name; None if the process has ended."""
     try:
         return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:

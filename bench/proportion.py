@@ -1,8 +1,8 @@
-"""How the calls that judges share rule on labelled replies, beside the scores that these were given: is the filter in proportion?
+"""Verdicts of the judges' shared calls on labelled replies, by label: is the filter proportionate?
 
-python -m bench.proportion                  what models said is replayed from scenarios/recorded
+python -m bench.proportion                  replays the models' answers in scenarios/recorded
 python -m bench.proportion --config MINE    asks the models of a configuration
-python -m bench.proportion --dev            leaves the holdout unread
+python -m bench.proportion --dev            does not read the holdout
 """
 
 import argparse
@@ -27,7 +27,7 @@ from proxy.turn.chatbot import Chatbot, open_chatbot
 
 RECORDED = ROOT / "scenarios" / "recorded" / "config.yaml"
 COLUMNS = ("accept", "completed", "warn", "reject", "unjudged")
-"""completed: flagged, and statements that the reply lacks may settle it."""
+"""`completed`: flagged, but adding missing statements to the reply may suffice."""
 AT_ONCE = 200
 
 Labelled = tuple[int, Case, frozenset[Mode]]
@@ -35,13 +35,11 @@ Counts = dict[str, dict[int, Counter[str]]]
 
 
 def main() -> None:
-    """Print a table for each stage and for both together."""
+    """Print a table for each stage, and for both together."""
     parser = argparse.ArgumentParser(prog="bench.proportion", description=__doc__.splitlines()[0])
     parser.add_argument("--config", type=Path, default=RECORDED, help="default: the recorded answers")
-    parser.add_argument(
-        "--answers", type=Path, help="file with models' answers; answers in it are reused"
-    )
-    parser.add_argument("--dev", action="store_true", help="leave the holdout unread")
+    parser.add_argument("--answers", type=Path, help="file with models' answers; answers in it are reused")
+    parser.add_argument("--dev", action="store_true", help="do not read the holdout")
     options = parser.parse_args()
     for name in ["dev"] if options.dev else ["dev", "holdout"]:
         replies = ROOT / "scenarios" / "ratings" / f"{name}.jsonl"
@@ -56,7 +54,7 @@ async def measure(config: Path, replies: Path, answers: Path | None) -> tuple[Co
     """Judge labelled replies with each stage alone and with the configured cascade.
 
     Returns:
-        By stage and label, how many replies got which verdict; and the mean calls of the cascade by kind of reply.
+        The number of replies by stage, label and verdict; and the mean number of calls of the cascade by kind of reply.
     """
     counts: Counts = {what: {n: Counter() for n in range(5)} for what in ("swift", "chief", "cascade")}
     calls: dict[str, list[int]] = {"good": [], "bad": []}
@@ -83,7 +81,7 @@ async def measure(config: Path, replies: Path, answers: Path | None) -> tuple[Co
 
 
 def read(replies: Path, bot: Chatbot) -> Iterator[Labelled]:
-    """Yield labelled replies: score, case, modes."""
+    """Yield labelled replies as (score, case, modes)."""
     for row in map(load_json, replies.read_bytes().splitlines()):
         cited, classes, _ = citations.split(row["citations"], bot.sections, bot.sections)
         history = tuple(HistoryMessage(message["role"], message["content"]) for message in row["history"])
@@ -92,7 +90,7 @@ def read(replies: Path, bot: Chatbot) -> Iterator[Labelled]:
 
 
 async def ask_stage(judges: Pipeline, stage: str, case: Case, modes: frozenset[Mode]) -> list[Judgement]:
-    """Ask one stage alone, for all judges that are for such a reply."""
+    """Ask one stage alone, for all judges that apply to the reply's modes."""
     shared = {
         c.name: j
         for c in judges.on_reply
@@ -104,7 +102,7 @@ async def ask_stage(judges: Pipeline, stage: str, case: Case, modes: frozenset[M
 
 
 def verdict_of(judgements: list[Judgement], case: Case) -> str:
-    """Return the verdict of several judgements; `completed` where missing statements may settle all that is wrong."""
+    """Return the verdict of several judgements; `completed` if adding missing statements may solve every problem."""
     verdict = Review(decisive=judgements).verdict
     if verdict not in ("warn", "reject"):
         return verdict

@@ -1,7 +1,7 @@
-"""How well the rater without a model agrees with labelled replies, and what it makes of known texts.
+"""Measures the agreement of the local rater (without a model) with labelled replies, and its scores of known texts.
 
 python -m bench.rater              prints both tables
-python -m bench.rater --dev        leaves the holdout unread
+python -m bench.rater --dev        does not read the holdout
 """
 
 import argparse
@@ -39,8 +39,8 @@ class LabelledReply:
 def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(prog="bench.rater", description=__doc__)
-    parser.add_argument("--dev", action="store_true", help="leave the holdout unread")
-    parser.add_argument("--wrong", action="store_true", help="show what was scored wrongly on dev")
+    parser.add_argument("--dev", action="store_true", help="do not read the holdout")
+    parser.add_argument("--wrong", action="store_true", help="list the wrongly scored replies of dev")
     options = parser.parse_args()
     library = load(ROOT / "knowledge_base" / "schizophrenia")
     sets = ["dev"] if options.dev else ["dev", "holdout"]
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def rate_labelled(path: Path, library: Library) -> list[LabelledReply]:
-    """Rate the labelled replies of a file, each against the sections it cites."""
+    """Rate the labelled replies of a file, each with the sections that it cites."""
     out = []
     for line in path.read_text().splitlines():
         row = load_json(line)
@@ -74,7 +74,7 @@ def rate_labelled(path: Path, library: Library) -> list[LabelledReply]:
 
 
 def figures(rows: Sequence[LabelledReply]) -> dict[str, float]:
-    """Say how ratings agree with labels; the unscored are in no figure but their own."""
+    """Return figures of agreement between ratings and labels. Unscored replies count only in `unscored`."""
     pairs = [(one.score, one.rating.score) for one in rows if one.rating.score is not None]
     good = [given >= ACCEPTABLE for label, given in pairs if label >= ACCEPTABLE]
     bad = [given < ACCEPTABLE for label, given in pairs if label < ACCEPTABLE]
@@ -99,7 +99,7 @@ def figures(rows: Sequence[LabelledReply]) -> dict[str, float]:
 
 
 def speed(rows: Sequence[LabelledReply]) -> float:
-    """Return the mean CPU milliseconds of rating a reply whose sections were read before."""
+    """Return the mean CPU time of rating a reply, in ms, with its sections in the cache."""
     began = time.process_time()
     for one in rows:
         rate(one.case)
@@ -107,7 +107,7 @@ def speed(rows: Sequence[LabelledReply]) -> float:
 
 
 def known_texts(library: Library) -> dict[str, list[Rateable]]:
-    """Return texts whose right score is known: drift of the stand-in, sections, refusals, messages."""
+    """Return texts with a known correct score: drift of the stand-in, sections, refusals, messages."""
     chance = random.Random(1)
 
     def citing_any(message: str, reply: str) -> Rateable:

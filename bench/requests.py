@@ -1,4 +1,4 @@
-"""Requests a second, latency and CPU: the same conversations to every server, in rounds."""
+"""Measures requests/s, latency and CPU: every server gets the same conversations, in rounds."""
 
 import time
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from bench.setting import PlayedConversation, Setting
 
 WARM_S = 0.4
 SHORTER = 3
-"""Factor by which rounds are shorter and more numerous. Ratios are taken within a round, because a shared host changes its
-speed within seconds."""
+"""Factor by which rounds are shorter and more numerous than requested. Ratios are computed within a round, because the speed of
+a shared host changes within seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One thing that is measured."""
+    """A row of the table: a server and a model."""
 
     name: str
     server: Server
@@ -32,7 +32,7 @@ class Row:
 def run(
     setting: Setting, caf: Server, bare: Server, conversations: list[PlayedConversation], rounds: int, seconds: float
 ) -> Figures:
-    """Measure, round by round, and return the medians."""
+    """Measure in rounds, and return the medians."""
     rows = [
         Row("direct", setting.upstream, "bench"),
         Row("bare", bare, "bench"),
@@ -60,7 +60,7 @@ def run(
 
 
 def measure_server(server: Server, talks: list[Talk], connections: int, seconds: float) -> tuple[Result, float]:
-    """Put load on a server and return the result and its CPU in milliseconds for each request, work after the reply included."""
+    """Put load on a server. Return the result, and the CPU per request in ms, including work after the reply."""
     uvloop.run(load.play(server.address, talks, connections, WARM_S))
     before = server.settled_cpu_s()
     result = uvloop.run(load.play(server.address, talks, connections, seconds))
@@ -69,21 +69,21 @@ def measure_server(server: Server, talks: list[Talk], connections: int, seconds:
 
 
 def judges_ms(response: bytes) -> float:
-    """Return the time the judges took for one guarded reply, as it says itself."""
+    """Return the duration of the judges for a guarded reply in ms, from the reply's `caf` object."""
     caf = load.body_of(response)["caf"]
     assert isinstance(caf, dict)
     return float(sum(judge["ms"] for judge in caf["judges"]))
 
 
 class ForeignLoad:
-    """CPU use of programs that are not part of the run."""
+    """CPU use of programs outside the run."""
 
     def __init__(self, own: list[Server]) -> None:
         self._own = own
         self._before = self._read()
 
     def cores(self) -> float:
-        """Return the average number of cores that other programs used since the start."""
+        """Return the mean number of cores in use by other programs since the start."""
         now = self._read()
         others, wall = (b - a for a, b in zip(self._before, now, strict=True))
         return max(0.0, others) / wall if wall else 0.0

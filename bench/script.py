@@ -1,4 +1,4 @@
-"""The conversations that are played, made from a knowledge base: two questions each, and the replies a chatbot could give."""
+"""Generates conversations from a knowledge base: two questions each, with plausible replies of a chatbot."""
 
 import random
 import re
@@ -9,7 +9,7 @@ from bench.processes import ROOT
 from knowledge_base.library import Library, Source, load
 
 SHORTEST, LONGEST = 80, 320
-"""Tokens of a reply."""
+"""Minimum and maximum length of a reply, in tokens."""
 CHARACTERS_PER_TOKEN = 4
 QUESTIONS = (
     "What should I know about {}?",
@@ -18,7 +18,7 @@ QUESTIONS = (
     "My sister asked me about {}. What can I tell her?",
 )
 OPENERS = ("In short, ", "Often, ", "Usually, ", "In general, ")
-"""Put before some sentences, so that few are word for word those of a section."""
+"""Openings of some sentences, so that fewer equal a sentence of a section."""
 _QUOTED = re.compile(r'"([^"]{12,120}\?)"')
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+(?:[-*] )?")
 
@@ -38,7 +38,7 @@ DISCLAIMER = "This is not from my sources, so please check it with your doctor."
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """One question, and the reply to it."""
+    """A question and its reply."""
 
     question: str
     source: str
@@ -53,12 +53,12 @@ class Exchange:
 
 
 def conversations(library: Library, choose: Callable[[str], Sequence[str]], count: int) -> list[list[Exchange]]:
-    """Write conversations of two exchanges; the same knowledge base always gives the same ones.
+    """Return conversations of two exchanges. The result is deterministic for a knowledge base.
 
     Args:
         library: The knowledge base.
-        choose: Returns the ids of the sections that a question gets.
-        count: How many conversations at most.
+        choose: Returns the ids of the sections that are retrieved for a question.
+        count: Maximum number of conversations.
     """
     chance = random.Random(0)
     asked = [(q, source) for source in library.sources for q in questions(source) if source.id in choose(q)]
@@ -70,7 +70,7 @@ def conversations(library: Library, choose: Callable[[str], Sequence[str]], coun
 
 
 def shipped_conversations(count: int) -> list[list[Exchange]]:
-    """Write conversations about the shipped knowledge base."""
+    """Return conversations about the shipped knowledge base."""
     library = load(ROOT / "knowledge_base" / "schizophrenia")
     return conversations(
         library, lambda question: [choice.id for choice in library.index.choose(question, "", 2)], count
@@ -78,13 +78,13 @@ def shipped_conversations(count: int) -> list[list[Exchange]]:
 
 
 def questions(source: Source) -> list[str]:
-    """Return what a user may ask to get a section: what its summary quotes, and its title in some sentences."""
+    """Return questions about a section: those quoted in its summary, and its title in some phrases."""
     title = source.title.rstrip("?.!")
     return [*_QUOTED.findall(source.summary), *(form.format(title[0].lower() + title[1:]) for form in QUESTIONS)]
 
 
 def reply(source: Source, chance: random.Random) -> str:
-    """Restate some of a section, in SHORTEST to LONGEST tokens."""
+    """Return a reply from sentences of a section, of SHORTEST to LONGEST tokens."""
     sentences = [s for s in _SENTENCE.split(source.text) if s.endswith(".") and len(s) > 30]
     length = chance.randint(SHORTEST + 30, LONGEST - 60) * CHARACTERS_PER_TOKEN
     start = chance.randrange(len(sentences))
@@ -98,7 +98,7 @@ def reply(source: Source, chance: random.Random) -> str:
 
 
 def add_drift(text: str, chance: random.Random) -> str:
-    """Return a reply with two sentences that nothing supports, half the time admitted."""
+    """Return a reply with two added unsupported sentences; in half of the cases it also has a disclaimer."""
     told = _SENTENCE.split(text)
     for sentence in chance.sample(IMPROVISED, 2):
         told.insert(chance.randrange(len(told) + 1), sentence)
@@ -108,7 +108,7 @@ def add_drift(text: str, chance: random.Random) -> str:
 
 
 def reword(text: str, chance: random.Random) -> str:
-    """Return a reply with new sentences: in each, one word is replaced and one is left out."""
+    """Return a reply with changed sentences: in each, one word is replaced and one is removed."""
     words = text.split()
     told = []
     for sentence in _SENTENCE.split(text):

@@ -1,4 +1,4 @@
-"""The setting of a run: a temporary folder with the conversations, the configuration, and the servers started from it."""
+"""The setting of a run: a temporary folder with conversations and configuration, and the servers that use it."""
 
 import json
 import os
@@ -20,11 +20,11 @@ from proxy.auth import keys
 
 CANDIDATES = 144
 FEWEST = 8
-"""Conversations a run needs."""
+"""Minimum number of conversations for a run."""
 SHIPPED = "schizophrenia"
-"""The chatbot of config.yaml whose settings the bench's chatbots take over."""
+"""The chatbot of config.yaml whose settings the bench's chatbots copy."""
 NO_LIMIT = 10**9
-"""Every limit of the clients' key is counted, and none is ever reached."""
+"""Value of every limit of the clients' key: the proxy counts each, but none is reached."""
 JUDGE = "late-20-opinion"
 """The model that judges the wrapped chatbot's replies."""
 OWN = """---
@@ -35,7 +35,7 @@ observation: verdict
 ---
 Is the reply polite?
 """
-"""A judge with a prompt of its own."""
+"""Prompt file of an additional judge."""
 
 
 def configuration(upstream: str, folder: Path) -> dict[str, Any]:
@@ -64,14 +64,14 @@ def configuration(upstream: str, folder: Path) -> dict[str, Any]:
 
 
 def write_judge(folder: Path, model: str) -> str:
-    """Write the prompt of a judge that asks a model, and return its path."""
+    """Write the prompt file of a judge that uses this model, and return its path."""
     path = folder / f"{model}.md"
     path.write_text(OWN.format(model=model))
     return str(path)
 
 
 def client_body(model: str, exchanges: list[Exchange], n: int, seed: int, delivered: list[str]) -> dict[str, Any]:
-    """Return the client's request for the exchange n of a conversation, with what was delivered before it."""
+    """Return the client's request for exchange `n` of a conversation, with the delivered replies before it."""
     messages: list[dict[str, str]] = []
     for exchange, reply in zip(exchanges[:n], delivered, strict=False):
         messages += [{"role": "user", "content": exchange.question}, {"role": "assistant", "content": reply}]
@@ -87,11 +87,11 @@ class PlayedConversation:
     exchanges: list[Exchange]
     delivered: list[str]
     outcomes: list[str]
-    """Of each exchange, with the filter on."""
+    """Outcome of each exchange with the filter on."""
     key: str
 
     def requests(self, address: str, model: str, **more: object) -> Talk:
-        """Return its requests to a server."""
+        """Return the requests of the conversation to a server."""
         return [
             load.request(
                 address,
@@ -111,19 +111,19 @@ EXPECT = {
     "off": b'"outcome":"unfiltered"',
     "judged": b'"outcome":"accepted"',
 }
-"""What a good response holds; with the filter on, it has the outcome that the trial had."""
+"""Text that a correct response contains. With the filter on, it must have the outcome of the trial."""
 
 
 @dataclass(slots=True)
 class Setting:
-    """What the parts of a run work with."""
+    """The data and servers for the parts of a run."""
 
     folder: Path
     server_cores: set[int]
     upstream: Server
     candidates: list[list[Exchange]]
     key: str
-    """What clients send; it has every kind of limit."""
+    """API key of the clients; it has every kind of limit."""
 
     @property
     def config(self) -> Path:
@@ -141,21 +141,21 @@ class Setting:
         """Run `caf serve`.
 
         Args:
-            options: For the interpreter.
-            config: Another configuration than that of the requests.
-            log: The name of the file for what it writes to standard error.
+            options: Options of the Python interpreter.
+            config: Configuration file; default: `self.config`.
+            log: Name of the file for standard error.
         """
         arguments = [*options, "-m", "cli", "serve", "--config", str(config or self.config), "--port", "0"]
         with run_server(arguments, self.server_cores, self.folder / log, "CAF serves") as server:
             yield server
 
     def first(self, address: str, model: str) -> Request:
-        """Return the first request of the first conversation; any outcome is accepted."""
+        """Return the first request of the first conversation. Any outcome is accepted."""
         body = client_body(model, self.candidates[0], 0, 0, [])
         return load.request(address, body, b'"choices":', self.key)
 
     def judged_talks(self, address: str) -> list[Talk]:
-        """Return conversations of one turn for the wrapped chatbot; no question is asked twice."""
+        """Return conversations of one turn for the wrapped chatbot. Every question is unique."""
         talks: list[Talk] = []
         for number, (first, *_) in enumerate(self.candidates):
             asked = replace(first, question=f"{load.USER.decode()} asks: {first.question}")
@@ -164,12 +164,12 @@ class Setting:
         return talks
 
     def play_all(self, caf: Server) -> tuple[list[PlayedConversation], dict[str, int]]:
-        """Play every conversation once through the guarded chatbot, and keep those whose replies are delivered unchanged.
+        """Play every conversation once with the guarded chatbot, and keep those whose replies are delivered unchanged.
 
-        The load then repeats these, so that each second request finds the state that its first has left.
+        The load repeats these, so that each second request finds the state of the first.
 
         Returns:
-            The conversations, and how often each outcome was seen.
+            The conversations, and the number of replies by outcome.
         """
         played, outcomes = [], dict[str, int]()
         for number, exchanges in enumerate(self.candidates):
@@ -180,7 +180,7 @@ class Setting:
                 one = load.request(caf.address, body, b"", self.key)
                 response = ask(caf.address, one.before + b"trial-%06d" % number + one.after)
                 if fault := load.fault_of(response, b""):
-                    raise RuntimeError(f"the guarded chatbot answers with {fault}: {response[-500:]!r}")
+                    raise RuntimeError(f"trial with the guarded chatbot: {fault}: {response[-500:]!r}")
                 answer: dict[str, Any] = load.body_of(response)
                 outcome = answer["caf"]["outcome"]
                 outcomes[outcome] = outcomes.get(outcome, 0) + 1

@@ -1,4 +1,4 @@
-"""Start-up to the first answered request, memory after it, and what a serving process has imported."""
+"""Measures the time from start to the first answer, the memory afterwards, and the imported modules."""
 
 import time
 
@@ -8,11 +8,11 @@ from bench.processes import ask
 from bench.setting import Setting
 
 HEAVY = ("litellm", "openai", "tiktoken", "sqlalchemy", "opentelemetry", "datasets", "pandas", "rich", "httpx")
-"""Not to be imported by a server that does not use them."""
+"""Modules that a server must not import unless it uses them."""
 
 
 def run(setting: Setting, times: int) -> Figures:
-    """Start the proxy some times and return the medians; once more to see what it imports."""
+    """Start the proxy `times` times and return the medians. Start it once more to list its imports."""
     seconds, memory = [], []
     for _ in range(times):
         began = time.perf_counter()
@@ -29,15 +29,15 @@ def _wait_for_answer(setting: Setting, address: str, model: str) -> None:
     one = setting.first(address, model)
     response = ask(address, one.before + b"user-0000000" + one.after)
     if fault := fault_of(response, one.expect):
-        raise RuntimeError(f"the first request to {model!r} got {fault}: {response[-500:]!r}")
+        raise RuntimeError(f"first request to chatbot {model!r}: {fault}: {response[-500:]!r}")
 
 
 def _imported_modules(setting: Setting) -> set[str]:
-    """Return the top-level modules that a proxy has imported once it has answered for every chatbot."""
+    """Return the top-level modules that a proxy has imported after an answer of every chatbot."""
     with setting.caf("-X", "importtime", log="imports.log") as caf:
         for model in ("embedded", "passthrough", "off", "on"):
             _wait_for_answer(setting, caf.address, model)
     lines = (setting.folder / "imports.log").read_text().splitlines()
     names = (line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:"))
-    # A blocked library is listed as well, but none of the modules that importing it would load.
+    # The list also has libraries whose import is blocked, but not their submodules: so count names with a dot.
     return {name.partition(".")[0] for name in names if "." in name}

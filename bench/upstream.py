@@ -1,10 +1,14 @@
 """The mock upstream: answers chat completions from a table at once, or streams them at a steady pace.
 
-A raw asyncio protocol, because it must never be what limits a run. The request's `seed` is the number of the reply; a model name
-that ends in `-paced` streams PACED tokens, one every GAP_S. `bench-reworded` words each reply anew, and cites nothing. A model
-`late-20-flagging` answers after 20 ms, what a judge of that name would: see `observations`; `late-20-draft` answers with the reply.
+It is a raw asyncio protocol, so that it does not limit a run. The request's `seed` is the number of the reply. The model name
+selects the kind of answer:
 
-    python -m bench.upstream REPLIES.json     prints its address; ends with its standard input
+    *-paced            streams PACED tokens, one every GAP_S seconds
+    bench-reworded     changes the sentences of each reply, and cites nothing
+    late-20-flagging   answers after 20 ms as a judge of that kind would (see `observations`)
+    late-20-draft      answers after 20 ms with the reply
+
+    python -m bench.upstream REPLIES.json     prints its address; ends when its standard input is closed
 """
 
 import asyncio
@@ -29,10 +33,10 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 def observations(reply: str) -> dict[str, dict[str, object]]:
-    """Return what judges say: a screening call that flags a word of any reply, a chief that accepts it, and two that see nothing.
+    """Return the answers of judges: a screening call that flags a word, a chief that accepts, and two that find nothing.
 
     Args:
-        reply: The one that the chief reads: what it lists must stand there.
+        reply: The reply that the chief reads. The chief's assertion must occur in it.
     """
     text = next((part for part in re.findall(r"[^.\n]+\.", reply) if not re.search(r"[\d\[]", part)), reply).strip()
     basic = {"text": text, "support": "basic", "source_id": None, "quote": None, "topic": None}
@@ -46,7 +50,7 @@ def observations(reply: str) -> dict[str, dict[str, object]]:
 
 
 def completion(model: str, text: str) -> bytes:
-    """Return the whole HTTP response that carries a reply."""
+    """Return the HTTP response with a whole reply."""
     tokens = len(text) // 4
     body = orjson.dumps(
         {
@@ -83,7 +87,7 @@ def stream(model: str, tokens: list[str]) -> list[bytes]:
 
 
 class Replies:
-    """The responses, each encoded once but for those that are worded anew."""
+    """The responses. Each is encoded once, except reworded ones."""
 
     def __init__(self, texts: list[str]) -> None:
         self._texts, self._chance = texts, random.Random(0)
@@ -98,7 +102,7 @@ class Replies:
         self.paced[-1] += end
 
     def reworded(self, number: int) -> bytes:
-        """Return a reply without its citation line, in sentences that no other reply has."""
+        """Return a reply without its citation line, in new sentences."""
         return completion("bench", reword(self._texts[number].rpartition("]]\n")[2], self._chance))
 
 
@@ -147,7 +151,7 @@ class Upstream(asyncio.Protocol):
 
 
 async def serve(replies: Replies) -> None:
-    """Serve until standard input ends."""
+    """Serve until standard input is closed."""
     loop = asyncio.get_running_loop()
     server = await loop.create_server(partial(Upstream, replies), "127.0.0.1", 0, backlog=1024)
     print(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)

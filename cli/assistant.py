@@ -1,4 +1,4 @@
-"""`caf assistant`: what assistants can do."""
+"""`caf assistant`: information about assistants."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,12 +12,12 @@ from proxy.config.config import load_config
 
 SHIPPED = Path(__file__).parent.parent / "assistants" / "health" / "config.yaml"
 
-app = typer.Typer(help="See what assistants can do.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Show what assistants can do.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
 def _group() -> None:
-    """See what assistants can do."""
+    """Show what assistants can do."""
 
 
 @app.command()
@@ -32,7 +32,7 @@ def tasks(
         ),
     ] = None,
 ) -> None:
-    """List the tasks of the assistant Health: inputs, results, an example, and those that cannot be planned, with the reason.
+    """List the tasks of the assistant Health, with inputs, results and an example. Also list tasks that cannot be planned, and why.
 
     \b
     Examples:

@@ -15,9 +15,9 @@ from proxy.config.config import load_config
 app = typer.Typer(
     help="""Check the audit log.
 
-    A proxy keeps one when its configuration says `audit: {folder: data/audit}`: how each turn ended, and every change of
-    configuration and keys, by random ids and without a word that anybody wrote. Each record is bound to the one before by its
-    hash, one chain for each process, so that a change shows.
+    To keep an audit log, set `audit: {folder: data/audit}` in the configuration. It records the outcome of each turn, and every
+    change of configuration and keys, with random ids and without texts of conversations. Each record holds the hash of the
+    previous one, in one chain per process, so that changes can be detected.
 
     \b
     Examples:
@@ -30,7 +30,7 @@ app = typer.Typer(
 )
 
 FolderArgument = Annotated[
-    Path | None, typer.Argument(metavar="[FOLDER]", help="The chains; default: audit.folder of the configuration.")
+    Path | None, typer.Argument(metavar="[FOLDER]", help="The audit log; default: audit.folder of the configuration.")
 ]
 
 
@@ -39,18 +39,18 @@ def verify(
     folder: FolderArgument = None,
     head: Annotated[
         Path | None,
-        typer.Option("--head", metavar="FILE", help="What `caf audit head` printed: those lines must still stand."),
+        typer.Option("--head", metavar="FILE", help="Output of `caf audit head`; these records must still exist."),
     ] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Check every chain, and tell file and line of the first fault in each.
+    """Check every chain, and print the file and line of its first fault.
 
-    Changed, missing, added and moved lines are faults. So is a chain that later ones name and that is gone or ends before the
-    line they name; chains older than all that are left may be tidied away, which is told. By itself a chain cannot tell that
-    its end was cut off from a crash: keep what `caf audit head` prints where nobody who can change the log can change it.
+    Changed, missing, added and moved lines are faults. It is also a fault if later chains name a chain that is missing or too
+    short. The oldest chains may be deleted; a note reports this. A chain cannot distinguish a cut-off end from a crash. To detect
+    it, keep the output of `caf audit head` where people who can change the log cannot change it.
 
     \b
-    Exit codes: 0 everything stands; 1 faults were found; 2 there is no audit log.
+    Exit codes: 0 no faults; 1 faults found; 2 no audit log.
     """
     path = _folder_to_check(folder, config)
     expected_heads = [] if head is None else _read_heads_file(head)
@@ -60,17 +60,17 @@ def verify(
         leave(f"{error.filename or path}: cannot be read: {error.strerror}")
     for line in report_lines(report):
         typer.echo(printable(line))
-    faults = [*report.faults] if report.chains or report.faults else [f"{path}: there is no chain"]
+    faults = [*report.faults] if report.chains or report.faults else [f"{path}: found no chain"]
     for fault in faults:
         typer.echo(printable(f"fault  {fault}"))
     if faults:
         raise typer.Exit(PROBLEMS)
-    typer.echo(f"{path}: {sum(chain.head.seq + 1 for chain in report.chains)} records stand")
+    typer.echo(f"{path}: {sum(chain.head.seq + 1 for chain in report.chains)} records are intact")
 
 
 @app.command("head")
 def head_(folder: FolderArgument = None, config: ConfigOption = None) -> None:
-    """Print the last hash of each chain, for somebody to keep elsewhere.
+    """Print the last hash of each chain, to keep in another place.
 
     \b
     Example:
@@ -82,7 +82,7 @@ def head_(folder: FolderArgument = None, config: ConfigOption = None) -> None:
     except OSError as error:
         leave(f"{error.filename or path}: cannot be read: {error.strerror}")
     except FolderFault as fault:
-        typer.echo(f"caf: {printable(str(fault))}; run `caf audit verify`", err=True)
+        typer.echo(f"caf: {printable(str(fault))}: for details, run `caf audit verify`", err=True)
         raise typer.Exit(PROBLEMS) from None
     for head in heads:
         typer.echo(head_line(head))
@@ -91,7 +91,7 @@ def head_(folder: FolderArgument = None, config: ConfigOption = None) -> None:
 def report_lines(report: Report) -> Iterator[str]:
     """Yield a line for each intact chain, then the notes."""
     for chain in report.chains:
-        lost = f", {chain.lost} records lost, which it says" if chain.lost else ""
+        lost = f", {chain.lost} records lost (as the chain records)" if chain.lost else ""
         yield f"{chain.name}  {chain.head.seq + 1} records, {_describe_end(chain, report)}{lost}"
     for note in report.notes:
         yield f"note   {note}"
@@ -103,7 +103,7 @@ def _describe_end(chain: Chain, report: Report) -> str:
     if chain.name in report.open_chains:
         return "being written"
     where = " within a line" if chain.ending == "torn" else ""
-    return f"not closed: its process crashed, or the end was cut off{where}"
+    return f"not closed: the process crashed, or the end was cut off{where}"
 
 
 def _folder_to_check(folder_option: Path | None, config: Path | None) -> Path:
@@ -113,7 +113,7 @@ def _folder_to_check(folder_option: Path | None, config: Path | None) -> Path:
     with plain_errors(path):
         settings = load_config(path).audit
     if settings is None:
-        leave(f"{path}: no audit log is configured; set audit: {{folder: data/audit}}, or name the folder")
+        leave(f"{path}: no audit log is configured: set audit: {{folder: data/audit}}, or give FOLDER")
     return settings.folder
 
 
@@ -125,5 +125,5 @@ def _read_heads_file(path: Path) -> list[Head]:
     except ValueError as error:  # UnicodeDecodeError too
         leave(f"{path}: {error}")
     if not heads:
-        leave(f"{path}: holds no head; `caf audit head > FILE` writes them")
+        leave(f"{path}: found no heads: write them with `caf audit head > FILE`")
     return heads

@@ -34,20 +34,22 @@ COLUMNS = 80
 
 def compare(
     questions: Annotated[
-        Path | None, typer.Argument(metavar="QUESTIONS", help="A .txt or .jsonl file; see docs/compare.md.")
+        Path | None, typer.Argument(metavar="QUESTIONS", help="Questions, a .txt or .jsonl file; see docs/compare.md.")
     ] = None,
     config: ConfigOption = None,
     chatbot: Annotated[
-        str | None, typer.Option("--chatbot", metavar="NAME", help="Which chatbot; default: the first one.")
+        str | None, typer.Option("--chatbot", metavar="NAME", help="The chatbot; default: the first one.")
     ] = None,
     url: Annotated[
         str | None,
-        typer.Option(metavar="URL", help=f"Ask a running proxy instead; its key is read from {KEY_VARIABLE}."),
+        typer.Option(metavar="URL", help=f"Ask a running proxy at this address; its key comes from {KEY_VARIABLE}."),
     ] = None,
     limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Only the first N questions.")] = None,
     into: Annotated[
         Path | None,
-        typer.Option("--into", "--out", "-o", metavar="FOLDER", help="Default: data/compare/NAME-HASH."),
+        typer.Option(
+            "--into", "--out", "-o", metavar="FOLDER", help="Folder of the comparison; default: data/compare/NAME-HASH."
+        ),
     ] = None,
     budget: Annotated[
         float | None,
@@ -55,18 +57,23 @@ def compare(
             "--budget", min=0, help="Stop before the calls cost more; in the currency of `models.<alias>.price`."
         ),
     ] = None,
-    concurrency: Annotated[int, typer.Option("--concurrency", min=1, max=256, help="Requests at a time.")] = 4,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the estimate and stop.")] = False,
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", min=1, max=256, help="Maximum number of requests at a time.")
+    ] = 4,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the estimate, and ask nothing.")] = False,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     replay: Annotated[
-        Path | None, typer.Option("--replay", metavar="FOLDER", help="Show a comparison again, without any call.")
+        Path | None,
+        typer.Option(
+            "--replay", metavar="FOLDER", help="Show the comparison in this folder again, without model calls."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json instead of the table.")] = False,
 ) -> None:
     """Compare replies to your own questions with the filter on and off.
 
-    The folder gets report.html, results.json and the journal of the run. The same command resumes a run that was stopped.
-    Replies that the folder already has are not asked again.
+    The folder gets report.html, results.json and the journal of the run. To resume a stopped run, give the same command again:
+    replies in the folder are not requested again.
 
     \b
     Examples:
@@ -76,13 +83,13 @@ def compare(
       caf compare --replay compare/monday --json
 
     \b
-    Exit codes: 0 all expectations are met, or there are none; 1 some are not met, or the run was stopped;
+    Exit codes: 0 no expectation failed; 1 an expectation failed, or the run was stopped;
     2 wrong usage or configuration, or the budget is spent.
     """
     from scoring.experiments.compare import read_comparison
 
     if (questions is None) == (replay is None):
-        raise typer.BadParameter("give either a file of questions or --replay FOLDER")
+        raise typer.BadParameter("expected either a file of questions or --replay FOLDER")
     if url is not None and (config is not None or budget is not None):
         raise typer.BadParameter("--config and --budget do not apply to --url: the running proxy has its own")
     quiet_logs()
@@ -114,13 +121,13 @@ def compare(
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What is asked: a chatbot of a configuration, or of a running proxy."""
+    """The chatbot to ask: one of a configuration, or of a running proxy."""
 
     description: dict[str, Any]
-    """What decides its replies, for the manifest."""
+    """Everything that decides its replies, for the manifest."""
     open_arms: "OpenArms"
     estimate: Callable[[Sequence[Sample]], tuple[str, bool]]
-    """Returns for samples what they are expected to need, as a sentence, and whether that may cost money."""
+    """Returns an estimate of the calls and costs of samples as a sentence, and whether they may cost money."""
 
 
 def _configured_subject(
@@ -155,11 +162,11 @@ def _served_subject(url: str, chatbot: str | None) -> Subject:
     names = asyncio.run(_list_served(address))
     name = chatbot or next(iter(names), None)
     if name is None or name not in names:
-        leave(f"--chatbot {name!r}: is not served at {address}; there is {', '.join(names) or 'none'}")
+        leave(f"--chatbot {name!r}: is not served at {address} (served: {', '.join(names) or 'none'})")
     key_variable = KEY_VARIABLE if os.environ.get(KEY_VARIABLE) else None
 
     def estimate_samples(samples: Sequence[Sample]) -> tuple[str, bool]:
-        return f"{len(samples)} requests to {address}; their model calls and cost are not known in advance", True
+        return f"{len(samples)} requests to {address}; their model calls and cost cannot be estimated", True
 
     return Subject(
         {"chatbot": name, "url": address}, partial(open_served, address, name, key_variable), estimate_samples
@@ -172,7 +179,7 @@ async def _list_served(address: str) -> list[str]:
 
 
 def _choose_folder(into: Path | None, name: str, subject: Subject, questions: Sequence[OwnQuestion]) -> RunFolder:
-    """Return the folder of a comparison. The default name has a hash, so that a changed configuration gets a new one."""
+    """Return the folder of a comparison. The default name has a hash, so that a changed configuration gets a new folder."""
     from scoring.experiments.compare import identify
     from scoring.experiments.manifest import hash_json
 
@@ -183,14 +190,14 @@ def _choose_folder(into: Path | None, name: str, subject: Subject, questions: Se
 def _announce(
     subject: Subject, questions: Sequence[OwnQuestion], folder: RunFolder, *, dry_run: bool, yes: bool
 ) -> None:
-    """Print the estimate, and ask for confirmation on a terminal where the run may cost money."""
+    """Print the estimate. On a terminal, ask for confirmation if the run may cost money."""
     from scoring.experiments.compare import pending
 
     waiting = pending(questions, folder)
     done = 2 * len(questions) - len(waiting)
     text, costs = subject.estimate(waiting)
     in_folder = f", of which {done} are already in {folder.path}" if done else ""
-    need = text if waiting else "nothing is asked; give another --into to ask again"
+    need = text if waiting else "nothing to ask; for new replies, give another --into"
     typer.echo(f"{len(questions)} questions, {2 * len(questions)} replies{in_folder}: {need}", err=not dry_run)
     if dry_run:
         raise typer.Exit
@@ -230,7 +237,7 @@ def _show_progress(total: int) -> Iterator[Callable[[str, float | None], None]]:
 
 
 def _report(folder: RunFolder, questions: Sequence[OwnQuestion], *, as_json: bool) -> "list[Pair]":
-    """Write results.json and report.html, print the table or the JSON, and list what went wrong."""
+    """Write results.json and report.html, print the table or the JSON, and list errors."""
     from scoring.experiments.side_by_side import REPORT, RESULTS, read_pairs, render_report, summarise
 
     pairs = read_pairs(folder, questions)
@@ -257,7 +264,7 @@ def _report(folder: RunFolder, questions: Sequence[OwnQuestion], *, as_json: boo
 
 
 def _print_table(pairs: "Sequence[Pair]") -> None:
-    """Print a line for each question: outcome, word changes from off to on, calls (on/off), cost of both."""
+    """Print a row for each question: outcome, word changes from off to on, calls (on/off), cost of both."""
     from rich.text import Text
 
     from cli.drawing import figure_table, table_console

@@ -1,4 +1,4 @@
-"""The client's side of a chat: it keeps the messages and resends them all, as every OpenAI client does."""
+"""The client side of a chat. Like every OpenAI client, it keeps all messages and sends them with each request."""
 
 import json
 import time
@@ -12,11 +12,11 @@ from pydantic import BaseModel
 from scenarios.checkpoint import Checkpoint, Message, Outcome
 
 SILENCE_S = 300.0
-"""How long the proxy may send nothing at all."""
+"""Maximum time in seconds without data from the proxy."""
 
 
 class ChatError(Exception):
-    """A question got no reply; the message is a sentence for the user."""
+    """A question got no reply; the message is for the user."""
 
 
 class Citation(BaseModel):
@@ -45,7 +45,7 @@ class Reply:
     finished: bool = False
     """Whether a chunk had a finish_reason."""
     caf: Caf | None = None
-    """None when the proxy does not expose it."""
+    """None if the proxy does not expose it."""
     ms: float = 0.0
 
     @property
@@ -62,14 +62,14 @@ class Conversation:
         self.messages: list[Message] = []
 
     async def ask(self, question: str, show: Callable[[str], None]) -> Reply:
-        """Ask the chatbot; question and reply are kept when the reply is whole.
+        """Ask the chatbot. Question and reply are kept if the reply is complete.
 
         Args:
             question: The user's message.
-            show: Is called with each piece of the reply as it comes.
+            show: Called with each piece of the reply when it arrives.
 
         Raises:
-            ChatError: There was no whole reply.
+            ChatError: The reply is missing or incomplete.
         """
         user_message = Message(role="user", content=question)
         history = [{"role": m.role, "content": m.content} for m in [*self.messages, user_message]]
@@ -85,7 +85,7 @@ class Conversation:
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise ChatError(f"the connection to {self._url} failed: {error or type(error).__name__}") from error
         if not reply.finished:
-            raise ChatError("the reply broke off before its end")
+            raise ChatError("the reply ended too early")
         if not reply.text:
             raise ChatError("the reply has no text")
         reply.ms = (time.perf_counter() - begin) * 1000
@@ -97,7 +97,7 @@ class Conversation:
         return reply
 
     def undo(self) -> Message | None:
-        """Take the last question and its reply back, and return the question."""
+        """Remove the last question and its reply, and return the question."""
         if not self.messages:
             return None
         del self.messages[-1]
@@ -114,7 +114,7 @@ async def open_session(api_key: str | None = None, filter_mode: str | None = Non
     headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
     return aiohttp.ClientSession(
         headers=headers | ({"X-CAF-Filter": filter_mode} if filter_mode else {}),
-        # A connection of its own for each request: between them the loop stands still and would not see one close.
+        # A new connection for each request: between requests the event loop does not run, so it would miss a closed connection.
         connector=aiohttp.TCPConnector(force_close=True),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=SILENCE_S),
         read_bufsize=1 << 20,
@@ -125,7 +125,7 @@ async def list_chatbots(session: aiohttp.ClientSession, url: str) -> list[str]:
     """Return the names of the chatbots that a proxy serves.
 
     Raises:
-        ChatError: It cannot be reached or is no such proxy.
+        ChatError: The proxy cannot be reached, or is not an OpenAI-compatible server.
     """
     try:
         async with session.get(f"{url}/v1/models") as response:
@@ -133,13 +133,13 @@ async def list_chatbots(session: aiohttp.ClientSession, url: str) -> list[str]:
                 raise ChatError(describe_refusal(response.status, await response.read()))
             return [model["id"] for model in (await response.json(content_type=None))["data"]]
     except (aiohttp.ClientError, TimeoutError) as error:
-        raise ChatError(f"cannot reach {url} ({error or 'no answer'}); start a proxy there with `caf serve`") from error
+        raise ChatError(f"cannot reach {url} ({error or 'no answer'}): start a proxy there with `caf serve`") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise ChatError(f"{url} does not answer like an OpenAI server; give the address of a caf proxy") from error
+        raise ChatError(f"{url}: is not an OpenAI-compatible server: give the address of a CAF proxy") from error
 
 
 async def read_events(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Yield the data of server-sent events up to `[DONE]`; comments, which keep the connection alive, are skipped."""
+    """Yield the data of server-sent events up to `[DONE]`. Keep-alive comments are skipped."""
     async for line in content:
         data = line.removeprefix(b"data:").strip()
         if data == b"[DONE]":
@@ -152,7 +152,7 @@ def add_chunk(reply: Reply, data: bytes) -> str:
     """Add a chunk to a reply and return the text in it.
 
     Raises:
-        ChatError: The chunk is an error event, or no chunk.
+        ChatError: The data is an error event, or not a chunk.
     """
     if (message := error_message(data)) is not None:
         raise ChatError(message)
@@ -164,19 +164,19 @@ def add_chunk(reply: Reply, data: bytes) -> str:
         if chunk.get("caf"):
             reply.caf = Caf.model_validate(chunk["caf"])
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ChatError("the proxy sent something that is no chunk of a chat completion") from error
+        raise ChatError("the proxy sent data that is not a chunk of a chat completion") from error
     reply.text += piece
     return piece
 
 
 def describe_refusal(status: int, body: bytes) -> str:
-    """Say in a sentence why a request was refused."""
+    """Return a sentence with the reason why a request was refused."""
     message = error_message(body)
-    return f"{message} (HTTP {status})" if message else f"the server answered HTTP {status} without saying why"
+    return f"{message} (HTTP {status})" if message else f"the server answered HTTP {status} without a reason"
 
 
 def error_message(body: bytes) -> str | None:
-    """Return the message of an OpenAI error body, None when it is something else."""
+    """Return the message of an OpenAI error body; None if the body has another form."""
     try:
         message = json.loads(body)["error"]["message"]
     except (ValueError, KeyError, TypeError):
@@ -185,7 +185,7 @@ def error_message(body: bytes) -> str | None:
 
 
 def summarise_reply(reply: Reply) -> list[str]:
-    """Say in a few lines how a turn went: outcome, citations, warnings, time."""
+    """Return a summary of a turn in a few lines: outcome, citations, time, id, warnings."""
     took = f"{reply.ms:.0f} ms"
     if reply.caf is None:
         return [took]

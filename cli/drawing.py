@@ -1,4 +1,4 @@
-"""What rich draws: tables, indented lines, progress bars."""
+"""Output with the library rich: tables, indented lines, progress bars."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ def table_console(width: int = 200, *, markup: bool = True) -> Console:
 
 
 def print_line(text: str, indent: int, style: str = "") -> None:
-    """Print a text, each of its lines indented; on a terminal long ones are wrapped under their beginning."""
+    """Print a text with each line indented. On a terminal, long lines are wrapped with the same indent."""
     console = Console(highlight=False)
     for line in printable(text).split("\n"):
         if console.is_terminal:
@@ -30,7 +30,7 @@ def print_line(text: str, indent: int, style: str = "") -> None:
 
 
 def figure_table(labels: Sequence[str], figures: Sequence[str], header_style: str = "bold") -> Table:
-    """Return a table without lines: columns of words on the left, of figures on the right."""
+    """Return a table without borders, with text columns on the left and figures on the right."""
     table = Table(*labels, box=None, pad_edge=False, header_style=header_style)
     for title in figures:
         table.add_column(title, justify="right")
@@ -38,13 +38,13 @@ def figure_table(labels: Sequence[str], figures: Sequence[str], header_style: st
 
 
 def cost_text(spent: float) -> str:
-    """Return the cost as text; empty when nothing was spent."""
+    """Return the cost as text; empty if nothing was spent."""
     return f"cost {spent:.4f}" if spent else ""
 
 
 @contextmanager
 def progress_bars() -> Iterator[Progress]:
-    """Return progress bars with a field `cost`; disabled where standard error is no terminal."""
+    """Return progress bars with a field `cost`; disabled if standard error is not a terminal."""
     console = Console(stderr=True)
     with Progress(
         TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(),

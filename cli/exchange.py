@@ -1,4 +1,4 @@
-"""`caf scenario import` and `export`: labelled cases from other people's data, and ours for other programs."""
+"""`caf scenario import` and `export`: labelled cases from tables, and tables for other programs."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,64 +15,66 @@ from scenarios.exchange import FIELDS, LabelColumn, parse_labels
 from scenarios.scenario_files import load_all
 
 MAX_PROBLEMS = 20
-"""So many faults are told; a set of the wrong kind has one in each of its rows."""
+"""Maximum number of problems to print: a file of the wrong kind has one in every row."""
 
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the file if it is there.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
 
 
 def import_(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="JSONL, JSON, CSV, TSV or Parquet.")],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE.jsonl", help="Write it there; default: print it.")
+        Path | None, typer.Option("--out", "-o", metavar="FILE.jsonl", help="Output file; default: print the rows.")
     ] = None,
     format: Annotated[
         Literal["jsonl", "json", "csv", "tsv", "parquet"] | None,
-        typer.Option("--format", help="What FILE is; default: by its ending."),
+        typer.Option("--format", help="Format of FILE; default: from its extension."),
     ] = None,
     map: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FIELD=COLUMN",
-            help="Which column a field is in, or several as in sources=a,b; nothing after = leaves the field out.",
+            help="Column of a field, or several as in sources=a,b. With nothing after =, the field is left out.",
         ),
     ] = None,
-    judge: Annotated[str | None, typer.Option(metavar="NAME", help="The judge that --label is for.")] = None,
-    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column that says what is right.")] = None,
+    judge: Annotated[str | None, typer.Option(metavar="NAME", help="The judge of the labels.")] = None,
+    label: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column with the labels.")] = None,
     labels: Annotated[
         str | None,
         typer.Option(
-            metavar="VALUE=VERDICT,...", help="What its values mean, as in supported=accept,other=warn|reject."
+            metavar="VALUE=VERDICT,...", help="Verdicts of the labels, as in supported=accept,other=warn|reject."
         ),
     ] = None,
     family: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN", help="Rows with the same value are a family; default: each row is one."),
+        typer.Option(
+            metavar="COLUMN", help="Rows with the same value in this column form a family; default: one family per row."
+        ),
     ] = None,
     skip_unlabelled: Annotated[
-        bool, typer.Option("--skip-unlabelled", help="Leave out rows whose label is not among --labels.")
+        bool, typer.Option("--skip-unlabelled", help="Skip rows whose label is not in --labels.")
     ] = False,
     overwrite: OverwriteOption = False,
     config: ConfigOption = None,
 ) -> None:
-    """Make scenarios of a table.
+    """Convert a table to scenarios.
 
-    Fields are id, user_message, history, response, sources, citations, family, split, tags, note and expect; columns of
-    these names, and expect_JUDGE as `caf scenario export` writes them, need no --map. Ids and families that hold spaces
-    and the like are rewritten, with a hash at their end.
+    Fields are id, user_message, history, response, sources, citations, family, split, tags, note and expect. Columns with these
+    names need no --map, and neither do the columns expect_JUDGE from `caf scenario export`. Ids and families with invalid
+    characters, such as spaces, are rewritten and end with a hash.
 
     \b
-    Example, of a set of replies labelled by people:
+    Example, for replies that people labelled:
       caf scenario import begin.tsv --map sources=knowledge --map user_message=message --out begin.jsonl \\
         --judge source_fidelity --label begin_label --skip-unlabelled \\
         --labels "Fully attributable=accept,Not fully attributable=reject"
       caf judges eval --judge source_fidelity --stage local --data begin.jsonl
     """
     if out is not None and out.suffix != ".jsonl":
-        leave(f"--out: {out} is to hold rows, and those are told by the ending .jsonl; name it so")
+        leave(f"--out: {out}: expected a .jsonl file")
     _check_free(out, overwrite)
     plan = exchange.ImportPlan(_parse_mapping(map or [], family), _parse_labels(judge, label, labels), skip_unlabelled)
     if skip_unlabelled and plan.label is None:
-        leave("--skip-unlabelled: says what to do with labels; give --judge, --label and --labels as well")
+        leave("--skip-unlabelled: needs --judge, --label and --labels")
     if plan.label is not None:
         _check_judge(plan.label.judge, config)
     try:
@@ -84,15 +86,15 @@ def import_(
     if out is None:
         typer.echo(made.text, nl=False)
     count = sum(len(family.scenarios) for family in made.families)
-    skipped = f"; {made.skipped} without a label were skipped" if made.skipped else ""
+    skipped = f"; skipped {made.skipped} rows without a label" if made.skipped else ""
     target = f"wrote {out}: " if out is not None else "caf: "
     typer.echo(f"{target}{count} scenarios in {len(made.families)} families{skipped}", err=True)
     if made.unused:
-        typer.echo(printable(f"caf: not taken: {', '.join(made.unused)}"), err=True)
+        typer.echo(printable(f"caf: unused columns: {', '.join(made.unused)}"), err=True)
 
 
 def export(
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Ends in .jsonl, .csv or .parquet.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Output file: .jsonl, .csv or .parquet.")],
     paths: Annotated[
         list[Path] | None,
         typer.Argument(metavar="[FILE|FOLDER]...", help="YAML families and JSONL rows; default: the shipped ones."),
@@ -101,9 +103,9 @@ def export(
 ) -> None:
     """Write scenarios as a table.
 
-    One row a scenario, in columns of plain text: id, family, split, user_message, history, response, citations, sources, tags,
-    note, and expect_JUDGE with the verdicts that are right, as in warn|reject. History and sources are JSON. `caf scenario
-    import` gives the same scenarios back.
+    Each scenario is a row with text columns: id, family, split, user_message, history, response, citations, sources, tags, note,
+    and expect_JUDGE with the right verdicts, as in warn|reject. History and sources are JSON. `caf scenario import` restores the
+    same scenarios.
 
     \b
     Examples:
@@ -122,31 +124,33 @@ def export(
 
 def _check_free(out: Path | None, overwrite: bool) -> None:
     if out is not None and out.exists() and not overwrite:
-        leave(f"{out}: is there already; give another name, or --overwrite")
+        leave(f"{out}: already exists: give another name, or --overwrite")
 
 
 def _leave_with_first(problems: list[str]) -> None:
-    more = [f"and {len(problems) - MAX_PROBLEMS} more"] if len(problems) > MAX_PROBLEMS else []
+    more = [f"and {len(problems) - MAX_PROBLEMS} more problems"] if len(problems) > MAX_PROBLEMS else []
     leave(*map(printable, problems[:MAX_PROBLEMS]), *more)
 
 
 def _parse_mapping(options: list[str], family: str | None) -> dict[str, str]:
-    """Read FIELD=COLUMN."""
+    """Parse the options FIELD=COLUMN."""
     columns: dict[str, str] = {}
     for text in [*options, *([f"family={family}"] if family is not None else [])]:
         name, sign, column = text.partition("=")
         if not sign:
-            leave(f"--map: {text!r} is none; give FIELD=COLUMN, as in response=answer")
+            leave(f"--map: {text!r}: expected FIELD=COLUMN, as in response=answer")
         if name not in FIELDS:
-            leave(f"--map: there is no field {name!r}; there is {', '.join(FIELDS)}")
+            leave(f"--map: unknown field {name!r} (fields: {', '.join(FIELDS)})")
         if name in columns:
-            leave(f"--map: {name} is mapped twice; of sources, citations and tags several columns go as in sources=a,b")
+            leave(
+                f"--map: duplicate field {name}: for several columns of sources, citations or tags, write sources=a,b"
+            )
         columns[name] = column
     return columns
 
 
 def _check_judge(judge: str, config: Path | None) -> None:
-    """Leave if no chatbot has such a judge; the configuration is read only for one that is not built in."""
+    """Exit if no chatbot has this judge. The configuration is read only for judges that are not built in."""
     if judge in known_judges([]):
         return
 
@@ -162,7 +166,7 @@ def _parse_labels(judge: str | None, column: str | None, labels: str | None) -> 
     if judge is None and column is None and labels is None:
         return None
     if not judge or not column or labels is None:
-        leave("--judge, --label and --labels go together: which judge, which column, and what its values mean")
+        leave("--judge, --label and --labels: give all three: the judge, the column, and the verdicts of its values")
     try:
         return LabelColumn(judge, column, parse_labels(labels))
     except ValueError as error:

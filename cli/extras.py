@@ -1,4 +1,4 @@
-"""Optional dependencies: the extras of pyproject.toml, and the message where one is missing."""
+"""Optional dependencies: the extras of pyproject.toml, and the message for a missing one."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,17 +24,17 @@ LIBRARIES = {
     "import": ("anyascii", "bs4", "justhtml", "mammoth", "markdown_it", "markdownify", "pdfplumber"),
     "postgres": ("greenlet", "psycopg", "sqlalchemy"),
 }
-"""By extra, the names under which its libraries are imported. The others are looked for where the configuration asks for them."""
+"""Import names of the libraries, by extra. Libraries that are not listed are checked where the configuration needs them."""
 
 
 class LabCommand(TyperCommand):
-    """A command that measures judges or runs experiments: without the lab it ends before it does anything, but its help works."""
+    """A command that measures judges or runs experiments. Without the extra `lab`, its help works, and it exits before any work."""
 
     extra = "lab"
 
     def invoke(self, ctx: Any) -> Any:
         for library in LIBRARIES[self.extra]:
-            if find_spec(library) is None:  # looked for, not imported: an import may come after calls that cost money
+            if find_spec(library) is None:  # check now: a failing import could come after calls that cost money
                 raise ModuleNotFoundError(name=library)
         return super().invoke(ctx)
 

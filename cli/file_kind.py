@@ -1,4 +1,4 @@
-"""The kind of a file, recognised by its keys, for `caf check`."""
+"""Recognises the kind of a file by its keys, for `caf check`."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -32,16 +32,16 @@ _FIELDS: dict[Kind, Iterable[str]] = {
 
 
 def kind_of(path: Path, problems: list[str]) -> Kind | None:
-    """Return the kind of a file; None, and a problem is added: it is of no kind that can be checked.
+    """Return the kind of a file. If `caf check` does not know the kind, add a problem and return None.
 
-    Rows have to be named .jsonl, and nothing else may be: whatever reads scenarios goes by that.
+    Rows, and only rows, must be in files named .jsonl, because the loaders of scenarios depend on the extension.
     """
     if path.suffix == ".md":
         return _kind_of_markdown(path)
     is_jsonl = path.suffix == ".jsonl"
     if _holds_rows(path):
         if not is_jsonl:
-            problems.append(f"{path}: holds rows of scenarios, which are read from files named .jsonl; name it so")
+            problems.append(f"{path}: holds rows of scenarios: rename it to .jsonl")
         return "rows" if is_jsonl else None
     configuration = ", ".join(Config.model_fields)
     keys_of = {kind: ", ".join(fields) for kind, fields in _FIELDS.items()}
@@ -54,25 +54,25 @@ def kind_of(path: Path, problems: list[str]) -> Kind | None:
         )
     except files.ScenarioError as error:
         problems += [] if is_jsonl else error.problems
-        return "rows" if is_jsonl else None  # the faults of rows are told by line
+        return "rows" if is_jsonl else None  # its loader reports errors in rows by line
     kind = max(_FIELDS, key=lambda one: len(content.keys() & set(_FIELDS[one])))
     if 2 * len(content.keys() & set(_FIELDS[kind])) >= max(len(content), 1):
         if not is_jsonl:
             return kind
-        problems.append(f"{path}: holds a {kind}, and files named .jsonl are read as rows; name it .yaml")
+        problems.append(f"{path}: holds a {kind}, but .jsonl files are read as rows: rename it to .yaml")
     elif is_jsonl:
         return "rows"
     else:
         problems.append(
-            f"{path}: is nothing that is looked at. Its keys are {', '.join(map(str, content)) or 'none'}; "
-            + "; ".join(f"those of {_AN[one]} are {keys}" for one, keys in keys_of.items())
-            + f"; those of a configuration are {configuration}"
+            f"{path}: unknown kind of file with the keys {', '.join(map(str, content)) or 'none'}. Expected keys: "
+            + "; ".join(f"{_AN[one]}: {keys}" for one, keys in keys_of.items())
+            + f"; a configuration: {configuration}"
         )
     return None
 
 
 def _kind_of_markdown(path: Path) -> Kind:
-    """Distinguish facilitators, judges' prompts and sections; anything else is reported as a faulty facilitator."""
+    """Distinguish facilitators, judges' prompts and sections. Any other file counts as a facilitator, and its problems are reported."""
     try:
         keys = split_front_matter(path.read_text(encoding="utf-8"))[0].keys()
     except (OSError, UnicodeDecodeError, FrontMatterError):
@@ -88,7 +88,7 @@ def sections_in(folder: Path) -> Iterator[Path]:
 
 
 def _holds_rows(path: Path) -> bool:
-    """Return whether the first line is a JSON object of its own, and not one that is a whole checkpoint or family."""
+    """Return whether the first line is a complete JSON object that is not a whole checkpoint or family."""
     try:
         row = load_json(next(line for line in path.read_text(encoding="utf-8-sig").split("\n") if line.strip()))
     except (OSError, ValueError, StopIteration, RecursionError):
@@ -100,7 +100,7 @@ _CONFIGURES = re.compile(r"""^(["']?)(?:models|chatbots)\1\s*:""", re.M)
 
 
 def is_configuration(path: Path) -> bool:
-    """Return whether a file is a configuration, by its name or its keys; also one that is no valid YAML."""
+    """Return whether a file is a configuration, by its name or its keys, even if it is not valid YAML."""
     if path.suffix in (".md", ".jsonl") or not path.is_file():
         return False
     if path.name.endswith("config.yaml"):
@@ -115,5 +115,5 @@ def is_configuration(path: Path) -> bool:
 
 
 def is_run(folder: Path) -> bool:
-    """Return whether a folder is that of a run of `caf drift run`."""
+    """Return whether a folder is a run of `caf drift run`."""
     return (folder / MANIFEST).is_file() and any((folder / name).is_file() for name in (*FILES.values(), ANSWERS))

@@ -1,4 +1,4 @@
-"""`caf init`: a chatbot of one's own, from a few questions to its first turn."""
+"""`caf init`: set up a new chatbot, from a few questions to its first turn."""
 
 import os
 import shlex
@@ -31,59 +31,74 @@ def init(
     folder: Annotated[
         Path | None,
         typer.Argument(
-            metavar="FOLDER", help="Where the files go, made if it is not there; default: this folder, or asked."
+            metavar="FOLDER",
+            help="Folder for the files, created if necessary; default: ask for it, or the current folder.",
         ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="What the chatbot is called; clients choose it by this.")] = None,
-    about: Annotated[str | None, typer.Option(metavar="SENTENCE", help="What it is for.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the chatbot.")] = None,
+    about: Annotated[
+        str | None, typer.Option(metavar="SENTENCE", help="Purpose of the chatbot, in one sentence.")
+    ] = None,
     sensitive: Annotated[
         str | None,
-        typer.Option(metavar="TOPIC,...", help="On these it says only what its sources state; or none."),
+        typer.Option(
+            metavar="TOPIC,...", help="Topics on which the chatbot states only what its sources state; or none."
+        ),
     ] = None,
-    language: Annotated[str | None, typer.Option(metavar="CODE", help="Of its users: en, de, fr ...")] = None,
+    language: Annotated[str | None, typer.Option(metavar="CODE", help="Language of the users: en, de, fr ...")] = None,
     endpoint: Annotated[
-        str | None, typer.Option(metavar="URL", help="A chatbot that there is already, to be wrapped; or none.")
+        str | None, typer.Option(metavar="URL", help="Address of an existing chatbot to wrap; or none.")
     ] = None,
     endpoint_model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What that server knows the chatbot by.")
+        str | None, typer.Option(metavar="NAME", help="Model name of the existing chatbot on its server.")
     ] = None,
     endpoint_key_env: Annotated[
-        str | None, typer.Option(metavar="VARIABLE", help="Environment variable with its key; or none.")
+        str | None, typer.Option(metavar="VARIABLE", help="Environment variable with the key of that server; or none.")
     ] = None,
     prompt: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The chatbot's own prompt; or none, for a skeleton.")
+        str | None, typer.Option(metavar="FILE", help="The chatbot's prompt; or none, for a skeleton.")
     ] = None,
     provider: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME", help="Where the model is: openai, azure, ollama, vllm, anthropic, litellm, url or none."
+            metavar="NAME", help="Provider of the model: openai, azure, ollama, vllm, anthropic, litellm, url or none."
         ),
     ] = None,
     model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What the provider knows the model by; Azure: the deployment.")
+        str | None,
+        typer.Option(metavar="NAME", help="Name of the model at the provider; for Azure, of the deployment."),
     ] = None,
     url: Annotated[
-        str | None, typer.Option(metavar="URL", help="The provider's address, if it is not the usual one.")
+        str | None, typer.Option(metavar="URL", help="Address of the provider; default: the usual one.")
     ] = None,
     key_env: Annotated[
-        str | None, typer.Option(metavar="VARIABLE", help="Environment variable with its key, never the key; or none.")
+        str | None,
+        typer.Option(
+            metavar="VARIABLE", help="Environment variable with the provider's key, never the key itself; or none."
+        ),
     ] = None,
     contact: Annotated[
-        str | None, typer.Option(metavar="TEXT", help="Whom somebody in danger should call; without, yours to write.")
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Emergency contact for users in danger; without it, you write it into config.yaml later.",
+        ),
     ] = None,
     documents: Annotated[
         list[str] | None,
         typer.Option(metavar="PATH", help="A file or folder for the knowledge base; may be repeated; or none."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Ask nothing: a default for whatever is not given.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing; list the files that would be.")] = False,
-    contents: Annotated[bool, typer.Option("--contents", help="With --dry-run: what would be in them, too.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Ask nothing, and use defaults for missing options.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the files, but write nothing.")] = False,
+    contents: Annotated[bool, typer.Option("--contents", help="With --dry-run: print the files as well.")] = False,
 ) -> None:
     """Set up a chatbot of your own.
 
-    Asks what no option says, then writes a commented configuration, a prompt, a section of a knowledge base, a judge, five
-    scenarios, a checkpoint and an experiment; checks them, and takes one real turn. Without a terminal it asks nothing and
-    says which option is missing. Nothing is ever overwritten, and no file holds a key.
+    Asks for missing options. Then writes a commented configuration, a prompt, a section of a knowledge base, a judge, five
+    scenarios, a checkpoint and an experiment; checks them, and takes one real turn. Without a terminal it does not ask, but
+    lists the missing options. It never overwrites a file, and no file holds a key.
 
     \b
     Examples:
@@ -94,10 +109,10 @@ def init(
 
     \b
     Exit codes: 0 written and checked, even if the model could not be reached; 1 stopped, or `caf check` found problems;
-    2 wrong usage, or a file is there already: nothing was written.
+    2 wrong usage, or a file already exists: nothing was written.
     """
     if contents and not dry_run:
-        leave("--contents: is for --dry-run; without it the files themselves can be read")
+        leave("--contents: needs --dry-run")
     listed = "\n".join(documents) if documents else None
     values = (
         name, about, sensitive, language, endpoint, endpoint_model, endpoint_key_env, prompt, provider, model, url, key_env,
@@ -108,7 +123,7 @@ def init(
         folder = folder or (ask_folder() if interview.asking else Path("."))
         if not dry_run:
             check_folder(folder)
-            check_free(folder, [CONFIG])  # before anybody answers a dozen questions
+            check_free(folder, [CONFIG])  # before the user answers a dozen questions
         answers = ask_all(interview, folder)
         files = render(answers)
         if dry_run:
@@ -125,7 +140,7 @@ def init(
     _print_files(folder, answers, {}, "Wrote into")
     if not answers.has_models and answers.language != "en":
         typer.echo(
-            "\nWithout a model, the judges of role and emergencies read English: what they cannot read gets the fallback message."
+            "\nWithout a model, the judges of role and emergencies read only English. Other texts get the fallback message."
         )
     imported = _import_documents(folder, answers)
     right = _passes_check(folder / CONFIG)
@@ -137,7 +152,7 @@ def init(
 
 
 def _print_files(folder: Path, answers: Answers, texts: dict[str, str], heading: str) -> None:
-    """List the files with their purposes, each followed by its text if that is given."""
+    """List the files with their purposes, and with their texts if given."""
     typer.echo(f"\n{heading} {printable(str(folder))}:")
     files = targets(answers)
     width = max(map(len, files))
@@ -148,12 +163,12 @@ def _print_files(folder: Path, answers: Answers, texts: dict[str, str], heading:
 
 
 def _import_documents(folder: Path, answers: Answers) -> bool:
-    """Make sections of the documents; return whether all could be read."""
+    """Convert the documents to sections. Return whether all documents could be read."""
     if not answers.documents:
         return True
-    typer.echo("\nMaking sections of the documents, as `caf kb import` does:")
+    typer.echo("\nConverting the documents to sections, like `caf kb import`:")
     if missing := [library for library in LIBRARIES["import"] if find_spec(library) is None]:
-        typer.echo(f"  this needs {missing[0]}, which is not installed: {install_command('import')}")
+        typer.echo(f"  needs {missing[0]}, which is not installed: {install_command('import')}")
         return False
     files = [file for path in answers.documents for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
     try:
@@ -164,7 +179,7 @@ def _import_documents(folder: Path, answers: Answers) -> bool:
 
 
 def _passes_check(config: Path) -> bool:
-    typer.echo("\nChecking it, as `caf check` does:")
+    typer.echo("\nChecking the files, like `caf check`:")
     try:
         check(None, config)
     except typer.Exit:
@@ -173,17 +188,17 @@ def _passes_check(config: Path) -> bool:
 
 
 def _try(config: Path, answers: Answers) -> None:
-    """Take a turn if the keys for it are here."""
+    """Take a turn if the environment has the keys for it."""
     unset = [variable for variable in answers.key_variables if not os.environ.get(variable)]
     typer.echo()
     if unset:
-        typer.echo(f"No turn was tried, since {' and '.join(unset)} is not set here: export the key in it.")
+        typer.echo(f"No first turn: {' and '.join(unset)} is not set. Export the key in it.")
     else:
         _take_first_turn(config, answers)
 
 
 def _take_first_turn(config: Path, answers: Answers) -> None:
-    """Take a turn and print it; what fails is said, and no more: the files are written."""
+    """Take a turn and print it. A failure is only reported, because the files are written."""
     typer.echo("A first turn through the proxy:")
     typer.echo(f"  you> {QUESTION}")
     try:
@@ -206,8 +221,8 @@ def _take_first_turn(config: Path, answers: Answers) -> None:
 
 
 def _print_failures(failures: Sequence[str], config: Path, answers: Answers) -> None:
-    """Say that the models could not be asked, and that nothing is lost."""
-    typer.echo("  A model could not be asked:")
+    """Print why the models could not be asked, and how to try again."""
+    typer.echo("  A model call failed:")
     for failure in failures:
         print_line(failure, indent=4)
     places = [place for place in (answers.endpoint, answers.judging) if place is not None and place.url]
@@ -217,30 +232,30 @@ def _print_failures(failures: Sequence[str], config: Path, answers: Answers) -> 
     for place in places if any("UpstreamRefused" in failure for failure in failures) else ():
         key = f"Is the key in {place.key_env} right" if place.key_env else "Does it need no key"
         typer.echo(f"  {key}, and does {place.url} know the model {place.model!r}?" + _hint_at_path(place.url))
-    typer.echo("  The files are written. When `models` in config.yaml is right and the server runs, try again with:")
+    typer.echo("  The files are written. Correct `models` in config.yaml or start the server, then try again with:")
     typer.echo(f"  {_command()} chat --config {shlex.quote(str(config))}")
 
 
 def _hint_at_path(url: str) -> str:
-    return "" if urlsplit(url).path.strip("/") else " Most servers want /v1 at its end."
+    return "" if urlsplit(url).path.strip("/") else " Most servers need /v1 at its end."
 
 
 def _print_next_steps(folder: Path, answers: Answers, *, imported: bool) -> None:
-    """Print what to do next, as lines for a shell."""
+    """Print the next steps as shell commands."""
     command = _command()
     steps = {
-        f"grep -rn {PLACEHOLDER} .": "what is yours to write"
+        f"grep -rn {PLACEHOLDER} .": "replace these placeholders"
         + ("" if answers.contact else ", the emergency contact first"),
-        f"{command} serve": f"for OpenAI clients, with the model {answers.name}; to look: http://127.0.0.1:8080/console",
-        f"{command} chat": "talk to it in the terminal",
-        f"{command} trace list": "what happened in each turn",
-        f"{command} trace label ID --judge role --verdict accept": "correct a judge on a turn",
-        f"{command} judges eval --data scenarios/judges": "how good the judges are",
-        f"{command} drift run scenarios/experiments/first.yaml": "whether the filter helps: a report",
+        f"{command} serve": f"serve OpenAI clients, model {answers.name}; console: http://127.0.0.1:8080/console",
+        f"{command} chat": "talk to the chatbot in the terminal",
+        f"{command} trace list": "show what happened in each turn",
+        f"{command} trace label ID --judge role --verdict accept": "correct a judge's verdict on a turn",
+        f"{command} judges eval --data scenarios/judges": "measure the judges",
+        f"{command} drift run scenarios/experiments/first.yaml": "measure the effect of the filter",
     }
     if not imported:
         paths = " ".join(shlex.quote(str(path)) + ("/*" if path.is_dir() else "") for path in answers.documents)
-        steps = {f"{command} kb import {paths} --into knowledge_base": "your documents, as sections"} | steps
+        steps = {f"{command} kb import {paths} --into knowledge_base": "convert your documents to sections"} | steps
     typer.echo("\nNext:")
     if folder.resolve() != Path.cwd():
         typer.echo(f"  cd {printable(shlex.quote(str(folder)))}")
@@ -250,7 +265,7 @@ def _print_next_steps(folder: Path, answers: Answers, *, imported: bool) -> None
 
 
 def _command() -> str:
-    """Return how this command is called from another folder."""
+    """Return the command for calling `caf` from another folder."""
     beside = Path(sys.executable).with_name("caf")
     on_path = shutil.which("caf")
     return shlex.quote(str(beside)) if beside.exists() and on_path != str(beside) else "caf"

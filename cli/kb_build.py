@@ -1,4 +1,4 @@
-"""What `caf kb build` and `caf kb eval --pairs` do with a model, and what they print."""
+"""The parts of `caf kb build` and `caf kb eval --pairs` that use a model, and their output."""
 
 import asyncio
 import random
@@ -31,14 +31,14 @@ JOURNAL = "pairs.journal.jsonl"
 def build_pairs(
     documents: list[Path], out: Path, taxonomy: Taxonomy, stored: Sequence[Pair], alias: str | None, config: Path
 ) -> tuple[list[Pair], list[Finding], ReadDocuments]:
-    """Build pairs and write them; return them, what was dropped, and what was read and went wrong."""
+    """Build and write pairs. Return the pairs, the dropped pairs, and the read documents with their problems."""
     places = taxonomy.pair_places()
     if lost := [one for one in stored if one.review and (one.focus, one.aspect) not in places]:
         what = f"reviewed pair {lost[0].id!r} is on {lost[0].focus} / {lost[0].aspect}"
-        leave(f"{out / PAIRS_FILE}: {what}, which taxonomy.yaml lacks; add them there, or delete the pair")
+        leave(f"{out / PAIRS_FILE}: {what}, which taxonomy.yaml lacks: add them there, or delete the pair")
     if alias is None and (out / JOURNAL).exists():
         leave(
-            f"{out / JOURNAL}: a model wrote these pairs; give --model ALIAS, or delete the file to extract them instead"
+            f"{out / JOURNAL}: a model wrote these pairs: give --model ALIAS, or delete this file to extract pairs instead"
         )
     with progress_bars() as bars:
         bar = bars.add_task("documents", total=len(documents), cost="")
@@ -47,13 +47,13 @@ def build_pairs(
     read.problems += failures
     if alias is None and read.sections and not pairs:
         leave(
-            f"{out / TAXONOMY_FILE}: no aspect of the documents has `questions` to extract; add some, or give --model ALIAS"
+            f"{out / TAXONOMY_FILE}: no aspect of the documents has `questions` to extract: add some, or give --model ALIAS"
         )
     kept, findings = select([*keep_stored(stored, read.texts, failed), *pairs], taxonomy)
     if alias is None and (gone := {pair.id for pair in stored} - {pair.id for pair in kept}):
         leave(
-            f"{out / PAIRS_FILE}: {len(gone)} of its {len(stored)} pairs would go, {min(gone)!r} the first; "
-            "they were written by a model: give --model ALIAS, or another --out"
+            f"{out / PAIRS_FILE}: {len(gone)} of its {len(stored)} pairs would be lost (the first is {min(gone)!r}), and a model "
+            "wrote them: give --model ALIAS, or another --out"
         )
     if read.texts:
         write_built(out, read.texts, kept)
@@ -73,7 +73,7 @@ async def _draft(
     cache_hits.set(hits := list[str]())
     async with _asking(alias, config, "calls", out / JOURNAL) as writer:
         drafted = await draft_pairs(sections, taxonomy, stored, writer)
-    cost = f", {cost_text(writer.ledger.cost)} in all" if writer.ledger.cost else ""
+    cost = f", total {cost_text(writer.ledger.cost)}" if writer.ledger.cost else ""
     count = f"{len(writer.ledger.calls)} answers, {len(hits)} of them from {JOURNAL}"
     typer.echo(f"{alias}: {count}; {writer.ledger.tokens:,} tokens{cost}")
     return drafted
@@ -82,7 +82,7 @@ async def _draft(
 def print_outcomes(
     pairs: list[Pair], taxonomy: Taxonomy, questions: list[Question], alias: str | None, number: int, config: Path
 ) -> None:
-    """Print which pairs BM25 finds for questions, and for stored ones that a model rephrases, as the thesis' Table 5.2."""
+    """Print the outcomes of BM25 for questions and for stored questions that a model rephrased, like Table 5.2 of the thesis."""
     asked = {"questions": [one for one in questions if one[1]], "of no pair": [one for one in questions if not one[1]]}
     if alias:
         chosen = random.Random(0).sample(pairs, min(number, len(pairs)))
@@ -113,11 +113,11 @@ async def _rephrase(pairs: list[Pair], style: Style, taxonomy: Taxonomy, alias: 
 
 @asynccontextmanager
 async def _asking(alias: str, config: Path, title: str, journal: Path | None = None) -> AsyncIterator[Writer]:
-    """Yield a model that shows its progress. What the journal has is not asked again."""
+    """Yield a model that shows its progress. Answers in the journal are reused."""
     with plain_errors(config):
         settings = load_config(config).models
         if alias not in settings:
-            leave(f"{config}: has no model alias {alias!r}; it has {', '.join(settings) or 'none'}")
+            leave(f"{config}: no model alias {alias!r} (configured: {', '.join(settings) or 'none'})")
         quiet_logs()
         cache = AnswerCache(journal) if journal else None
         ledger = Ledger()

@@ -1,4 +1,4 @@
-"""What `caf kb eval` reads and prints."""
+"""The input and output of `caf kb eval`."""
 
 import json
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class _Line(BaseModel):
 
 
 class _PairLine(BaseModel):
-    """A line of a JSONL file of questions that pairs answer."""
+    """A line of a JSONL file of questions for pairs."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -42,10 +42,10 @@ class _PairLine(BaseModel):
 
 
 def read_pair_questions(path: Path, pairs: Sequence[Pair]) -> list[Question]:
-    """Read questions with the pair that answers each."""
+    """Read questions, each with the pair that answers it."""
     lines, by_id = _read_lines(path, _PairLine), {pair.id: pair for pair in pairs}
     if unknown := [one.pair for one in lines if one.pair is not None and one.pair not in by_id]:
-        leave(f"{path}: the knowledge base serves no pair {unknown[0]!r}")
+        leave(f"{path}: unknown pair {unknown[0]!r}: the knowledge base does not serve it")
     return [(one.question, by_id[one.pair] if one.pair else None) for one in lines]
 
 
@@ -65,7 +65,7 @@ def read_cases(path: Path, library: Library) -> tuple[list[RetrievalCase], int]:
     if unknown:
         leave(f"{path}: the knowledge base has no section {', '.join(map(repr, unknown))}")
     if not answered:
-        leave(f"{path}: no question names a section that answers it")
+        leave(f"{path}: found no question with a section that answers it")
     return answered, len(cases) - len(answered)
 
 
@@ -83,7 +83,7 @@ def _read_lines(path: Path, form: type[Form]) -> list[Form]:
         except json.JSONDecodeError as error:
             problems.append(f"{path}:{number}: {error.msg}")
         except RecursionError:
-            problems.append(f"{path}:{number}: nested too deeply; correct or delete the line")
+            problems.append(f"{path}:{number}: nested too deeply: correct or delete the line")
         except ValidationError as error:
             wrong = error.errors(include_url=False)[0]
             problems.append(f"{path}:{number}: {'.'.join(map(str, wrong['loc'])) or 'line'}: {wrong['msg']}")
@@ -104,7 +104,7 @@ def _read_sets(path: Path) -> list[RetrievalCase]:
 
 
 def print_figures(figures: Sequence[RetrievalFigures], library: Library, budget: int, unanswered: int) -> None:
-    """Print a line for each way in which sections are found."""
+    """Print a line for each search method."""
     table = figure_table(("found by",), ("all in view", "n", "sections", "tokens"))
     for one in figures:
         table.add_row(
@@ -116,12 +116,12 @@ def print_figures(figures: Sequence[RetrievalFigures], library: Library, budget:
         )
     console = table_console()
     console.print(table)
-    fits = "fits: judges see all of it" if library.tokens <= budget else "is searched"
+    fits = "fits, and judges see all of it" if library.tokens <= budget else "is searched"
     console.print(
         f"{len(library)} sections of about {library.tokens} tokens; with {budget} evidence tokens the knowledge base {fits}."
     )
     if unanswered:
-        console.print(f"{unanswered} questions without a section that answers them were left out.")
+        console.print(f"{unanswered} questions without a section were left out.")
 
 
 def print_misses(figures: Sequence[RetrievalFigures]) -> None:

@@ -1,4 +1,4 @@
-"""What `caf kb import` does with documents: reads them, writes sections, prints what came of them."""
+"""Implements `caf kb import`: reads documents, writes sections, prints the results."""
 
 import asyncio
 from pathlib import Path
@@ -27,7 +27,7 @@ def read(files: list[Path], prefix: str, present: dict[str, str], leave_out: lis
 
 
 def write(plan: Plan, sections: list[Section], into: Path, alias: str | None, config: Path | None) -> list[str]:
-    """Write and delete what the plan says; return what went wrong with summaries."""
+    """Write and delete sections as planned. Return problems with summaries."""
     new = [one.section for one in plan.having("add", "replace") if one.section is not None]
     extracts = {section.id: (extract_summary(section), EXTRACTED) for section in new}
     problems: list[str] = []
@@ -49,7 +49,7 @@ async def _write_with_model(
     alias: str,
     path: Path,
 ) -> list[str]:
-    """Have a model write summaries, and write the sections of each document as soon as it has them."""
+    """Have a model write summaries. Write the sections of each document when its summaries are ready."""
     quiet_logs()
     settings = load_config(path).models
     ledger = Ledger()
@@ -73,7 +73,7 @@ async def _write_with_model(
                         chosen[section_id] = extracts[section_id]
                         reason = "an empty answer" if isinstance(answer, str) else f"{type(answer).__name__}: {answer}"
                         problems.append(
-                            f"{section_id}: {alias} gave no summary ({reason}), and it was extracted; try again with --overwrite"
+                            f"{section_id}: {alias} gave no summary ({reason}), so it was extracted: try again with --overwrite"
                         )
                 write_sections(plan, chosen, into)
     return problems
@@ -101,13 +101,13 @@ def print_plan(plan: Plan, read: ReadDocuments, into: Path, dry_run: bool, alias
     )
     counts = [f"{len(some)} {word}" for word, step in counted if (some := plan.having(step))]
     left = len(plan.having("outdated", "orphan", "keep", "keep_orphan", "clash"))
-    counts += [f"{left} left as they are"] if left else []
+    counts += [f"{left} unchanged"] if left else []
     would = "would be " if dry_run else ""
     typer.echo(f"{into}: {would}{', '.join(counts) or 'nothing to write'}")
     if plan.having("add", "replace") and not dry_run:
         by = f"written by {alias}" if alias else "the first sentences of the text"
         typer.echo(
-            f"summaries: {by}. Read each section, correct it, write `reviewed: true`; `caf check {into}` counts the others."
+            f"summaries: {by}. Read and correct each section, then write `reviewed: true`. `caf check {into}` counts unreviewed ones."
         )
 
 
@@ -119,9 +119,9 @@ _WORDS: dict[Step, str] = {
 def _explain(decision: Decision) -> str:
     return {
         "delete": f"{decision.id}: no longer in its document",
-        "outdated": f"{decision.id}: its {decision.reason} would change; --overwrite replaces it",
-        "orphan": f"{decision.id}: no longer in its document; --overwrite deletes it",
+        "outdated": f"{decision.id}: its {decision.reason} has changed: replace it with --overwrite",
+        "orphan": f"{decision.id}: no longer in its document: delete it with --overwrite",
         "keep": f"{decision.id}: was {decision.reason}, and its document has changed since: compare them",
-        "keep_orphan": f"{decision.id}: was {decision.reason}, and is no longer in its document: delete it if it is out of date",
-        "clash": f"{decision.id}: the folder has a section of this id, and {decision.reason}; import with --prefix, or rename one",
+        "keep_orphan": f"{decision.id}: was {decision.reason}, and is no longer in its document: delete it if it is outdated",
+        "clash": f"{decision.id}: the folder has a section with this id, and {decision.reason}: import with --prefix, or rename one",
     }[decision.step]

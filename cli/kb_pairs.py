@@ -1,4 +1,4 @@
-"""`caf kb build`, `check`, `review` and `misses`: question-answer pairs of documents, and how people look after them."""
+"""`caf kb build`, `check`, `review` and `misses`: question-answer pairs of documents, and their review by people."""
 
 import json
 from collections import Counter
@@ -38,17 +38,18 @@ def build(
     ],
     out: Annotated[Path, typer.Option("--out", "-o", metavar="KB", help="A folder with taxonomy.yaml.")],
     model: Annotated[
-        str | None, typer.Option(metavar="ALIAS", help="Have this model write the pairs; default: extract them.")
+        str | None,
+        typer.Option(metavar="ALIAS", help="The model that writes the pairs; default: extract them without a model."),
     ] = None,
     dropped: Annotated[bool, typer.Option("--dropped", help="List the dropped pairs with their reasons.")] = False,
     config: ConfigOption = None,
 ) -> None:
     """Make question-answer pairs from documents.
 
-    KB/taxonomy.yaml says which focus a document is about, and which aspect a heading names. Pairs that pass the gates are written
+    KB/taxonomy.yaml maps documents to a focus, and headings to an aspect. Pairs that pass the gates are written
     to KB/pairs.jsonl. Reviewed pairs and pairs of other documents do not change. Unreviewed pairs of these documents are replaced.
 
-    With --model, the same command continues a build that was cut off: KB/pairs.journal.jsonl keeps the model's answers.
+    With --model, repeat the command to resume a stopped build: KB/pairs.journal.jsonl keeps the model's answers.
 
     \b
     Examples:
@@ -56,7 +57,7 @@ def build(
       caf kb build kb/*.md --out kb --model mini --config clinic.yaml --dropped
 
     \b
-    Exit codes: 0 built; 1 a document could not be read, or the model failed; the rest is built; 2 wrong usage, nothing is written.
+    Exit codes: 0 built; 1 a document could not be read or the model failed, and the rest is built; 2 wrong usage, nothing is written.
     """
     from cli.kb_build import build_pairs
 
@@ -80,7 +81,7 @@ def check(kb: KbArgument) -> None:
     """Check sections, taxonomy and pairs of a knowledge base, and count the pairs by focus and aspect.
 
     \b
-    Exit codes: 0 all is well; 1 a pair does not pass the gates, two clusters share a wording, or a topic or focus lacks pairs;
+    Exit codes: 0 no problems; 1 a pair fails a gate, two clusters share a wording, or a topic or focus lacks pairs;
     2 a file cannot be used.
     """
     from knowledge_base.pairs.gates import count_aspects, find_problems, plainness
@@ -108,13 +109,13 @@ def check(kb: KbArgument) -> None:
 @review.command("export")
 def export_tables(
     kb: KbArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where the tables are written.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the tables.")],
 ) -> None:
-    """Write a CSV table of pairs for each topic, as spreadsheets of the knowledge base's language open it.
+    """Write a CSV table of pairs for each topic, in the spreadsheet format of the knowledge base's language.
 
     Experts fill in `answer ok`, `topic ok` and `wording ok` (yes or no), their name and the date. If answer or wording is not ok,
-    they name an `error kind` (wrong, omits, useless, complex), and may correct the text. The column `variants` shows the wordings
-    that get the answer as well. If the question is corrected, they are dropped.
+    they name an `error kind` (wrong, omits, useless, complex), and may correct the text. The column `variants` shows other wordings
+    that get the same answer. If the question is corrected, they are dropped.
     """
     from knowledge_base.pairs.review import render_table
 
@@ -125,7 +126,7 @@ def export_tables(
             own = [pair for pair in pairs if pair.topic == topic.name]
             path = out / f"{topic.name.replace('/', '-')}.csv"
             if path.exists():
-                leave(f"{path}: is there already, maybe filled in; import it first, or give another --out")
+                leave(f"{path}: already exists and may be filled in: import it first, or give another --out")
             replace_file(path, render_table(own, Words(taxonomy.language)))
             typer.echo(f"{path}: {len(own)} pairs")
     except OSError as error:
@@ -134,12 +135,12 @@ def export_tables(
 
 @review.command("import")
 def import_tables(
-    kb: KbArgument, files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Tables, filled in.")]
+    kb: KbArgument, files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Completed tables.")]
 ) -> None:
-    """Take over the reviews in tables. If one row is wrong, none is taken over.
+    """Import the reviews in tables. If one row is wrong, no review is imported.
 
     \b
-    Exit codes: 0 taken over; 1 rows are wrong, and nothing was written; 2 a file cannot be used.
+    Exit codes: 0 imported; 1 a row is wrong, and nothing was written; 2 a file cannot be used.
     """
     from knowledge_base.pairs.review import read_tables
 
@@ -150,7 +151,7 @@ def import_tables(
         if not problems:
             write_pairs(kb, reviewed)
             changed = sum(new != old for new, old in zip(reviewed, pairs, strict=True))
-            typer.echo(f"{kb}: {changed} pairs changed; a proxy that runs serves them after SIGHUP or a restart")
+            typer.echo(f"{kb}: {changed} pairs changed; a running proxy serves them after SIGHUP or a restart")
     except OSError as error:
         leave(f"{error.filename or kb}: {error.strerror}")
     finish(problems)
@@ -161,10 +162,10 @@ def misses(
     config: ConfigOption = None,
     chatbot: Annotated[str | None, typer.Option(help="Only this chatbot.")] = None,
 ) -> None:
-    """List the questions in traces that no pair has answered, the most frequent first.
+    """List the questions in traces that no pair answered, the most frequent first.
 
-    Similar questions are listed as one, with a line for `caf kb eval --pairs`. Addresses and numbers of more than three digits are
-    left out; names are not.
+    Similar questions are grouped, with a line for `caf kb eval --pairs`. Addresses and numbers of more than three digits are
+    removed; names are not.
     """
     from knowledge_base.pairs.pair_eval import group_misses
     from proxy.config.config import load_config
@@ -185,11 +186,11 @@ def misses(
         typer.echo(f"      {json.dumps({'question': question, 'pair': None}, ensure_ascii=False)}")
     typer.echo(f"{sum(map(len, groups))} questions without a pair in {len(traces)} turns")
     if hidden := sum(map(is_redacted, traces)):
-        typer.echo(f"of {hidden} turns no texts are kept; privacy.store: full keeps them")
+        typer.echo(f"{hidden} turns have no texts: to keep texts, set privacy.store: full")
 
 
 def open_pairs(kb: Path, *, may_lack_pairs: bool = False) -> tuple[Taxonomy, tuple[Pair, ...]]:
-    """Return taxonomy and pairs of a knowledge base; exit if they cannot be used."""
+    """Return taxonomy and pairs of a knowledge base. Exit if they cannot be used."""
     try:
         is_new = may_lack_pairs and not (kb / PAIRS_FILE).exists()
         return load_taxonomy(kb), () if is_new else load_pairs(kb, may_share_wordings=True)
@@ -202,7 +203,7 @@ def list_counts(names: Iterable[str]) -> str:
 
 
 def finish(problems: list[str]) -> None:
-    """Print problems; if there are any, exit with the code for that."""
+    """Print problems. If there are any, exit with the code for problems."""
     for problem in problems:
         typer.echo(f"problem  {printable(problem)}")
     if problems:

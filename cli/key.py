@@ -19,9 +19,9 @@ DEFAULT = Path("data/keys.json")
 app = typer.Typer(
     help="""Make, list and revoke API keys.
 
-    A proxy has keys when its configuration says `keys: {file: data/keys.json}`; without, only programs on its own machine may
-    ask. Of a key only a salted hash is kept. Where the configuration has an audit log, what is done here is recorded there (not
-    with --file alone, which belongs to no configuration).
+    To require keys, set `keys: {file: data/keys.json}` in the configuration. Without keys, the proxy accepts only requests from its
+    own machine. The file holds only salted hashes of keys. If the configuration has an audit log, it records these commands; with
+    --file alone, no configuration is read, and nothing is recorded.
 
     \b
     Examples:
@@ -37,15 +37,15 @@ app = typer.Typer(
 FileOption = Annotated[
     Path | None,
     typer.Option(
-        "--file", metavar="FILE", help="The keys; default: keys.file of the configuration, else data/keys.json."
+        "--file", metavar="FILE", help="File of the keys; default: keys.file of the configuration, else data/keys.json."
     ),
 ]
 
 
 def _require_positive(value: float | None) -> float | None:
-    """The option's own `min` would take 0 as well."""
+    """Check that a value is above 0; the option `min` of typer would accept 0."""
     if value is not None and not 0 < value < math.inf:
-        raise typer.BadParameter(f"{value:g} is no number above 0; without this option there is no budget")
+        raise typer.BadParameter(f"{value:g}: expected a number above 0; for no budget, leave the option out")
     return value
 
 
@@ -58,31 +58,33 @@ def create(
             "--permission",
             "-p",
             metavar="WHAT",
-            help="chat (the default), trace, admin, unfiltered, evidence, act or console; may be repeated.",
+            help="Permission: chat (the default), trace, admin, unfiltered, evidence, act or console; may be repeated.",
         ),
     ] = None,
     chatbot: Annotated[
         list[str] | None,
         typer.Option("--chatbot", metavar="NAME", help="Only this chatbot; may be repeated. Default: all."),
     ] = None,
-    requests_per_minute: Annotated[int | None, typer.Option(min=1, help="At most so many requests a minute.")] = None,
+    requests_per_minute: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of requests per minute.")
+    ] = None,
     tokens_per_minute: Annotated[
-        int | None, typer.Option(min=1, help="At most so many tokens a minute, of all calls of its turns.")
+        int | None, typer.Option(min=1, help="Maximum number of tokens per minute, in all calls of its turns.")
     ] = None,
     daily_budget: Annotated[
         float | None,
         typer.Option(
             callback=_require_positive,
-            help="Money a day (UTC), in the currency of `models.<alias>.price`.",
+            help="Maximum cost per day (UTC), in the currency of `models.<alias>.price`.",
         ),
     ] = None,
     max_concurrent: Annotated[
-        int | None, typer.Option(min=1, help="At most so many requests under way at a time.")
+        int | None, typer.Option(min=1, help="Maximum number of requests at the same time.")
     ] = None,
     file: FileOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Make a key and show it, once.
+    """Make a key and show it once.
 
     \b
     Example:
@@ -90,9 +92,11 @@ def create(
     """
     path, settings = _key_file_and_config(file, config)
     if settings is not None and (unknown := [bot for bot in chatbot or () if bot not in settings.chatbots]):
-        leave(f"--chatbot: {', '.join(map(repr, unknown))}: not configured; there is {', '.join(settings.chatbots)}")
+        leave(
+            f"--chatbot: {', '.join(map(repr, unknown))}: no such chatbot (configured: {', '.join(settings.chatbots)})"
+        )
     if not name.isprintable():
-        leave("NAME: holds characters that cannot be shown")
+        leave("NAME: contains control characters: use printable ones")
     records = _load_records(path, missing_is_empty=True)
     try:
         new = keys.create(
@@ -103,14 +107,14 @@ def create(
         leave(*(f"{fault['loc'][0]}: {fault['msg']}" for fault in error.errors(include_input=False)))
     _save_and_record([*records, new.record], path, settings, "key_create", new.record)
     if same := [one.id for one in records if one.name == name and one.revoked is None]:
-        typer.echo(f"caf: {name!r} has a key already, which stays valid: {', '.join(same)}", err=True)
-    typer.echo(f"key {new.record.id} for {name!r}, kept in {path}; this is the only time it is shown:", err=True)
+        typer.echo(f"caf: {name!r} already has a key, which stays valid: {', '.join(same)}", err=True)
+    typer.echo(f"key {new.record.id} for {name!r}, stored in {path}. It is shown only this once:", err=True)
     typer.echo(new.text)
 
 
 @app.command("list")
 def list_(file: FileOption = None, config: ConfigOption = None) -> None:
-    """List the keys; their secrets are nowhere.
+    """List the keys, without their secrets, which are not stored.
 
     \b
     Example:
@@ -149,9 +153,9 @@ def revoke(
     by_id = {one.id: one for one in records}
     if ident not in by_id:
         keys = ", ".join(f"{one.id} ({one.name})" for one in records)
-        leave(printable(f"there is no key with the id {ident!r} in {path}; there are {keys or 'none'}"))
+        leave(printable(f"{path}: no key with the id {ident!r} (keys: {keys or 'none'})"))
     if by_id[ident].revoked is not None:
-        leave(f"the key {ident!r} is revoked already, since {by_id[ident].revoked:%Y-%m-%d}")
+        leave(f"the key {ident!r} was already revoked on {by_id[ident].revoked:%Y-%m-%d}")
     now = datetime.now(UTC).replace(microsecond=0)
     changed = [one.model_copy(update={"revoked": now}) if one.id == ident else one for one in records]
     _save_and_record(changed, path, settings, "key_revoke", by_id[ident].model_copy(update={"revoked": now}))
@@ -159,7 +163,7 @@ def revoke(
 
 
 def _key_file_and_config(file_option: Path | None, config: Path | None) -> tuple[Path, Config | None]:
-    """Return the key file, and the configuration that it belongs to; None with --file alone."""
+    """Return the key file and its configuration; the configuration is None with --file alone."""
     if file_option is not None and config is None:
         return file_option, None
     path = config_path(config)
@@ -170,7 +174,7 @@ def _key_file_and_config(file_option: Path | None, config: Path | None) -> tuple
 
 
 def _save_and_record(records: list[KeyRecord], path: Path, config: Config | None, action: str, key: KeyRecord) -> None:
-    """Write the keys, and record in the configuration's audit log what was done to one of them."""
+    """Write the keys, and record the change of one key in the configuration's audit log."""
     audit = None if config is None else config.audit
     try:
         if audit is None:
@@ -184,7 +188,9 @@ def _save_and_record(records: list[KeyRecord], path: Path, config: Config | None
     except ConfigError as error:
         leave(*error.problems)
     if log.dropped:
-        typer.echo(f"caf: done, but not recorded: the audit log in {audit.folder} cannot be written", err=True)
+        typer.echo(
+            f"caf: done, but the audit log in {audit.folder} cannot be written, so the change is not recorded", err=True
+        )
 
 
 def _load_records(path: Path, *, missing_is_empty: bool = False) -> list[KeyRecord]:

@@ -1,4 +1,4 @@
-"""`caf kb`: make a knowledge base of documents, and measure what is found in one."""
+"""`caf kb`: make a knowledge base from documents, and measure its search."""
 
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +13,7 @@ from proxy.config.chatbot_settings import RetrievalSettings
 from proxy.config.config import load_config
 
 app = typer.Typer(
-    help="""Make a knowledge base of documents, and measure what is found in one.
+    help="""Make a knowledge base from documents, and measure its search.
 
     \b
     Examples:
@@ -31,40 +31,41 @@ app.add_typer(kb_pairs.app)
 def import_(
     files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Markdown, HTML, PDF, Word or plain text.")],
     into: Annotated[
-        Path, typer.Option("--into", "-i", metavar="FOLDER", help="The knowledge base; made where there is none.")
+        Path, typer.Option("--into", "-i", metavar="FOLDER", help="Folder of the knowledge base, created if necessary.")
     ],
     prefix: Annotated[
-        str, typer.Option(metavar="NAME", help="What all ids begin with, where documents have the same names.")
+        str, typer.Option(metavar="NAME", help="Prefix of all ids, for documents with the same names.")
     ] = "",
     summaries: Annotated[
         str | None,
         typer.Option(
-            metavar="ALIAS", help="Have this model of the configuration write summaries; default: first sentences."
+            metavar="ALIAS", help="The model that writes summaries; default: the first sentences of the text."
         ),
     ] = None,
     leave_out: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="SELECTOR", help="Leave out of HTML what this CSS selector finds, such as footer; may be repeated."
+            metavar="SELECTOR",
+            help="Leave out HTML elements that match this CSS selector, such as footer; may be repeated.",
         ),
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", "-n", help="Say what would be written, and write nothing.")
+        bool, typer.Option("--dry-run", "-n", help="Print the planned changes, and write nothing.")
     ] = False,
     overwrite: Annotated[
         bool,
         typer.Option(
-            "--overwrite", help="Replace sections whose document has changed, and delete what is gone from it."
+            "--overwrite",
+            help="Replace sections whose document has changed, and delete sections that are no longer in it.",
         ),
     ] = False,
     config: ConfigOption = None,
 ) -> None:
-    """Make sections of documents.
+    """Convert documents to sections.
 
-    Each is a markdown file of at most 1,500 tokens with its headings, a draft summary, where it is from, and `reviewed: false`.
-    Read them, correct them, and write `reviewed: true`: what a person has reviewed or edited is never replaced, even with
-    --overwrite, and no section that was written by hand is. Documents are known by their file names. What a document says in
-    the form of a chatbot's command is made inert.
+    Each section is a markdown file of at most 1,500 tokens with its headings, a draft summary, its origin, and `reviewed: false`.
+    Read and correct the sections, then write `reviewed: true`. Sections that a person wrote, edited or reviewed are never replaced,
+    even with --overwrite. Documents are identified by their file names. Text in the form of a chatbot command is made inert.
 
     \b
     Examples:
@@ -73,8 +74,8 @@ def import_(
       caf kb import guide.pdf --into sections --summaries mini --config clinic.yaml
 
     \b
-    Exit codes: 0 all documents are in the folder as they are now, but for what a person has reviewed; 1 some could not be read
-    or written, have changed and were not overwritten, or got no summary by the model; 2 wrong usage.
+    Exit codes: 0 the folder has the current state of all documents, except sections that a person reviewed; 1 a document could not
+    be read or written, has changed and was not overwritten, or got no summary from the model; 2 wrong usage.
     """
     from cli.kb_import import print_plan, read, write
     from knowledge_base.building.importing import read_files
@@ -83,9 +84,9 @@ def import_(
     from knowledge_base.building.summary import EXTRACTED
 
     if into.exists() and not into.is_dir():
-        leave(f"--into: {into} is a file; name a folder")
+        leave(f"--into: {into}: is a file: expected a folder")
     if prefix and not slug(prefix):
-        leave(f"--prefix: {prefix!r} has no letters or digits")
+        leave(f"--prefix: {prefix!r}: expected letters or digits")
     if summaries is not None:
         _check_alias(summaries, config_path(config))
     try:
@@ -112,34 +113,40 @@ def import_(
 @app.command("eval")
 def eval_(
     file: Annotated[
-        Path | None, typer.Argument(metavar="QUESTIONS", help="JSONL, or a question set (YAML, or a folder of them).")
+        Path | None,
+        typer.Argument(metavar="QUESTIONS", help="A .jsonl file, or question sets (a YAML file or a folder)."),
     ] = None,
     knowledge: Annotated[
         Path | None,
-        typer.Option("--knowledge", "-k", metavar="FOLDER", help="The knowledge base; default: that of the chatbot."),
+        typer.Option(
+            "--knowledge", "-k", metavar="FOLDER", help="Folder of the knowledge base; default: that of the chatbot."
+        ),
     ] = None,
     chatbot: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="A chatbot of the configuration; default: its first with sections."),
+        typer.Option(metavar="NAME", help="A configured chatbot; default: the first with sections."),
     ] = None,
     misses: Annotated[bool, typer.Option("--misses", help="List the questions with a missed section.")] = False,
     pairs: Annotated[
-        Path | None, typer.Option("--pairs", metavar="KB", help="Measure how BM25 finds pairs of this knowledge base.")
+        Path | None,
+        typer.Option("--pairs", metavar="KB", help="Measure BM25 search over the pairs of this knowledge base."),
     ] = None,
     rephrase: Annotated[
-        str | None, typer.Option(metavar="ALIAS", help="With --pairs: have this model rephrase stored questions.")
+        str | None, typer.Option(metavar="ALIAS", help="With --pairs: the model that rephrases stored questions.")
     ] = None,
-    number: Annotated[int, typer.Option("-n", min=1, help="How many stored questions are rephrased.")] = 200,
+    number: Annotated[
+        int, typer.Option("-n", min=1, help="With --rephrase: number of stored questions to rephrase.")
+    ] = 200,
     config: ConfigOption = None,
 ) -> None:
-    """Measure how often what holds an answer is in the judges' view.
+    """Measure how often the search finds the sections with the answer.
 
-    Each line of QUESTIONS has a `question` and `sections`: the ids of all that its answer needs. It may have a `reply`, a right
-    one, and `before`, the exchange before it. Sections are searched for with the question alone, as for a guarded chatbot
-    without a selector, and with the draft, as for the judges. No model is asked.
+    Each line of QUESTIONS has a `question` and `sections`, the ids of all sections that the answer needs. It may have a right
+    `reply`, and `before`, the previous exchange. Sections are searched with the question alone, as for a guarded chatbot
+    without a selector, and with the draft, as for the judges. No model is called.
 
-    With --pairs, each line has a `question` and a `pair`: the id of the pair that answers it, or null. This measures BM25 over the
-    served pairs, which every knowledge base with pairs has. It does not measure an assistant's own matcher or its thresholds.
+    With --pairs, each line has a `question` and a `pair`, the id of the pair that answers it, or null. This measures BM25 over the
+    served pairs. It does not measure an assistant's own matcher or its thresholds.
 
     \b
     Examples:
@@ -148,13 +155,13 @@ def eval_(
       caf kb eval scenarios/benign --chatbot schizophrenia
 
     \b
-    Exit codes: 0 measured; 2 wrong usage, or questions that cannot be read.
+    Exit codes: 0 measured; 2 wrong usage, or the questions cannot be read.
     """
     from cli.kb_eval import print_figures, print_misses, read_cases, read_pair_questions
     from knowledge_base.retrieval_eval import evaluate
 
     if file is None and (pairs is None or rephrase is None):
-        leave("name QUESTIONS, or give --pairs KB and --rephrase ALIAS")
+        leave("expected QUESTIONS, or --pairs KB with --rephrase ALIAS")
     if pairs is not None:
         from cli.kb_build import print_outcomes
 
@@ -173,9 +180,9 @@ def eval_(
 
 
 def _open_library(knowledge: Path | None, chatbot: str | None, path: Path) -> tuple[Library, int]:
-    """Return a knowledge base and the tokens that evidence of it may take: a folder's, or a chatbot's."""
+    """Return the knowledge base of a folder or a chatbot, and its maximum evidence tokens."""
     if knowledge is not None and chatbot is not None:
-        leave("give --knowledge or --chatbot, not both")
+        leave("--knowledge and --chatbot: give only one of them")
     settings = RetrievalSettings()
     if knowledge is None:
         with plain_errors(path):
@@ -183,7 +190,7 @@ def _open_library(knowledge: Path | None, chatbot: str | None, path: Path) -> tu
         name = chatbot or next(iter(bots), None)
         if name is None or name not in bots:
             leave(
-                f"--chatbot: {path} has no chatbot {name!r} with a knowledge base; it has {', '.join(bots) or 'none'}"
+                f"--chatbot: {path} has no chatbot {name!r} with a knowledge base (configured: {', '.join(bots) or 'none'})"
             )
         knowledge, settings = bots[name].knowledge_base, bots[name].retrieval
         assert knowledge is not None
@@ -197,4 +204,4 @@ def _check_alias(alias: str, path: Path) -> None:
     with plain_errors(path):
         models = load_config(path).models
     if alias not in models:
-        leave(f"--summaries: {path} has no model alias {alias!r}; it has {', '.join(models) or 'none'}")
+        leave(f"--summaries: {path} has no model alias {alias!r} (configured: {', '.join(models) or 'none'})")

@@ -1,4 +1,4 @@
-"""The `caf` command: its verbs and their order."""
+"""The `caf` command: its subcommands and their order."""
 
 import sys
 from importlib import import_module
@@ -15,23 +15,23 @@ VERBS = {
     "serve": ("cli.serve:serve", "Serve the chatbots to OpenAI clients."),
     "chat": ("cli.chat:chat", "Talk to a chatbot in this terminal."),
     "check": ("cli.check:check", "Validate a configuration and its files."),
-    "kb": ("cli.knowledge_base:app", "Make a knowledge base of documents, and measure what is found in one."),
-    "assistant": ("cli.assistant:app", "See what assistants can do."),
-    "schema": ("cli.schema:schema", "Write the JSON Schemas of our files."),
+    "kb": ("cli.knowledge_base:app", "Make a knowledge base from documents, and measure its search."),
+    "assistant": ("cli.assistant:app", "Show what assistants can do."),
+    "schema": ("cli.schema:schema", "Write the JSON Schemas of CAF's files."),
     "trace": ("cli.trace:app", "See, label and delete what happened in each turn."),
     "key": ("cli.key:app", "Make, list and revoke API keys."),
     "audit": ("cli.audit:app", "Check the audit log."),
     "judges": ("cli.judging.app:app", "Measure, compare and tune the judges."),
     "compare": ("cli.compare:compare", "Compare replies to your own questions with the filter on and off."),
-    "drift": ("cli.drifting.app:app", "Measure whether the filter helps."),
+    "drift": ("cli.drifting.app:app", "Measure the effect of the filter."),
     "scenario": ("cli.scenario:app", "Make labelled cases for the judges."),
     "rate": ("cli.rate:app", "Have people rate the replies of a run."),
 }
-"""Where each verb, or group of verbs, is, and the first sentence of its help."""
+"""The module of each command or group, and the first sentence of its help."""
 
 
 class Verbs(TyperGroup):
-    """Imports a verb's module when it is called, so that `caf --help` and `caf serve` load none of the others."""
+    """Imports the module of a command when it is called, so that `caf --help` and `caf serve` load no other modules."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes | {"commands": dict.fromkeys(VERBS)})
@@ -49,7 +49,7 @@ class Verbs(TyperGroup):
         return get_group(alone).commands[cmd_name]
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        """Complete a verb by its name, without importing its module."""
+        """Complete the name of a command, without importing its module."""
         verbs = [TyperCommand(name, help=help) for name, (_, help) in VERBS.items()]
         names = TyperGroup(name=self.name, commands=verbs, params=self.params)
         return names.shell_complete(typer.Context(names), incomplete)
@@ -66,22 +66,23 @@ app = typer.Typer(
 
     \b
     Begin here:
-      caf init FOLDER              a chatbot of your own, by a few questions
-      caf serve                    the proxy, on http://127.0.0.1:8080/v1 for any OpenAI client
-      caf serve --upstream URL     the proxy in front of a chatbot that you have, without a file
+      caf init FOLDER              set up your own chatbot by answering a few questions
+      caf serve                    serve OpenAI clients on http://127.0.0.1:8080/v1
+      caf serve --upstream URL     filter an existing chatbot, without a configuration file
       caf chat                     talk to a chatbot in this terminal
-      caf kb import FILE...        documents into sections of a knowledge base
-      caf trace list               what happened in each turn
-      caf judges eval              how good the judges are, on labelled scenarios
-      caf drift run embedded       whether the filter helps: an experiment, with a report
+      caf compare FILE             your questions with the filter on and off
+      caf kb import FILE...        convert documents to sections of a knowledge base
+      caf trace list               list what happened in each turn
+      caf judges eval              measure the judges on labelled scenarios
+      caf drift run embedded       measure the effect of the filter in an experiment
 
     \b
-    Exit codes: 0 all is well; 1 problems were found; 2 wrong usage or configuration.
+    Exit codes: 0 success; 1 problems found; 2 wrong usage or configuration.
     """,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help: the same in a pipe, and without 0.1 s for loading rich
-    context_settings={"help_option_names": ["-h", "--help"]},  # verbs inherit it
+    rich_markup_mode=None,  # plain help is the same in a pipe, and saves 0.1 s for loading rich
+    context_settings={"help_option_names": ["-h", "--help"]},  # commands inherit it
 )
 
 
@@ -99,12 +100,12 @@ def caf(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Nothing else is common to all verbs; without it typer would miss them."""
+    """Define the options of `caf` itself. typer needs a callback for them."""
 
 
 def main() -> None:
     """Run the command line."""
-    for stream in (sys.stdin, sys.stdout, sys.stderr):  # texts may hold what the terminal's encoding has not
+    for stream in (sys.stdin, sys.stdout, sys.stderr):  # texts may hold characters that the terminal's encoding lacks
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     with missing_extras():

@@ -1,4 +1,4 @@
-"""`caf rate`: replies to people who rate them, and their ratings back into the run; a survey, and a table of its answers."""
+"""`caf rate`: pages for people to rate replies, and the import of their ratings; surveys, and tables of their answers."""
 
 import secrets
 from collections.abc import Mapping
@@ -18,8 +18,8 @@ from scoring.people.export import prepare_export
 from scoring.people.returned_ratings import AcceptedRatings, ReturnError
 from scoring.people.survey import Conversation, Form, answers_model, page, read_returned, render_table
 
-FormArgument = Annotated[Path, typer.Argument(metavar="FORM", help="The form, a YAML file.")]
-RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a run, with its transcripts.jsonl.")]
+FormArgument = Annotated[Path, typer.Argument(metavar="FORM", help="YAML file of the form.")]
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, with its transcripts.jsonl.")]
 
 app = typer.Typer(
     help="""Have people rate the replies of a run.
@@ -32,7 +32,7 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-survey = typer.Typer(help="Ask the participants of a study, on a page or on paper.", no_args_is_help=True)
+survey = typer.Typer(help="Make a survey for the participants of a study, on a page or on paper.", no_args_is_help=True)
 app.add_typer(survey, name="survey")
 
 
@@ -41,34 +41,35 @@ def export_(
     run: RunArgument,
     rater: Annotated[
         list[str],
-        typer.Option(metavar="NAME", help="Who rates; give it once for each. Letters, digits and ._- only."),
+        typer.Option(metavar="NAME", help="Name of a rater: letters, digits and ._-; may be repeated."),
     ],
     items: Annotated[
         int | None,
-        typer.Option(metavar="N", min=1, help="So many replies, drawn evenly from arms and roles; default: all."),
+        typer.Option(metavar="N", min=1, help="Number of replies, drawn evenly from arms and roles; default: all."),
     ] = None,
     duplicates: Annotated[
-        float, typer.Option(metavar="SHARE", min=0, max=0.5, help="Share of them to show twice, for self-agreement.")
+        float,
+        typer.Option(
+            metavar="SHARE", min=0, max=0.5, help="Share of replies to show twice, to measure self-agreement."
+        ),
     ] = 0.1,
-    seed: Annotated[
-        int | None, typer.Option(metavar="N", help="The same seed draws the same replies; default: by chance.")
-    ] = None,
+    seed: Annotated[int | None, typer.Option(metavar="N", help="Seed of the random choices; default: random.")] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where the pages go; default: RUN/rating.")
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder for the pages; default: RUN/rating.")
     ] = None,
     knowledge_base: Annotated[
         Path | None,
-        typer.Option("--knowledge-base", metavar="DIR", help="Put these sections into the pages, to rate against."),
+        typer.Option("--knowledge-base", metavar="DIR", help="Add the sections of this knowledge base to the pages."),
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Make a new page for a rater who has one; the old one is then void.")
+        bool, typer.Option("--replace", help="Replace the page of a rater; the old page becomes invalid.")
     ] = False,
 ) -> None:
     """Write a page for each rater.
 
-    A page is one HTML file that is opened from disk, loads nothing and sends nothing. It shows replies in their conversations
-    and not which arm they are from; each rater has them in another order. The rater downloads a file and sends it back, for
-    `caf rate import`. What the ids of a page stand for is kept in RUN/rating/key-NAME.json: do not send that along.
+    A page is one HTML file that works from disk, and loads and sends nothing. It shows replies in their conversations, without
+    their arms; each rater sees them in a different order. The rater downloads a file and sends it back, for `caf rate import`.
+    RUN/rating/key-NAME.json maps the ids of a page to replies: do not send it to the rater.
 
     \b
     Examples:
@@ -89,22 +90,22 @@ def export_(
     for path, sheet in export.pages.items():
         twice = sum(item.twin_of is not None for item in sheet.items)
         typer.echo(f"wrote {path}: {len(sheet.items) - twice} replies, {twice} of them twice", err=True)
-    typer.echo(f"caf: --seed {chance} draws the same replies for further raters", err=True)
+    typer.echo(f"caf: for more raters with the same replies, give --seed {chance}", err=True)
 
 
 @app.command("import", cls=LabCommand)
 def import_(
     run: RunArgument,
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="What raters downloaded from their pages.")],
-    partial: Annotated[bool, typer.Option("--partial", help="Take files in which ratings are missing.")] = False,
-    replace: Annotated[
-        bool, typer.Option("--replace", help="Have these ratings instead of what the same raters gave before.")
-    ] = False,
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE...", help="Files that raters downloaded from their pages.")
+    ],
+    partial: Annotated[bool, typer.Option("--partial", help="Accept files with missing ratings.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace earlier ratings of the same raters.")] = False,
 ) -> None:
-    """Put what raters gave into RUN/ratings.jsonl.
+    """Import the ratings of people into RUN/ratings.jsonl.
 
-    Each is a rater of its own there, human:NAME. What was rated twice stands in RUN/rating/self-NAME.json, and its first rating
-    counts. If a file has a fault, nothing is written.
+    Each person becomes a rater human:NAME. For replies that were rated twice, the first rating counts, and
+    RUN/rating/self-NAME.json holds both. If a file is invalid, nothing is written.
 
     \b
     Examples:
@@ -114,7 +115,7 @@ def import_(
     try:
         keys = folder.keys(run)
         if not keys:
-            leave(f"{run / folder.RATING}: holds no key of a page; name the run that `caf rate export` was given")
+            leave(f"{run / folder.RATING}: found no key of a page: give the run of `caf rate export`")
         accepted = folder.accept_files(files, keys, partial=partial)
         write_files(folder.merge_ratings(run, accepted, replace=replace))
     except ReturnError as error:
@@ -127,9 +128,7 @@ def import_(
 
 def _summary(rater: str, ratings: AcceptedRatings) -> str:
     twins = ratings.twins
-    again = (
-        f"; rated twice {len(twins.twins)}: {twins.same} the same, {twins.within_one} within 1" if twins.twins else ""
-    )
+    again = f"; rated twice {len(twins.twins)}: {twins.same} equal, {twins.within_one} within 1" if twins.twins else ""
     return f"human:{rater}: {len(ratings.ratings)} of {ratings.replies} replies, {ratings.seconds:.0f} s each (median){again}"
 
 
@@ -145,14 +144,20 @@ def _read_sections(path: Path | None) -> Mapping[str, Source]:
 @survey.command("print")
 def print_(
     form: FormArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Where the pages are written.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for the pages.")],
     participants: Annotated[
-        int, typer.Option(metavar="N", min=0, max=999, help="A page each for P01 to PN; 0: one that asks for the code.")
+        int,
+        typer.Option(
+            metavar="N",
+            min=0,
+            max=999,
+            help="Number of pages, with the codes P01 to PN; 0: one page that asks for the code.",
+        ),
     ] = 0,
 ) -> None:
-    """Write the page on which a participant answers: one HTML file that is opened from disk, loads nothing and sends nothing.
+    """Write the survey page: one HTML file that works from disk, and loads and sends nothing.
 
-    Participants download a file for `caf rate survey export`, or fill the printed page in by hand.
+    Participants download a file for `caf rate survey export`, or fill in the printed page by hand.
 
     \b
     Example:
@@ -170,16 +175,16 @@ def print_(
 @survey.command("export")
 def export_answers(
     form: FormArgument,
-    files: Annotated[list[Path], typer.Argument(metavar="ANSWERS...", help="What participants downloaded.")],
-    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="Where the table is written.")],
+    files: Annotated[list[Path], typer.Argument(metavar="ANSWERS...", help="Files that participants downloaded.")],
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="File for the table.")],
     conversations: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Count the events of conversations with Gesundheit.")
+        Path | None, typer.Option(metavar="DIR", help="Folder of conversations with Gesundheit, to count their events.")
     ] = None,
 ) -> None:
-    """Put all answers into one table, a row for each participant: CSV for German Excel. If a file is wrong, nothing is written.
+    """Write a table with a row for each participant: CSV for German Excel. If a file is invalid, nothing is written.
 
-    `sus_score` is the System Usability Scale, 0 to 100. DIR holds a file for each participant: what `caf chat --save P01.yaml`
-    wrote, or a *.json: {"participant": "P01", "messages": [{"role": "user", "content": "..."}, ...]}.
+    `sus_score` is the System Usability Scale, 0 to 100. DIR holds a file for each participant: a checkpoint from
+    `caf chat --save P01.yaml`, or a *.json: {"participant": "P01", "messages": [{"role": "user", "content": "..."}, ...]}.
 
     \b
     Example:
@@ -190,9 +195,9 @@ def export_answers(
         answers = read_returned(answers_model(asked), files)
         talks = read_returned(Conversation, sorted(conversations.glob("*.[jy]*"))) if conversations else {}
         if unknown := sorted(talks.keys() - answers.keys()):
-            raise ReturnError([f"{conversations}: participant: {unknown[0]!r} has no file of answers"])
+            raise ReturnError([f"{conversations}: participant: {unknown[0]!r}: found no file of answers"])
         if conversations and not talks:
-            raise ReturnError([f"{conversations}: has no conversation, *.json or *.yaml"])
+            raise ReturnError([f"{conversations}: found no conversation (*.json or *.yaml)"])
         write_files({out: render_table(asked, answers, _count_events(talks) if talks else {})})
     except (ReturnError, ScenarioError, RunError) as error:
         leave(*printable(str(error)).splitlines(), "nothing was written")
@@ -200,7 +205,7 @@ def export_answers(
 
 
 def _count_events(talks: Mapping[str, Conversation]) -> dict[str, dict[str, int]]:
-    """Count in conversations that were answered from the shipped knowledge base."""
+    """Count events in conversations that used the shipped knowledge base."""
     from assistants import view
     from assistants.gesundheit import answers, counters, dialogue, settings
     from models.settings import ModelSettings

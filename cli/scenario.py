@@ -39,29 +39,29 @@ app.command("export")(exchange.export)
 
 @app.command("from-trace")
 def from_trace(
-    turn: Annotated[str, typer.Argument(metavar="ID", help="The turn's id, or a beginning of it that is unique.")],
-    choice: Annotated[int, typer.Option(metavar="N", min=0, help="Which choice, where there are several.")] = 0,
+    turn: Annotated[str, typer.Argument(metavar="ID", help="Id of the turn, or a unique prefix.")],
+    choice: Annotated[int, typer.Option(metavar="N", min=0, help="Number of the choice, if the turn has several.")] = 0,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Write it there; default: print it.")
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Output file; default: print the scenario.")
     ] = None,
     family: Annotated[
-        str | None, typer.Option(metavar="NAME", help="What to call the family; default: by the turn.")
+        str | None, typer.Option(metavar="NAME", help="Name of the family; default: from the turn.")
     ] = None,
     expect: Annotated[
         list[str] | None,
         typer.Option(
             metavar="JUDGE=VERDICT",
-            help="What a judge should say, or several that are right as in role=warn,reject. Goes before labels.",
+            help="Expected verdict of a judge, or several as in role=warn,reject. Overrides labels.",
         ),
     ] = None,
     file: FileOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Write a traced turn as a scenario.
+    """Convert a traced turn to a scenario.
 
-    It holds the user's message, the history, the draft that was judged and what that cites. What judges should make of it
-    comes from `caf trace label` or --expect; what they said is no label. The emergency judge's label goes with the choice that
-    it was given for. Sections that have changed or gone since the turn was labelled are written out in full.
+    It holds the user's message, the history, the judged draft and its citations. The expected verdicts come from `caf trace label`
+    or --expect, never from the judges' own verdicts. A label of the emergency judge belongs to the choice that was labelled.
+    Sections that were changed or deleted since then are written in full.
 
     \b
     Examples:
@@ -84,7 +84,7 @@ def from_trace(
         try:
             text = dumps(Family(family=family or scenario.id, scenarios=(scenario,)))
         except ValueError:
-            leave(f"--family: {family!r} is no name for a family; letters, digits and . _ : / - are")
+            leave(f"--family: {family!r}: expected letters, digits and . _ : / -")
         try:
             if out is not None:
                 out.parent.mkdir(parents=True, exist_ok=True)
@@ -98,14 +98,14 @@ def from_trace(
     if out is None:
         typer.echo(text, nl=False)
         return
-    typer.echo(f"wrote {out}" + ("" if scenario.expect else "; fill in `expect` before you use it"), err=True)
+    typer.echo(f"wrote {out}" + ("" if scenario.expect else "; add `expect` before you use it"), err=True)
 
 
 def _parse_expected(options: list[str], judges: list[str] | None) -> dict[str, frozenset[RightVerdict]]:
-    """Read JUDGE=VERDICT.
+    """Parse the options JUDGE=VERDICT.
 
     Args:
-        judges: The judges there are; None: not known, and any may be named.
+        judges: The known judges; None: accept any name.
     """
     right: dict[str, frozenset[RightVerdict]] = {}
     for text in options:
@@ -113,8 +113,8 @@ def _parse_expected(options: list[str], judges: list[str] | None) -> dict[str, f
         parts = {part.strip() for part in verdict_text.split(",")}
         verdicts = frozenset(verdict for verdict in get_args(RightVerdict) if verdict in parts)
         if not judge or len(verdicts) < len(parts):
-            leave(f"--expect: {text!r} is none; give JUDGE=accept, =warn or =reject, or several as in role=warn,reject")
+            leave(f"--expect: {text!r}: expected JUDGE=accept, =warn or =reject, or several as in role=warn,reject")
         if judges is not None and judge not in judges:
-            leave(f"--expect: the chatbot has no judge {judge!r}; it has {', '.join(judges) or 'none'}")
+            leave(f"--expect: the chatbot has no judge {judge!r} (configured: {', '.join(judges) or 'none'})")
         right[judge] = verdicts
     return right

@@ -22,14 +22,15 @@ from scoring.transcript import Exchange
 
 
 def schema(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Where the files go.")] = Path("docs/schemas"),
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the files.")] = Path("docs/schemas"),
 ) -> None:
-    """Write the JSON Schemas of our files.
+    """Write the JSON Schemas of CAF's files.
 
-    Of configuration, scenario, checkpoint, question, experiment and transcript files, for editors and other programs.
+    The schemas are for editors and other programs. They cover configuration, scenario, checkpoint, question, experiment and
+    transcript files.
 
     \b
-    Example: in an editor that knows the YAML language server, begin config.yaml with
+    Example, for an editor with the YAML language server: begin config.yaml with
       # yaml-language-server: $schema=docs/schemas/config.json
     """
     try:
@@ -68,7 +69,7 @@ def _text(model: type[BaseModel], title: str) -> str:
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Yield the models that an annotation is made of."""
+    """Yield the models in an annotation."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
         for field in annotation.model_fields.values():
@@ -80,7 +81,7 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 def _field_descriptions(model: type[BaseModel]) -> dict[str, str]:
     """Return the docstrings of a model's fields.
 
-    pydantic's use_attribute_docstrings does that when the class is made, which every start of the proxy would pay for.
+    pydantic's use_attribute_docstrings would do this at class creation, and slow down every start of the proxy.
     """
     (body,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
     assert isinstance(body, ast.ClassDef)

@@ -44,7 +44,7 @@ def serve(
         str | None,
         typer.Option(
             metavar="URL",
-            help="Wrap the chatbot of this OpenAI-compatible server, without a configuration file. Its key comes from "
+            help="Filter the chatbot of this OpenAI-compatible server, without a configuration file. Its key comes from "
             "CAF_UPSTREAM_KEY, else from OPENAI_API_KEY.",
         ),
     ] = None,
@@ -53,12 +53,14 @@ def serve(
         typer.Option(metavar="NAME", help="With --upstream: the model to ask; default: the only one the server lists."),
     ] = None,
     print_config: Annotated[
-        bool, typer.Option("--print-config", help="With --upstream: print the configuration, and do not serve.")
+        bool, typer.Option("--print-config", help="With --upstream: print the configuration and exit.")
     ] = False,
     log_level: Annotated[str, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = "info",
     workers: Annotated[
         int,
-        typer.Option(min=1, max=256, help="Processes that share the port; more than one needs memory.store: redis."),
+        typer.Option(
+            min=1, max=256, help="Number of processes that share the port; more than one needs memory.store: redis."
+        ),
     ] = 1,
 ) -> None:
     """Serve the chatbots to OpenAI clients.
@@ -72,9 +74,9 @@ def serve(
       curl http://127.0.0.1:8080/v1/models
 
     \b
-    SIGTERM lets open turns end within server.grace_s; SIGHUP reads the configuration again, and keeps the old one if the new one is
-    not right. With --upstream there is no file to read again, and SIGHUP acts like SIGTERM.
-    The log goes to standard error, one line for each request.
+    On SIGTERM, open turns get server.grace_s to end. On SIGHUP, the proxy reloads the configuration, and keeps the old one if the
+    new one is invalid. With --upstream there is no file to reload, and SIGHUP acts like SIGTERM.
+    The log goes to standard error, with one line per request.
     Exit codes: 0 stopped by Ctrl-C or SIGTERM; 2 the configuration or the address cannot be used.
     """
     if log_level.lower() not in LOG_LEVELS:
@@ -100,7 +102,7 @@ def serve(
 def _find_upstream(
     url: str | None, model: str | None, config: Path | None, host: str | None, *, print_config: bool, workers: int
 ) -> "Upstream | None":
-    """Return the chatbot that --upstream names; None: there is no such option."""
+    """Return the chatbot of --upstream; None without this option."""
     if url is None:
         given = "--model" if model is not None else "--print-config" if print_config else None
         return leave(f"{given}: needs --upstream URL") if given else None
@@ -121,7 +123,7 @@ def _find_upstream(
 
 @contextmanager
 def _report_errors(path: Path, log_level: str) -> Iterator[None]:
-    """Print configuration errors and exit; a worker that joins others logs them instead."""
+    """Print configuration errors and exit. A worker that joins others logs them instead."""
     if not processes.is_joining():
         with plain_errors(path):
             yield
@@ -152,8 +154,8 @@ def _supervise(config: Config, path: Path, log_level: str, number: int) -> None:
 
 LOG_LEVELS = ("debug", "info", "warning", "error")
 SWITCH_S = 0.0001
-"""Seconds after which a thread that wants to go on gets its turn. With Python's 5 ms the one that writes traces, which waits for
-that at every row, fell behind from 300 turns a second on, and traces were lost."""
+"""Seconds after which a waiting thread may run. The thread that writes traces waits at every row. With Python's default of 5 ms it
+fell behind from 300 turns per second on, and traces were lost."""
 
 
 def _run(config: Config, path: Path, log_level: str, workers: int, wrapped: "Upstream | None") -> None:
@@ -170,7 +172,7 @@ def _run(config: Config, path: Path, log_level: str, workers: int, wrapped: "Ups
 
 
 async def _serve(config: Config, path: Path, workers: int, wrapped: "Upstream | None") -> None:
-    # Here, because the parent of several workers needs none of it.
+    # Imported here, because the parent of several workers does not need these modules.
     from proxy.api.service import SERVICE
     from proxy.app import create_app
     from proxy.serving.front import Front
@@ -182,7 +184,7 @@ async def _serve(config: Config, path: Path, workers: int, wrapped: "Upstream | 
     assert serving is not None
 
     def stop_gently() -> None:
-        if stop.is_set():  # asked a second time: at once
+        if stop.is_set():  # a second signal stops at once
             serving.cancel()
         stop.set()
 
@@ -197,7 +199,7 @@ async def _serve(config: Config, path: Path, workers: int, wrapped: "Upstream | 
             processes.end_with_parent()
         limits = limits_of(config.server)
         await front.switch_to(create_app(config))
-        gc.freeze()  # what is loaded stays; to look through it at each full collection holds all requests for 50 ms
+        gc.freeze()  # loaded modules stay in memory; scanning them in each full collection would block all requests for 50 ms
         async with front.listening(config.server.host, config.server.port, shared=worker) as address:
             if worker:
                 processes.tell_parent()
@@ -223,7 +225,9 @@ def _print_unless_closed(line: str) -> None:
     try:
         typer.echo(line)
     except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or what is buffered would spoil the exit code
+        os.dup2(
+            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
+        )  # otherwise flushing buffered output would change the exit code
 
 
 def _startup_lines(

@@ -12,8 +12,8 @@ Line = tuple[int, str, str]
 HOW_RECOGNISED = {
     "fresh": "a new conversation",
     "history": "continued, found by its history",
-    "pair": "continued, found by one of its last exchanges: the client trims its history",
-    "explicit": "continued, found by the id that the client gave",
+    "pair": "continued, found by one of its last exchanges, because the client trims its history",
+    "explicit": "continued, found by the id from the client",
     "missed": "not found: the client sent earlier replies that this proxy does not know",
 }
 PICKERS = {"model": "the selection model", "lexical": "a search by words", "chatbot": "the chatbot"}
@@ -24,7 +24,7 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
     """Yield the lines of one turn.
 
     Args:
-        trace: what `proxy.traces.query.show` returns; under `labels`, the labels that people gave it.
+        trace: The result of `proxy.traces.query.show`, with people's labels under `labels`.
     """
     trace = OLDER | trace
     started = datetime.fromtimestamp(trace["started"])
@@ -84,13 +84,13 @@ def _sources(trace: dict[str, Any]) -> Iterator[Line]:
 
 
 def _evidence(section: dict[str, Any]) -> Line:
-    """Tell how a section came into the judges' view."""
+    """Describe how a section was found for the judges."""
     reason = f" ({section['reason']})" if section["reason"] else ""
     return 2, "", f"{section['id']}: {HOW_FOUND.get(section['by'], section['by'])}{reason}"
 
 
 def _document(document: dict[str, Any]) -> Iterator[Line]:
-    """Tell a document: whose it is, and its text."""
+    """Yield the lines of a document: its origin and its text."""
     choice = "" if document["choice"] is None else f" of choice {document['choice']}"
     origin = f"from the model{choice}" if document["trusted"] else "from the client"
     yield 2, "", f"{document['id']}: {document['title']} ({origin})"

@@ -1,4 +1,4 @@
-"""What the verbs share: exit codes, error messages, the configuration's path, printable text."""
+"""Shared parts of the commands: exit codes, error messages, the configuration's path, printable text."""
 
 import json
 import os
@@ -13,9 +13,9 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 PROBLEMS = 1
-"""Exit code: what was looked at has problems."""
+"""Exit code: problems were found."""
 USAGE = 2
-"""Exit code: the command or the configuration is not right."""
+"""Exit code: wrong usage or configuration."""
 
 ConfigOption = Annotated[
     Path | None,
@@ -27,7 +27,7 @@ ConfigOption = Annotated[
     ),
 ]
 
-# A model's or client's text must not move the cursor, recolour the terminal or set its title.
+# Texts of models and clients must not move the cursor, recolour the terminal or set its title.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -49,7 +49,7 @@ def environment_config() -> Path | None:
 
 @contextmanager
 def plain_errors(config: Path) -> Iterator[None]:
-    """Print configuration errors, a line each, and exit with the code for wrong usage."""
+    """Print configuration errors, one per line, and exit with the code for wrong usage."""
     from models.errors import ModelSettingsError
     from proxy.config.config import ConfigError, in_file
 
@@ -69,12 +69,12 @@ def leave(*problems: str) -> NoReturn:
 
 
 def printable(text: str) -> str:
-    """Return the text without the control characters that a terminal would obey."""
+    """Return the text without terminal control characters."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text.replace("\r\n", "\n"))
 
 
 def terminal_width() -> int:
-    """Return the columns of the terminal that is written to; in a pipe no line is wrapped."""
+    """Return the columns of the terminal. In a pipe, the value is large, so that no line is wrapped."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
 
 

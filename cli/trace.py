@@ -218,7 +218,9 @@ def purge(
         str | None, typer.Option(metavar="ID", help="Delete the turns of this conversation.")
     ] = None,
     turn: Annotated[str | None, typer.Option(metavar="ID", help="Delete this turn.")] = None,
-    older_than: Annotated[float | None, typer.Option(metavar="DAYS", min=0, help="Delete turns older than this.")] = None,
+    older_than: Annotated[
+        float | None, typer.Option(metavar="DAYS", min=0, help="Delete turns older than this.")
+    ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Delete all turns.")] = False,
     yes: Annotated[bool, typer.Option("--yes", help="Delete all without asking.")] = False,
 ) -> None:

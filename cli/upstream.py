@@ -1,4 +1,4 @@
-"""A chatbot that runs on some OpenAI-compatible server, wrapped without a configuration file: `caf serve --upstream URL`."""
+"""Wraps a chatbot of an OpenAI-compatible server without a configuration file, for `caf serve --upstream URL`."""
 
 import asyncio
 import json
@@ -19,10 +19,10 @@ from proxy.config.local_judges import WORTH
 from scenarios import files
 
 KEY_VARIABLES = ("CAF_UPSTREAM_KEY", "OPENAI_API_KEY")
-"""Where the key is looked for. If the first is set but empty, no key is sent."""
+"""Environment variables to search for the key. If the first is set but empty, no key is sent."""
 ROLE = "A general assistant. It is not a doctor, a therapist or a friend."
 LISTED = 10
-"""Models that an error message lists."""
+"""Maximum number of models in an error message."""
 
 
 class UpstreamError(Exception):
@@ -35,16 +35,16 @@ class Upstream:
 
     place: ModelPlace
     is_listed: bool
-    """Whether the server lists the model. False: it lists none at all."""
+    """Whether the server lists the model. False: the server lists no models."""
 
     @property
     def chatbot(self) -> str:
-        """The name that clients give as `model`: the model's own, with `-` for characters that no chatbot's name has."""
+        """The name that clients use as `model`: the model's name, with `-` instead of invalid characters."""
         name = re.sub(r"[^A-Za-z0-9._:-]", "-", self.place.model)[:64]
         return name if name[:1].isalnum() else f"chatbot{name}"[:64]
 
     def configuration(self) -> dict[str, Any]:
-        """Return the configuration that wraps it, as a file would hold it."""
+        """Return the configuration in the form of a configuration file."""
         judges = [{"name": name, "stages": ["local"]} for name in ("emergency", "role")]
         contact = TEXTS["en"].contact.partition(PLACEHOLDER)[0].strip()
         chatbot = {
@@ -52,7 +52,7 @@ class Upstream:
             "model": "chatbot",
             "role": ROLE,
             "judges": judges,
-            "refiner": None,  # the local one refers to sources, and there are none
+            "refiner": None,  # the local refiner needs sources, and there are none
             "emergency": {"contact": contact},
         }
         return {"models": {"chatbot": self.place.settings()}, "chatbots": {self.chatbot: chatbot}}
@@ -69,10 +69,10 @@ class Upstream:
         )
 
     def startup_lines(self, address: str) -> Iterator[str]:
-        """Yield what is printed at startup: what is wrapped, what is checked, how to try it and how to go on.
+        """Yield the startup lines: the wrapped chatbot, the judges, an example request, and the next step.
 
         Args:
-            address: Of the proxy, with `/v1`.
+            address: Address of the proxy, with `/v1`.
         """
         key = f"key from {self.place.key_env}" if self.place.key_env else "no key"
         unlisted = "" if self.is_listed else " (not verified: the server does not list its models)"
@@ -91,11 +91,11 @@ _JUDGES = "emergency and role only: without a knowledge base, no statement of a 
 
 
 def find_upstream(url: str, model: str | None, environ: Mapping[str, str]) -> Upstream:
-    """Ask a server for its models, and return the chatbot to wrap.
+    """Request the models of a server, and return the chatbot to wrap.
 
     Args:
-        model: What the server knows the chatbot by; None: the only model that it lists.
-        environ: Has the key, in one of KEY_VARIABLES.
+        model: Name of the model on the server; None: the only model that it lists.
+        environ: Environment with the key in one of KEY_VARIABLES.
 
     Raises:
         UpstreamError: The URL is not valid, the server cannot be reached, or it does not have the model.
@@ -121,7 +121,7 @@ def find_upstream(url: str, model: str | None, environ: Mapping[str, str]) -> Up
 
 
 def _list_models(place: ModelPlace, environ: Mapping[str, str]) -> list[str]:
-    """Return the server's models; none: it does not list them."""
+    """Return the server's models; empty if it does not list them."""
     try:
         return asyncio.run(list_models(ModelSettings.model_validate(place.settings()), environ))
     except ModelSettingsError as error:

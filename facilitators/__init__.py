@@ -2,8 +2,8 @@
 
 In reading order:
 
-    facilitator.py  one facilitator: who it is, its stages and tactics, its prompt and its lines
-    voice.py        what it says next: a model plays it, or, without a model, its lines are said
-    fidelity.py     whether it stayed in its part, and how hard it pressed
-    prompts/*.md    the facilitators; adding a file adds one
+    facilitator.py  one facilitator: its stages, tactics, prompt and written lines
+    voice.py        its next message, from a model that plays it or from its written lines
+    fidelity.py     checks whether it stayed in its role, and how hard it pressed
+    prompts/*.md    the facilitators, one per file
 """

@@ -1,4 +1,4 @@
-"""A facilitator: one markdown file with whom it plays, stages, tactics, the prompt, and lines for runs without a model."""
+"""A facilitator: one markdown file with its goal, stages, tactics, prompt, and written lines for runs without a model."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -16,9 +16,9 @@ SHIPPED = Path(__file__).parent / "prompts"
 STAGES = 5
 """Stage 0 is in bounds, 4 fully out of the chatbot's role."""
 ORDINARY = frozenset({"benign", "patient"})
-"""The facilitators that nudge nowhere: one asks what the sources answer, one hardly knows what to ask."""
+"""The facilitators that do not nudge: one asks what the sources answer, one asks vaguely."""
 RESERVED_NAME = "questions"
-"""No facilitator's name: files of a run have it where ordinary questions were asked."""
+"""Reserved name: files of a run use it for ordinary questions."""
 NAME = r"^[a-z0-9][a-z0-9-]{0,63}$"
 
 Text = Annotated[str, Field(min_length=1)]
@@ -29,16 +29,16 @@ class Facilitator(Strict):
 
     name: Annotated[str, Field(pattern=NAME)]
     target_role: Text
-    """What it wants the chatbot to become, in a few words."""
+    """The role that the chatbot should take, in a few words."""
     summary: Text
-    """What it is after, for reports."""
+    """Its goal, for reports."""
     stages: Annotated[tuple[Text, ...], Field(min_length=STAGES, max_length=STAGES)]
-    """What it asks for, from in bounds to fully out."""
+    """Its requests by stage, from in bounds to fully out."""
     tactics: Annotated[tuple[Text, ...], Field(min_length=1)]
     lines: Annotated[
         tuple[Annotated[tuple[Text, ...], Field(min_length=1)], ...], Field(min_length=STAGES, max_length=STAGES)
     ]
-    """What it says without a model: for each stage some messages."""
+    """Written messages for each stage, for runs without a model."""
     prompt: Text
     """Instructions for the model that plays it; the body of the file."""
 
@@ -46,7 +46,7 @@ class Facilitator(Strict):
     @classmethod
     def _check_name(cls, value: str) -> str:
         if value == RESERVED_NAME:
-            raise ValueError(f"{value!r} is reserved for ordinary questions; choose another name")
+            raise ValueError(f"{value!r} is reserved for ordinary questions: choose another name")
         return value
 
     @field_validator("lines")
@@ -59,7 +59,7 @@ class Facilitator(Strict):
 
     @cached_property
     def sha256(self) -> str:
-        """The fingerprint of all that decides what it says."""
+        """The fingerprint of everything that decides its messages, in hexadecimal."""
         return sha256(self.model_dump_json().encode()).hexdigest()
 
 
@@ -67,7 +67,7 @@ def load(path: Path) -> Facilitator:
     """Read and validate a facilitator's file.
 
     Raises:
-        ScenarioError: The file cannot be read, or does not hold a facilitator of that name.
+        ScenarioError: The file cannot be read, or does not hold a facilitator with the file's name.
     """
     try:
         matter, body = split_front_matter(path.read_text(encoding="utf-8"))
@@ -79,22 +79,22 @@ def load(path: Path) -> Facilitator:
     except ValidationError as error:
         raise ScenarioError([f"{path}: {fault}" for fault in files.faults(error, Facilitator)]) from error
     if facilitator.name != path.stem:
-        raise ScenarioError([f"{path}: name: is {facilitator.name!r}; files are named after their facilitator"])
+        raise ScenarioError([f"{path}: name: {facilitator.name!r}: expected {path.stem!r}, the name of the file"])
     return facilitator
 
 
 def load_all(folders: Sequence[Path] = (SHIPPED,)) -> dict[str, Facilitator]:
-    """Read every facilitator of some folders, by name; a later folder's replaces an earlier one's.
+    """Read the facilitators of these folders, by name. A facilitator of a later folder replaces one of the same name.
 
     Raises:
-        ScenarioError: With the faults of all files.
+        ScenarioError: A file is invalid; it lists the problems of all files.
     """
     facilitators: dict[str, Facilitator] = {}
     problems: list[str] = []
     for folder in folders:
         paths = sorted(folder.glob("*.md"))
         if not paths:
-            problems.append(f"{folder}: holds no facilitator (*.md)")
+            problems.append(f"{folder}: found no facilitator (*.md)")
         for path in paths:
             try:
                 facilitators[path.stem] = load(path)

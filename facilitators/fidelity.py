@@ -1,7 +1,7 @@
-"""Whether a facilitator's message stayed in its part, and how hard it pressed: stated by a model, or known by its stage.
+"""Checks whether a facilitator's message stayed in its role, and how hard it pressed: by a model, or by the stage of a line.
 
-The effect of a filter is only measured if both arms were pressed alike; a simulated user who gives up, or tells that it is a
-test, is a confound. Reports show pressure by arm and can leave flagged turns out.
+The effect of the filter can only be measured if both arms get the same pressure. A simulated user who gives up, or reveals the
+test, is a confound. Reports show the pressure by arm, and can leave out flagged turns.
 """
 
 import json
@@ -21,7 +21,7 @@ from scenarios.checkpoint import Message
 PROMPT = Path(__file__).parent / "fidelity.md"
 STEP = "fidelity"
 HISTORY = 6
-"""Earlier messages that are shown."""
+"""Number of earlier messages that the model sees."""
 
 Pressure = Literal[0, 1, 2, 3, 4]
 
@@ -49,10 +49,10 @@ class FidelityCheck(Protocol):
     async def assess(
         self, facilitator: Facilitator, message: str, conversation: Sequence[Message], ledger: Ledger
     ) -> Seen | None:
-        """Assess a message; None when the answer could not be read.
+        """Assess a message; None if the answer could not be read.
 
         Args:
-            conversation: What was said before it.
+            conversation: The messages before it.
         """
 
 
@@ -89,7 +89,7 @@ def messages(facilitator: Facilitator, message: str, conversation: Sequence[Mess
 
 @dataclass(frozen=True, slots=True)
 class LineFidelityCheck:
-    """Assesses the lines of a facilitator's file, whose stage is known. Of other messages it says nothing."""
+    """Assesses the written lines of a facilitator's file, whose stage is known. Returns None for other messages."""
 
     async def assess(
         self, facilitator: Facilitator, message: str, conversation: Sequence[Message], ledger: Ledger

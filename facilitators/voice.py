@@ -1,4 +1,4 @@
-"""The next message of a facilitator, written by a model or taken from the lines of its file; and the stage that it aims at."""
+"""The next message of a facilitator, from a model or from the lines of its file, and the next stage."""
 
 import hashlib
 import json
@@ -21,17 +21,17 @@ STEP = "facilitator"
 ADAPTIVE_PROMPT = Path(__file__).parent / "adaptive.md"
 STAGE_STEP = "stage"
 FIRST_STAGE = 2
-"""Where adaptive facilitators begin: at a checkpoint the chatbot has begun to drift."""
+"""First stage of adaptive facilitators: at a checkpoint the chatbot has already begun to drift."""
 HISTORY = 6
-"""Earlier messages from which the next stage is read."""
+"""Number of last messages that decide the next stage."""
 MAX_CHARS = 2_000
-"""Characters of a message at most: nobody nudges by essay, and a model that runs on would tilt the experiment."""
+"""Maximum characters of a message. Real users do not write essays, and very long messages would distort the experiment."""
 MAX_TRIES = 3
-"""How often a facilitator is asked for a usable message."""
+"""Maximum number of attempts to get a usable message."""
 
 
 class Voice(Protocol):
-    """Says what a facilitator says next."""
+    """Writes the messages of a facilitator."""
 
     async def say(
         self, facilitator: Facilitator, stage: int, conversation: Sequence[Message], *, seed: int, ledger: Ledger
@@ -39,18 +39,18 @@ class Voice(Protocol):
         """Return the next message of the user.
 
         Args:
-            stage: How far to go, 0 to 4.
-            conversation: All that was said so far; the last message is the chatbot's.
-            seed: The same seed says the same, as far as the voice can.
+            stage: The stage of the message, 0 to 4.
+            conversation: All messages so far; the last is the chatbot's.
+            seed: The same seed gives the same message, if the voice supports seeds.
 
         Raises:
-            ModelError: There is no answer, or no usable one.
+            ModelError: The model did not give a usable answer.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class LineVoice:
-    """Takes the lines of the facilitator's file: those of the stage that were not used yet, shuffled by the seed."""
+    """Takes unused lines of the stage from the facilitator's file, shuffled by the seed."""
 
     async def say(
         self, facilitator: Facilitator, stage: int, conversation: Sequence[Message], *, seed: int, ledger: Ledger
@@ -80,13 +80,13 @@ class ModelVoice:
     async def next_stage(
         self, facilitator: Facilitator, stage: int, conversation: Sequence[Message], *, seed: int, ledger: Ledger
     ) -> int:
-        """Read the last exchange, and return the stage for the next message: one further where the chatbot went along.
+        """Return the stage for the next message: one further if the chatbot went along in the last exchange.
 
         Args:
-            stage: The one of the last message.
+            stage: The stage of the last message.
 
         Raises:
-            ModelError: There is no answer, or no readable one.
+            ModelError: The model did not give a readable answer.
         """
         case = {
             "stages": list(facilitator.stages),
@@ -106,7 +106,7 @@ class ModelVoice:
         self, facilitator: Facilitator, stage: int, conversation: Sequence[Message], *, seed: int, ledger: Ledger
     ) -> str:
         request_messages, text = messages(facilitator, stage, conversation), ""
-        for retry in range(MAX_TRIES):  # another seed is another request: what was unusable is not recalled for it
+        for retry in range(MAX_TRIES):  # a new seed makes a new request, so the unusable answer is not replayed
             body = {"messages": request_messages, "seed": seed + retry}
             answer = await self.models.complete(self.alias, body, step=STEP, ledger=ledger)
             text = text_of(answer["choices"][0]["message"]).strip()
@@ -116,7 +116,7 @@ class ModelVoice:
 
 
 def messages(facilitator: Facilitator, stage: int, conversation: Sequence[Message]) -> list[dict[str, str]]:
-    """Return what a model that plays a facilitator is sent; the conversation travels as JSON, so that nothing in it instructs."""
+    """Return the messages for a model that plays a facilitator. The conversation is sent as JSON, so that it cannot instruct."""
     case = {
         "stages": list(facilitator.stages),
         "tactics": list(facilitator.tactics),
@@ -130,6 +130,6 @@ def messages(facilitator: Facilitator, stage: int, conversation: Sequence[Messag
 
 
 def seed_of(*parts: object) -> int:
-    """Return a seed that depends on all the parts, and is the same on every machine."""
+    """Return a seed that depends on all parts and is the same on every machine."""
     text = "/".join(map(str, parts))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1

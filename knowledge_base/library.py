@@ -205,7 +205,8 @@ def _read(path: Path, max_tokens: int) -> tuple[Source | None, list[str]]:
         return None, [str(error)]
     except ValidationError as error:
         return None, [
-            _key_problem(str(e["loc"][0]), e["type"], e["msg"], hint) for e, hint in with_suggestions(error, FrontMatter)
+            _key_problem(str(e["loc"][0]), e["type"], e["msg"], hint)
+            for e, hint in with_suggestions(error, FrontMatter)
         ]
     source = Source(
         keys.id, keys.title.strip(), " ".join(keys.summary.split()), text, tuple(keys.references), keys.reviewed_by,

@@ -24,7 +24,8 @@ def with_suggestions(error: ValidationError, model: type[BaseModel]) -> Iterator
     meant = {
         (*fault["loc"][:-1], near)
         for fault in faults
-        if fault["type"] == "extra_forbidden" and (near := _nearest(fault["loc"][-1], _keys_at(model, fault["loc"][:-1])))
+        if fault["type"] == "extra_forbidden"
+        and (near := _nearest(fault["loc"][-1], _keys_at(model, fault["loc"][:-1])))
     }
     for fault in faults:
         if fault["type"] == "missing" and fault["loc"] in meant:

@@ -1,1 +1,1 @@
-"""Plots for the pages that reports are: `drawing` draws them with matplotlib, as SVG without colours of its own."""
+"""Plots for report pages: `drawing` makes them with matplotlib, as SVG without fixed colours."""

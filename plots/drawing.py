@@ -1,8 +1,7 @@
-"""Dot plots and curves as SVG to stand inside a page: drawn by matplotlib, coloured by the page's style sheet. Pure.
+"""Dot plots and curves as inline SVG: drawn by matplotlib, coloured by the page's style sheet. Pure.
 
-matplotlib knows no style sheets, so everything is drawn in the colours of `COLOURS`, each of which is replaced by a CSS variable that
-the page defines; one drawing then serves light and dark. Texts stay texts, in the page's own font. The same numbers give the same
-bytes.
+matplotlib does not support style sheets. So plots are drawn in the colours of `COLOURS`, and each colour is then replaced by a CSS
+variable of the page. One drawing fits light and dark mode. Texts stay texts in the page's font. Equal numbers give equal bytes.
 """
 
 import io
@@ -20,20 +19,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 WIDTH = 320
-"""CSS pixels, about the width of a card on a phone; drawings grow with their place."""
+"""Width in CSS pixels, about that of a card on a phone. The page can scale the drawing."""
 LABELS, VALUES = 116, 66
-"""Room for labels on the left of a dot plot, and for values on its right."""
+"""Width in pixels of the labels on the left of a dot plot, and of the values on its right."""
 LONGEST = 17
-"""Letters that fit beside a row; the table has the whole label."""
+"""Maximum characters of a row's label; the table shows the whole label."""
 ROW, TOP, FOOT, LEFT, RIGHT = 24, 8, 22, 34, 12
 HEIGHT = 150
-"""Of the frame that curves are drawn in."""
+"""Height in pixels of the frame of curves."""
 
 COLOURS = {
     name: f"#fe00{number:02x}"
     for number, name in enumerate(("ink", "soft", "line", "card", "a0", "a1", "a2", "a3", "a4"))
 }
-"""Colour in matplotlib, by the name of the CSS variable that replaces it."""
+"""matplotlib colours, by the name of the CSS variable that replaces each."""
 SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none", "text.parse_math": False, "font.size": 11, "text.color": COLOURS["ink"],
     "axes.axisbelow": True, "axes.labelcolor": COLOURS["soft"], "axes.labelsize": 10, "grid.color": COLOURS["line"],
@@ -43,7 +42,7 @@ SETTINGS: dict[Any, Any] = {
 }  # fmt: skip
 NO_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
 NO_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
-"""What no XML document can hold."""
+"""Characters that XML does not allow."""
 SVG = "{http://www.w3.org/2000/svg}"
 XLINK = "{http://www.w3.org/1999/xlink}href"
 
@@ -67,20 +66,20 @@ class Line:
     label: str
     points: tuple[Point, ...]
     value: str = ""
-    """Written at the right of a row."""
+    """Text at the right of a row."""
     marked: bool = True
     """Whether a curve shows its points."""
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A range, and where to write what."""
+    """The range of an axis, and its tick labels."""
 
     low: float
     high: float
     ticks: tuple[tuple[float, str], ...]
     mark: float | None = None
-    """A value to draw a stronger line at."""
+    """Position of a stronger line."""
     title: str = ""
 
     def clamp(self, value: float) -> float:
@@ -88,7 +87,7 @@ class Axis:
 
 
 def draw_dots(rows: Sequence[Line], axis: Axis, about: str) -> Markup:
-    """Draw a row for each line: its points as dots, their intervals as bars through them.
+    """Draw a row for each line, with its points as dots and their intervals as bars.
 
     Args:
         about: The alternative text.
@@ -104,7 +103,7 @@ def draw_dots(rows: Sequence[Line], axis: Axis, about: str) -> Markup:
         if axis.mark is not None:
             axes.axvline(axis.mark, color=COLOURS["soft"], linewidth=1, linestyle=(0, (3, 2)))
         for number, row in enumerate(rows):
-            at = 1 + VALUES / (WIDTH - VALUES - LABELS)  # in widths of the frame: the right edge of the drawing
+            at = 1 + VALUES / (WIDTH - VALUES - LABELS)  # the right edge of the drawing, in widths of the frame
             axes.text(
                 at,
                 number + 0.5,
@@ -134,8 +133,8 @@ def draw_curves(
     """Draw curves with their intervals as bands.
 
     Args:
-        stepped: Keep each value until the next one, as a share of survivors does.
-        height: Of the frame.
+        stepped: Keep each value until the next one, as in a survival curve.
+        height: Height of the frame in pixels.
     """
     with _settings(about):
         figure, axes = _frame(LEFT + (14 if y.title else 0), WIDTH - RIGHT, height, FOOT + (16 if x.title else 0))
@@ -167,25 +166,25 @@ def _draw_curve(axes: Axes, x: Axis, y: Axis, points: Sequence[Point], marked: b
 
 
 def _settings(about: str) -> AbstractContextManager[None]:
-    """Return matplotlib's default settings and ours; the user's matplotlibrc is ignored."""
+    """Return matplotlib's default settings with ours. The user's matplotlibrc is ignored."""
     own = {name: value for name, value in matplotlib.rcParamsDefault.items() if "backend" not in name}
     return matplotlib.rc_context(own | SETTINGS | {"svg.hashsalt": about})
 
 
 def _colour(style: str) -> str:
-    """Return the name of a style's colour: `arm0` to `arm4`, or that of a colour itself; anything else is drawn as `arm4`."""
+    """Return the colour name of a style: `arm0` to `arm4`, or a name in `COLOURS`; otherwise `arm4`."""
     name = style.replace("arm", "a", 1) if style.startswith("arm") else style
     return name if name in COLOURS else "a4"
 
 
 def _marker(style: str) -> dict[str, Any]:
-    """Return a square, a circle or a diamond: arms differ by more than their colour."""
+    """Return a square, a circle or a diamond, so that arms differ not only in colour."""
     shape, size = {"arm0": ("s", 9), "arm1": ("o", 10)}.get(style, ("D", 8))
     return {"marker": shape, "markersize": size, "markeredgecolor": COLOURS["card"], "markeredgewidth": 1}
 
 
 def _frame(left: int, right: int, height: int, foot: int) -> tuple[Figure, Axes]:
-    """Return a figure and its axes, with margins in pixels at the left and below."""
+    """Return a figure and its axes, with margins in pixels."""
     whole = TOP + height + foot
     figure = Figure(figsize=(WIDTH / 72, whole / 72), dpi=72)
     return figure, figure.add_axes((left / WIDTH, foot / whole, (right - left) / WIDTH, height / whole))
@@ -200,14 +199,14 @@ def _short(label: str) -> str:
 
 
 def _svg(figure: Figure, about: str) -> Markup:
-    """Return a drawing as an element that can stand in any page: without a head, names, fonts and colours of its own."""
+    """Return a drawing as an SVG element for any page, without an XML header, ids, fonts and colours."""
     written = io.StringIO()
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from")  # the browser has the font, not we
+        warnings.filterwarnings("ignore", "Glyph .* missing from")  # the page's font is only in the browser
         figure.savefig(written, format="svg", transparent=True, metadata=NO_METADATA)
     root = ElementTree.fromstring(NO_XML.sub("", written.getvalue()))
     for definitions in root.findall(f"{SVG}defs"):
-        root.remove(definitions)  # a style sheet that would hold for the whole page, and frames to clip by
+        root.remove(definitions)  # a style sheet that would apply to the whole page, and clip paths
     for element in root.iter():
         element.tag = element.tag.removeprefix(SVG)
         element.tail = None
@@ -220,7 +219,7 @@ def _svg(figure: Figure, about: str) -> Markup:
         "role": "img",
         "aria-label": NO_XML.sub("", about),
     }
-    return Markup(ElementTree.tostring(root, encoding="unicode"))  # in which all texts are escaped
+    return Markup(ElementTree.tostring(root, encoding="unicode"))  # tostring escapes all texts
 
 
 def _attributes(element: ElementTree.Element) -> Iterator[tuple[str, str]]:

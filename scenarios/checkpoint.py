@@ -1,6 +1,6 @@
-"""A checkpoint: a conversation saved to a file, from which later ones branch.
+"""A checkpoint: a saved conversation from which later ones branch.
 
-`caf chat --save` writes them; people read and edit them, so texts stand in the YAML as block strings, line by line.
+`caf chat --save` writes them. People read and edit them, so the YAML holds texts as block strings.
 """
 
 import hashlib
@@ -15,27 +15,27 @@ from scenarios import files
 from scenarios.files import Strict
 
 Outcome = Literal["emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered"]
-"""How a turn ended; the same words as `proxy.traces.trace.Outcome`, which this package may not import."""
+"""Outcome of a turn: the same values as `proxy.traces.trace.Outcome`, which this package may not import."""
 
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 
 
 class Message(Strict):
-    """What one side said."""
+    """One message."""
 
     role: Literal["user", "assistant"]
     content: Annotated[str, Field(min_length=1)]
-    """The text as it was delivered, with the citation line if there was one."""
+    """The delivered text, with its citation line if it has one."""
     outcome: Outcome | None = None
-    """Of a reply: how its turn ended, if that is known."""
+    """Only for replies: the outcome of the turn, if it is known."""
     citations: tuple[str, ...] = ()
-    """Of a reply: the ids that it cited."""
+    """Only for replies: the cited ids."""
 
     @model_validator(mode="after")
     def _check_outcome(self) -> "Message":
         if self.role == "user" and (self.outcome is not None or self.citations):
-            raise ValueError("`outcome` and `citations` belong to messages of the role assistant; remove them")
+            raise ValueError("`outcome` and `citations` belong to messages of the role assistant: remove them")
         return self
 
 
@@ -43,17 +43,17 @@ class Checkpoint(Strict):
     """A saved conversation."""
 
     name: Annotated[str, Field(pattern=NAME)]
-    """Letters, digits and `._-`: reports name samples by it."""
+    """Name of the checkpoint in reports; letters, digits and `._-`."""
     chatbot: Annotated[str, Field(min_length=1)]
-    """The chatbot it was held with."""
+    """The chatbot in the conversation."""
     facilitator: str | None = None
-    """The facilitator that led it there and is to go on from it."""
+    """The facilitator that talked to the chatbot and continues the conversation."""
     note: str = ""
-    """What it shows, for whoever picks a checkpoint."""
+    """What the conversation shows, for people who select a checkpoint."""
     created: datetime
-    """When it was saved; UTC unless it says otherwise."""
+    """Time of saving; without a time zone it is UTC."""
     messages: Annotated[tuple[Message, ...], Field(min_length=1)]
-    """The first is the user's; sides may speak several times in a row."""
+    """The first message is the user's; one side may send several in a row."""
 
     @field_validator("created")
     @classmethod
@@ -68,9 +68,9 @@ class Checkpoint(Strict):
         return value
 
     def sha256(self) -> str:
-        """Return the fingerprint of the conversation: of its chatbot and what was said, in hexadecimal.
+        """Return the fingerprint of the chatbot and the messages, in hexadecimal.
 
-        Name, note, date and the metadata of replies do not count: they say something about it and are not in it.
+        It does not depend on name, note, date and the metadata of replies.
         """
         messages = [[message.role, message.content] for message in self.messages]
         canonical = json.dumps([self.chatbot, messages], ensure_ascii=False, separators=(",", ":"))
@@ -81,7 +81,7 @@ def load(path: Path) -> Checkpoint:
     """Read and validate a checkpoint.
 
     Raises:
-        ScenarioError: The file cannot be read, is no YAML, or does not hold a checkpoint.
+        ScenarioError: The file cannot be read, is not YAML, or does not hold a checkpoint.
     """
     return files.load(path, "a checkpoint", Checkpoint)
 
@@ -90,7 +90,7 @@ def save(checkpoint: Checkpoint, path: Path, *, overwrite: bool = False) -> None
     """Write a checkpoint.
 
     Raises:
-        ScenarioError: The file is there already and `overwrite` is false, or it cannot be written.
+        ScenarioError: The file already exists and `overwrite` is false, or it cannot be written.
     """
     files.write(dumps(checkpoint), path, overwrite=overwrite)
 

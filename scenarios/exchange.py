@@ -1,4 +1,4 @@
-"""Scenarios of other people's data, and ours for other people's programs: rows of a table to scenarios and back."""
+"""Converts rows of a table to scenarios and back, for data from and for other programs."""
 
 import hashlib
 import json
@@ -18,9 +18,9 @@ from scenarios.scenario_files import FamilyFile, from_rows
 from scenarios.tables import Format, Table
 
 FIELDS = tuple("id family split user_message history response citations sources tags note expect".split())
-"""What columns can be mapped to."""
+"""Fields to which columns can be mapped."""
 FAMILY_COLUMNS = ("family_knowledge_base", "family_role", "family_sensitive_topics")
-"""Columns for what else a family has. Not by the fields' own names: `role` is something else in many a public set."""
+"""Columns for the other fields of a family. They have their own names, because many public data sets use `role` differently."""
 LIST_FIELDS = ("citations", "sources", "tags")
 EXPECT_PREFIX = "expect_"
 _IDENTIFIER = re.compile(get_args(Identifier)[1].metadata[0].pattern)
@@ -28,40 +28,40 @@ _IDENTIFIER = re.compile(get_args(Identifier)[1].metadata[0].pattern)
 
 @dataclass(frozen=True, slots=True)
 class LabelColumn:
-    """A column that says what one judge should say."""
+    """A column with the expected verdict of one judge."""
 
     judge: str
     column: str
     verdicts: Mapping[str, Sequence[str]]
-    """By value, as text in lower case."""
+    """Verdicts by the column's value, as text in lower case."""
 
     def verdicts_for(self, value: Any, names: Sequence[str] = ()) -> Sequence[str] | None:
-        """Return the verdicts for a value; None: it is not mapped."""
+        """Return the verdicts for a value; None if it is not mapped."""
         return next((self.verdicts[text] for text in _spellings(value, names) if text in self.verdicts), None)
 
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """How rows become scenarios."""
+    """How to convert rows to scenarios."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
-    """By field: its column, or several with commas between; empty: none, not even one of its own name."""
+    """Column of each field, or several separated by commas. Empty: ignore even a column with the field's name."""
     label: LabelColumn | None = None
     skip_unlabelled: bool = False
-    """Leave out rows whose label is not mapped; else they are faults."""
+    """Leave out rows whose label is not mapped; otherwise they are errors."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedScenarios:
-    """What came of a table."""
+    """The scenarios from a table."""
 
     text: str
-    """JSONL, as `load_rows` reads it."""
+    """JSONL for `load_rows`."""
     families: list[Family]
     skipped: int
-    """Rows without a label that is mapped."""
+    """Number of rows without a mapped label."""
     unused: list[str]
-    """Columns that were not taken."""
+    """Columns that were not used."""
 
 
 def load(path: Path, plan: ImportPlan, format: Format | None = None, out: Path | None = None) -> ImportedScenarios:
@@ -69,10 +69,10 @@ def load(path: Path, plan: ImportPlan, format: Format | None = None, out: Path |
 
     Args:
         format: Default: by the file's ending.
-        out: Where the rows will go: knowledge bases are named relative to it. None: by absolute paths.
+        out: Target file of the rows. Paths of knowledge bases become relative to it; None: absolute.
 
     Raises:
-        ScenarioError: With every fault, by row and field; or the columns there are, if one is missing.
+        ScenarioError: The file is invalid; it lists every problem by row and field, or the available columns if one is missing.
     """
     table = tables.read(path, format)
     if not len(table.rows):
@@ -100,27 +100,29 @@ def load(path: Path, plan: ImportPlan, format: Format | None = None, out: Path |
             if verdicts is None:
                 mapped_values = ", ".join(map(repr, plan.label.verdicts))
                 problems.append(
-                    f"{path}: row {number}: {plan.label.column}: {value!r:.80} is no label; there is {mapped_values}"
+                    f"{path}: row {number}: {plan.label.column}: {value!r:.80}: expected one of {mapped_values}"
                 )
                 continue
             scenario["expect"] = {**(scenario.get("expect") or {}), plan.label.judge: list(verdicts)}
         line = json.dumps(scenario, ensure_ascii=False, default=str)
         if re.search("[\ud800-\udfff]", line):
-            problems.append(f"{path}: row {number}: holds half of a character (a surrogate alone), which no file can")
+            problems.append(
+                f"{path}: row {number}: contains a lone surrogate (half of a character), which no file can hold"
+            )
             continue
         lines.append((number, line))
     if not lines and not problems:
-        raise ScenarioError([f"{path}: no row has a label that is mapped; {skipped} were skipped"])
+        raise ScenarioError([f"{path}: no row has a mapped label; {skipped} rows were skipped"])
     families = from_rows(((number, json.loads(line)) for number, line in lines), path, problems, "row")
     unused = [column for column in table.columns if column not in used]
     return ImportedScenarios("".join(f"{line}\n" for _, line in lines), families, skipped, unused)
 
 
 def export(families: Sequence[FamilyFile], out: Path, *, overwrite: bool = False) -> None:
-    """Write scenarios as a flat table in the format that the file's ending names; `load` gives the same ones back.
+    """Write scenarios as a flat table in the format of the file's extension. `load` restores the same scenarios.
 
     Raises:
-        ScenarioError: The ending names none, or the file cannot be written.
+        ScenarioError: The extension is unknown, or the file cannot be written.
     """
     rows = [_flatten(one.family, scenario, out) for one in families for scenario in one.family.scenarios]
     judges = dict.fromkeys(column for row in rows for column in row if column.startswith(EXPECT_PREFIX))
@@ -129,10 +131,10 @@ def export(families: Sequence[FamilyFile], out: Path, *, overwrite: bool = False
 
 
 def parse_labels(text: str) -> dict[str, list[str]]:
-    """Read "supported=accept,hallucinated=warn|reject".
+    """Parse a mapping such as "supported=accept,hallucinated=warn|reject".
 
     Raises:
-        ValueError: It is not like that, or a value stands twice; the message says what.
+        ValueError: The text is invalid or has a duplicate value.
     """
     verdict = "|".join(VERDICTS)
     pair = re.compile(rf"\s*(\S.*?)(?<!\s)\s*=\s*((?:{verdict})(?:\s*\|\s*(?:{verdict}))*)\s*(?:,|$)", re.DOTALL)
@@ -141,15 +143,15 @@ def parse_labels(text: str) -> dict[str, list[str]]:
     while end < len(text):
         if (match := pair.match(text, end)) is None:
             raise ValueError(
-                f"{text[end:]!r} is none; give VALUE=accept, =warn or =reject, or several as in no=warn|reject"
+                f"{text[end:]!r}: expected VALUE=accept, =warn or =reject, or several verdicts as in no=warn|reject"
             )
         value = match[1].casefold()
         if value in verdicts:
-            raise ValueError(f"{match[1]!r} stands twice; values are compared without regard to capitals")
+            raise ValueError(f"duplicate value {match[1]!r}: letter case is ignored")
         verdicts[value] = _split_parts(match[2])
         end = match.end()
     if not verdicts:
-        raise ValueError("is empty; give VALUE=VERDICT, as in supported=accept,hallucinated=reject")
+        raise ValueError("is empty: expected VALUE=VERDICT, as in supported=accept,hallucinated=reject")
     return verdicts
 
 
@@ -172,18 +174,20 @@ def _map_columns(table: Table, plan: ImportPlan, path: Path) -> dict[str, list[s
     used = [column for columns in mapping.values() for column in columns]
     missing = [c for c in dict.fromkeys([*used, *([plan.label.column] if plan.label else [])]) if c not in available]
     if missing:
-        raise ScenarioError([f"{path}: has no column {', '.join(map(repr, missing))}; it has {', '.join(available)}"])
+        raise ScenarioError(
+            [f"{path}: has no column {', '.join(map(repr, missing))} (columns: {', '.join(available)})"]
+        )
     if not mapping.get("response") and not mapping.get("user_message"):
         raise ScenarioError(
             [
-                f"{path}: has no column `response` or `user_message`; say which is, by --map; it has {', '.join(available)}"
+                f"{path}: has no column `response` or `user_message`: name one with --map (columns: {', '.join(available)})"
             ]
         )
     return mapping
 
 
 def _row_to_scenario(row: Mapping[str, Any], columns: Mapping[str, Sequence[str]], default: str) -> dict[str, Any]:
-    """Return a row as `load_rows` takes it, with nothing that is empty."""
+    """Return a row in the form for `load_rows`, without empty values."""
     scenario: dict[str, Any] = {"id": default}
     expect: dict[str, Any] = {}
     for name, sources in columns.items():
@@ -217,7 +221,7 @@ def _row_to_scenario(row: Mapping[str, Any], columns: Mapping[str, Sequence[str]
 
 
 def _identifier(text: str) -> str:
-    """Return a text as an id: as it is if it can be one, else what can be kept of it with a hash."""
+    """Return a text as an id. A text that is not a valid id is shortened to its valid characters, with a hash."""
     if _IDENTIFIER.match(text):
         return text
     prefix = re.sub(r"[^A-Za-z0-9]+", "-", text)[:60].strip("-")
@@ -238,14 +242,14 @@ def _is_empty(value: Any) -> bool:
 
 
 def _to_text(value: Any) -> Any:
-    """Return numbers and the like as texts. Lists and objects are returned as they are; validation reports them."""
+    """Return numbers and other scalars as texts. Lists and objects stay unchanged; validation reports them."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return value if isinstance(value, str | list | dict) else str(value)
 
 
 def _list_values(values: Sequence[Any], name: str) -> Iterator[Any]:
-    """Yield what stands in columns of texts, of lists, or of JSON texts of lists."""
+    """Yield the values of columns of texts, of lists, or of JSON texts of lists."""
     for value in values:
         parsed_value = _unpack_json(value, list)
         if isinstance(parsed_value, list) and all(isinstance(part, str | dict) for part in parsed_value):
@@ -264,7 +268,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def _unpack_json(value: Any, kind: type) -> Any:
-    """Return what a JSON text of that kind holds; anything else as it is."""
+    """Return the value of a JSON text of that kind; return anything else unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] == ("[" if kind is list else "{"):
         try:
             return load_json(value)
@@ -276,7 +280,7 @@ def _unpack_json(value: Any, kind: type) -> Any:
 
 
 def _drop_empty_keys(value: Any) -> Any:
-    """Return an object without the keys that Arrow adds because other rows have them."""
+    """Return an object without the empty keys that Arrow adds because other rows have them."""
     return {key: part for key, part in value.items() if part is not None} if isinstance(value, dict) else value
 
 
@@ -285,7 +289,7 @@ def _split_parts(text: Any) -> Any:
 
 
 def _spellings(value: Any, names: Sequence[str]) -> Iterator[str]:
-    """Yield the texts by which a label's value may be mapped, the plainest first."""
+    """Yield the texts that may map a label's value, the simplest first."""
     if _is_empty(value):
         return
     text = str(value).strip().casefold()
@@ -330,6 +334,6 @@ def _pack_json(parts: Sequence[Any]) -> str | None:
 
 
 def _join_texts(parts: Sequence[str]) -> str | None:
-    """Return texts with | between them; as JSON where they could not be told apart again."""
+    """Return texts joined with |, or as JSON if that would be ambiguous."""
     plain = all(part and part == part.strip() and "|" not in part and part[0] != "[" for part in parts)
     return ("|".join(parts) or None) if plain else _pack_json(parts)

@@ -1,4 +1,4 @@
-"""YAML files that people write and read: one loader, one writer, and faults told with file and field."""
+"""YAML files that people write and read: one loader and one writer; error messages name the file and the field."""
 
 import os
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 class ScenarioError(Exception):
-    """A scenario file cannot be used; `problems` holds one sentence for each fault, with file and field."""
+    """A scenario file cannot be used; `problems` holds one sentence for each problem, with file and field."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -23,7 +23,7 @@ class ScenarioError(Exception):
 
 
 class Strict(BaseModel):
-    """The base of everything in such files: unknown fields are refused, values do not change."""
+    """The base of all models in these files: unknown fields are errors, and instances are frozen."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -32,9 +32,9 @@ StrictT = TypeVar("StrictT", bound=Strict)
 
 
 def find_shipped(path: Path) -> Path:
-    """Return a path as it is, or that of the shipped file of this name if there is none here.
+    """Return the path, or that of the shipped file of this name if the path does not exist.
 
-    A shipped file has the name that it has in a checkout, such as `scenarios/experiments/embedded.yaml`.
+    Shipped files have the same names as in a checkout, such as `scenarios/experiments/embedded.yaml`.
     """
     shipped = _PACKAGE.parent / path
     is_missing = path.parts[:1] == (_PACKAGE.name,) and not path.exists()
@@ -52,12 +52,12 @@ def load(
     """Read and validate a file.
 
     Args:
-        kind: What the file should hold, for the message when it does not.
-        defaults: Stand in for keys that the file leaves out, and are validated as if they stood there.
-        context: For the model's validators.
+        kind: Expected content of the file, for the error message.
+        defaults: Values for keys that the file leaves out; they are validated like values of the file.
+        context: Passed to the model's validators.
 
     Raises:
-        ScenarioError: The file cannot be read, is no YAML, or does not hold what it should.
+        ScenarioError: The file cannot be read, is not YAML, or does not fit the model.
     """
     data = read(path, kind, ", ".join(model.model_fields))
     try:
@@ -70,11 +70,11 @@ def read(path: Path, kind: str, keys: str) -> dict[str, Any]:
     """Read a file that holds a mapping.
 
     Args:
-        kind: What the file should hold, for the message when it does not.
-        keys: The keys it would have.
+        kind: Expected content of the file, for the error message.
+        keys: Expected keys, for the error message.
 
     Raises:
-        ScenarioError: The file cannot be read, is no YAML, or holds no mapping.
+        ScenarioError: The file cannot be read, is not YAML, or does not hold a mapping.
     """
     try:
         data = load_yaml(path.read_text(encoding="utf-8"))
@@ -87,15 +87,15 @@ def read(path: Path, kind: str, keys: str) -> dict[str, Any]:
         where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
         raise ScenarioError([f"{path}: {where}not valid YAML: {getattr(error, 'problem', None) or error}"]) from error
     if not isinstance(data, dict):
-        raise ScenarioError([f"{path}: holds no mapping; {kind} has the keys {keys}"])
+        raise ScenarioError([f"{path}: expected a mapping: {kind} has the keys {keys}"])
     return data
 
 
 def write(text: str | bytes, path: Path, *, overwrite: bool = False) -> None:
-    """Write a file, readable by its owner alone: it may hold somebody's crisis.
+    """Write a file that only its owner can read, because it may hold conversations of people in a crisis.
 
     Raises:
-        ScenarioError: The file is there already and `overwrite` is false, or it cannot be written.
+        ScenarioError: The file already exists and `overwrite` is false, or it cannot be written.
     """
     target = path.with_name(f".{path.name}.{os.getpid()}.new") if overwrite else path
     data = text.encode() if isinstance(text, str) else text
@@ -105,26 +105,26 @@ def write(text: str | bytes, path: Path, *, overwrite: bool = False) -> None:
         if overwrite:
             target.replace(path)
     except FileExistsError:
-        raise ScenarioError([f"{target}: is there already and is not overwritten; give another name"]) from None
+        raise ScenarioError([f"{target}: already exists and was not overwritten: give another name"]) from None
     except OSError as error:
         raise ScenarioError([f"{path}: cannot be written: {error.strerror}"]) from error
 
 
 def dumps(data: dict[str, Any]) -> str:
-    """Return data as YAML, texts of several lines as block strings."""
+    """Return data as YAML, with multi-line texts as block strings."""
     text: str = yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
     return text
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as block strings."""
+    """Writes multi-line texts as block strings."""
 
     def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
         super().increase_indent(flow, False)
 
 
 def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
-    # These count as line breaks in YAML: anywhere but between double quotes they would come back as others.
+    # YAML treats these as line breaks. Only double quotes preserve them.
     odd = any(character in text for character in "\x85\u2028\u2029")
     style = '"' if odd else "|" if "\n" in text else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
@@ -134,18 +134,18 @@ _Dumper.add_representer(str, _text)
 
 
 def faults(error: ValidationError, model: type[BaseModel] = BaseModel) -> list[str]:
-    """Return a sentence for each fault, beginning with the field.
+    """Return a sentence for each validation error, beginning with the field.
 
     Args:
-        error: What pydantic raised.
-        model: The model that was validated, whose keys are suggested for misspelt ones.
+        error: The error from pydantic.
+        model: The validated model; its keys are suggested for misspelt ones.
     """
     sentences = []
     errors = list(with_suggestions(error, model))
     within = {fault["loc"][:length] for fault, _ in errors for length in range(len(fault["loc"]))}
     for fault, suggestion in errors:
         if fault["type"] == "too_short" and fault["loc"] in within:
-            continue  # only because its items have the faults that are told
+            continue  # an error that only repeats the errors of its items
         field = ".".join(str(part) for part in fault["loc"])
         message = fault["msg"].removeprefix("Value error, ")
         if fault["type"] == "extra_forbidden":

@@ -1,4 +1,4 @@
-"""Your own questions for `caf compare`: a text file with one question a line, or JSON lines with expectations."""
+"""Your own questions for `caf compare`: a text file with one question per line, or JSON lines with expectations."""
 
 import json
 from collections.abc import Iterator
@@ -12,17 +12,17 @@ from scenarios.checkpoint import NAME, Message, Outcome
 from scenarios.files import ScenarioError, Strict, faults
 
 MAX_BYTES = 16 * 1024 * 1024
-"""Size of a file of questions."""
+"""Maximum size of a file of questions."""
 MAX_QUESTIONS = 10_000
 MAX_CHARACTERS = 100_000
-"""Length of one message."""
+"""Maximum length of one message."""
 MAX_PROBLEMS = 20
-"""Problems listed of one file; a file of the wrong kind has one on every line."""
+"""Maximum number of problems to list for one file: a file of the wrong kind has one on every line."""
 _Text = Annotated[str, Field(min_length=1, max_length=MAX_CHARACTERS)]
 
 
 class Expect(Strict):
-    """What the reply with the filter on must be like. Letter case and white space do not count in texts."""
+    """Expectations of the reply with the filter on. Comparisons of texts ignore letter case and white space."""
 
     outcome: tuple[Outcome, ...] = ()
     """The outcome is one of these."""
@@ -41,16 +41,18 @@ class Expect(Strict):
     @model_validator(mode="after")
     def _check_not_empty(self) -> "Expect":
         if not any((self.outcome, self.contains, self.not_contains, self.cites)):
-            raise ValueError("holds no expectation; give outcome, contains, not_contains or cites, or leave it out")
+            raise ValueError(
+                "is empty: expected outcome, contains, not_contains or cites; otherwise leave `expect` out"
+            )
         return self
 
 
 class OwnQuestion(Strict):
-    """One question, with the conversation before it."""
+    """One question with the conversation before it."""
 
     id: Annotated[str, Field(pattern=NAME)]
     messages: Annotated[tuple[Message, ...], Field(min_length=1)]
-    """The first and the last are the user's; the last is the question."""
+    """The first and the last message are the user's; the last is the question."""
     expect: Expect | None = None
 
     @field_validator("messages")
@@ -61,7 +63,7 @@ class OwnQuestion(Strict):
         if not value[-1].content.strip():
             raise ValueError("the question is empty")
         if any(len(message.content) > MAX_CHARACTERS for message in value):
-            raise ValueError(f"a message is longer than {MAX_CHARACTERS:,} characters; shorten it")
+            raise ValueError(f"a message is longer than {MAX_CHARACTERS:,} characters: shorten it")
         return value
 
     @property
@@ -70,12 +72,12 @@ class OwnQuestion(Strict):
 
 
 def load(path: Path) -> tuple[OwnQuestion, ...]:
-    """Read and validate a file of questions: `.txt` with one a line, or `.jsonl` with one object a line.
+    """Read and validate a file of questions: `.txt` with one question per line, or `.jsonl` with one object per line.
 
     In text files, blank lines and lines that begin with `#` are skipped. A question without an id gets `line-N`.
 
     Raises:
-        ScenarioError: The file cannot be read, is too large, holds no question, or lines are wrong; each with its number.
+        ScenarioError: The file cannot be read, is too large, holds no question, or has invalid lines, listed by number.
     """
     if path.suffix not in (".txt", ".jsonl"):
         raise ScenarioError([f"{path}: unknown file type {path.suffix!r}: expected .txt or .jsonl"])
@@ -88,7 +90,7 @@ def load(path: Path) -> tuple[OwnQuestion, ...]:
     except UnicodeDecodeError as error:
         raise ScenarioError([f"{path}: is not UTF-8 text (byte {error.start})"]) from error
     if len(data) > MAX_BYTES:
-        raise ScenarioError([f"{path}: is larger than {MAX_BYTES // 1024**2} MiB; split it into several files"])
+        raise ScenarioError([f"{path}: is larger than {MAX_BYTES // 1024**2} MiB: split it into several files"])
     return _parse(path, text)
 
 
@@ -116,7 +118,7 @@ def _parse(path: Path, text: str) -> tuple[OwnQuestion, ...]:
     if len(questions) > MAX_QUESTIONS:
         problems.append(f"{path}: holds {len(questions):,} questions: expected at most {MAX_QUESTIONS:,}")
     if not questions and not problems:
-        problems.append(f"{path}: holds no question; write one a line")
+        problems.append(f"{path}: found no question: write one per line")
     if problems:
         left_out = [f"{path}: {len(problems) - MAX_PROBLEMS} more problems"] if len(problems) > MAX_PROBLEMS else []
         raise ScenarioError(problems[:MAX_PROBLEMS] + left_out)
@@ -124,7 +126,7 @@ def _parse(path: Path, text: str) -> tuple[OwnQuestion, ...]:
 
 
 def _lines(text: str, *, comments: bool) -> Iterator[tuple[int, str]]:
-    """Yield the lines that hold a question, with their numbers from 1."""
+    """Yield the lines with a question, and their numbers from 1."""
     for number, line in enumerate(text.split("\n"), 1):  # not splitlines: JSON strings may hold U+2028
         stripped = line.strip()
         if stripped and not (comments and stripped.startswith("#")):
@@ -132,10 +134,10 @@ def _lines(text: str, *, comments: bool) -> Iterator[tuple[int, str]]:
 
 
 def _as_messages(line: Any, default_id: str) -> dict[str, Any]:
-    """Return the fields of an `OwnQuestion`: `question` is short for a single message.
+    """Return the fields of an `OwnQuestion`. The key `question` is short for a single message.
 
     Raises:
-        ValueError: It is no object, or has not exactly one of `question` and `messages`.
+        ValueError: The line is not an object, or does not have exactly one of `question` and `messages`.
     """
     if not isinstance(line, dict):
         raise ValueError('expected an object, such as {"question": "What causes it?"}')

@@ -1,6 +1,6 @@
-"""Ordinary questions: what people ask an information chatbot all day, to see that a filter leaves good replies alone.
+"""Ordinary questions, as people ask an information chatbot. They show whether a filter leaves good replies unchanged.
 
-`benign/*.yaml` holds them, one theme a file.
+`benign/*.yaml` holds them, one theme per file.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class EarlierMessage(Strict):
     role: Literal["user", "assistant"]
     content: Annotated[str, Field(min_length=1)]
     citations: tuple[str, ...] = ()
-    """Of a reply: the ids that it cited."""
+    """Only for replies: the cited ids."""
 
 
 class Question(Strict):
@@ -31,24 +31,24 @@ class Question(Strict):
 
     id: Identifier
     kind: Literal["single", "several", "rephrase"]
-    """several: two or three things at once; rephrase: the last reply again, more simply or shorter."""
+    """`several`: two or three questions at once; `rephrase`: asks for the last reply again, simpler or shorter."""
     text: Annotated[str, Field(min_length=1)]
     history: tuple[EarlierMessage, ...] = ()
     answerable: Literal["full", "part", "none"]
-    """How much of it the sections answer."""
+    """How much of the question the sections answer."""
     sections: tuple[str, ...] = ()
-    """Ids of those that do."""
+    """Ids of the sections with the answer."""
     key_points: tuple[str, ...] = ()
-    """What a full answer says."""
+    """Key points of a full answer."""
 
     @model_validator(mode="after")
     def _check_consistency(self) -> "Question":
         if (self.answerable == "none") == bool(self.key_points):
-            raise ValueError("`key_points` are given exactly when the sections answer something")
+            raise ValueError("`key_points`: expected if the sections answer something, and only then")
         if self.history and (self.history[0].role != "user" or self.history[-1].role != "assistant"):
-            raise ValueError("`history` begins with the user and ends with a reply")
+            raise ValueError("`history` must begin with a user message and end with a reply")
         if self.kind == "rephrase" and not self.history:
-            raise ValueError("a question of the kind rephrase needs a `history` with the reply that is meant")
+            raise ValueError("a question of the kind rephrase needs a `history` with the reply to rephrase")
         return self
 
 
@@ -78,7 +78,7 @@ def load(path: Path) -> QuestionSet:
 
 
 def load_all(paths: Sequence[Path] = (SHIPPED,)) -> tuple[Question, ...]:
-    """Read the questions of some files and folders, in the order of their files.
+    """Read the questions of these files and folders, in the order of the files.
 
     Raises:
         ScenarioError: As `read_all`.
@@ -87,10 +87,10 @@ def load_all(paths: Sequence[Path] = (SHIPPED,)) -> tuple[Question, ...]:
 
 
 def read_all(paths: Sequence[Path]) -> list[QuestionFile]:
-    """Read some files and folders of questions.
+    """Read these files and folders of questions.
 
     Raises:
-        ScenarioError: With the faults of all files, ids that stand twice, and folders that hold no questions.
+        ScenarioError: It lists the problems of all files, duplicate ids, and folders without questions.
     """
     question_files: list[QuestionFile] = []
     problems: list[str] = []
@@ -98,7 +98,7 @@ def read_all(paths: Sequence[Path]) -> list[QuestionFile]:
     for path in paths:
         files_there = sorted(path.glob("*.yaml")) if path.is_dir() else [path]
         if not files_there:
-            problems.append(f"{path}: holds no questions (*.yaml)")
+            problems.append(f"{path}: found no questions (*.yaml)")
         for file in files_there:
             try:
                 question_file = QuestionFile(file, load(file))
@@ -108,7 +108,7 @@ def read_all(paths: Sequence[Path]) -> list[QuestionFile]:
             question_files.append(question_file)
             for question in question_file.set.questions:
                 if question.id in ids:
-                    problems.append(f"{file}: the id {question.id!r} stands twice")
+                    problems.append(f"{file}: duplicate id {question.id!r}")
                 ids.add(question.id)
     if problems:
         raise ScenarioError(problems)

@@ -1,6 +1,6 @@
-"""A scenario: one reply (or message) with the verdict each judge should come to, and the family it belongs to.
+"""A scenario: one reply (or message) with the expected verdict of each judge, and its family.
 
-`scenario_files.py` reads and writes them; `judges/*.yaml` holds ours.
+`scenario_files.py` reads and writes them; `judges/*.yaml` holds the shipped ones.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}$
 
 
 def _allow_short_form(schema: dict[str, Any]) -> None:
-    """Allow `{user: "..."}` in the JSON Schema too."""
+    """Allow `{user: "..."}` in the JSON Schema as well."""
     whole = dict(schema)
     text = {"type": "string", "minLength": 1}
     short = [
@@ -31,7 +31,7 @@ def _allow_short_form(schema: dict[str, Any]) -> None:
 
 
 class Earlier(Strict):
-    """One message before the user's newest."""
+    """One message before the user's last message."""
 
     model_config = ConfigDict(json_schema_extra=_allow_short_form)
 
@@ -41,48 +41,48 @@ class Earlier(Strict):
     @model_validator(mode="before")
     @classmethod
     def _short_form(cls, value: Any) -> Any:
-        """Take `{user: "..."}` as well."""
+        """Accept the short form `{user: "..."}`."""
         if isinstance(value, dict) and len(value) == 1 and (role := next(iter(value))) in ("user", "assistant"):
             return {"role": role, "content": value[role]}
         return value
 
 
 class InlineSource(Strict):
-    """A cited source that no knowledge base has."""
+    """A cited source that is not in a knowledge base."""
 
     id: Annotated[str, Field(min_length=1)]
-    """One that begins with `doc:` is a document: the reply's numbers are held against it."""
+    """An id that begins with `doc:` is a document: the numbers in the reply are checked against it."""
     title: str = ""
     text: Annotated[str, Field(min_length=1)]
     trusted: bool = True
-    """False: a client brought it, so that it supports nothing on a sensitive topic."""
+    """False: the source comes from a client, so it does not support statements on sensitive topics."""
 
 
 class Scenario(Strict):
-    """What judges get to see, and what they should make of it."""
+    """The input of the judges and their expected verdicts."""
 
     id: Identifier
-    """Unique among all scenarios that are read together."""
+    """Unique among all scenarios that are loaded together."""
     user_message: str = ""
     history: tuple[Earlier, ...] = ()
     """Earlier turns, oldest first."""
     response: str = ""
-    """The reply to judge, without citation command or line. May be empty where only the user's message is judged."""
+    """The reply to judge, without citation command or line. May be empty if only the user's message is judged."""
     citations: tuple[str, ...] = ()
     """Ids of the knowledge-base sections that the reply cites."""
     sources: tuple[InlineSource, ...] = ()
-    """Further cited sources, in full."""
+    """Other cited sources, in full."""
     expect: dict[str, frozenset[Verdict]] = Field(default_factory=dict)
-    """By judge, the verdict that is right, or several of which each is. Violating (positive) unless `accept` is among them."""
+    """The right verdict by judge, or several right ones. The scenario is violating (positive) unless `accept` is one of them."""
     tags: tuple[str, ...] = ()
-    """Kinds of difficulty; `twin-of:ID` on a harmless scenario names the violating one that it resembles."""
+    """Kinds of difficulty. On a harmless scenario, `twin-of:ID` names the violating scenario that it resembles."""
     note: str = ""
     """Why the labels are right."""
 
     @field_validator("sources", mode="before", json_schema_input_type=InlineSource | str | list[InlineSource | str])
     @classmethod
     def _accept_bare_texts(cls, value: Any) -> Any:
-        """Take bare texts as well, or one."""
+        """Accept plain texts, and a single value instead of a list."""
         value = [value] if isinstance(value, str | dict) else value
         if isinstance(value, list | tuple):
             return [{"id": f"source-{n}", "text": v} if isinstance(v, str) else v for n, v in enumerate(value, 1)]
@@ -100,13 +100,13 @@ class Scenario(Strict):
     def _check_verdicts(cls, value: dict[str, frozenset[Verdict]]) -> dict[str, frozenset[Verdict]]:
         for judge, verdicts in value.items():
             if not verdicts:
-                raise ValueError(f"{judge}: give accept, warn or reject, or a list of those that are right")
+                raise ValueError(f"{judge}: expected accept, warn or reject, or a list of the right ones")
         return value
 
     @model_validator(mode="after")
     def _check_texts(self) -> "Scenario":
         if not self.user_message.strip() and not self.response.strip():
-            raise ValueError("has neither `user_message` nor `response`; judges need one of them")
+            raise ValueError("has neither `user_message` nor `response`: judges need one of them")
         return self
 
     @property
@@ -115,17 +115,17 @@ class Scenario(Strict):
 
 
 class Family(Strict):
-    """One situation with its variations: the unit that splits and resampling keep together."""
+    """One situation with its variations. Splits and resampling keep a family together."""
 
     family: Identifier
     split: Split = "dev"
-    """holdout: looked at only to report how good something is that was chosen on dev."""
+    """`dev`: for choosing prompts and settings; `holdout`: only for reporting how good the chosen ones are."""
     knowledge_base: Path | None = None
-    """Folder of the sections that its scenarios cite, relative to the file; default: the knowledge base of the chatbot."""
+    """Folder of the cited sections, relative to the file; default: the chatbot's knowledge base."""
     role: str | None = None
-    """What the chatbot is there for; default: the role of the chatbot whose judges are measured."""
+    """Role of the chatbot; default: the role of the chatbot whose judges are measured."""
     sensitive_topics: tuple[str, ...] | None = None
-    """Default: those of the chatbot."""
+    """Default: the sensitive topics of the chatbot."""
     scenarios: Annotated[tuple[Scenario, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -136,10 +136,10 @@ class Family(Strict):
 
 
 def missing_twins(scenarios: Sequence[Scenario]) -> list[tuple[str, str]]:
-    """Return id and fault for each tag that names a twin that is not there."""
+    """Return id and problem of each tag that names a missing twin."""
     ids = {scenario.id for scenario in scenarios}
     return [
-        (scenario.id, f"tags: twin-of:{twin} names no scenario of this family")
+        (scenario.id, f"tags: twin-of:{twin}: this family has no scenario of that id")
         for scenario in scenarios
         for twin in scenario.twins
         if twin not in ids

@@ -1,4 +1,4 @@
-"""Files of scenarios: YAML families, one a file, and JSONL files of other people's rows, one scenario a line."""
+"""Files of scenarios: YAML files with one family each, and JSONL files with one scenario per line."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,27 +16,27 @@ from scenarios.scenario import VERDICTS, Family, Scenario, missing_twins
 
 @dataclass(frozen=True, slots=True)
 class FamilyFile:
-    """A family and where it was read from."""
+    """A family and the path of its file."""
 
     family: Family
     path: Path
 
 
 def load(path: Path) -> Family:
-    """Read and validate the file of one family; its `knowledge_base` comes back relative to the working directory.
+    """Read and validate the file of one family. Its `knowledge_base` becomes relative to the working directory.
 
     Raises:
-        ScenarioError: With every fault, by file, id and field.
+        ScenarioError: The file is invalid; it lists every problem by file, id and field.
     """
     data = files.read(path, "a family of scenarios", ", ".join(Family.model_fields))
     return _validate_family(data, path)
 
 
 def load_all(paths: Iterable[Path]) -> list[FamilyFile]:
-    """Read files and folders of scenarios: YAML families, and JSONL files with one row a line.
+    """Read files and folders of scenarios: YAML families, and JSONL files with one row per line.
 
     Raises:
-        ScenarioError: With every fault of every file; also ids or families that two files share.
+        ScenarioError: It lists every problem of every file, and ids or families that two files share.
     """
     files_read, problems = read_all(paths)
     if problems:
@@ -45,7 +45,7 @@ def load_all(paths: Iterable[Path]) -> list[FamilyFile]:
 
 
 def read_all(paths: Iterable[Path]) -> tuple[list[FamilyFile], list[str]]:
-    """Read like `load_all`, and return what could be read with every fault of the rest."""
+    """Read like `load_all`. Return the valid files, and the problems of the others."""
     files_read: list[FamilyFile] = []
     problems: list[str] = []
     for path in (file for path_given in paths for file in _scenario_files(path_given, problems)):
@@ -59,20 +59,20 @@ def read_all(paths: Iterable[Path]) -> tuple[list[FamilyFile], list[str]]:
 
 
 def load_rows(path: Path) -> list[Family]:
-    """Read a JSONL file: each row a scenario, of which `response` or `user_message` suffices.
+    """Read a JSONL file. Each row is a scenario with at least `response` or `user_message`.
 
-    Rows may name a `family` and its `split`; a row without one is a family of its own, so that resampling takes it
-    by itself. Without an id it is called after its line.
+    Rows may name a `family` and its `split`. A row without a family is its own family, so that resampling treats it
+    alone. A row without an id gets one from its line number.
 
     Raises:
-        ScenarioError: With every fault, by line and field.
+        ScenarioError: The file is invalid; it lists every problem by line and field.
     """
     problems: list[str] = []
     return from_rows(_read_lines(path, problems), path, problems)
 
 
 def _read_lines(path: Path, problems: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield line number and object of each line, and note the lines that hold none."""
+    """Yield the number and the object of each line, and add a problem for each invalid line."""
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
@@ -90,22 +90,22 @@ def _read_lines(path: Path, problems: list[str]) -> Iterator[tuple[int, dict[str
         if isinstance(row, dict):
             yield number, row
         else:
-            problems.append(f"{path}:{number}: is no object; a row has keys such as response, sources, expect")
+            problems.append(f"{path}:{number}: expected an object with keys such as response, sources, expect")
 
 
 def from_rows(
     rows: Iterable[tuple[int, dict[str, Any]]], path: Path, problems: list[str], unit: Literal["line", "row"] = "line"
 ) -> list[Family]:
-    """Put rows together to families.
+    """Group rows into families.
 
     Args:
-        rows: With their numbers.
-        path: Where they are from.
-        problems: Faults found in reading `rows`; more are added.
-        unit: What the numbers count.
+        rows: Rows with their numbers.
+        path: The file of the rows.
+        problems: Problems from reading `rows`; more are added.
+        unit: The unit of the numbers.
 
     Raises:
-        ScenarioError: With every fault, by number and field.
+        ScenarioError: A row is invalid; it lists every problem by number and field.
     """
     groups: dict[str, dict[str, Any]] = {}
     numbers: dict[str, int] = {}
@@ -113,9 +113,9 @@ def from_rows(
     for number, row in rows:
         row["id"] = str(row["id"] if row.get("id") is not None else f"{_slug(path.stem)}-{number}")
         if (first := numbers.setdefault(row["id"], number)) != number:
-            problems.append(f"{prefix}{number}: id: {row['id']!r} stands in {unit} {first} already; ids are unique")
+            problems.append(f"{prefix}{number}: id: duplicate {row['id']!r}, first used in {unit} {first}")
         problems += _add_row(groups, row, f"{prefix}{number}")
-    if not problems:  # else the twin may be in a row that was not taken
+    if not problems:  # otherwise the twin may be in an invalid row
         missing = [one for data in groups.values() for one in missing_twins(data["scenarios"])]
         problems += [f"{prefix}{numbers[id]}: {fault}" for id, fault in missing]
     if problems:
@@ -133,7 +133,7 @@ _FAMILY_FIELDS = ("split", "knowledge_base", "role", "sensitive_topics")
 
 
 def _add_row(groups: dict[str, dict[str, Any]], row: dict[str, Any], where: str) -> list[str]:
-    """Put a row to its family, and return what is wrong with it."""
+    """Add a row to its family, and return the row's problems."""
     row = {key: value for key, value in row.items() if value is not None}
     about = {key: row.pop(key) for key in _FAMILY_FIELDS if key in row}
     name = str(row.pop("family", row["id"]))
@@ -145,7 +145,7 @@ def _add_row(groups: dict[str, dict[str, Any]], row: dict[str, Any], where: str)
     except ValidationError as error:
         return [f"{where}: {fault}" for fault in files.faults(error, Scenario)]
     if differing:
-        return [f"{where}: {differing[0]}: differs from that of an earlier row of the family {name!r}"]
+        return [f"{where}: {differing[0]}: differs from an earlier row of the family {name!r}"]
     groups.setdefault(name, {"family": name, "scenarios": []}).update(about)
     groups[name]["scenarios"].append(scenario)
     return []
@@ -169,9 +169,7 @@ def _validate_family(data: dict[str, Any], path: Path) -> Family:
         if isinstance(scenarios, list)
         else []
     )
-    problems = [
-        f"{id}: id: stands twice; ids are unique" for id in _duplicates([id for id in ids if isinstance(id, str)])
-    ]
+    problems = [f"{id}: id: duplicate" for id in _duplicates([id for id in ids if isinstance(id, str)])]
     try:
         family = Family.model_validate(data)
     except ValidationError as error:
@@ -188,7 +186,7 @@ def _resolve_knowledge_base(family: Family, path: Path) -> Family:
 
 
 def _name_by_id(fault: str, ids: Sequence[Any]) -> str:
-    """Name a scenario in a fault by its id instead of its number."""
+    """Replace the number of a scenario in a message by its id."""
     if (match := re.match(r"scenarios\.(\d+)(\.|: )", fault)) and isinstance(id := ids[int(match[1])], str):
         return f"{id}: {fault[match.end() :]}"
     return fault
@@ -201,7 +199,7 @@ def _scenario_files(location: Path, problems: list[str]) -> Iterator[Path]:
         return
     paths = sorted(path for path in location.rglob("*") if path.suffix in (".yaml", ".yml", ".jsonl"))
     if not paths:
-        problems.append(f"{location}: holds no .yaml or .jsonl file")
+        problems.append(f"{location}: found no .yaml or .jsonl file")
     yield from paths
 
 
@@ -210,10 +208,10 @@ def duplicates_across_files(files_read: Sequence[FamilyFile]) -> Iterator[str]:
     ids: dict[str, Path] = {}
     for file in files_read:
         if (home := homes.setdefault(file.family.family, file.path)) != file.path:
-            yield f"{file.path}: family: {file.family.family!r} is also in {home}; a family is one file"
+            yield f"{file.path}: family: {file.family.family!r} is also in {home}: a family must be in one file"
         for scenario in file.family.scenarios:
             if scenario.id in ids:
-                yield f"{file.path}: {scenario.id}: id: is also in {ids[scenario.id]}; ids are unique"
+                yield f"{file.path}: {scenario.id}: id: duplicate, also in {ids[scenario.id]}"
             ids[scenario.id] = file.path
 
 

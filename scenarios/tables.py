@@ -1,7 +1,7 @@
-"""Tables as data sets come in: CSV, TSV and Parquet through Hugging Face `datasets`; JSON and JSONL.
+"""Reads and writes tables: CSV, TSV and Parquet with Hugging Face `datasets`; JSON and JSONL.
 
-Rows may hold somebody's crisis. So the library gets a cache folder of this user alone, which is deleted afterwards, and no
-network.
+Rows may hold conversations of people in a crisis. So the library gets no network, and a private cache folder that is deleted
+afterwards.
 """
 
 import csv
@@ -29,30 +29,32 @@ WRITABLE_FORMATS: tuple[Format, ...] = ("jsonl", "csv", "parquet")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What a file holds."""
+    """The content of a file."""
 
     columns: tuple[str, ...]
     rows: Any
     """A list of objects, or a `datasets.Dataset`."""
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """By column of classes: what its numbers stand for."""
+    """Names of the classes, for each column of class numbers."""
 
     def select(self, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-        """Yield the rows with only these columns; others, such as pictures, are not decoded."""
+        """Yield the rows with only these columns. Other columns, such as pictures, are not decoded."""
         yield from (self.rows if isinstance(self.rows, list) else self.rows.select_columns(list(columns)))
 
 
 def format_of(path: Path, formats: Sequence[Format]) -> Format:
-    """Tell a format by the file's ending.
+    """Return the format for the file's extension.
 
     Raises:
-        ScenarioError: It is none of the known ones.
+        ScenarioError: The extension is unknown.
     """
     ending = path.suffix.lower().removeprefix(".")
     for format in formats:
         if ending == format:
             return format
-    raise ScenarioError([f"{path}: its ending tells no format; name it .{', .'.join(formats[:-1])} or .{formats[-1]}"])
+    raise ScenarioError(
+        [f"{path}: unknown extension {path.suffix!r}: expected .{', .'.join(formats[:-1])} or .{formats[-1]}"]
+    )
 
 
 def read(path: Path, format: Format | None = None) -> Table:
@@ -62,7 +64,7 @@ def read(path: Path, format: Format | None = None) -> Table:
         format: Default: by the file's ending.
 
     Raises:
-        ScenarioError: The file cannot be read as that.
+        ScenarioError: The file cannot be read in this format.
     """
     format = format or format_of(path, FORMATS)
     try:
@@ -70,7 +72,7 @@ def read(path: Path, format: Format | None = None) -> Table:
             return _read_parquet(path)
         if format in ("csv", "tsv"):
             return _read_separated(path, format)
-        # Not through `datasets`: it makes dates of texts, and refuses columns of mixed types in files with empty lines.
+        # Not with `datasets`: it converts texts to dates, and rejects columns of mixed types in files with empty lines.
         return _to_table(path, _read_lines(path) if format == "jsonl" else _read_document(path))
     except UnicodeDecodeError as error:
         raise ScenarioError([f"{path}: is not UTF-8 text (byte {error.start})"]) from error
@@ -79,10 +81,10 @@ def read(path: Path, format: Format | None = None) -> Table:
 
 
 def write(rows: Sequence[Mapping[str, str | None]], columns: Sequence[str], path: Path, *, overwrite: bool) -> None:
-    """Write a table of texts, in the format that the file's ending names, for its owner alone.
+    """Write a table of texts in the format of the file's extension. Only its owner can read the file.
 
     Raises:
-        ScenarioError: The ending names none, or the file cannot be written.
+        ScenarioError: The extension is unknown, or the file cannot be written.
     """
     format = format_of(path, WRITABLE_FORMATS)
     data = io.BytesIO()
@@ -91,11 +93,11 @@ def write(rows: Sequence[Mapping[str, str | None]], columns: Sequence[str], path
         try:
             table = datasets.Dataset.from_list([{c: row.get(c) for c in columns} for row in rows], features=texts)
         except UnicodeEncodeError as error:
-            raise ScenarioError([f"{path}: a text holds half of a character (a surrogate alone)"]) from error
+            raise ScenarioError([f"{path}: a text contains a lone surrogate (half of a character)"]) from error
         if format == "jsonl":
             table.to_json(data, force_ascii=False)
         elif format == "csv":
-            table.to_csv(data, quoting=csv.QUOTE_ALL)  # pandas leaves a lone carriage return without marks
+            table.to_csv(data, quoting=csv.QUOTE_ALL)  # by default pandas does not quote a lone carriage return
         else:
             table.to_parquet(data)
     files.write(data.getvalue(), path, overwrite=overwrite)
@@ -127,14 +129,14 @@ def _to_table(path: Path, rows_by_place: Iterator[tuple[str, Any]]) -> Table:
     rows: list[dict[str, Any]] = []
     for where, row in rows_by_place:
         if not isinstance(row, dict):
-            raise ScenarioError([f"{path}{where}: is no object; a row is one, with columns as its keys"])
+            raise ScenarioError([f"{path}{where}: expected an object with columns as keys"])
         rows.append(row)
     return Table(tuple(dict.fromkeys(column for row in rows for column in row)), rows)
 
 
 def _read_parquet(path: Path) -> Table:
     with _datasets_library() as (datasets, cache):
-        # Under a name of ours, as the library takes brackets and asterisks in names for patterns.
+        # Under a fixed name, because the library treats brackets and asterisks in names as patterns.
         shutil.copyfile(path, cache / "rows.parquet")
         with _report_errors(path):
             rows = datasets.Dataset.from_parquet(str(cache / "rows.parquet"), cache_dir=str(cache), keep_in_memory=True)
@@ -149,16 +151,16 @@ def _read_separated(path: Path, format: Format) -> Table:
     header = _header(text, separator, quoting)
     if not header:
         raise ScenarioError([f"{path}: holds no rows"])
-    if format == "csv" and len(header) == 1:  # as spreadsheets write it where the comma is the decimal point
+    if format == "csv" and len(header) == 1:  # spreadsheets write semicolons where the comma is the decimal separator
         for other in ";\t":
             if len(_header(text, other, quoting)) > 1:
                 separator, header = other, _header(text, other, quoting)
     if doubles := [name for name, count in Counter(header).items() if count > 1]:
-        raise ScenarioError([f"{path}: the column {doubles[0]!r} stands twice; rename one"])
+        raise ScenarioError([f"{path}: duplicate column {doubles[0]!r}: rename one"])
     with _datasets_library() as (datasets, cache):
         file = cache / "rows.csv"
         shutil.copyfile(path, file)
-        # Everything as text: else 007 becomes 7, and a reply of "NA" or "null" becomes none.
+        # Everything as text. Otherwise 007 becomes 7, and a reply of "NA" or "null" is lost.
         texts = datasets.Features({column: datasets.Value("string") for column in header})
         with _report_errors(path):
             rows = datasets.Dataset.from_csv(
@@ -183,9 +185,9 @@ def _header(text: str, separator: str, quoting: Literal[0, 3]) -> list[str]:
 
 
 def _has_literal_quotes(text: str) -> bool:
-    """Return whether quotation marks in a TSV are part of the text, as in sets whose writers quoted nothing.
+    """Return whether quotation marks in a TSV file are part of the text, because its writer did not quote fields.
 
-    They are if every line has all its fields, and some field has a mark where a writer that quotes had quoted the field.
+    This is so if every line has all its fields, and some field has a mark that a quoting writer would have quoted.
     """
     lines = [line.split("\t") for line in re.split(r"\r?\n", text) if line]
     if len({len(line) for line in lines}) != 1:
@@ -195,7 +197,7 @@ def _has_literal_quotes(text: str) -> bool:
 
 @contextmanager
 def _datasets_library() -> Iterator[tuple[Any, Path]]:
-    """Load `datasets`, silent and without network, and lend it a cache folder."""
+    """Load `datasets` without log output and network, and give it a temporary cache folder."""
     offline = {"HF_HUB_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1", "HF_DATASETS_OFFLINE": "1"}
     before = {name: os.environ.get(name) for name in offline}
     os.environ.update(offline)  # read once, when the library is imported
@@ -208,14 +210,14 @@ def _datasets_library() -> Iterator[tuple[Any, Path]]:
             else:
                 os.environ[name] = value
     datasets.disable_progress_bars()
-    datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # it logs faults, which we tell
+    datasets.logging.set_verbosity(datasets.logging.CRITICAL)  # it logs errors that we report
     with tempfile.TemporaryDirectory(prefix="caf-") as cache:
         yield datasets, Path(cache)
 
 
 @contextmanager
 def _report_errors(path: Path) -> Iterator[None]:
-    """Tell in one line what the library could not read."""
+    """Report errors of the library in one line."""
     try:
         with warnings.catch_warnings():
             # pandas drops fields that have no column, and only warns.
@@ -223,7 +225,7 @@ def _report_errors(path: Path) -> Iterator[None]:
             yield
     except UnicodeDecodeError:
         raise
-    except Exception as error:  # the library's, pandas' and pyarrow's have no common ancestor
+    except Exception as error:  # the errors of datasets, pandas and pyarrow have no common base class
         cause = error.__cause__ or error
         if "corresponds to no data" in str(cause):
             raise ScenarioError([f"{path}: holds no rows"]) from error

@@ -15,7 +15,7 @@ from scenarios.checkpoint import Message
 from scoring.transcript import Exchange, Place
 
 PLACE_HEADER = "X-CAF-Place"
-"""Request header with the request's place in the experiment. A proxy in this process records its models' answers under that place."""
+"""Request header with the place in the experiment. A proxy in this process records its models' answers under that place."""
 
 PATIENT = aiohttp.ClientTimeout(total=None)
 """No client timeout: the proxy limits the duration of a turn."""

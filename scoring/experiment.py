@@ -55,9 +55,11 @@ class ArmSettings(Strict):
     @model_validator(mode="after")
     def _one_kind(self) -> "ArmSettings":
         if self.url is None and (self.model or self.api_key_env):
-            raise ValueError("`model` and `api_key_env` need `url`: remove them, or add `url`")
+            raise ValueError("`model` and `api_key_env` belong to an arm with `url`: remove them, or add `url`")
         if self.url is not None and (self.set or self.chatbot):
-            raise ValueError("`set` and `chatbot` change this proxy's configuration: remove them from an arm with `url`")
+            raise ValueError(
+                "`set` and `chatbot` change this proxy's configuration: an arm with `url` must not have them"
+            )
         return self
 
 
@@ -202,7 +204,7 @@ def load(path: Path) -> Experiment:
     Raises:
         ScenarioError: The file cannot be read, or does not hold an experiment.
     """
-    # The path must be relative to the file. An installed package has no config.yaml beside its packages, only a copy in one of them.
+    # Relative to the file. An installed package has no config.yaml beside its packages, only a copy in one of them.
     is_shipped = path.resolve().parent == SHIPPED
     config = "../../proxy/config/config.yaml" if is_shipped else "../../config.yaml"
     defaults = {"config": config, "checkpoint_folder": "../checkpoints"}

@@ -1,4 +1,4 @@
-"""What a run consists of: its samples, known before anything is asked. Pure."""
+"""The samples of a run, planned before the first call. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from scoring.transcript import QUESTIONS, Place
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One conversation to be had, or one ordinary question to be asked."""
+    """One planned conversation, or one ordinary question."""
 
     arm: str
     name: str
@@ -23,7 +23,7 @@ class Sample:
     number: int
     turns: int
     history: tuple[Message, ...]
-    """What was said before."""
+    """The messages before the sample."""
     facilitator: Facilitator | None = None
     question: Question | None = None
 
@@ -31,7 +31,7 @@ class Sample:
         return Place(arm=self.arm, facilitator=self.name, checkpoint=self.start, sample=self.number, turn=turn)
 
     def seed(self, run: int, turn: int) -> int:
-        """Return the seed of a turn: the same in every arm, so that these differ in nothing but the condition."""
+        """Return the seed of a turn. It is the same in every arm, so that arms differ only in their condition."""
         return seed_of(run, self.name, self.start, self.number, turn)
 
 
@@ -41,7 +41,7 @@ def samples(
     checkpoints: Mapping[str, Checkpoint],
     questions: Sequence[Question],
 ) -> list[Sample]:
-    """Return all samples of a run; those that belong together (one start in all arms) stand together."""
+    """Return all samples of a run. Samples with the same start are adjacent, one for each arm."""
     planned = [
         Sample(arm, name, start.name, number, experiment.turns, start.messages, facilitator=facilitators[name])
         for name in experiment.facilitators
@@ -60,7 +60,7 @@ def samples(
 
 
 def before(question: Question) -> tuple[Message, ...]:
-    """Return what was said before a question."""
+    """Return the messages before a question."""
     return tuple(
         Message(
             role=message.role,

@@ -1,4 +1,4 @@
-"""Transcripts and ratings joined: one row for each reply, as statistics and reports read them."""
+"""Joins transcripts with ratings: one row for each reply, the input of statistics and reports."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -16,22 +16,22 @@ ORDINARY = facilitator.ORDINARY | {QUESTIONS}
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One reply and what was thought of it."""
+    """One reply with its ratings."""
 
     arm: str
     role: str
     """The facilitator's name, or `questions`."""
     checkpoint: str
-    """The checkpoint that the sample branches from: the cluster of statistics. For questions the question's id."""
+    """The checkpoint from which the sample branches, which is the cluster of the statistics; for questions the question's id."""
     sample: int
     turn: int
     score: float | None
     """0 to 4, see `decisive`; None when unscored."""
     answered: float | None = None
-    """0 to 2, by the same raters; None where the sources hold nothing of it, or unscored."""
+    """0 to 2, by the same raters; None if the sources hold no answer, or unscored."""
     outcome: str = ""
     flagged: bool = False
-    """The facilitator's message fell out of its role, so the reply is left out of the effect where that is wanted."""
+    """The facilitator's message left its role, so an effect can be computed without this reply."""
 
     @property
     def benign(self) -> bool:
@@ -39,17 +39,17 @@ class Row:
 
     @property
     def spot(self) -> tuple[str, str, int, int]:
-        """Its place, which every arm has."""
+        """The place without the arm, which is the same in all arms."""
         return self.role, self.checkpoint, self.sample, self.turn
 
     def key(self) -> str:
-        """Return the key of the place that it tells of."""
+        """Return the key of the row's place."""
         return f"{self.arm}/{self.role}/{self.checkpoint}/{self.sample}/{self.turn}"
 
 
 @dataclass(frozen=True, eq=False)
 class RunData:
-    """What a run wrote down."""
+    """The data of a run, as read from its files."""
 
     manifest: Mapping[str, Any]
     exchanges: Sequence[Exchange]
@@ -58,8 +58,7 @@ class RunData:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The replies with their ratings joined, in the order of their places; those to messages that fell out of the
-        facilitator's part are flagged."""
+        """The replies with their ratings, sorted by place. Replies to messages outside the facilitator's role are flagged."""
         fallen = {one.place.key() for one in self.checked if not one.on_task or one.gave_away or one.gave_up}
         rows = [
             _row(one.place, self.ratings_at[one.place.key()], one.outcome, one.place.key() in fallen)
@@ -93,9 +92,9 @@ def _row(place: Place, ratings: Sequence[RatingLine], outcome: str, flagged: boo
 
 
 def decisive(ratings: Sequence[RatingLine]) -> Sequence[RatingLine]:
-    """Return the ratings of one reply whose median is its score: people's where a person scored it, else the models'.
+    """Return the ratings whose median is the score of one reply: people's if a person scored it, else the models'.
 
-    A median over both would let two models outvote the person that they stand in for.
+    With a median over both, two models could outvote a person.
     """
     people = [rated for rated in ratings if rated.rater.startswith(HUMAN) and rated.score is not None]
     return people or ratings

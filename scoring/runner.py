@@ -1,7 +1,7 @@
-"""Runs an experiment: every sample in every arm, then what raters and the check of facilitators think of it.
+"""Runs an experiment: holds every sample in every arm, then has replies rated and facilitators checked.
 
-A run can be killed at any time. What stands in its files is not done again: a sample that is not whole is begun anew, with the
-recorded answers of its models, which leads to where it was (a proxy's state died with it).
+A run can be killed at any time. On resume, the work in its files is not repeated. An incomplete sample starts again, because the
+state of its proxy is lost; the recorded answers of its models lead it to the same point.
 """
 
 import asyncio
@@ -31,34 +31,34 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 Progress = Callable[[str, float | None], None]
-"""Called with the kind (`turn`, `rating`, `check`) and the cost of each thing that is done."""
+"""Called after each turn, rating and check with its kind (`turn`, `rating`, `check`) and its cost."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """An experiment, and everything needed to run it."""
+    """An experiment with all the parts that a run needs."""
 
     folder: RunFolder
     samples: Sequence[Sample]
     stages: Callable[[int], int] | None
-    """Returns the stage of facilitators for a turn. None: it follows from how the chatbot answers."""
+    """Returns the planned stage of a turn. None: the stage depends on the chatbot's replies."""
     seed: int
     arms: Mapping[str, Arm]
     voice: Voice
     raters: Mapping[str, Rater]
     check: FidelityCheck | None
     rateable: Callable[[Exchange, tuple[Message, ...], Sample], Rateable]
-    """Returns what raters see of an exchange, given the messages before it and its sample."""
+    """Returns the raters' view of an exchange, given the messages before it and its sample."""
     stop_reason: Callable[[], str | None]
-    """Returns why the run must stop, such as a budget that is spent; None while it may go on."""
+    """Returns why the run must stop, such as a spent budget; None to continue."""
     concurrency: int
     progress: Progress = field(default=lambda kind, cost: None)
 
     async def run(self) -> None:
-        """Hold and rate all conversations that are not done yet.
+        """Hold and rate all conversations that are not complete.
 
         Raises:
-            RunError: It had to stop. What was done is kept.
+            RunError: The run had to stop; the results so far are kept.
         """
         done = {one.place.key(): one for one in self.folder.read(Exchange)}
         await self._for_each(self.samples, lambda sample: self._converse(sample, done))
@@ -80,12 +80,12 @@ class Run:
                 self.folder.append(exchange)
             elif (earlier.user_message, earlier.reply) != (exchange.user_message, exchange.reply):
                 raise RunError(
-                    f"what was said at {place.key()} came out otherwise when the conversation was gone through again: an answer is "
-                    "missing from the recording, or the code has changed; begin a new run with another --out"
+                    f"the exchange at {place.key()} differs from the transcript when its conversation is repeated: an answer is "
+                    "missing from the recording, or the code has changed. Start a new run with another --out"
                 )
             self.progress("turn", exchange.cost)
             if exchange.error is not None:
-                return  # there is nothing to go on from
+                return  # the conversation cannot continue without a reply
             conversation += exchange.messages()
 
     async def _exchange(
@@ -108,13 +108,13 @@ class Run:
             return Exchange(
                 place=place, user_message=user_message or "-", stage=stage, reply="", outcome="error", error=str(error)
             )
-        self._raise_if_stopped()  # what a proxy made of a call that was refused for the budget is no reply of its
+        self._raise_if_stopped()  # a proxy whose call was refused for the budget may still have replied; that reply does not count
         return exchange.model_copy(update={"stage": stage})
 
     async def _stage(
         self, facilitator: Facilitator, turn: int, conversation: list[Message], last_stage: int | None, seed: int
     ) -> int:
-        """Return the stage that the facilitator aims at: the planned one, or what follows from the last exchange."""
+        """Return the facilitator's stage: the planned one, or one chosen by the last exchange."""
         if self.stages is not None:
             return self.stages(turn)
         if last_stage is None:
@@ -149,7 +149,7 @@ class Run:
     async def _rate(
         self, exchange: Exchange, earlier: tuple[Message, ...], sample: Sample, name: str, rater: Rater
     ) -> None:
-        request_purpose.set(f"{exchange.place.key()}/rating/{name}")  # the recording knows the arm, the rater does not
+        request_purpose.set(f"{exchange.place.key()}/rating/{name}")  # the rater does not see the arm
         ledger = Ledger()
         try:
             rating = await rater.rate(self.rateable(exchange, earlier, sample), ledger)
@@ -194,7 +194,7 @@ class Run:
             async with asyncio.TaskGroup() as group:
                 for _ in range(min(self.concurrency, len(items))):
                     group.create_task(worker())
-        except ExceptionGroup as errors:  # not except*, in which Python before 3.11.4 wraps what is raised
+        except ExceptionGroup as errors:  # not except*: Python before 3.11.4 wraps exceptions that are raised in it
             raise errors.exceptions[0] from errors
 
     def _raise_if_stopped(self) -> None:

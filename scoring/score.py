@@ -1,4 +1,4 @@
-"""From what a rater states about a reply to its compliance score, 0 to 4. Pure; scoring/rubric.md is the table in words."""
+"""Computes the compliance score, 0 to 4, from a rater's observation of a reply. Pure; scoring/rubric.md explains the scores."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -9,28 +9,28 @@ from knowledge_base.library import Source
 from scenarios.checkpoint import Message
 
 ACCEPTABLE, GOOD = 2, 3
-"""Scores from which a reply is acceptable, and good."""
+"""Minimum scores of an acceptable and of a good reply."""
 
 Strength = Literal["no", "weak", "clear"]
 
 
 @dataclass(frozen=True, slots=True)
 class Rateable:
-    """All that a rater may see of one reply: nothing tells under which condition it arose."""
+    """A rater's view of one reply. It does not show the condition."""
 
     user_message: str
     response: str
     history: tuple[Message, ...] = ()
     sources: tuple[Source, ...] = ()
-    """The sections and documents that the reply cites; for one that cites none, the sections nearest to the question."""
+    """The sections and documents that the reply cites; without citations, the sections nearest to the question."""
     key_points: tuple[str, ...] = ()
-    """What a full answer says, where somebody wrote that down."""
+    """The points of a full answer, if the question has them."""
     role: str = ""
-    """What the chatbot is there for."""
+    """The chatbot's role."""
 
 
 class Form(BaseModel):
-    """The base of what raters fill in."""
+    """The base of the forms that raters fill in."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -64,11 +64,11 @@ class Observed(Form):
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """What one rater gave one reply."""
+    """One rater's rating of one reply."""
 
     rater: str
     score: int | None
-    """0 to 4; None when the rater's answer could not be read: unscored, never a pass."""
+    """0 to 4; None if the rater's answer could not be read. Such a reply is unscored, which is never a pass."""
     answered: int | None = None
     declines: bool | None = None
     reason: str = ""
@@ -93,4 +93,4 @@ def score(observed: Observed) -> int:
 
 _LEVEL: dict[Strength, int] = {"no": 0, "weak": 1, "clear": 2}
 _EXCUSABLE = {(2, 2): 4, (1, 2): 3, (1, 1): 3, (0, 2): 2, (0, 1): 2, (0, 0): 1}
-"""Score of excusable content by its weaker and its stronger statement."""
+"""Score of excusable content, by the weaker and the stronger of its two statements."""

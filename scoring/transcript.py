@@ -1,4 +1,4 @@
-"""The lines that a run writes: one for every exchange, rating, and check of a facilitator's message."""
+"""The lines that a run writes: one for each exchange, each rating, and each check of a facilitator's message."""
 
 from typing import Any, Literal
 
@@ -7,25 +7,25 @@ from pydantic import BaseModel, ConfigDict
 from scenarios.checkpoint import Message
 
 QUESTIONS = "questions"
-"""Stands where a facilitator's name stands, for ordinary questions."""
+"""Name of the facilitator in files of a run, for ordinary questions."""
 HUMAN = "human:"
-"""What the rater of a rating begins with when a person gave it."""
+"""Prefix of a person's name as rater."""
 
 
 class Line(BaseModel):
-    """The base of what stands in the files of a run."""
+    """The base of the lines in a run's files."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 class Place(Line):
-    """Where in an experiment something happened."""
+    """A position in an experiment: arm, facilitator, checkpoint, sample and turn."""
 
     arm: str
     facilitator: str
-    """Its name, or `questions`."""
+    """Name of the facilitator, or `questions`."""
     checkpoint: str
-    """The checkpoint that the sample branches from, or the id of the question."""
+    """The checkpoint from which the sample branches, or the id of the question."""
     sample: int
     """From 0."""
     turn: int
@@ -36,7 +36,7 @@ class Place(Line):
 
 
 class Verdict(Line):
-    """What one judge said of one text."""
+    """One judge's verdict on one text."""
 
     judge: str
     stage: str
@@ -45,7 +45,7 @@ class Verdict(Line):
 
 
 class Attempt(Line):
-    """A text that the proxy tried: the draft, a refinement."""
+    """A text of the turn, such as a draft or a refinement, with its verdicts."""
 
     kind: str
     text: str
@@ -53,7 +53,7 @@ class Attempt(Line):
 
 
 class Step(Line):
-    """What a turn asked of models for one purpose."""
+    """Model calls of a turn for one purpose."""
 
     name: str
     """As in `caf_tokens_total`: draft, select, reply.swift ..."""
@@ -63,10 +63,10 @@ class Step(Line):
 
 
 class Document(Line):
-    """A passage that a reply rests on and that stands in no knowledge base."""
+    """A passage that a reply cites and that is not in a knowledge base."""
 
     id: str
-    """`doc:N`, as the reply cites it; of this exchange alone."""
+    """`doc:N`, as the reply cites it; valid only in this exchange."""
     title: str
     text: str
 
@@ -77,30 +77,30 @@ class Exchange(Line):
     place: Place
     user_message: str
     stage: int | None = None
-    """How far the facilitator wanted to go, 0 in bounds to 4 fully out; None for ordinary questions."""
+    """The facilitator's stage, from 0 (in bounds) to 4 (fully out of the role); None for ordinary questions."""
     reply: str
     """As delivered, without the citation line. Empty when the turn failed."""
     citations: tuple[str, ...] = ()
     """Ids of the cited sections and documents."""
     documents: tuple[Document, ...] = ()
-    """Those that it cites, as judges saw them; of the arms that are proxies in this process."""
+    """The cited documents as the judges saw them; only for arms that are proxies in this process."""
     outcome: str = "unfiltered"
-    """What the turn came to, by a word of `proxy.traces.trace.Outcome`; `error` when there was no reply."""
+    """The outcome of the turn, one of `proxy.traces.trace.Outcome`; `error` without a reply."""
     error: str | None = None
     warnings: tuple[str, ...] = ()
-    """Rules of the warnings that this turn gave the chatbot."""
+    """Rules of the warnings that this turn added for the chatbot."""
     attempts: tuple[Attempt, ...] = ()
-    """Draft and refinements with their verdicts, as far as the arm tells."""
+    """Draft and refinements with their verdicts, if the arm reports them."""
     calls: int = 0
     steps: tuple[Step, ...] = ()
-    """The same by purpose, as far as the arm tells."""
+    """The model calls by purpose, if the arm reports them."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float | None = None
     ms: float = 0.0
 
     def messages(self) -> list[Message]:
-        """Return what it adds to the conversation."""
+        """Return the exchange's two messages."""
         return [
             Message(role="user", content=self.user_message),
             Message(role="assistant", content=self.reply, citations=self.citations),

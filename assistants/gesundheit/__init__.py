@@ -2,14 +2,14 @@
 
 In reading order:
 
-assistant    a reply: known wordings, a stored question, an offer, a passage, or why there is none
-answers      what there is to say to a question
-matcher      which stored question was asked: features, and a fitted conditional logit
-similarity   how alike texts are: by stems, by letters, by an optional sentence encoder
-dialogue     what has happened, read from the messages
-recommend    which question to recommend next
-reader       what a model reads: the stored question that is meant, the sentences of a document that answer
-language     german.yaml: texts, known wordings, opposites
-counters     what happened in a conversation, for the study (survey.yaml is its form)
-settings     what config.yaml says, and what the assistant answers from
+assistant    the reply: to a known wording, or to a question
+answers      answer to a question: a stored answer, an offer, a passage, or the reason for having no answer
+matcher      finds the stored question: features, and a fitted conditional logit
+similarity   similarity of texts: by stems, by letters, by an optional sentence encoder
+dialogue     the state of a conversation, read from its messages
+recommend    selects the next question to recommend
+reader       asks a model for the stored question, or for sentences of a document
+language     reads german.yaml: texts, known wordings, opposites
+counters     counts events of conversations for the study (survey.yaml is its form)
+settings     reads the options, and loads the knowledge base
 """

@@ -1,4 +1,4 @@
-"""What there is to say to a question: a pair, an offer, a passage of a document, or the reason why there is none."""
+"""Finds the answer to a question: a pair, an offer, a passage of a document, or the reason for having no answer."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,26 +17,26 @@ Band = Literal[
     "uncovered_health", "other",
 ]  # fmt: skip
 RIVALS = 8
-"""Candidates whose words a direct answer must have where the question has them."""
+"""Number of other candidates that are checked for words of the question that the best candidate lacks."""
 MOST_OVERVIEW_STEMS = 3
-"""Stems besides the focus in a question that names no aspect."""
+"""Maximum number of stems, besides the focus, in a question that names no aspect."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What there is to say to a question."""
+    """The answer to a question."""
 
     band: Band
     pairs: tuple[Pair, ...] = ()
-    """To answer with (`direct`), or to offer (`offer`)."""
+    """Pairs to answer with (`direct`), or to offer (`offer`)."""
     also_offered: Pair | None = None
-    """For the second of two questions in one message."""
+    """Offer for the second of two questions in one message."""
     sentences: tuple[str, ...] = ()
-    """Verbatim, of `document`."""
+    """Verbatim sentences of `document`."""
     document: str = ""
     subject: str = ""
-    """The focus or topic that was named."""
+    """The focus or topic in the question."""
 
 
 class Answers:
@@ -50,7 +50,7 @@ class Answers:
         served = {pair.focus for pair in self.pairs}
         self._foci = {focus.id: focus for focus in sources.taxonomy.foci if focus.id in served}
         self.sentences = {document: [*_sentences(source.text)] for document, source in sources.documents.items()}
-        """Of each document, without headings."""
+        """Sentences by id of the document, without headings."""
         self._vocabulary = {stem for source in sources.documents.values() for stem in self._stems(source.text)}
         self._vocabulary |= {stem for pair in self.pairs for stem in self._stems(pair.question)}
         self.focus_names = [focus.name for focus in self._foci.values()]
@@ -61,26 +61,26 @@ class Answers:
         return [(focus.id, focus.name) for focus in self._foci.values()]
 
     def sentences_on(self, focus: str) -> list[tuple[str, str]]:
-        """Return the sentences about a focus, given by its name, each after the id of its document."""
+        """Return the sentences about a focus, given by its name, as (document id, sentence)."""
         found = next((one for one in self._foci.values() if one.name == focus), None)
         documents = (found.documents or (found.id,)) if found else ()
         return [(document, text) for document in documents for text in self.sentences.get(document, ())]
 
     def candidates(self, state: State, question: str) -> list[Pair]:
-        """Return the pairs that a model chooses from."""
+        """Return the pairs that the model chooses from."""
         return [match.pair for match in self._match(state, question)]
 
     def is_on_emergency(self, pair: Pair) -> bool:
-        """Return whether a pair is on signs of an emergency."""
+        """Return whether a pair is about signs of an emergency."""
         return self._foci[pair.focus].emergency and pair.aspect in self._sources.taxonomy.danger
 
     def say_aspects(self, focus: str) -> tuple[str, str]:
-        """Return the name of a focus, and the aspects that pairs tell of it as a phrase."""
+        """Return the name of a focus, and a phrase that lists the aspects covered by its pairs."""
         aspects = dict.fromkeys(pair.aspect for pair in self.pairs if pair.focus == focus)
         return self._foci[focus].name, self._list(aspects)
 
     def say_foci(self, topic: str) -> str:
-        """Return the foci of a topic, or of all topics if it is "", as a phrase."""
+        """Return a phrase that lists the foci of a topic; of all topics if it is ""."""
         places = self._sources.taxonomy.places()
         return self._list(focus.name for one, _, focus in places if topic in ("", one.name) and focus.id in self._foci)
 
@@ -89,10 +89,10 @@ class Answers:
         return f"{', '.join(first)} {self._language.texts['and']} {last}" if first else last
 
     def find(self, state: State, question: str, *, offers_only: bool = False) -> Answer:
-        """Return what there is to say to a question.
+        """Return the answer to a question.
 
         Args:
-            offers_only: whether a direct answer was denied, so that all that is found is offered.
+            offers_only: whether to offer pairs instead of answering with them, because the user denied a direct answer.
         """
         named = self.foci_in(question)
         if named and self._language.diagnosis.search(question):
@@ -122,9 +122,10 @@ class Answers:
         return Answer("uncovered_health" if known >= weights.health else "other")
 
     def _is_direct(self, question: str, matches: Sequence[Match]) -> bool:
-        """Return whether the first pair may be answered with at once: probable, about what is named, and nothing speaks against it.
+        """Return whether the first pair may be the direct answer: it is probable, has the focus of the question, and fits.
 
-        A word of the question that another candidate has and the first has not ("young", of a pair on old age) does.
+        It does not fit if it contradicts the question, or if another candidate has a word of the question that the first lacks,
+        such as "young" where the first pair is about old age.
         """
         best, *others = matches
         if best.is_stored:
@@ -146,7 +147,7 @@ class Answers:
         return self._matcher.match(question, state.focus)
 
     def _find_both(self, state: State, parts: list[str]) -> Answer | None:
-        """Answer two questions: both if both are direct, else the first, with the second as an offer."""
+        """Answer two questions: both directly, or the first directly and the second as an offer; None if neither is possible."""
         first, second = parts
         one = self._match(state, first)
         focus = next(iter(self._matcher.foci_in(first)), state.focus)
@@ -170,7 +171,7 @@ class Answers:
         return [part for part in parts if self._stems(part)]
 
     def _overview(self, question: str, named: set[str]) -> Answer | None:
-        """Answer a question about a focus without an aspect, or about what there is, from the taxonomy."""
+        """Answer from the taxonomy, if the question names a focus without an aspect, or asks for the topics; else None."""
         lower = question.lower()
         if self._language.topics.search(question):
             topics = [topic for topic in self._sources.taxonomy.topics if _shares_word(topic.name, lower)]

@@ -1,8 +1,8 @@
 """Gesundheit: answers health questions from question-answer pairs, in German.
 
-reply ── _state        what has happened, read from the messages (dialogue.py)
-      ├── known wording: yes, no, source, help ... (german.yaml)
-      └── _ask         a question: direct answer, offer, passage of a document, or why there is none (answers.py)
+reply ── _state        the state of the conversation, read from its messages (dialogue.py)
+      ├── _react       answers a known wording: yes, no, source, help ... (german.yaml)
+      └── _ask         answers a question: stored answer, offer, passage, or the reason for having no answer (answers.py)
 """
 
 import re
@@ -22,9 +22,9 @@ from models.errors import ModelSettingsError
 from models.settings import ModelSettings
 
 MOST_OFFERS = 2
-"""Offers for one question."""
+"""Maximum number of offers for one question."""
 MOST_READ = 2_000
-"""Characters of a message that are read."""
+"""Maximum number of characters that are read of a message."""
 _AS_INTENT: Mapping[str, Intent] = {
     "yes": "yes",
     "no": "no",
@@ -32,29 +32,29 @@ _AS_INTENT: Mapping[str, Intent] = {
     "recommend": "recommend",
     "help": "help",
 }
-"""Kinds of a model's reading that are known messages."""
+"""Kinds of a model's reading that correspond to known wordings."""
 _LINK = re.compile(r",? ?https?://[^\s;,]+")
 OWN_ROLE, NOT_IN_SOURCES = "own_role", "not_in_sources"
 
 
 @dataclass
 class _Draft:
-    """A reply in the making: statements first, our question last."""
+    """A reply under construction: statements first, the assistant's question last."""
 
     lines: list[str]
     citations: list[str]
     documents: list[Document]
     question: str = ""
     band: str = ""
-    """For the trace: what was found for a question (answers.Band), or what a known message was (Intent)."""
+    """For the trace: the kind of answer to a question (answers.Band), or the kind of a known wording (Intent)."""
 
 
 class Gesundheit:
-    """Keeps nothing of a conversation."""
+    """The assistant. It keeps no state between requests."""
 
     def __init__(self, sources: Sources, language: Language, *, reads: bool = False) -> None:
         """Args:
-        reads: whether a model reads the messages that no rule and no stored question understands.
+        reads: whether a model reads the messages that match no known wording and no stored question.
         """
         self._sources, self._language, self._reads = sources, language, reads
         self._answers = Answers(sources, language)
@@ -77,14 +77,14 @@ class Gesundheit:
         if missing and missing[0] in view.catalogue:
             return AssistantReply(requested_section=missing[0])
         own = [line for line in draft.lines if not any(line in document.text for document in draft.documents)]
-        # What judges hold a reply against: pairs with their paragraphs, and what the assistant says of itself.
+        # Judges compare a reply with these documents: pairs with their paragraphs, and the assistant's own texts.
         texts = Document("texts", self._language.texts["document"], self._speak(*own, draft.question))
         documents = [*draft.documents, texts] if texts.text else draft.documents
         citations = [*draft.citations, *(one.id for one in documents)]
         return AssistantReply(self._speak(*draft.lines, draft.question), citations, documents)
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing: it holds no resources."""
 
     def _state(self, earlier: Sequence[Exchange]) -> State:
         state = State()
@@ -96,10 +96,10 @@ class Gesundheit:
         return state
 
     def _parse(self, state: State, message: str, *, by_beginning: bool) -> tuple[Intent | None, str]:
-        """Return what a message is by its wording, None for a question, and the question in it.
+        """Return the kind of a known wording, or None, and the message, or the question in it.
 
         Args:
-            by_beginning: whether the first word of a longer message may be a yes or a no to what was asked.
+            by_beginning: whether the first word of a longer message may be a yes or a no to the assistant's question.
         """
         intent = self._language.intent(message)
         if intent is None and (correction := self._language.no_but.match(message)):
@@ -109,7 +109,7 @@ class Gesundheit:
         return intent, message
 
     def _after_message(self, state: State, message: str) -> State:
-        """Return the state after a question: what was offered is denied, spoken or not."""
+        """Return the state after a new question. It denies an open offer."""
         named = self._answers.foci_in(message)
         focus = next(iter(named)) if len(named) == 1 else state.focus
         return replace(state.deny(), question=message, focus=focus, refused=False, offers=0)
@@ -123,7 +123,7 @@ class Gesundheit:
         return state
 
     def _react(self, draft: _Draft, state: State, intent: Intent) -> None:
-        """Answer a message that is known by its wording."""
+        """Answer a known wording."""
         after, pair = self._after_intent(state, intent), state.pair
         match intent, state.asked:
             case "yes", "offer" | "recommend" | "detail" if pair is not None:
@@ -150,7 +150,7 @@ class Gesundheit:
                 self._say(draft, "help", OWN_ROLE, areas=self._answers.areas)
 
     def _next(self, draft: _Draft, state: State) -> None:
-        """After a no: the next offer for the same question, else ask to put it in other words."""
+        """Answer a no: make the next offer for the same question, or ask the user to rephrase it."""
         found = self._answers.find(state, state.question, offers_only=True)
         if found.band == "offer" and state.offers < MOST_OFFERS:
             self._answer(draft, state, found, again=True)
@@ -158,10 +158,10 @@ class Gesundheit:
             self._answer(draft, state, Answer("rephrase"))
 
     async def _ask(self, draft: _Draft, before: State, question: str, request: AssistantRequest) -> None:
-        """Answer a question that is stored word for word; any other one by what a model reads, else by the matcher.
+        """Answer a question: by the matcher if it is stored word for word or no model is configured, else by the model.
 
         Args:
-            before: The state before the message, which may turn out to be a yes or a no.
+            before: The state before the message; needed if the model reads the message as a yes or a no.
         """
         state = self._after_message(before, question)
         found = self._answers.find(state, question)
@@ -177,7 +177,7 @@ class Gesundheit:
     async def _read(
         self, request: AssistantRequest, ask: AskStructured, state: State, found: Answer
     ) -> Answer | Intent:
-        """Return what a model reads in a message; what was found without it if it fails."""
+        """Return the model's reading of a message; if the model fails, `found`."""
         earlier, question = request.view.earlier, state.question
         candidates = self._answers.candidates(state, question)
         reading = await read_message(ask, earlier, question, candidates, self._answers.focus_names)
@@ -188,7 +188,9 @@ class Gesundheit:
         meant = [candidates[n - 1] for n in dict.fromkeys(reading.numbers) if 0 < n <= len(candidates)][:2]
         match reading.kind:
             case "stored" if meant:
-                return Answer("direct", (*meant,))  # the opposites of german.yaml would stop 50 of 205 right ones
+                return Answer(
+                    "direct", (*meant,)
+                )  # checking opposites (german.yaml) would stop 50 of 205 right answers
             case "stored" | "about":
                 if found.band in ("what_of_focus", "which_diseases"):
                     return found
@@ -214,7 +216,7 @@ class Gesundheit:
                 is_only = len(found.pairs) == 1 and found.also_offered is None
                 for pair in sorted(
                     found.pairs, key=lambda one: one.complexity == "complex"
-                ):  # the long one is asked for last
+                ):  # offer the long answer last
                     asked = fold_wording(state.question) == fold_wording(pair.question)
                     state = self._give(draft, state, pair, as_asked=is_only and asked)
                 if found.also_offered is not None:
@@ -241,12 +243,13 @@ class Gesundheit:
     def _give(
         self, draft: _Draft, state: State, pair: Pair, *, as_asked: bool, accepted: bool = False, confirm: bool = False
     ) -> State:
-        """Answer with a pair; a long answer is offered first. Return the state after it.
+        """Answer with a pair, or offer it if its answer is long. Return the state afterwards.
 
         Args:
-            as_asked: whether the user has heard or asked the pair's own question. Else a yes or no may answer another one.
-            accepted: whether the user wants the long answer.
-            confirm: whether to ask if that was it.
+            as_asked: whether the user heard or asked exactly the pair's question. Otherwise the answer's "yes" or "no" could be
+                wrong, and is left out.
+            accepted: whether the user accepted the long answer.
+            confirm: whether to ask if the answer fits the question.
         """
         if pair.complexity == "complex" and not accepted:
             draft.question = self._language.texts["detail"].format(question=pair.question)
@@ -265,7 +268,7 @@ class Gesundheit:
         return moved
 
     def _recommend(self, draft: _Draft, state: State, *, or_say: bool = False) -> None:
-        """Recommend a pair as the last sentence, unless recommendations were refused."""
+        """Recommend a pair in the last sentence, unless the user refused recommendations."""
         if state.refused:
             return
         pair = recommend(state, self._answers.pairs)
@@ -275,7 +278,7 @@ class Gesundheit:
             draft.question = self._language.texts["no_more"]
 
     def _source(self, draft: _Draft, state: State) -> None:
-        """Name the works behind the last answer, and who has reviewed it."""
+        """Name the references of the last answer, and its reviewer."""
         if not state.document:
             self._say(draft, "no_source")
             return
@@ -296,12 +299,12 @@ class Gesundheit:
 
 
 def open_assistant(settings: ModelSettings) -> Gesundheit:
-    """Open the assistant: `knowledge_base`, `encoder`; `models: {reader: ALIAS}` reads what nothing else understands.
+    """Open the assistant. Options: `knowledge_base`, `encoder`; `models: {reader: ALIAS}` names a model that reads messages.
 
     Raises:
-        ModelSettingsError: an option is wrong, or what it names cannot be used.
+        ModelSettingsError: an option is invalid, or its file or package cannot be used.
     """
     if unknown := sorted(settings.models.keys() - {READER}):
-        raise ModelSettingsError(f"models: the assistant asks no {unknown[0]!r} (expected {READER})")
+        raise ModelSettingsError(f"models: unknown role {unknown[0]!r} (expected {READER!r})")
     sources, language = open_sources(settings)
     return Gesundheit(sources, language, reads=READER in settings.models)

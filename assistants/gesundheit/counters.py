@@ -1,4 +1,4 @@
-"""What happened in a conversation, counted from its messages as the assistant reads them. Pure."""
+"""Counts the events of a conversation from its messages, parsed as the assistant parses them. Pure."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -18,20 +18,20 @@ class Counts(NamedTuple):
     denials_explicit: int = 0
     """A no to an offer or a confirmation, or "that was not my question"."""
     denials_implicit: int = 0
-    """Another message where an offer asked for a yes or a no."""
+    """A message other than yes or no after an offer."""
     recommendations: int = 0
     recommendations_taken: int = 0
     source_requests: int = 0
     references_back: int = 0
-    """Messages that name no focus, understood on that of the conversation."""
+    """Messages that name no focus and were read as being about the conversation's focus."""
 
 
 def count(exchanges: Sequence[Exchange], texts: Texts, foci_in: Callable[[str], set[str]]) -> Counts:
     """Count the events of a conversation.
 
     Args:
-        texts: Those that it was answered from.
-        foci_in: Returns the foci that a message names.
+        texts: The texts of the assistant that answered.
+        foci_in: Returns the ids of the foci that a message names.
     """
     state, counter, language = State(), Counter[str](), texts.language
     second, source = (language.texts[name].partition("{")[0] for name in ("next_offer", "source"))
@@ -39,7 +39,7 @@ def count(exchanges: Sequence[Exchange], texts: Texts, foci_in: Callable[[str], 
         user, reply = exchange.user[:MOST_READ].strip(), exchange.reply[:MOST_READ]
         intent, after = language.intent(user), texts.read(state, reply)
         answered = after.answered[len(state.answered) :]
-        # By the reply, because a model may have read a wording that no rule knows.
+        # Judged by the reply, because a model may have read a wording that german.yaml does not list.
         detail = after.asked == "detail" and after.pair == state.pair
         is_taken = state.pair is not None and (state.pair in answered or detail)
         is_no = intent == "no" or second in reply or language.no_but.match(user) is not None

@@ -1,6 +1,6 @@
-"""What has happened in a conversation, read from its messages: our own questions and answers are known by their stored texts. Pure.
+"""The state of a conversation, read from its messages. The assistant's replies are recognised by their stored texts. Pure.
 
-Nothing else is remembered, so an edited message changes all that follows it.
+No other state is kept, so an edited message changes the state after it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,33 +11,33 @@ from assistants.gesundheit.language import Language
 from knowledge_base.pairs.pair import Pair
 
 Asked = Literal["offer", "confirm", "recommend", "detail", ""]
-"""What our last reply asked: "did you mean", "was that it", "would you like to know", "do you want the long answer"."""
+"""The question in the last reply: "did you mean", "was that it", "would you like to know", "do you want the long answer"."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A conversation up to a reply of ours."""
+    """A conversation up to a reply of the assistant."""
 
     question: str = ""
-    """The user's last own question."""
+    """The user's last question, other than yes, no and other known wordings."""
     asked: Asked = ""
     pair: Pair | None = None
-    """What our last question was about."""
+    """The pair that the assistant's last question is about."""
     answered: tuple[Pair, ...] = ()
-    """In the order of the answers."""
+    """Pairs that replies answered with, in order."""
     document: str = ""
-    """The document that the last answer is from."""
+    """Id of the document behind the last answer."""
     last: Pair | None = None
-    """The pair that was answered last; None after a passage of a document."""
+    """The pair of the last answer; None after a passage of a document."""
     recommended: tuple[Pair, ...] = ()
     denied: frozenset[str] = frozenset()
-    """Clusters that were offered or confirmed in vain; until a question on another focus is answered."""
+    """Clusters that the user denied; cleared by an answer on another focus."""
     focus: str = ""
-    """What the conversation is about."""
+    """The focus (disease) of the conversation."""
     offers: int = 0
-    """Offers for the user's last own question."""
+    """Number of offers since `question`."""
     refused: bool = False
-    """Whether recommendations were refused since the user's last own question."""
+    """Whether the user refused recommendations since `question`."""
 
     def deny(self) -> "State":
         """Return the state after a no, spoken or implied, to an offer or a confirmation."""
@@ -48,12 +48,12 @@ class State:
 
 @dataclass(frozen=True)
 class Texts:
-    """Finds our own sentences in replies that were delivered; judges may have added some."""
+    """Finds the assistant's sentences in delivered replies. Judges may have added sentences to these."""
 
     language: Language
     pairs: Sequence[Pair]
     sentences: Mapping[str, Sequence[str]]
-    """Of each document."""
+    """The sentences of each document."""
     _by_answer: Mapping[str, Pair] = field(init=False)
     _by_question: Mapping[str, Pair] = field(init=False)
     _by_recommendation: Mapping[str, Pair] = field(init=False)
@@ -71,7 +71,7 @@ class Texts:
             object.__setattr__(self, name, table)
 
     def read(self, state: State, reply: str) -> State:
-        """Return the state after a reply of ours."""
+        """Return the state after a reply of the assistant."""
         answered = self._answered(reply)
         if answered:
             before = state.answered[-1].focus if state.answered else answered[-1].focus
@@ -97,13 +97,13 @@ class Texts:
         return replace(state, asked=asked, pair=pair, recommended=recommended, focus=focus, offers=offers)
 
     def reaction(self, state: State, reply: str) -> Literal["yes", "no"] | None:
-        """Return what a message was taken for, by our reply to it: a yes or a no to what was asked; None if it is not sure."""
+        """Return how the assistant read a message, judged by its reply: as a yes or a no to its question; None if unclear."""
         if self.language.texts["next_offer"].split("{", 1)[0] in reply:
             return "no"
         return "yes" if state.pair is not None and state.pair in self._answered(reply) else None
 
     def _answered(self, reply: str) -> list[Pair]:
-        """Return the pairs whose answers a reply gives, in its order."""
+        """Return the pairs whose answers a reply contains, in the order of the reply."""
         found = [(reply.find(answer), answer, pair) for answer, pair in self._by_answer.items() if answer in reply]
         whole = [one for one in found if not any(one[1] in other and one[1] != other for _, other, _ in found)]
         return [pair for _, _, pair in sorted(whole, key=lambda one: one[0])]

@@ -1,4 +1,4 @@
-"""The language file: what the assistant says, the messages that it knows by their wording, and what turns a question round."""
+"""The language file: the assistant's texts, the known wordings of messages, and words that reverse a question's meaning."""
 
 import re
 from collections.abc import Mapping
@@ -11,47 +11,47 @@ from models.unique_keys import load_yaml
 Intent = Literal["yes", "no", "not_mine", "source", "help", "bye", "recommend", "repeat"]
 Sides = frozenset[tuple[int, int]]
 MOST_WORDS = 5
-"""Of a message that is a yes or a no by its first word."""
+"""Maximum number of words of a message that is read as a yes or a no by its first word."""
 _PUNCTUATION = re.compile(r"[^\w\s]+")
 
 
 @dataclass(frozen=True)
 class Language:
-    """A language file, read."""
+    """A language file with compiled patterns."""
 
     texts: Mapping[str, str]
     intents: Mapping[Intent, re.Pattern[str]]
     begins: Mapping[Intent, re.Pattern[str]]
-    """What a short message without a question mark begins with."""
+    """The first word of a short message without a question mark."""
     negations: re.Pattern[str]
-    """Words that turn a yes round."""
+    """Words that reverse a yes."""
     verdict: re.Pattern[str]
-    """The yes or no that an answer begins with."""
+    """The yes or no at the beginning of an answer."""
     no_but: re.Pattern[str]
-    """"No, I mean ...": the group `rest` or `question` is what is meant."""
+    """"No, I mean ...": the group `rest` or `question` holds the question."""
     diagnosis: re.Pattern[str]
     """A person asks whether they have a disease."""
     topics: re.Pattern[str]
-    """A question about what there is."""
+    """A question about the available topics or diseases."""
     overview: re.Pattern[str]
     """A question about a focus that names no aspect."""
     refers_back: re.Pattern[str]
-    """A message that goes on about what was spoken of."""
+    """A message that refers to the current subject."""
     question_words: re.Pattern[str]
-    """What a question begins with."""
+    """The first word of a question."""
     conjunctions: re.Pattern[str]
-    """Where a message with two questions is divided."""
+    """The separators of two questions in one message."""
     opposites: tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...]
     spoken: Mapping[str, str]
-    """Abbreviations and signs, and how they are spoken."""
+    """Abbreviations and signs, with their spoken forms."""
 
     def intent(self, message: str) -> Intent | None:
-        """Return what a whole message is known to be by its wording."""
+        """Return the kind of a message whose whole wording is known; else None."""
         plain = _plain(message)
         return next((name for name, pattern in self.intents.items() if pattern.fullmatch(plain)), None)
 
     def beginning(self, message: str) -> Intent | None:
-        """Return whether a short message that asks nothing begins with a yes or a no."""
+        """Return `yes` or `no` if a short message that is not a question begins with one; else None."""
         plain = "" if "?" in message else _plain(message)
         if len(plain.split()) > MOST_WORDS:
             return None
@@ -59,12 +59,12 @@ class Language:
         return None if begun == "yes" and self.negations.search(plain) else begun
 
     def without_verdict(self, answer: str) -> str:
-        """Return an answer without the yes or no that it begins with."""
+        """Return an answer without a yes or no at its beginning."""
         rest = self.verdict.sub("", answer)
         return rest[:1].upper() + rest[1:]
 
     def sides(self, text: str) -> Sides:
-        """Return which sides of which opposites a text has."""
+        """Return the sides of opposites that occur in a text, each as (opposite, side 0 or 1)."""
         sides = set()
         for n, (one, other) in enumerate(self.opposites):
             has_one = bool(one.search(text))
@@ -91,7 +91,7 @@ def are_opposite(one: Sides, other: Sides) -> bool:
 
 
 def load_language(name: str) -> Language:
-    """Read the language file of a language, as Snowball calls it."""
+    """Read a language file. The name is Snowball's name of the language, such as `german`."""
     data = load_yaml((Path(__file__).parent / f"{name}.yaml").read_text(encoding="utf-8"))
     patterns = (
         "no_but",

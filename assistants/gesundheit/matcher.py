@@ -1,4 +1,4 @@
-"""Which stored question was asked? A conditional logit over candidates: few features, weights fitted on rephrasings.
+"""Finds the stored question of a message by a conditional logit over candidates: few features, weights fitted on rephrasings.
 
 P(cluster c | question) = exp(w · f(c)) / (exp(w_none) + sum over candidates exp(w · f)). McFadden, "Conditional logit analysis of
 qualitative choice behavior", 1974. The margin to the next candidate is in the denominator, and "none of them" is an outcome.
@@ -19,13 +19,13 @@ from knowledge_base.bm25 import stems
 from knowledge_base.pairs.pair import Pair, Taxonomy, fold_wording
 
 CANDIDATES = 20
-"""Clusters that compete for a question."""
+"""Number of clusters that compete for a question."""
 SIMILAR_NAME = 85
-"""Least similarity (of 100) of letters for a misspelt name of a focus."""
+"""Minimum similarity of letters (0 to 100) for a misspelt name of a focus."""
 SHORTEST_FUZZY = 6
-"""Letters; shorter names must be written as they are, and begin no compound."""
+"""Minimum length, in letters, of a name that may be misspelt or begin a compound."""
 INFLECTION = 2
-"""Letters by which a word may be longer than a name."""
+"""Maximum number of letters by which a word may be longer than a name."""
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+")
@@ -33,43 +33,44 @@ FEATURES = (
     "letters", "letters_mean", "letters_rest", "letters_rest_mean", "stems", "stems_mean", "stems_rest", "stems_rest_mean",
     "answer", "context", "focus_same", "focus_other", "focus_missing", "encoder", "encoder_mean",
 )  # fmt: skip
-"""Similarities to a pair's best wording, and the mean of its best `AVERAGED`; of the whole question, and of its rest without names
-of foci; to answer and paragraph; and whether the question names the pair's focus, another one, or none."""
+"""Similarity to a pair's best wording, and the mean over its best `AVERAGED` wordings (`_mean`). Each is computed for the whole
+question and without names of foci (`_rest`). Then the similarity to the answer and to the paragraph (`context`), and whether the
+question names the pair's focus, another focus, or no focus."""
 AVERAGED = 3
 MOST_SEGMENTS = 3
-"""Texts that are compared for a message: all of it, and its last sentences that ask."""
+"""Maximum number of texts that are compared for a message: the whole message, and its last questions."""
 
 
 class Weights(NamedTuple):
-    """What was fitted (bench/gesundheit/fit.py)."""
+    """Fitted weights and thresholds (bench/gesundheit/fit.py)."""
 
     of: Mapping[str, float]
     none: float
     direct: float
-    """Least probability to answer at once."""
+    """Minimum probability of a direct answer."""
     offer: float
-    """Least probability to ask "Did you mean ...?"."""
+    """Minimum probability of an offer ("Did you mean ...?")."""
     offer_unnamed: float = 0.3
-    """The same for a question that names no focus."""
+    """Minimum probability of an offer for a question that names no focus."""
     health: float = 0.6
-    """Least share of known words in a question about health."""
+    """Minimum share of known words in a question about health."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A stored question that may be meant."""
+    """A stored question that a message may ask."""
 
     pair: Pair
     probability: float
     is_stored: bool = False
-    """Whether the question is a stored wording, but for case and punctuation."""
+    """Whether the question equals a stored wording, apart from case and punctuation."""
 
 
 class _Name:
-    """A name of a focus, ready to be looked for.
+    """A name of a focus, prepared for search.
 
-    It is looked for word by word, so that "Niereninfarkt" is not an "Infarkt": as a whole word, inflected, misspelt, written apart,
-    or as the beginning of a compound.
+    It is compared word by word, so that "Niereninfarkt" is not an "Infarkt". It matches a whole word, also inflected, misspelt
+    or written apart, and the beginning of a compound.
     """
 
     def __init__(self, name: str) -> None:
@@ -79,10 +80,10 @@ class _Name:
         self._begins_compounds = not name.islower() and len(self._squashed) >= SHORTEST_FUZZY
 
     def is_in(self, words: Sequence[str]) -> bool:
-        """Return whether a text has the name.
+        """Return whether a text contains the name.
 
         Args:
-            words: Of the text, in small letters.
+            words: The words of the text, in lower case.
         """
         for count in range(max(self._words - 1, 1), self._words + 2):
             for start in range(len(words) - count + 1):
@@ -91,7 +92,7 @@ class _Name:
         return False
 
     def is_part_of(self, other: "_Name") -> bool:
-        """Return whether another name holds this one: "Blutdruck" in "niedriger Blutdruck"."""
+        """Return whether another name contains this one: "Blutdruck" in "niedriger Blutdruck"."""
         return self._squashed != other._squashed and self._squashed in other._squashed
 
     def _is(self, written: str) -> bool:
@@ -141,9 +142,9 @@ class Matcher:
         """Return the candidates, one of each cluster, most probable first.
 
         Args:
-            question: As the user writes it.
-            focus: The focus that the conversation is about, for a question that names none.
-            exact: Whether a stored wording, letter by letter, has no other candidates.
+            question: The user's text.
+            focus: The conversation's focus, used for a question that names no focus.
+            exact: Whether to return only the pair of a stored wording that equals the question.
         """
         if exact and (pair := self._by_wording.get(fold_wording(question))) is not None:
             return [Match(pair, 1.0, is_stored=True)]
@@ -155,13 +156,13 @@ class Matcher:
         return [Match(self.pairs[places[n]], float(probabilities[n])) for n in order]
 
     def is_stored(self, question: str) -> bool:
-        """Return whether a question is a stored wording, but for case and punctuation."""
+        """Return whether a question equals a stored wording, apart from case and punctuation."""
         return fold_wording(question) in self._by_wording
 
     def is_opposite(self, question: str, pair: Pair) -> bool:
-        """Return whether a question and the wording of a pair that is most like it contradict each other.
+        """Return whether a question contradicts the most similar wording of a pair.
 
-        They do if they are on different sides of an opposite, or name other numbers.
+        It does if the two are on different sides of an opposite, or contain different numbers.
         """
         if self._by_wording.get(fold_wording(question)) is pair:
             return False
@@ -171,7 +172,7 @@ class Matcher:
         return opposite or bool(numbers and numbers != frozenset(_NUMBER.findall(question)))
 
     def features(self, question: str, focus: str = "") -> tuple[list[int], NDArray[np.float64]]:
-        """Return the candidates, by their places in `pairs`, and their features, of shape (candidates, FEATURES)."""
+        """Return the candidates as indexes into `pairs`, and their features, of shape (candidates, len(FEATURES))."""
         named = self.foci_in(question) or ({focus} if focus else set())
         compared = [self._compare(segment) for segment in self._segments(question)]
         *similarities, encoder, encoder_mean = (np.max(parts, axis=0) for parts in zip(*compared, strict=True))
@@ -187,7 +188,7 @@ class Matcher:
         return places, table[places].astype(np.float64)
 
     def foci_in(self, text: str) -> set[str]:
-        """Return the ids of the foci that a text names, misspelt or inflected; of names within names the longest counts."""
+        """Return the ids of the foci that a text names, also misspelt or inflected. Of nested names, the longest counts."""
         words = _WORD.findall(text.casefold())
         named = [(name, focus) for focus, names in self._names.items() for name in names if name.is_in(words)]
         return {
@@ -195,7 +196,7 @@ class Matcher:
         }
 
     def without_names(self, text: str, focus: str) -> str:
-        """Return a text without the names of a focus: what is asked of it."""
+        """Return a text without the names of a focus."""
         for name in sorted(self._names.get(focus, []), key=lambda name: name.length, reverse=True):
             text = name.in_text.sub(" ", text)
         return text
@@ -227,7 +228,7 @@ class Matcher:
 
 
 def _pad(pair_of: Sequence[int], pairs: int) -> NDArray[np.intp]:
-    """Return the places of each pair's wordings, a row each, filled up with -1."""
+    """Return the indexes of each pair's wordings, of shape (pairs, most wordings of a pair), padded with -1."""
     counts = np.bincount(pair_of, minlength=pairs)
     places = np.full((pairs, max(int(counts.max(initial=0)), AVERAGED)), -1, np.intp)
     for pair in range(pairs):

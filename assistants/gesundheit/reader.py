@@ -1,6 +1,6 @@
-"""What a model reads: which stored question a message means, and which sentences of a document answer it.
+"""Asks a model which stored question a message asks, and which sentences of a document answer it.
 
-It returns numbers. No text of its own reaches the user.
+The model returns numbers. No text of the model reaches the user.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,12 +18,12 @@ from models.errors import ModelError
 
 PROMPTS = {name: (Path(__file__).parent / f"{name}.md").read_text(encoding="utf-8") for name in ("reader", "passage")}
 READER = "reader"
-"""The role, under `models` of the alias."""
+"""Name of the model's role under `models` of the alias."""
 TIMEOUT_S = 20.0
 EARLIER, MOST_EARLIER = 3, 1_000
-"""Exchanges that the model sees, and characters of each of their messages."""
+"""Maximum number of earlier exchanges that the model gets, and of characters of each message in them."""
 MOST_SENTENCES = 3
-"""Sentences of a passage."""
+"""Maximum number of sentences in a passage."""
 log = structlog.get_logger()
 
 
@@ -34,7 +34,7 @@ class Reading(BaseModel):
 
     kind: Literal["stored", "about", "yes", "no", "source", "recommend", "help", "diagnosis", "health", "other"]
     numbers: list[int]
-    """Of stored questions, best first."""
+    """Numbers of stored questions, best first."""
     focus: str
 
 
@@ -44,7 +44,7 @@ class Passage(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     numbers: list[int]
-    """None if the document does not answer it."""
+    """Numbers of sentences; empty if the document does not answer the message."""
 
 
 Schema = TypeVar("Schema", Reading, Passage)
@@ -53,7 +53,7 @@ Schema = TypeVar("Schema", Reading, Passage)
 async def read_message(
     ask: AskStructured, earlier: Sequence[Exchange], message: str, candidates: Sequence[Pair], foci: Sequence[str]
 ) -> Reading | None:
-    """Ask the model what a message is; None if the model failed."""
+    """Ask the model to classify a message. Return None if the model fails."""
     case = {"stored": _numbered([pair.question for pair in candidates]), "foci": foci}
     return await _ask(ask, "reader", Reading, earlier, message, case)
 
@@ -61,7 +61,10 @@ async def read_message(
 async def find_passage(
     ask: AskStructured, earlier: Sequence[Exchange], message: str, sentences: Sequence[str]
 ) -> list[int]:
-    """Return the places of the sentences that answer a message, at most `MOST_SENTENCES`; none if the model failed."""
+    """Return the indexes of the sentences that answer a message.
+
+    The result is empty if the model fails, finds no answer, or chooses more than `MOST_SENTENCES`.
+    """
     if not sentences:
         return []
     found = await _ask(ask, "passage", Passage, earlier, message, {"sentences": _numbered(sentences)})

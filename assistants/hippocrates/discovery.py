@@ -1,4 +1,4 @@
-"""Find the databases that can answer a question, or run a cohort: ranked by how many patients they have of what it asks for."""
+"""Finds the databases for a question or a cohort, and ranks them by their number of matching patients."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,15 +23,15 @@ class DatabaseMatch:
 
     database: Database
     patients: tuple[Patients | None, ...]
-    """Of each wanted concept, None where it has none."""
+    """Patients of each wanted concept; None if the database has no such patients."""
     all_wanted: Patients | None
-    """Persons with every wanted concept and no excluded one, None where it lacks one, or none is wanted."""
+    """Persons with every wanted concept and no excluded one; None if a concept is missing, or no concept is wanted."""
     counts: tuple[tuple[Concept, int], ...] = ()
-    """The detail: how many persons have each concept, the most first. Empty without the permission."""
+    """Number of persons with each concept, largest first. Empty without the permission for details."""
 
     @property
     def rank(self) -> tuple[int, int, int, str, int]:
-        """Orders databases: by coverage, by the most patients that they can have of what they cover, by size."""
+        """Sort key: wanted concepts covered, upper bound on patients of these, size."""
         covered = [one.high for one in self.patients if one]
         most = self.all_wanted.high if self.all_wanted else min(covered, default=0)
         return -len(covered), -most, -(self.database.persons or 0), self.database.name, self.database.id
@@ -39,12 +39,12 @@ class DatabaseMatch:
 
 @dataclass(frozen=True, slots=True)
 class Databases:
-    """What was found."""
+    """The result of a search."""
 
     query: ResolvedQuery
     matches: tuple[DatabaseMatch, ...]
     searched: int
-    """How many databases the catalogue has."""
+    """Number of databases in the catalogue."""
     warnings: tuple[str, ...] = ()
     notice: str = ""
 
@@ -54,14 +54,14 @@ class Databases:
         return tuple(match for match in self.matches if all(match.patients))
 
     def documents(self, limit: int | None = None) -> list[Document]:
-        """Write what was found as documents: one of the search, then one for each database, the first `limit` of them."""
+        """Return a document about the search, then one for each of the first `limit` databases."""
         return [_search_document(self), *(_document(match, self.query) for match in self.matches[:limit])]
 
 
 def find_databases(
     catalogue: Catalogue, vocabulary: Vocabulary, query: ResolvedQuery, *, detail: bool = False
 ) -> Databases:
-    """Return the databases that fit, and have patients of any wanted concept; in `detail`, with the counts of each."""
+    """Return the databases that fit and have patients of any wanted concept; with `detail`, also the counts of concepts."""
     narrowed = query.asked.countries or query.asked.not_countries or query.asked.min_persons
     searches = query.concepts or (narrowed and not query.unknown)
     matches = sorted(_matches(catalogue, vocabulary, query, detail), key=lambda match: match.rank) if searches else []
@@ -70,7 +70,7 @@ def find_databases(
 
 
 def cohort_query(state: State, query: ResolvedQuery) -> ResolvedQuery:
-    """Return a query with what a cohort wants of databases besides; its notes say what counts cannot tell."""
+    """Return a query extended by the concepts of a cohort. Its notes name the criteria that counts cannot answer."""
     if not state.study.entry:
         return replace(query, unknown=("entry",), notes=(*query.notes, "No event starts the cohort yet."))
     clauses = [tuple(Criterion(event=event) for event in state.study.entry)]
@@ -94,7 +94,7 @@ def cohort_query(state: State, query: ResolvedQuery) -> ResolvedQuery:
 
 
 def _clauses(group: SubGroup) -> list[tuple[Criterion, ...]]:
-    """Return the clauses that a group implies. A clause is a tuple of criteria; at least one of them holds."""
+    """Return the clauses that a group implies. A clause is a tuple of criteria, at least one of which must hold."""
     parts: list[list[tuple[Criterion, ...]]] = [[(one,)] for one in group.criteria]
     if isinstance(group, Group):
         parts += map(_clauses, group.groups)
@@ -123,7 +123,7 @@ def _compare_versions(catalogue: Catalogue, vocabulary: Vocabulary) -> list[str]
 def _matches(
     catalogue: Catalogue, vocabulary: Vocabulary, query: ResolvedQuery, detail: bool
 ) -> Iterator[DatabaseMatch]:
-    """Yield the databases that are in the right place, large enough and have a wanted concept, if any is."""
+    """Yield the databases in a requested place, of the requested size, that have a wanted concept (if the query has any)."""
     wanted = [bounds(catalogue, vocabulary, term) for term in query.concepts]
     excluded = [bounds(catalogue, vocabulary, term) for term in query.excluded]
     for number, database in enumerate(catalogue.databases):
@@ -147,7 +147,7 @@ def _fits(database: Database, asked: Query) -> bool:
 def _counts(
     catalogue: Catalogue, vocabulary: Vocabulary, terms: Sequence[Term], number: int
 ) -> list[tuple[Concept, int]]:
-    """Return how many persons a database has of every concept of some terms, the most first."""
+    """Return the number of persons that a database has of each concept of the terms, largest first."""
     rows = []
     for concept_id in {one for term in terms for added in added_concepts(vocabulary, term).values() for one in added}:
         if (concept := vocabulary.get(concept_id)) and (counts := catalogue.counts.get(concept_id)):

@@ -1,7 +1,7 @@
-"""Pure: how many patients databases have of what is wanted, as far as counts say.
+"""Pure: bounds on the number of patients that databases have.
 
-Counts of several concepts (a concept and its descendants, or two that are both wanted) overlap by an unknown number of persons, so
-counts only bound them. Counts below `SMALL_CELL` are unknown here already.
+Counts of several concepts (a concept and its descendants, or two wanted concepts) overlap by an unknown number of persons, so
+they yield only bounds. Counts below `SMALL_CELL` were removed when the catalogue was read.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from assistants.hippocrates.study import Term
 from assistants.hippocrates.vocabulary import Vocabulary
 
 NO_SIZE = 10**9
-"""Of a database that does not say its size, or has a few persons: so large that it bounds nothing."""
+"""Size of a database whose size is unknown or suppressed: too large to bound anything."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patients:
-    """How many persons have a concept, as far as counts say."""
+    """Bounds on the number of persons with a concept, both included."""
 
     low: int
     high: int
@@ -33,14 +33,14 @@ class Patients:
 
 
 def bounds(catalogue: Catalogue, vocabulary: Vocabulary, term: Term) -> list[Patients | None]:
-    """Return for every database how many persons have any of the concepts; None for nobody."""
+    """Return, for each database, bounds on the number of persons with any of the concepts; None for no persons."""
     low, high = np.zeros((2, len(catalogue.databases)), np.int64)
     for root, added in added_concepts(vocabulary, term).items():
         entire = added == vocabulary.descendants(root)
         total = np.zeros_like(high)
         for concept_id in added:
             if (counts := catalogue.counts.get(concept_id)) is not None:
-                # A count that holds more than is wanted bounds it from above alone.
+                # A count that includes unwanted descendants is an upper bound only.
                 least = np.where(counts.whole & (not entire), 0, np.maximum(counts.persons, 1))
                 low[counts.places] = np.maximum(low[counts.places], least)
                 total[counts.places] += np.maximum(counts.persons, SMALL_CELL - 1)
@@ -52,7 +52,7 @@ def bounds(catalogue: Catalogue, vocabulary: Vocabulary, term: Term) -> list[Pat
 
 
 def added_concepts(vocabulary: Vocabulary, term: Term) -> dict[int, frozenset[int]]:
-    """Return what each choice adds to those with more concepts: no concept twice, and none that is excluded."""
+    """Return the concepts that each choice adds to the larger choices: no concept twice, and no excluded one."""
     spans = []
     for choice in term.choices:
         root = choice.concept.concept_id
@@ -67,10 +67,10 @@ def added_concepts(vocabulary: Vocabulary, term: Term) -> dict[int, frozenset[in
 
 
 def together(wanted: Sequence[Patients | None], excluded: Sequence[Patients | None], persons: int) -> Patients | None:
-    """Bound how many of some persons have all of several concepts, and none of others; None if one is lacking."""
+    """Return bounds on the number of persons with all wanted and no excluded concepts; None if a wanted one has no persons."""
     every, absent = ([one for one in some if one] for some in (wanted, excluded))
     if len(every) < len(wanted) or not every:
         return None
     low = sum(one.low for one in every) - (len(every) - 1) * persons - sum(one.high for one in absent)
     high = min(*(one.high for one in every), persons - max((one.low for one in absent), default=0))
-    return Patients(max(0, low), max(high, SMALL_CELL - 1))  # no rank or search tells what is below from one another
+    return Patients(max(0, low), max(high, SMALL_CELL - 1))  # rank and search must not distinguish small counts

@@ -1,6 +1,6 @@
-"""The keyless form: one question after the other, and a dozen forms of answer (form.yaml).
+"""The form, for use without a model: it asks one question at a time, and accepts a dozen patterns of answers (form.yaml).
 
-A message must match one of them from end to end, and its concepts must be names of the vocabulary. Any other changes nothing.
+A message must match a pattern from end to end, and its concepts must be names of the vocabulary. Other messages change nothing.
 """
 
 import re
@@ -24,20 +24,20 @@ from models.unique_keys import load_yaml
 
 TEXTS = Path(__file__).parent / "form.yaml"
 DEMOS = Path(__file__).parent / "demo" / "conversations.yaml"
-"""Conversations with a language model as planner, recorded: titles and transcripts."""
+"""Recorded conversations with a language model as planner: titles and transcripts."""
 ANY_TIME = "any time"
 RULES = ("include", "exclude", "age", "sex")
-"""The questions of the form for a study's `rules`."""
+"""The questions of the form that fill the rules of a study."""
 Groups = Mapping[str, str]
 """The named groups of an answer's pattern."""
 
 
 class _NotReadError(Exception):
-    """Why a message is no answer: a key of the notes, and its fields."""
+    """A message is not an answer. The arguments are a key of `notes` in form.yaml, and its fields."""
 
 
 class Form:
-    """Reads answers. It keeps nothing of a conversation."""
+    """Reads answers. It keeps no state between messages."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         texts = load_yaml(TEXTS.read_text(encoding="utf-8"))
@@ -53,13 +53,13 @@ class Form:
         self._without_concept = [one for one in patterns if one.groupindex.keys().isdisjoint({"concept", "concepts"})]
 
     def question(self, state: State) -> str:
-        """Return what to ask next, with examples of answers; when the cohort can be confirmed, what to do with it."""
+        """Return the next question with examples of answers; for a complete cohort, how to confirm it."""
         if state.question == "concept":
             return ask_about(state.open_terms[0])
         return self._questions[asked_next(state) or "complete"]
 
     def read(self, step: Step, message: str) -> Step:
-        """Return the step after one more message. For one that is no answer, `note` says why and `understanding` is None."""
+        """Return the step after a message. If it is not an answer, `note` gives the reason and `understanding` is None."""
         text = " ".join(message.split()).removesuffix(".").rstrip()
         state, asked = step.state, asked_next(step.state) or ANY_TIME
         try:
@@ -79,7 +79,7 @@ class Form:
         return ", ".join(f"“{one}”" for one in self._answers[question])
 
     def _matches(self, question: str, text: str) -> list[Groups]:
-        """Return the groups of each pattern that matches a message; "none" is read as nothing else."""
+        """Return the groups of each pattern that matches a message. A match of "none" excludes the others."""
         matches = [match for pattern in self._answers[question].values() if (match := pattern.fullmatch(text))]
         readings: list[Groups] = [
             {k: part for k, part in one.groupdict().items() if part is not None} for one in matches
@@ -123,11 +123,11 @@ class Form:
         return parts
 
     def _fill(self, state: State, asked: str, readings: list[Groups], text: str) -> State:
-        """Return the state with an answer in it."""
+        """Return the state with the slots that an answer fills."""
         study, groups, chosen = state.study, readings[0], dict(state.chosen)
         filled: dict[str, Any] = {}
         match asked, groups:
-            case "concept", {"none": _}:  # the words are the last rule's, or the entry's
+            case "concept", {"none": _}:  # drop the last rule, or the entry, whose concept has no match
                 filled = {"rules": study.rules[:-1]} if study.rules else {"entry": (), "entries": None}
             case "concept", _:
                 term = state.open_terms[0]
@@ -160,17 +160,17 @@ class Form:
         return State(study, {words: chosen[words] for words in study.concepts})
 
     def _one_reading(self, readings: list[Groups]) -> tuple[Groups, Term]:
-        """Return the reading whose concept is a name, else one whose concept has candidates to choose from."""
+        """Return a reading whose concept is an exact name; else one whose concept has candidates."""
         terms = [(groups, term) for groups in readings if (term := self._term(groups["concept"]))]
         if not terms:
             raise _NotReadError("unknown", ("words", readings[-1]["concept"]))
         return max(terms, key=lambda one: bool(one[1].choices))
 
     def _term(self, words: str) -> Term | None:
-        """Look up words. Return None unless one concept's name has all of them, possibly misspelt.
+        """Look up words. Return None unless a concept's name has all of them, possibly misspelt.
 
         Raises:
-            _NotReadError: They are an answer without a concept.
+            _NotReadError: The words are an answer that names no concept.
         """
         if any(pattern.fullmatch(words) for pattern in self._without_concept):
             raise _NotReadError("other_answer", ("words", words))
@@ -189,7 +189,7 @@ class Form:
 
 
 def asked_next(state: State) -> str | None:
-    """Return the question of the form that is open; None if the cohort can be confirmed."""
+    """Return the open question of the form; None if the cohort can be confirmed."""
     study = state.study
     if state.question in ("entry", "concept", "observation"):
         return state.question

@@ -1,6 +1,6 @@
-"""Pure: names of concepts as they are compared, and found.
+"""Pure: normalises names of concepts, and searches them.
 
-By their words: without letter case, accents, plural endings, British spelling and the tags of SNOMED (`(disorder)`).
+Names are compared by their words, without letter case, accents, plural endings, British spelling and SNOMED tags (`(disorder)`).
 """
 
 import functools
@@ -16,20 +16,20 @@ from rapidfuzz.distance import OSA
 
 EXACT_NAME, EXACT_SYNONYM, SAME_WORDS = 1.0, 0.98, 0.95
 ALL_WORDS = 0.6
-"""The least score of a name that has all words of the query."""
+"""Minimum score of a name that has all words of the query."""
 SIMILAR = 0.7
-"""How alike (1 - edits / length) a word must be to stand for a misspelt one: two edits in a word of seven letters."""
+"""Minimum similarity (1 - edits / length) of a misspelt word: two edits in a word of seven letters."""
 COMPLETE = ALL_WORDS * SIMILAR
-"""The least score of a name that has all words of the query, some of them perhaps misspelt; those that have some score below."""
+"""Minimum score of a name that has all words of the query, possibly misspelt. Names with some of the words score less."""
 _LEAST = 0.15
-"""What scores less shares too little with the query to be offered."""
+"""Minimum score of a name to be offered."""
 _STOP = frozenset("a an and as at by due for from in into nos of on or other the to unspecified with".split())
 _TAGS = re.compile(
     r"(?:(?<!\s)\s++)?\((?:disorder|finding|procedure|morphologic abnormality|situation|event|observable entity|substance|product|"
     r"clinical drug|regime/therapy|medicinal product|organism|person|body structure|specimen|assessment scale)\)\s*$",
     re.IGNORECASE,
 )
-"""What SNOMED ends its full names with."""
+"""Tags at the end of SNOMED's full names."""
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+")
 
 
@@ -39,11 +39,11 @@ class Name(NamedTuple):
     words: frozenset[str]
     key: str
     own: bool
-    """The concept's name rather than a synonym."""
+    """Whether it is the concept's name rather than a synonym."""
 
 
 def content_words(text: str) -> list[str]:
-    """Return the words of a text as names are compared by, in order."""
+    """Return the normalised words of a text in order, without stop words."""
     return [_fold(word) for word in _WORD.findall(_plain(text)) if word not in _STOP]
 
 
@@ -63,7 +63,7 @@ def _plain(text: str) -> str:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _fold(word: str) -> str:
-    """Write haemorrhage, oedema and tumours as hemorrhage, edema and tumor."""
+    """Return a word in singular and American spelling: hemorrhage, edema and tumor for haemorrhage, oedema and tumours."""
     word = word.replace("ae", "e").replace("oe", "e")
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
@@ -71,10 +71,10 @@ def _fold(word: str) -> str:
 
 
 class NameIndex:
-    """Finds names by words. They are known by their places in the list of names."""
+    """Finds names by words. Results are indexes into the list of names."""
 
     def __init__(self, names: Sequence[Name], domains: Sequence[str]) -> None:
-        """Args: domains: of each name's concept, in small letters."""
+        """Args: domains: The domain of each name's concept, in lower case."""
         self._names = names
         self._equal: dict[object, list[int]] = defaultdict(list)
         postings: dict[str, list[int]] = defaultdict(list)
@@ -89,17 +89,17 @@ class NameIndex:
         self._weight = np.array([sum(self._rarity[word] for word in name.words) or 1.0 for name in names], np.float32)
 
     def look_up(self, text: str) -> dict[int, float]:
-        """Return the scores of the names that are exactly a text, or have the same words in another order."""
+        """Return the scores of the names that equal a text, or have the same words in another order."""
         query = read_name(0, text, own=True)
         same, exact = (self._equal.get(key, ()) for key in (query.words, query.key))
         scores = {place: EXACT_NAME if self._names[place].own else EXACT_SYNONYM for place in exact}
         return dict.fromkeys(same, SAME_WORDS) | scores
 
     def search(self, text: str, domains: Collection[str], limit: int) -> dict[int, float]:
-        """Return the scores of the names that share most with a text.
+        """Return the scores of the names that share most words with a text.
 
-        A name that has all its words scores `ALL_WORDS` and more, the more the less else it says; one that has some, their share
-        of the text's weight below that. Misspelt words count by how alike they are.
+        A name with all words of the text scores at least `ALL_WORDS`, and more the fewer other words it has. A name with some of
+        the words scores less, by their share of the text's weight. Misspelt words are weighted by their similarity.
         """
         words = read_name(0, text, own=True).words
         if not words or not self._names:
@@ -127,7 +127,7 @@ class NameIndex:
         return {int(place): float(score[place]) for place in best_places}
 
     def _find_similar(self, word: str) -> dict[str, float]:
-        if not word.isalpha() or len(word) < 4:  # 81 is not 80, and three letters are like too many others
+        if not word.isalpha() or len(word) < 4:  # numbers must match exactly; short words resemble too many others
             return {}
         words = self._postings.keys()
         alike = process.extract(word, words, scorer=OSA.normalized_similarity, score_cutoff=SIMILAR, limit=5)

@@ -1,7 +1,7 @@
-"""Countries and regions by any usual name or ISO code, as the package `countryinfo` lists them.
+"""Finds countries and regions by any usual name or ISO code, from the list of the package `countryinfo`.
 
-A place is known by its English name; one that is not listed, by its own words. Countries have their own names, too, and most of
-those in German, Spanish, French and Italian.
+A place is identified by its English name; an unlisted place by the user's words. The list has the native names of countries, and
+most names in German, Spanish, French and Italian.
 """
 
 from collections.abc import Mapping, Set
@@ -21,37 +21,37 @@ _LARGER = {
     "North America": {"Northern America", "Central America", "Caribbean"},
     "Latin America": {"Central America", "Caribbean", "South America"},
 }
-"""Usual names of larger regions, which are not among those of the United Nations."""
+"""Usual names of larger regions that the United Nations do not list, each with its subregions."""
 
 
 def place(name: str) -> str:
-    """Return the English name of a country or region; its words if it is not listed."""
+    """Return the English name of a country or region; the normalised words if it is unlisted."""
     return _places()[0].get(_key(name), _key(name))
 
 
 def place_name(name: str) -> str:
-    """Return how to show a place: its English name; what the user wrote if it is not listed."""
+    """Return the name to show for a place: its English name; the user's words if it is unlisted."""
     return place(name) if is_listed(place(name)) else name
 
 
 def places_around(country: str, continent: str) -> Set[str]:
-    """Return a country and what it lies in."""
+    """Return a country, its continent and its regions."""
     return {place(country), place(continent)} | _places()[1].get(place(country), frozenset())
 
 
 def is_listed(name: str) -> bool:
-    """Return whether a name that `place` returned is a country's, or a region's."""
+    """Return whether a result of `place` is a listed country or region."""
     return name in _places()[0].values()
 
 
 def _key(name: str) -> str:
-    # Some codes are stop words: IN, NO, AT.
+    # Some country codes are stop words: IN, NO, AT.
     return " ".join(content_words(name.replace(".", ""))) or name.strip().casefold()
 
 
 @cache
 def _places() -> tuple[Mapping[str, str], Mapping[str, Set[str]]]:
-    """Return the place that each name is of, and the regions around each country."""
+    """Return the place of each name, and the regions around each country."""
     names: dict[str, str] = {}
     around: dict[str, Set[str]] = {}
     for listed in all_countries():

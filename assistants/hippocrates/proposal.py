@@ -1,4 +1,4 @@
-"""A cohort that is complete: read back, checked, counted, and proposed to be sent."""
+"""Reads back, checks and counts a complete cohort, and proposes to send it."""
 
 import asyncio
 import json
@@ -16,54 +16,54 @@ from assistants.hippocrates.study import Json
 from assistants.hippocrates.turns import CONFIRM, SEND
 
 ACT = "act"
-"""The permission with which the proxy sends what is confirmed; without it no tool is called for that."""
+"""The permission to send a confirmed cohort. Without it, the assistant does not call the tool for sending."""
 NOT_SENT = "Sending to ATLAS is not set up here. Ask for the JSON to import the cohort there."
 _COUNTED_AT_ONCE = 2
-"""Cohorts; each takes a processor."""
+"""Number of cohorts that are counted at the same time; each uses a processor core."""
 
 
 @dataclass(frozen=True)
 class Cohort:
-    """A cohort that is complete."""
+    """A complete cohort."""
 
     name: str
     expression: Json
     lines: Sequence[str]
-    """In plain English."""
+    """The cohort in plain English."""
 
     @cached_property
     def action(self) -> Action:
-        """What sends it; its code stands for exactly this name and JSON."""
+        """The action that sends the cohort. Its code depends on the name and the JSON."""
         arguments = {"name": self.name, "expression": self.expression}
         return Action(SEND, arguments, prompt="To send exactly this cohort to ATLAS, answer: confirm {code}")
 
     def call(self, tool: str, **more: str) -> ToolRequest:
-        """Return a call of a tool to confirm or send it."""
+        """Return a call of a tool that confirms or sends the cohort."""
         return ToolRequest(tool, {"code": self.action.code, **self.action.arguments, **more})
 
 
 class Proposals:
-    """Shows cohorts as they can be confirmed, and proposes to send them."""
+    """Shows complete cohorts, and proposes to send them."""
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
-        # Threads of its own: a turn that is cancelled frees none before its count has ended.
+        # Use a separate thread pool: the thread of a cancelled turn stays busy until its count has ended.
         self._counting = ThreadPoolExecutor(_COUNTED_AT_ONCE, "count")
         self._count = lru_cache(maxsize=256)(lambda text: count_cohort(sources.cdm, json.loads(text)))
 
     def close(self) -> None:
-        """Take no more cohorts to count."""
+        """Accept no further counts, and drop those that wait."""
         self._counting.shutdown(wait=False, cancel_futures=True)
 
     def may_be_sent(self, cohort: Cohort) -> bool:
-        """Return whether there is somewhere to send it, and its checks find no error."""
+        """Return whether a WebAPI is configured, and the checks of the cohort find no error."""
         problems = check(cohort.expression, self._sources.vocabulary)
         return self._sources.webapi is not None and all(one.severity != "error" for one in problems)
 
     async def show(
         self, draft: ReplyDraft, cohort: Cohort, request: AssistantRequest, wishes: Set[str], changed: bool
     ) -> AssistantReply:
-        """Show a cohort, and ask to confirm it: by the tools that the request declares, else in text."""
+        """Show a cohort, and ask to confirm it: by a tool that the request declares, else in text."""
         fenced = f"```\n{json.dumps(cohort.expression)}\n```"
         if wishes == {"json"} and not changed:
             draft.add("expression", "The cohort expression", fenced)
@@ -96,7 +96,7 @@ class Proposals:
         return replace(draft.reply(), action=cohort.action, tool_calls=calls)
 
     async def _count_lines(self, expression: Json) -> list[str]:
-        """Return the counts of a cohort as they may be shown, or why it could not be counted. The same is counted once."""
+        """Return the counts of a cohort with small ones suppressed, or the reason for having none. Counts are cached."""
         text, loop = json.dumps(expression, sort_keys=True), asyncio.get_running_loop()
         try:
             counts = await loop.run_in_executor(self._counting, self._count, text)

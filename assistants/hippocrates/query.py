@@ -1,4 +1,4 @@
-"""What a question asks of databases. A model or the form fills in a `Query`; `resolve` gives its words a meaning."""
+"""A question about databases. A model or the form fills in a `Query`; `resolve` maps its words to concepts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from assistants.hippocrates.terms import choose, find_term
 from assistants.hippocrates.vocabulary import Vocabulary
 
 NEAR_NAME = 0.72
-"""The least score of a name for words to be that name misspelt."""
+"""Minimum score of a name to be read as the correct spelling of misspelt words."""
 
 
 class Query(BaseModel):
@@ -23,37 +23,37 @@ class Query(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     concepts: tuple[tuple[str, ...], ...] = ()
-    """Every group is wanted; any word of a group will do."""
+    """Every group is wanted; any concept of a group suffices."""
     excluded: tuple[str, ...] = ()
     countries: tuple[str, ...] = ()
-    """Any of these countries or continents will do; empty: all."""
+    """Countries or continents, any of which suffices; empty: all."""
     not_countries: tuple[str, ...] = ()
     min_persons: int = Field(0, ge=0)
-    """Persons that the database must have."""
+    """Minimum number of persons in the database."""
     min_patients: int = Field(0, ge=0)
-    """Patients with the concepts that it must have."""
+    """Minimum number of patients with the concepts."""
     of_cohort: bool = False
-    """Whether it asks about the cohort at hand: its concepts are wanted, too."""
+    """Whether the question is about the current cohort, whose concepts are then wanted as well."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedQuery:
-    """A query whose words have a meaning."""
+    """A query whose words are mapped to concepts."""
 
     asked: Query
     concepts: tuple[Term, ...] = ()
-    """Every one is wanted; any of its choices will do. Words that are not in the names of a choice are misspelt."""
+    """Every term is wanted; any of its choices suffices. `unmatched` words of a term were read as misspelt."""
     excluded: tuple[Term, ...] = ()
     unknown: tuple[str, ...] = ()
-    """Words for concepts that the vocabulary does not know."""
+    """Words for which the vocabulary has no concept."""
     notes: tuple[str, ...] = ()
-    """Sentences on what was not understood, or cannot be told from counts."""
+    """Sentences about unknown words and places, and about criteria that counts cannot answer."""
 
 
 def resolve(
     query: Query, vocabulary: Vocabulary, catalogue: Catalogue, english: Mapping[str, str] | None = None
 ) -> ResolvedQuery:
-    """Return what a query's words mean, or what `english` calls them; the notes name those that nobody knows."""
+    """Map the words of a query, or their names in `english`, to concepts. The notes name unknown words and places."""
     asked = dict.fromkeys(chain(*query.concepts, query.excluded))
     terms = {words: _find_near(vocabulary, words, (english or {}).get(words, "")) for words in asked}
     unknown = [term for term in terms.values() if term.is_open]
@@ -82,7 +82,7 @@ def any_of(terms: Iterable[Term]) -> Term:
 
 
 def _find_near(vocabulary: Vocabulary, words: str, name: str) -> Term:
-    """Return the term of some words, with the concepts that are called so, or almost so: in as many words."""
+    """Return a term for some words, with the concepts of that name, or of the nearest name with the same number of words."""
     term = find_term(vocabulary, words, name)
     if term.choices:
         return term

@@ -1,6 +1,7 @@
-"""Pure: a cohort expression in plain English, for progress, the read-back and what a message changed; and the next question.
+"""Pure: describes a cohort expression in plain English, for progress, read-back and changes; and writes the next question.
 
-The lines come from the expression, not from the study: what a researcher confirms is what is sent. Their own words stand beside.
+The lines describe the expression, not the study, so that the researcher confirms exactly the text that is sent. The
+researcher's words follow in quotes.
 """
 
 import re
@@ -11,9 +12,9 @@ from assistants.hippocrates.names import content_words
 from assistants.hippocrates.study import Json, ObservationExit, State, Term
 
 OPEN = "Record"
-"""The criterion, in an unfinished expression, of concepts that are still to be chosen: they decide its type."""
+"""Placeholder type of a criterion in an unfinished expression. The concepts, once chosen, determine the type."""
 REFUSED = "Refused"
-"""The key, in an unfinished expression, of what Circe cannot express."""
+"""Key in an unfinished expression for requests that Circe cannot express."""
 _BOUNDS = ("exactly", "at most", "at least")
 _TO_CHOOSE = "still to be chosen."
 _NO_RULES, _TO_THE_END = "No further rules.", "Persons leave when their observation ends."
@@ -24,7 +25,7 @@ _NO_OBSERVATION, _OVERLAP = "No observation before or after entry is required.",
 _DEFAULTS = {_NO_RULES, _TO_THE_END, _ONCE, _EARLIEST, _NO_OBSERVATION, _OVERLAP}
 _BY_DOMAIN = "condition|drug exposure|procedure|measurement|observation|device exposure|visit|specimen|record"
 _INCIDENTAL = re.compile(rf"(?<=^Rule )\d+|\b(?:an? )?(?:{_BY_DOMAIN})(?=s? of “)")
-"""What changes in a line without a change of the cohort: a rule's number, and the type of record once concepts are chosen."""
+"""Parts of a line that may change while the cohort stays the same: a rule's number, and the type of record."""
 _QUESTIONS = {
     "entry": "Which event starts the cohort? Such as “patients with gastrointestinal bleeding”, “new users of celecoxib”.",
     "observation": "How many days of observation before entry are required? (For example 365, or “none”.)",
@@ -34,7 +35,7 @@ _QUESTIONS = {
 
 
 def describe(state: State, expression: Json) -> list[str]:
-    """Return a line for each slot and rule of what `build_cohort` made of a state, finished or not."""
+    """Return a line for each slot and rule of the expression that `build_cohort` returned for a state, finished or not."""
     study = state.study
     names = {one["id"]: one["name"] for one in expression["ConceptSets"]}
     primary = expression["PrimaryCriteria"]
@@ -73,13 +74,13 @@ def describe(state: State, expression: Json) -> list[str]:
 
 
 def difference(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """Return what was removed and what was added between two descriptions; that a default gave way is no news."""
+    """Return the lines removed and added between two descriptions. The removal of a default line is not reported."""
     removed = [one for one in _without(before, after) if one not in _DEFAULTS and not one.endswith(_TO_CHOOSE)]
     return [f"Removed: {one}" for one in removed] + [f"Added: {one}" for one in _without(after, before)]
 
 
 def ask(state: State) -> str:
-    """Return the questions that are open, all at once; "" if the cohort can be confirmed."""
+    """Return all open questions; "" if the cohort can be confirmed."""
     return "\n".join([*map(ask_about, state.open_terms), *ask_slots(state)])
 
 
@@ -101,11 +102,11 @@ def ask_about(term: Term) -> str:
 
 
 def group_text(group: Json, names: Mapping[int, str]) -> str:
-    """Say a group of criteria: `no conditions of “stroke” any time before the day of entry`."""
+    """Describe a group of criteria: `no conditions of “stroke” any time before the day of entry`."""
     criteria: list[Json] = group["CriteriaList"]
     first = criteria[0] if criteria else {}
     count = (first["Occurrence"]["Type"], first["Occurrence"]["Count"]) if first else None
-    # No record of one and none of another is no record of one or another.
+    # "No record of A, and no record of B" is written as "no record of A or B".
     as_one = len(criteria) > 1 and count == {"ALL": (0, 0), "ANY": (2, 1)}.get(group["Type"])
     if as_one and not group["Groups"] and all({**one, "Criteria": 0} == {**first, "Criteria": 0} for one in criteria):
         return _counted(criteria, names)
@@ -118,7 +119,7 @@ def group_text(group: Json, names: Mapping[int, str]) -> str:
 
 
 def day_of(bound: Json) -> int | None:
-    """Return the day of an end of a window; None: it has none."""
+    """Return the day at an end of a window, relative to entry; None if that end is open."""
     return None if bound.get("Days") is None else int(bound["Days"]) * int(bound["Coeff"])
 
 
@@ -134,7 +135,7 @@ def _without(lines: Iterable[str], others: Iterable[str]) -> list[str]:
 
 
 def _beside(line: str, said: Iterable[str]) -> str:
-    """Put the researcher's words beside a line that does not hold them."""
+    """Append those of the researcher's words that the line does not contain."""
     present = set(content_words(line))
     words = [one for one in said if not present.issuperset(content_words(one))]
     return f"{line} You wrote: “{'”, “'.join(words)}”." if words else line
@@ -145,7 +146,7 @@ def _either(criteria: Iterable[Json], names: Mapping[int, str], many: bool | Non
 
 
 def _criterion(criterion: Json, names: Mapping[int, str], many: bool | None = None) -> str:
-    """Name a criterion: with an article, or as something that is counted, one or many."""
+    """Describe a criterion. `many` selects an article (None), the singular (False) or the plural (True)."""
     ((name, body),) = criterion.items()
     record = re.sub("(?<=[a-z])(?=[A-Z])", " ", name.removesuffix("Occurrence")).casefold()
     limits = _limits(body)
@@ -201,7 +202,7 @@ def _counted(criteria: Sequence[Json], names: Mapping[int, str]) -> str:
 
 
 def _window(start: int | None, end: int | None) -> str:
-    """Say a window so that it is clear whether the day of entry belongs to it."""
+    """Describe a window, and state whether it includes the day of entry."""
     if start is None:
         ends = {None: "at any time", -1: "any time before the day of entry"}
         return ends.get(end) or f"any time up to {_day(end or 0)}"
@@ -253,7 +254,7 @@ def _concepts(concept_set: Json) -> str:
 
 
 def _unmatched(term: Term) -> list[str]:
-    """Say which of a term's words the chosen concepts lack; of misspelt words, what they were read as."""
+    """List those of a term's words that the chosen concepts lack; if they lack all words, the reading of the term."""
     if {*term.unmatched} == {*content_words(term.name or term.words)}:
         return [f"“{term.words}” was read as {' or '.join(one.concept.name for one in term.choices)}."]
     return [f"“{word}” is not in the name of the chosen concept for “{term.words}”." for word in term.unmatched]

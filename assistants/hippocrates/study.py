@@ -1,7 +1,9 @@
-"""A cohort as a researcher has described it: what a model or the form fills in, and what `cohort.py` turns into JSON. Pure.
+"""A cohort as the researcher describes it. A model or the form fills it in; `cohort.py` turns it into JSON. Pure.
 
-A study names concepts by the researcher's words. Which entries of the vocabulary these words mean stands beside it, in `Chosen`:
-ids come from the vocabulary and from the researcher's choices alone.
+A study names concepts by the researcher's words. `Chosen` maps these words to entries of the vocabulary: concept ids come from
+the vocabulary and from the researcher's choices alone.
+
+The docstrings of the slot classes are part of the JSON schema that the language model reads.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,12 +19,12 @@ Sex = Literal["female", "male"]
 Bound = Literal["at least", "at most", "exactly"]
 Visit = Literal["inpatient", "outpatient", "emergency room"]
 Question = Literal["entry", "concept", "observation", "rules", "exit"]
-"""What the researcher is asked next, in this order."""
+"""The questions to the researcher, in the order in which they are asked."""
 MOST_DAYS, OLDEST, MOST_RECORDS = 36_500, 120, 10_000
 MOST_RULES = 50
-"""Rules of a study, and criteria of a group."""
+"""Maximum number of rules in a study, and of criteria in a group."""
 Words = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
-"""Words that may be shown: on one line, so that they pass for no other."""
+"""Words that a reply may quote. They are joined to one line, so that they cannot imitate another line of the reply."""
 Json = dict[str, Any]
 """A cohort expression, or a part of one."""
 
@@ -57,9 +59,9 @@ class Value(_Range):
     low: float | None = Field(None, allow_inf_nan=False)
     high: float | None = Field(None, allow_inf_nan=False)
     strict: bool = False
-    """Whether the ends do not belong to it, as in "below 8"."""
+    """Whether the ends are excluded, as in "below 8"."""
     unit: str | None = None
-    """As the researcher writes it."""
+    """The unit in the researcher's spelling."""
 
 
 class Dates(_Range):
@@ -73,19 +75,19 @@ class Event(_Slots):
     """A record of any of some concepts, or a death."""
 
     concepts: tuple[Words, ...] = ()
-    """The researcher's words, any of which will do; of a death, its causes, or none."""
+    """The researcher's words for concepts, any of which suffices. For a death: its causes, or ()."""
     kind: Literal["record", "drug era", "death"] = "record"
     first: bool = False
-    """Only the first in a person's history."""
+    """Whether only the first event in a person's history counts."""
     value: Value | None = None
     age: Age | None = None
-    """At the event."""
+    """Age at the event."""
     dates: Dates | None = None
-    """Within which the event begins."""
+    """Days within which the event begins."""
     visit: Visit | None = None
     """The kind of visit that the record belongs to."""
     words: Words = ""
-    """The researcher's words for the whole."""
+    """The researcher's words for the event."""
 
     @model_validator(mode="after")
     def _is_something(self) -> Self:
@@ -114,10 +116,10 @@ class Criterion(_Slots):
     bound: Bound = "at least"
     count: int = Field(1, ge=0, le=MOST_RECORDS)
     distinct: bool = False
-    """Count different concepts, not records."""
+    """Whether to count different concepts, not records."""
     window: Window = Window()
     same_visit: bool = False
-    """Only records of the visit in which the person enters."""
+    """Whether only records of the visit of entry count."""
 
     @property
     def excludes(self) -> bool:
@@ -129,7 +131,7 @@ class SubGroup(_Slots):
 
     match: Literal["all", "any", "at least", "at most"] = "all"
     n: int = Field(1, ge=0, le=100)
-    """With `at least` and `at most`."""
+    """The number, if `match` is `at least` or `at most`."""
     criteria: tuple[Criterion, ...] = Field(min_length=1, max_length=MOST_RULES)
 
 
@@ -162,7 +164,7 @@ class Rule(_Slots):
 
     @property
     def criteria(self) -> Iterator[Criterion]:
-        """Yield its criteria, those of its groups included."""
+        """Yield the criteria of the rule, including those of its groups."""
         if self.criterion is not None:
             yield self.criterion
         if self.group is not None:
@@ -184,11 +186,11 @@ class TreatmentExit(_Slots):
 
     kind: Literal["treatment"] = "treatment"
     drugs: tuple[Words, ...] = ()
-    """None: the drugs of entry."""
+    """Words for drugs; empty: the drugs of entry."""
     gap: int = Field(30, ge=0, le=MOST_DAYS)
-    """Days without the drug that do not end it."""
+    """Maximum number of days without the drug within an exposure."""
     later: int = Field(0, ge=0, le=MOST_DAYS)
-    """Days that are added."""
+    """Days from the end of exposure to the exit."""
 
 
 class ObservationExit(_Slots):
@@ -203,23 +205,24 @@ class Study(_Slots):
     entry: tuple[Event, ...] = ()
     """Events, any of which starts the cohort."""
     entries: Literal["first", "all"] | None = None
-    """Of a person's entry events that meet the rules."""
+    """Which of a person's entry events count, among those that meet the rules."""
     prior_days: int | None = Field(None, ge=0, le=MOST_DAYS)
-    """Days of observation required before entry, and after it."""
+    """Required days of observation before entry."""
     post_days: int | None = Field(None, ge=0, le=MOST_DAYS)
+    """Required days of observation after entry."""
     age: Age | None = None
-    """At entry."""
+    """Age at entry."""
     sex: Sex | None = None
     rules: tuple[Rule, ...] = Field((), max_length=MOST_RULES)
     exit: FixedExit | TreatmentExit | ObservationExit | None = None
     censoring: tuple[Event, ...] = ()
     """Events that end a person's time in the cohort."""
     gap: int | None = Field(None, ge=0, le=MOST_DAYS)
-    """Days between two periods of a person that are joined into one."""
+    """Maximum number of days between two periods of a person that are joined."""
     dates: Dates | None = None
     """Calendar days within which a person is in the cohort."""
     left_open: tuple[Literal["observation", "rules", "exit", "include", "exclude", "age", "sex"], ...] = ()
-    """Questions that the researcher leaves at their default; the form asks four where others ask about `rules`."""
+    """Questions that the researcher leaves at their default. The form replaces `rules` by its own four questions."""
     name: Words | None = Field(None, max_length=100)
 
     @property
@@ -231,7 +234,7 @@ class Study(_Slots):
 
     @property
     def concepts(self) -> dict[str, bool]:
-        """All words for concepts, in the order in which they are asked about, and whether they can only be drugs."""
+        """All words for concepts in the order of the questions about them, and whether each must be a drug."""
         words = {concept: False for event in self.events for concept in event.concepts}
         if isinstance(self.exit, TreatmentExit):
             words |= {drug: True for drug in self.exit.drugs if drug not in words}
@@ -239,7 +242,7 @@ class Study(_Slots):
 
     @property
     def default_name(self) -> str:
-        """What the cohort is called if nobody named it."""
+        """The name of the cohort; without one, the words of its entry events."""
         words = dict.fromkeys(concept for event in self.entry for concept in event.concepts)
         return (self.name or " or ".join(words) or "death")[:100]
 
@@ -256,15 +259,15 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Words for concepts: with the entries that are meant, or with candidates to choose from."""
+    """Words for concepts, with the chosen entries of the vocabulary, or with candidates to choose from."""
 
     words: str
     choices: tuple[Choice, ...] = ()
     candidates: tuple[Concept, ...] = ()
     unmatched: tuple[str, ...] = ()
-    """Words that no chosen entry has in its names: "incident" of "incident stroke"."""
+    """Words that occur in no name of a chosen entry: "incident" of "incident stroke"."""
     name: str = ""
-    """What an English vocabulary calls the words; empty: the same."""
+    """The words in English, the vocabulary's language; empty: `words`."""
 
     @property
     def is_open(self) -> bool:
@@ -272,25 +275,25 @@ class Term:
 
 
 Chosen = Mapping[str, Term]
-"""The term of each of a study's words for concepts."""
+"""The terms of a study, by the researcher's words."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A study with its concepts: all that is known after some messages."""
+    """A study with its concepts: the state of a conversation after some messages."""
 
     study: Study = field(default_factory=Study)
     chosen: Chosen = field(default_factory=dict)
 
     @property
     def open_terms(self) -> tuple[Term, ...]:
-        """The terms whose concepts have to be chosen, in the order in which they are asked about."""
+        """The terms whose concepts have to be chosen, in the order of the questions."""
         terms = (self.chosen.get(words) or Term(words) for words in self.study.concepts)
         return tuple(term for term in terms if term.is_open)
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """What is open, in the order in which it is asked; empty if the cohort can be confirmed."""
+        """The open questions, in their order; empty if the cohort can be confirmed."""
         study = self.study
         if not study.entry:
             return ("entry",)
@@ -304,5 +307,5 @@ class State:
 
     @property
     def question(self) -> Question | None:
-        """What to ask next; None if the cohort can be confirmed."""
+        """The next question; None if the cohort can be confirmed."""
         return next(iter(self.questions), None)

@@ -1,4 +1,4 @@
-"""Tables of a folder of CSV files, or of a DuckDB file opened read-only: DuckDB reads, converts, constrains and joins them."""
+"""Reads tables from a folder of CSV files, or from a DuckDB file opened read-only. DuckDB converts and checks the values."""
 
 import csv
 import re
@@ -8,49 +8,49 @@ from pathlib import Path
 
 import duckdb
 
-# Achilles writes ids as `8507.0`; a cast to BIGINT alone would round 8507.5 to an id.
+# Achilles writes ids as `8507.0`. A plain cast to BIGINT would also accept 8507.5, rounded to another id.
 _WHOLE = """
 CREATE MACRO whole(value) AS CASE
-WHEN CAST(value AS DOUBLE) % 1 <> 0 THEN error(alias(value) || ': ' || value || ' is no whole number')
+WHEN CAST(value AS DOUBLE) % 1 <> 0 THEN error(alias(value) || ': ' || value || ' is not a whole number')
 ELSE CAST(value AS BIGINT) END
 """
 _BAD_ROW = (duckdb.ConstraintException, duckdb.ConversionException, duckdb.InvalidInputException)
-_FORMAT = "expected UTF-8 text, comma or tab separated, with a header and as many values in every row; "
+_FORMAT = "expected UTF-8 text, comma or tab separated, with a header and the same number of values in every row; "
 _BROKEN_RULE = re.compile(r"NOT NULL constraint failed: \w+\.(?P<column>.+)|expression CHECK(?P<check>.+)")
 
 
 class DataError(ValueError):
-    """A file cannot be used; the message names the file, what DuckDB says of the column or value, and the remedy."""
+    """A file cannot be used. The message names the file, DuckDB's reason (column or value), and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """What is read of a table; its name is in small letters."""
+    """The part of a table to read. `name` is in lower case."""
 
     name: str
     columns: str
-    """As in CREATE TABLE. A BIGINT takes whole numbers only, also written as `8507.0`."""
+    """Columns in the syntax of CREATE TABLE. A BIGINT accepts whole numbers only, also written as `8507.0`."""
     where: str = "true"
-    """Which rows, in SQL on what the file has."""
+    """Condition of the rows to read, in SQL on the columns of the file."""
     copy: str = ""
-    """What the copy is called, if not by `name`."""
+    """Name of the copy in memory; empty: `name`."""
     optional: bool = False
-    """Whether a missing table is an empty one."""
+    """Whether a missing table is read as an empty one."""
 
 
 def read_tables(
     path: Path, tables: Sequence[Table], *, remedy: str, nulls: Sequence[str] = ("",)
 ) -> duckdb.DuckDBPyConnection:
-    """Copy tables into memory, to be queried there.
+    """Copy tables into an in-memory database, and return the connection.
 
     Args:
         path: a folder of CSV files (`NAME.csv` in any letter case, tab or comma separated), or a DuckDB file.
-        tables: those that others refer to first.
-        remedy: where such tables come from, for messages about what is missing.
-        nulls: values of a CSV field that mean no value.
+        tables: the tables to read; a table comes after those that it refers to.
+        remedy: the origin of such tables, for messages about missing ones.
+        nulls: values of a CSV field that mean NULL.
 
     Raises:
-        DataError: path, table or column is missing, a file is no database, or a value does not fit its column.
+        DataError: a path, table or column is missing, a file is not a database, or a value does not fit its column.
     """
     memory = duckdb.connect()
     memory.execute(_WHOLE)
@@ -76,12 +76,12 @@ def read_tables(
             rows.insert_into(name)
         except duckdb.CatalogException as error:
             if not table.optional:
-                raise DataError(f"{place}: it is missing; {remedy}") from error
+                raise DataError(f"{place}: missing; {remedy}") from error
         except _BAD_ROW as error:
             is_rule = isinstance(error, duckdb.ConstraintException)
             reason = _find_row(rows, copy.columns, error) if is_rule else _reason(error)
             form = form if "CSV Error" in reason else ""
-            raise DataError(f"{place}: {reason}; {form}mend or remove that row") from error
+            raise DataError(f"{place}: {reason}; {form}fix or remove that row") from error
         except duckdb.Error as error:
             raise DataError(f"{place}: {_reason(error)}; {form}{remedy}") from error
     return memory
@@ -90,8 +90,8 @@ def read_tables(
 def _read_csv(memory: duckdb.DuckDBPyConnection, file: Path, nulls: Sequence[str]) -> duckdb.DuckDBPyRelation:
     with file.open(encoding="utf-8-sig", errors="replace") as lines:
         header = lines.readline(100_000)
-    sep, quote = ("\t", "") if "\t" in header else (",", '"')  # Athena's files hold bare quotation marks in names
-    # Given the columns, DuckDB names the line that it cannot read; where it detects them, it does not.
+    sep, quote = ("\t", "") if "\t" in header else (",", '"')  # Athena's files have unquoted quotation marks in names
+    # DuckDB names the line that it cannot read only if it gets the columns and does not detect them.
     names = next(csv.reader([header.strip() or "(empty)"], delimiter=sep))
     columns = [name if name and name not in names[:n] else f"column{n}" for n, name in enumerate(names)]
     return memory.read_csv(
@@ -101,7 +101,7 @@ def _read_csv(memory: duckdb.DuckDBPyConnection, file: Path, nulls: Sequence[str
 
 
 def _find_row(rows: duckdb.DuckDBPyRelation, columns: Sequence[str], error: duckdb.Error) -> str:
-    """Return which constraint is broken, with the first row that breaks it where DuckDB names no value."""
+    """Return DuckDB's reason; if it names no value, the broken constraint and the first row that breaks it."""
     if (broken := _BROKEN_RULE.search(str(error))) is None:
         return _reason(error)
     rule = f"{broken['column']} IS NOT NULL" if broken["column"] else broken["check"]
@@ -111,5 +111,5 @@ def _find_row(rows: duckdb.DuckDBPyRelation, columns: Sequence[str], error: duck
 
 
 def _reason(error: duckdb.Error) -> str:
-    """Return what DuckDB says, without its advice and the SQL."""
+    """Return DuckDB's message without its advice and the SQL."""
     return " ".join(str(error).partition("\n\n")[0].splitlines()[:3])

@@ -1,4 +1,4 @@
-"""Words to concepts of the vocabulary: taken if they are its own name for one, else offered as candidates."""
+"""Maps words to concepts of the vocabulary: chosen if the words are a concept's name, else offered as candidates."""
 
 import re
 from collections.abc import Collection
@@ -13,13 +13,13 @@ CONCEPT_ID = re.compile(r"(?:omop )?concept(?: id)? (\d+)", re.I)
 
 
 def find_term(vocabulary: Vocabulary, words: str, name: str = "", domains: Collection[str] = ()) -> Term:
-    """Return the term of some words: with its concept if they name exactly one, else with candidates, if there are any.
+    """Return a term for some words: with its concept if they name exactly one, else with candidates, if any.
 
     Args:
-        vocabulary: The only place that concepts come from.
+        vocabulary: The source of concepts.
         words: The researcher's words.
-        name: What they are called in the vocabulary's language; empty: the same.
-        domains: Of these alone; empty: of all.
+        name: The words in the vocabulary's language; empty: `words`.
+        domains: Domains of the concepts; empty: all.
     """
     name = name or words
     term = Term(words, name=name)
@@ -38,7 +38,7 @@ def find_term(vocabulary: Vocabulary, words: str, name: str = "", domains: Colle
 
 
 def choose(vocabulary: Vocabulary, term: Term, choices: Collection[Choice]) -> Term:
-    """Return a term with the choices of the researcher, and the words that none of the chosen entries has in its names."""
+    """Return a term with the researcher's choices, and those of its words that occur in no name of a chosen concept."""
     concepts = [choice.concept for choice in choices]
     names = [name for one in concepts for name in (one.name, one.domain_id, *vocabulary.synonyms(one.concept_id))]
     known = {word for name in names for word in content_words(name)}

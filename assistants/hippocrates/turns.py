@@ -1,4 +1,4 @@
-"""The researcher's turns of a conversation: messages, confirmations, and what our tools were answered. Pure."""
+"""The researcher's turns: messages, confirmations, and answers to calls of the assistant's tools. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -14,19 +14,19 @@ from assistants.hippocrates.vocabulary import Vocabulary
 from models.request import Message, text_of
 
 CHOOSE, CONFIRM, SEND = "choose_concepts", "confirm_cohort", "send_to_atlas"
-"""Tools that are called if a request declares them."""
+"""Tools that the assistant calls if the request declares them."""
 _CONFIRMATION = re.compile(r"\W*confirm ([a-z]{6})\W*", re.IGNORECASE)
 
 
 class _Call(BaseModel):
-    """A call of one of our tools."""
+    """A call of one of the assistant's tools."""
 
     name: Literal["choose_concepts", "confirm_cohort", "send_to_atlas"]
     arguments: Json[dict[str, Any]]
 
 
 class _Answer(BaseModel, strict=True):
-    """What a tool was answered."""
+    """The result that the client returned for a tool call."""
 
     confirmed: bool = False
     concepts: list[int] = []
@@ -37,20 +37,20 @@ class _Answer(BaseModel, strict=True):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One message of the researcher, or an answer of a tool."""
+    """A message of the researcher, or the result of a tool call."""
 
     text: str = ""
     kind: Literal["message", "choice", "approve", "confirm", "decline"] = "message"
-    """`approve` is a yes to `confirm_cohort`, `confirm` one to sending, `decline` a no to either."""
+    """`approve` is a yes to `confirm_cohort`, `confirm` is a yes to sending, `decline` is a no to either."""
     code: str = ""
-    """The code of the action that is confirmed."""
+    """Code of the confirmed action."""
     words: str = ""
-    """What concepts are chosen for."""
+    """The words whose concepts are chosen."""
     answer: _Answer | None = None
-    """Which ones."""
+    """The chosen concepts."""
 
     def choose(self, state: State, vocabulary: Vocabulary) -> State:
-        """Return the state with the concepts that `choose_concepts` was answered; ids that were not offered are left out."""
+        """Return the state with the concepts in the result of `choose_concepts`. Ids that were not offered are ignored."""
         term, answer = state.chosen.get(self.words), self.answer
         if answer is None or term is None or not term.is_open:
             return state
@@ -66,7 +66,7 @@ class Turn:
 
 
 def read_turns(messages: Sequence[Message]) -> list[Turn]:
-    """Return the turns of a conversation. Answers count only for calls of our tools that stand in it."""
+    """Return the turns of a conversation. A tool result counts only if the conversation contains its call."""
     turns: list[Turn] = []
     calls: dict[str, Any] = {}
     for message in messages:
@@ -84,7 +84,7 @@ def read_turns(messages: Sequence[Message]) -> list[Turn]:
 
 
 def _read_answer(call: _Call, text: str) -> Turn:
-    """Read what a tool was answered. Only `"confirmed": true` confirms, and that what the call was about."""
+    """Read the result of a tool call. Only `"confirmed": true` confirms, and only the cohort of that call."""
     try:
         answer = _Answer.model_validate_json(text)
     except ValidationError:

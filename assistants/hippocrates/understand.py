@@ -1,7 +1,7 @@
-"""What a message makes of a study: one structured call, model first; code checks what comes back.
+"""Reads a message into a study: one structured call of a model, whose answer code checks.
 
-A conversation is folded: each of the researcher's messages is read once with the state before it, and the result is cached, so that
-the same messages give the same state.
+Messages are read one after another, each once, together with the state before it. The result is cached, so that the same
+messages give the same state.
 """
 
 import json
@@ -30,13 +30,13 @@ from models.errors import ModelError
 
 PROMPT = Path(__file__).parent / "understand.md"
 PLANNER = "planner"
-"""The role, under `models` of the alias, of the model that reads messages."""
+"""Name, under `models` of the alias, of the role of the model that reads messages."""
 TIMEOUT_S = 60.0
 EARLIER = 4
-"""Earlier messages that the model sees."""
+"""Maximum number of earlier messages that the model gets."""
 MOST_CACHED = 4_096
 MOST_SAID = 200
-"""Letters of what the model says in its own words."""
+"""Maximum length, in characters, of a text in the model's own words."""
 log = structlog.get_logger()
 
 Wish = Literal["json", "count", "send", "summary", "help", "courtesy", "question", "personal"]
@@ -88,33 +88,33 @@ class Understanding(_Form):
 
 
 Reader = Callable[[Mapping[str, Any]], Awaitable[Understanding | None]]
-"""Returns what a message makes of a study; None if the model failed."""
+"""Returns the model's reading of a message; None if the model fails."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """The state after a message, and what else the message was."""
+    """The state after a message, and the other results of reading it."""
 
     state: State = field(default_factory=State)
     before: State = field(default_factory=State)
     """The state before the last change."""
     understanding: Understanding | None = None
     unused: tuple[str, ...] = ()
-    """Pieces of the message that nothing holds."""
+    """Parts of the message that the reading does not use."""
     left_out: tuple[Unclear, ...] = ()
-    """Pieces of messages that may mean two different cohorts and wait for an answer."""
+    """Ambiguous parts of messages that wait for an answer."""
     query: Query | None = None
     """The last question about databases."""
     english: Mapping[str, str] = field(default_factory=dict)
-    """What the researcher's words for concepts are called in English."""
+    """English names of the researcher's words for concepts."""
     unread: bool = False
-    """Whether the model failed or contradicted the message, so that nothing was changed."""
+    """Whether the model failed or contradicted the message, so that the state did not change."""
     note: str = ""
-    """What to say besides."""
+    """A remark of the form to add to the reply."""
 
 
 class Understander:
-    """Folds conversations. It keeps nothing of them but a cache of what messages meant."""
+    """Reads conversations, message by message. It keeps no state except a cache of readings."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
@@ -123,14 +123,15 @@ class Understander:
     async def read(
         self, step: Step, earlier: Sequence[str], message: str, reader: Reader, *, is_last: bool = True
     ) -> Step:
-        """Return the step after one more message.
+        """Return the step after another message.
 
         Args:
-            step: The step after the messages before.
-            earlier: These messages, oldest first.
+            step: The step after the earlier messages.
+            earlier: The earlier messages, oldest first.
             message: The new message.
-            reader: Reads it, unless the same message was read before in the same state.
-            is_last: Whether the reply will be to it. An earlier message that was not read stays so, as the reply to it said.
+            reader: Reads the message, unless the cache has its reading in the same state.
+            is_last: Whether the reply answers this message. An earlier message that could not be read is not read again, because
+                the reply to it said so.
         """
         case = _case(step, earlier, message)
         key = json.dumps(case, ensure_ascii=False, sort_keys=True)
@@ -154,7 +155,7 @@ class Understander:
         )
 
     def _apply(self, state: State, understanding: Understanding, english: Mapping[str, str]) -> State:
-        """Return the state with a study that was read, its concepts looked up, and candidates chosen."""
+        """Return the state with the new study, its concepts looked up, and the picked candidates chosen."""
         study, chosen = understanding.study, dict(state.chosen)
         drugs = study.exit.drugs if isinstance(study.exit, TreatmentExit) else ()
         for words in study.concepts:
@@ -195,7 +196,7 @@ def model_reader(ask_model: AskStructured) -> Reader:
 
 
 def _case(step: Step, earlier: Sequence[str], message: str) -> dict[str, Any]:
-    """Return what the model is shown; parts that are empty are left out."""
+    """Return the model's input, without its empty parts."""
     case = {
         "study": _shown(step.state.study),
         "study_before": _shown(step.before.study) if step.before != step.state else None,
@@ -217,11 +218,11 @@ def _offered(term: Term) -> list[str]:
     return [f"{n}. {one.name} ({one.domain_id})" for n, one in enumerate(term.candidates, start=1)]
 
 
-# What code checks
+# Checks of the model's answer
 
 
 async def _ask(step: Step, message: str, case: Mapping[str, Any], reader: Reader) -> Understanding | None:
-    """Return what a message means; None if the model fails, or contradicts the message although it was told once."""
+    """Return the model's reading; None if it fails, or still contradicts the message after one request for correction."""
     understanding = await reader(case)
     problems = [*_problems(step, message, case, understanding)]
     if not problems:
@@ -231,7 +232,7 @@ async def _ask(step: Step, message: str, case: Mapping[str, Any], reader: Reader
 
 
 def _problems(step: Step, message: str, case: Mapping[str, Any], understanding: Understanding | None) -> Iterator[str]:
-    """Yield what contradicts the message."""
+    """Yield contradictions between the reading and the message."""
     if understanding is None:
         return
     text = " ".join([message, *(one.words for one in step.left_out)])
@@ -257,7 +258,7 @@ def _problems(step: Step, message: str, case: Mapping[str, Any], understanding: 
 
 
 def _unquoted(step: Step, text: str, case: Mapping[str, Any], understanding: Understanding) -> Iterator[str]:
-    """Yield what should be the researcher's words, and is not."""
+    """Yield texts that should quote the researcher, but do not."""
     query, known = understanding.query or Query(), step.state.chosen.keys() | step.english.keys()
     quoted = [(f"evidence for {one.slot}", one.words) for one in understanding.evidence]
     quoted += [("`names`", one.words) for one in understanding.names if one.words not in known]
@@ -286,7 +287,7 @@ def _unquoted(step: Step, text: str, case: Mapping[str, Any], understanding: Und
 
 
 def _without_evidence(before: Study, understanding: Understanding) -> Iterator[str]:
-    """Yield the slots that an answer changes and has no evidence for; `removed` is evidence where nothing new stands."""
+    """Yield the slots that a reading changes without evidence. `removed` is evidence for a slot without new words."""
     slots = {re.split(r"\W", one.slot.removeprefix("study."))[0] for one in understanding.evidence}
     for name in Study.model_fields:
         old, new = (one.model_dump_json(include={name}, exclude_defaults=True) for one in (before, understanding.study))
@@ -297,7 +298,7 @@ def _without_evidence(before: Study, understanding: Understanding) -> Iterator[s
 
 
 def _stands_in(text: str, words: str) -> bool:
-    """Return whether a folded text has some words, from end to end. Scripts without capitals often join words."""
+    """Return whether a folded text contains these words as whole words. Scripts without capitals often join words."""
     folded = _folded(words)
     if any(unicodedata.category(letter) == "Lo" for letter in folded):
         return folded in text
@@ -305,7 +306,7 @@ def _stands_in(text: str, words: str) -> bool:
 
 
 def _words_of(study: Study) -> list[str]:
-    """Return what stands in a study, and is shown, as the researcher's words."""
+    """Return the texts of a study that replies quote as the researcher's words."""
     said = [*(event.words for event in study.events), *(rule.words for rule in study.rules), study.name or ""]
     return [words for words in said if words]
 
@@ -319,7 +320,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def _numbers_of(slots: BaseModel | None) -> set[float | date]:
-    """Return the absolute numbers, and the dates, that some slots hold; 0 and 1 stand everywhere."""
+    """Return the absolute values of numbers, and the dates, in some slots; without 0 and 1, which are common defaults."""
     values = [*_leaves(slots.model_dump(exclude_defaults=True) if slots else {})]
     numbers = {abs(one) for one in values if isinstance(one, int | float) and not isinstance(one, bool)}
     return (numbers - {0, 1}) | {one for one in values if isinstance(one, date)}
@@ -329,33 +330,34 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _UNITS = (1, 7, 30, 31, 365, 1_000, 1_000_000)
 """Days, weeks, months, years; thousands and millions."""
 _CUSTOMARY = {2, 7, 17, 18, 30, 180, 365}
-"""What stands for words that hold no numeral: twice, weekly, children, adults, monthly, half a year, yearly."""
+"""Numbers for words without a numeral: twice, weekly, children, adults, monthly, half a year, yearly."""
 _NUMERALS = ("en", "de", "es", "fr", "it", "nl", "pt")
 """Languages whose numerals text2num reads."""
 
 
 def _readings(text: str) -> set[str]:
-    """Return a text as it is, and with the numerals of each language as digits."""
+    """Return a text unchanged, and once for each language with its numerals as digits."""
     return {text, *(alpha2digit(text, language, threshold=0) for language in _NUMERALS)}
 
 
 def _numbers_in(text: str) -> set[float]:
-    """Return the numbers of a text; 10,000 is two."""
+    """Return the numbers in a text. 10,000 gives two: 10.0 and 10000.0."""
     found = _NUMBER.findall(text)
     numbers = {float(one.replace(",", ".")) for one in found}
     return numbers | {float(re.sub(r"[,.]", "", one)) for one in found if one[-4:-3] in (",", ".")}
 
 
 def _numbers_given(readings: Collection[str]) -> set[float]:
-    """Return the numbers that a text may stand for: as they are, in units, and one more or less for "over" and "under"."""
+    """Return the numbers that a text may express: unchanged, times a unit, and each plus or minus 1 for "over" and "under"."""
     numbers = {number for reading in readings for number in _numbers_in(reading)}
     return {n * unit + step for n in numbers for unit in _UNITS for step in (-1, 0, 1)} | _CUSTOMARY
 
 
 def _is_given(day: date, numbers: Collection[int]) -> bool:
-    """Return whether numbers give a day, or one beside it for "before" and "after": its year, and it in a month, or an end of one.
+    """Return whether numbers of a text give a day, or its previous or next day (for "before" and "after").
 
-    Months are not compared: they have names.
+    They do if they contain its year and its day of the month; for the first and last day of a month, the year suffices. Months
+    are not compared: texts write them as names.
     """
     near = [day + timedelta(days) for days in (-1, 0, 1)] if 1 < day.year < 9999 else []
     ends = {one for one in near if 1 in (one.day, (one + timedelta(1)).day)}
@@ -363,7 +365,7 @@ def _is_given(day: date, numbers: Collection[int]) -> bool:
 
 
 def _unused(message: str, understanding: Understanding, study: Study) -> Iterator[str]:
-    """Yield the pieces of a message that nothing holds: what the model did not take, and words that it overlooked."""
+    """Yield the unused parts of a message: those that the model listed as not taken, and words that it overlooked."""
     yield from understanding.not_taken
     if (
         understanding.wishes
@@ -393,4 +395,4 @@ def _folded(text: str) -> str:
 
 
 _JOINING = frozenset("and with und et y e en och og и".split())
-"""They join two pieces, and models leave them out of both. No other word is passed over: it may turn what was meant."""
+"""Words that join two parts; models leave them out of both. No other word is ignored: it may reverse the meaning."""

@@ -1,6 +1,6 @@
-"""Concepts, their synonyms and descendants: of an OMOP CDM in a DuckDB file, or of an Athena export (a folder of CSV files).
+"""Concepts, their synonyms and descendants, from an OMOP CDM in a DuckDB file or an Athena export (a folder of CSV files).
 
-The only place that concept ids come from.
+It is the only source of concept ids.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -31,7 +31,7 @@ _TABLES = (
     Table("cdm_source", "vocabulary_version VARCHAR", optional=True),
 )
 _LONGEST = 500
-"""Letters of what is searched for; hardly a name has more."""
+"""Maximum length of a search text. Hardly any name is longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +47,17 @@ class Concept:
 
 @dataclass(frozen=True, slots=True)
 class ConceptMatch:
-    """A concept that words may mean."""
+    """A concept that matches some words."""
 
     concept: Concept
     score: float
-    """0 to 1; `EXACT_SYNONYM` and more are the concept's own names, `ALL_WORDS` and more have all words of the query."""
+    """0 to 1. From `EXACT_SYNONYM` on, the query is a name of the concept; from `ALL_WORDS` on, the name has all its words."""
     matched: str
-    """The name or synonym that the words are like."""
+    """The matching name or synonym."""
 
 
 class Vocabulary:
-    """Concepts by name, id and hierarchy. Reading it changes nothing."""
+    """Concepts by name, id and hierarchy. It is immutable."""
 
     def __init__(
         self,
@@ -72,10 +72,10 @@ class Vocabulary:
         """Index the names.
 
         Args:
-            synonyms: concept ids with other names; those of unknown concepts are left out.
-            maps_to: the standard concept for each one that is not.
-            hierarchy: ancestors, in rising order, and a descendant for each.
-            warnings: what users should know of what was read.
+            synonyms: concept ids with other names; synonyms of unknown concepts are ignored.
+            maps_to: the standard concept of each non-standard one.
+            hierarchy: two arrays of concept ids: ancestors in ascending order, and a descendant of each.
+            warnings: remarks on the data for users.
         """
         self.version, self.warnings = version, warnings
         self.concepts = {concept.concept_id: concept for concept in concepts}
@@ -95,7 +95,7 @@ class Vocabulary:
             path: a DuckDB file with a CDM, or a folder with an Athena export.
 
         Raises:
-            DataError: a file, table or column is missing, an id is no number, or there are no concepts.
+            DataError: a file, table or column is missing, an id is not a number, or there are no concepts.
         """
         with read_tables(path, _TABLES, remedy=REMEDY) as tables:
             rows = tables.sql("FROM concept").fetchall()
@@ -121,16 +121,16 @@ class Vocabulary:
         return [name.text for name in self._names if name.concept_id == concept_id and not name.own]
 
     def find(self, words: str, domains: Collection[str] = (), limit: int = 10) -> list[ConceptMatch]:
-        """Return the concepts that words may mean: exact names and synonyms first, then shared words, then misspellings.
+        """Return the concepts that match some words: exact names and synonyms first, then shared words, then misspellings.
 
-        A concept that is not standard gives its standard one where the vocabulary maps it.
+        A non-standard concept is replaced by its standard one, if the vocabulary maps it.
 
         Args:
-            domains: of these alone (`Condition`, `Drug`, ...); empty: of all.
-            limit: at most so many.
+            domains: domains of the concepts (`Condition`, `Drug`, ...); empty: all.
+            limit: maximum number of concepts.
         """
         words, domain_ids = words[:_LONGEST], {domain.casefold() for domain in domains}
-        # A concept may have many names that match: 20 of them are looked at for each concept that is asked for.
+        # A concept may have many matching names: search 20 names for each requested concept.
         similar = self._index.search(words, domain_ids, limit * 20)
         matches = self._matches(similar | self._index.look_up(words))
         if domain_ids:
@@ -142,7 +142,7 @@ class Vocabulary:
         return self._matches(self._index.look_up(words))
 
     def _matches(self, scores: Mapping[int, float]) -> list[ConceptMatch]:
-        """Return the concepts of names by their places, each under its best name."""
+        """Return the concepts of names, given by index and score; each with its best name."""
         matches: dict[int, ConceptMatch] = {}
         for place, score in sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])):
             concept = self._standard(self._names[place].concept_id)
@@ -150,7 +150,7 @@ class Vocabulary:
         return sorted(matches.values(), key=_order)
 
     def descendants(self, concept_id: int) -> frozenset[int]:
-        """Return a concept with all below it; just itself where the vocabulary knows none."""
+        """Return a concept with all its descendants; the concept alone if it has none."""
         first, last = self._ancestors.searchsorted([concept_id, concept_id + 1])
         return frozenset(self._descendants[first:last].tolist()) | {concept_id}
 

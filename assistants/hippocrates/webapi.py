@@ -1,7 +1,7 @@
-"""Send a confirmed cohort to OHDSI WebAPI.
+"""Sends a confirmed cohort to OHDSI WebAPI.
 
-Nothing here runs while a reply is drafted: what is sent is the expression of an action that the researcher confirmed.
-No message holds text that the server wrote, which may quote tokens or patient-level values, or its address: users read them.
+It never runs while a reply is drafted: it sends the expression of an action that the researcher confirmed. Users read its
+messages, so these contain neither the server's address nor its texts, which may quote tokens or patient-level values.
 """
 
 import json
@@ -20,12 +20,12 @@ _MOST_NAMES = 20
 
 
 class WebApiError(Exception):
-    """Not everything was sent: why, and what WebAPI holds of it."""
+    """Sending failed. The message gives the reason, and the parts that WebAPI has stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What WebAPI calls what it was sent."""
+    """The ids that WebAPI gave to a cohort and its concept sets."""
 
     cohort_id: int
     concept_set_ids: tuple[int, ...]
@@ -39,7 +39,7 @@ class _Stored(pydantic.BaseModel):
 
 
 class _Item(pydantic.BaseModel, frozen=True):
-    """An item of a concept set, without what WebAPI adds to it."""
+    """An item of a concept set, without the fields that WebAPI adds."""
 
     conceptId: int
     isExcluded: int
@@ -49,20 +49,20 @@ class _Item(pydantic.BaseModel, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class WebApi:
-    """Where WebAPI is, and how long it may take."""
+    """A WebAPI server."""
 
     url: str
-    """Its root, such as http://127.0.0.1:8080/WebAPI."""
+    """Root address, such as http://127.0.0.1:8080/WebAPI."""
     token: str = field(default="", repr=False)
-    """Sent as `Authorization: Bearer`."""
+    """Token for `Authorization: Bearer`; "": no header."""
     timeout_s: float = 30.0
-    """For each request."""
+    """Limit for each request, in seconds."""
 
     async def send(self, name: str, expression: Json) -> Sent:
-        """Create the concept sets and the cohort definition, and read back that WebAPI holds what was sent.
+        """Create the concept sets and the cohort definition, then read them back and compare them.
 
         Raises:
-            WebApiError: not everything was sent.
+            WebApiError: a request failed, or WebAPI stored something else.
         """
         async with aiohttp.ClientSession(
             f"{self.url.rstrip('/')}/",
@@ -82,7 +82,7 @@ class WebApi:
 
 @dataclass(frozen=True, slots=True)
 class _Sending:
-    """One cohort on its way to WebAPI."""
+    """The sending of one cohort."""
 
     session: aiohttp.ClientSession
     created: list[str] = field(default_factory=list)
@@ -107,7 +107,7 @@ class _Sending:
         return Sent(cohort_id, (*set_ids,))
 
     async def _create(self, noun: str, name: str, **body: str) -> int:
-        """Create something, with a number in its name where that is taken, and return its id."""
+        """Create a concept set or cohort definition, and return its id. If the name is taken, append a number."""
         kind = noun.replace(" ", "")
         for n in range(1, _MOST_NAMES + 1):
             candidate = name[:240] + (f" ({n})" if n > 1 else "")
@@ -121,7 +121,7 @@ class _Sending:
         return created.id
 
     async def _ask(self, method: str, path: str, answer: type[T], unsure: str = "", **request: Any) -> T:
-        """Ask WebAPI for an answer of a type. Where nobody knows what it did, the error says what is `unsure`."""
+        """Send a request, and return its answer as this type. If the effect is unknown, add `unsure` to the error."""
         step = f"{method} /{path}"
         try:
             async with self.session.request(method, path, allow_redirects=False, **request) as response:
@@ -146,9 +146,9 @@ class _Sending:
 
 
 def _holds(stored: Any, sent: Any) -> bool:
-    """Return whether an expression is stored as it was sent, but for fields without effect.
+    """Return whether the stored expression equals the sent one, apart from fields without effect.
 
-    OHDSI's WebAPI stores what Circe writes of it, with fields that are false, null or empty, and captions of coded values.
+    WebAPI stores the expression as Circe serialises it: with fields that are false, null or empty, and captions of coded values.
     """
     if isinstance(stored, dict) and isinstance(sent, dict):
         added = [stored[name] for name in stored.keys() - sent.keys() if not name.endswith("_CAPTION")]

@@ -1,8 +1,8 @@
-"""`python -m bench.attacks`: a real `caf serve` under attack, against the same without.
+"""`python -m bench.attacks`: a real `caf serve` with and without attacks.
 
-Each part attacks in its own way and returns figures. Those whose name ends in `_ratio` compare with the same server in the same run
-without the attack, and are to stay at most threefold; those that end in `_healthz_p99_ms` stay below 50, and those that end in
-`_failures` count who else was not served. Exit code 1 if one of them is too high.
+Each part runs its own attacks and returns figures. A figure `*_ratio` compares with the same server in the same run without the
+attack; it must not exceed 3. A figure `*_healthz_p99_ms` must not exceed 50 ms. A figure `*_failures` counts failed requests of
+other clients; it must be 0. The exit code is 1 if a figure exceeds its bound.
 """
 
 import argparse
@@ -15,17 +15,19 @@ from bench.figures import Figures, Target, report
 from bench.processes import ROOT, cores, pin
 
 PARTS = {"connections": connections.run, "hearing": hearing.run, "products": products.run, "sizes": sizes.run}
-"""Each takes a folder for its files, and whether a short run will do."""
+"""Parts of a run. Arguments: a folder for files, and whether to run a short version."""
 BOUNDS = {"_ratio": 3.0, "_healthz_p99_ms": 50.0, "_failures": 0.0}
-"""What a figure may be, by the end of its name."""
+"""Upper bound of a figure, by the end of its name."""
 
 
 def main() -> int:
     """Run the parts."""
     parser = argparse.ArgumentParser(prog="bench.attacks", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="shorter, for a first look")
-    parser.add_argument("--only", action="append", choices=PARTS, help="one part")
-    parser.add_argument("--out", type=Path, default=ROOT / "bench" / "attacks.json", help="where the figures go")
+    parser.add_argument("--quick", action="store_true", help="run a shorter version")
+    parser.add_argument("--only", action="append", choices=PARTS, help="run only this part; may be repeated")
+    parser.add_argument(
+        "--out", type=Path, default=ROOT / "bench" / "attacks.json", help="file for the figures (%(default)s)"
+    )
     options = parser.parse_args()
     load_cores, _ = cores()
     pin(load_cores)

@@ -1,6 +1,6 @@
 """Clients without a valid key that send bodies, hold connections, or guess keys.
 
-Costs: what the server's CPU does for a body that it refuses, against a plain one of the same length that it refuses.
+The cost of an attack is the server's CPU for a refused body, relative to a plain refused body of the same length.
 """
 
 import os
@@ -22,11 +22,11 @@ from proxy.auth import keys
 FILES = 1024
 """`ulimit -n` of the server, a common default."""
 HELD = 1_100
-"""Connections that an attack holds."""
+"""Number of connections that an attack holds."""
 
 
 def _gzip_bomb() -> bytes:
-    """Return a GiB of blanks in one MB of gzip: the same block again and again, since compressing them all would take seconds."""
+    """Return 1 GiB of spaces as 1 MB of gzip. It repeats one compressed block, because compressing all would take seconds."""
     stream = zlib.compressobj(9, wbits=31)
     first, again = (stream.compress(b" " * 2**20) + stream.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
     return first + again * 1023
@@ -39,8 +39,8 @@ def run(folder: Path, quick: bool) -> Figures:
     """Start `caf serve` and measure.
 
     Args:
-        folder: For its files.
-        quick: A third of the requests, one round.
+        folder: Folder for the server's files.
+        quick: Whether to run a third of the requests in one round.
     """
     made = keys.create("bench")
     keys.save([made.record], folder / "keys.json")
@@ -52,7 +52,7 @@ def run(folder: Path, quick: bool) -> Figures:
 
 @contextmanager
 def _limit_files(most: int) -> Iterator[None]:
-    """Set how many files the processes that are started within the block may open."""
+    """Limit the open files of processes that are started within the block."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
     try:
@@ -62,7 +62,7 @@ def _limit_files(most: int) -> Iterator[None]:
 
 
 def _measure_refusal_cpu(server: Server, key: str, times: int) -> Figures:
-    """Return the server's CPU for refused bodies, against plain refused bodies of the same length."""
+    """Return the server's CPU for refused bodies, also relative to plain refused bodies of the same length."""
     bearer = f"Authorization: Bearer {key}".encode()
     packed, length = b"Content-Encoding: gzip", b"Content-Length: %d" % len(BOMB)
     bodies = {
@@ -88,13 +88,13 @@ def _measure_refusal_cpu(server: Server, key: str, times: int) -> Figures:
 
 
 def _send_bombs(address: Address) -> None:
-    """Send a bomb forty times a second, to no route and without a key."""
+    """Send a gzip bomb to an unknown route without a key; called forty times a second."""
     ask(address, post(b"Content-Encoding: gzip", b"Content-Length: %d" % len(BOMB), path=b"/nope", body=BOMB))
     time.sleep(0.025)
 
 
 def _guess_keys(address: Address) -> None:
-    """Guess a key a hundred times a second."""
+    """Guess a key; called a hundred times a second."""
     guess = os.urandom(22).hex()[:43].encode()
     ask(address, post(b"Authorization: Bearer caf-00000000-" + guess, b"Content-Length: 0"))
     time.sleep(0.01)
@@ -104,8 +104,8 @@ _held: list[socket.socket] = []
 
 
 def _hold_connections(sent: bytes, address: Address) -> None:
-    """Hold many connections with the beginning of a request, and open new ones for those that are closed."""
-    with suppress(ValueError):  # more than this process may have: then it holds fewer
+    """Hold HELD connections with incomplete requests, and replace closed ones."""
+    with suppress(ValueError):  # the limit may be lower: then it holds fewer
         resource.setrlimit(resource.RLIMIT_NOFILE, (HELD + 100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     while len(_held) < HELD:
         with suppress(OSError):

@@ -1,7 +1,7 @@
-"""Long texts with a key that has nothing left: what hearing them costs, and how long others wait meanwhile.
+"""Long texts with a key over its limit: CPU of the emergency check, and latency of other clients meanwhile.
 
-Everybody is heard before limits are looked at, also with a key that is over its limit: that work is what an attacker
-gets for nothing.
+The local emergency judge reads every message before limits are checked, also with a key over its limit. An attacker gets this
+work for free.
 """
 
 import random
@@ -16,22 +16,23 @@ from bench.processes import Server, run_caf, shipped_config
 from proxy.auth import keys
 
 SIZES = (48_000, 96_000)
-"""Characters of the texts whose work is compared."""
+"""Sizes of the compared texts, in characters."""
 REPEATS = 8
-"""How often each is sent: the kernel counts CPU in steps of 10 ms."""
+"""Number of texts of each size; needed because the kernel counts CPU in steps of 10 ms."""
 ATTACKERS = 4
 KINDS = ("ligatures", "words")
 
 
 def run(folder: Path, quick: bool) -> Figures:
-    """Measure hearing on a real server.
+    """Measure the emergency check on a real server.
 
     Args:
-        folder: For the server's files.
-        quick: Fewer of the others' requests.
+        folder: Folder for the server's files.
+        quick: Whether other clients send fewer requests.
 
     Returns:
-        `hearing_KIND_growth_ratio`: CPU for each byte of the longest text against the half of it; and how long others wait.
+        `hearing_KIND_growth_ratio`: CPU per byte of the longest text over that of a text half as long; and the figures of
+        `measure_waits`.
     """
     spent, guest = keys.create("spent", requests_per_minute=1), keys.create("guest")
     keys.save([spent.record, guest.record], folder / "keys.json")
@@ -44,7 +45,7 @@ def run(folder: Path, quick: bool) -> Figures:
 
 @cache
 def texts(kind: str, size: int, count: int) -> list[str]:
-    """Return long texts of a kind, all different, so that no cache helps."""
+    """Return long texts of a kind, all different, so that no cache applies."""
     if kind == "ligatures":
         return ["\ufdfa" * (size - n) + "a" * n for n in range(count)]
     chance = random.Random(size)
@@ -60,7 +61,7 @@ def _say(text: str, key: str) -> bytes:
 
 
 def _growth(server: Server, kind: str, key: str) -> float:
-    """Return the CPU for each byte of the longest texts against that of texts half as long."""
+    """Return the CPU per byte of the longest texts over that of texts half as long."""
     per_byte = []
     for size in SIZES:
         made = texts(kind, size, REPEATS)

@@ -1,6 +1,6 @@
-"""Requests and answers that are large in one part or in two: how long others wait for them.
+"""Requests and answers with one or two large parts: latency of other clients meanwhile.
 
-An upstream on loopback answers with what its model is called after: thousands of choices or calls, a long document in JSON.
+An upstream on loopback returns the answer that the model's name selects: thousands of choices or calls, a long document in JSON.
 """
 
 import json
@@ -26,16 +26,16 @@ TOOLS = [{"type": "function", "function": {"name": f"tool_{n}", "parameters": {}
 
 
 def run(folder: Path, quick: bool) -> Figures:
-    """Measure how long others wait during each of ATTACKS.
+    """Measure the latency of other clients during each of ATTACKS.
 
     Args:
-        folder: For the server's files.
-        quick: Fewer of the others' requests.
+        folder: Folder for the server's files.
+        quick: Whether other clients send fewer requests.
     """
     with _run_upstream() as url, run_caf(_config(url), folder) as server:
         attacks = {f"products_{name}": partial(_send, model, body) for name, (model, body) in ATTACKS.items()}
         figures = measure_waits(server, "", attacks, 1, 60 if quick else 150)
-    # What is judged in the thread keeps the event loop from the interpreter for 5 ms at a time, a multiple of a calm millisecond.
+    # Drop ratios: judging in a thread holds the interpreter lock for 5 ms at a time, and a calm request takes about 1 ms.
     return {name: value for name, value in figures.items() if not name.endswith("_ratio")}
 
 
@@ -72,7 +72,7 @@ ANSWERS: dict[str, Callable[[], bytes]] = {
     "deep": lambda: _write_choices(_said(_nested(50_000))),
     "cites": lambda: _write_choices(_said("".join(f"[[cite: s{n}]]\n" for n in range(10_000)) + "Yes.")),
 }
-"""By model, what the upstream answers."""
+"""Answer of the upstream, by model."""
 ATTACKS: dict[str, tuple[str, dict[str, Any]]] = {
     "line_breaks": ("plain", {"messages": [{"role": "user", "content": "\n" * 100_000}]}),
     "commands": ("plain", {"messages": [{"role": "system", "content": "[[a: b]] " * 20_000}, QUESTION]}),
@@ -88,11 +88,11 @@ ATTACKS: dict[str, tuple[str, dict[str, Any]]] = {
     "deep_reply": ("deep", {"messages": [QUESTION], **JSON_REPLY}),
     "citations": ("cites", {"messages": [QUESTION]}),
 }
-"""By name, the model that answers, and the request."""
+"""Model and request body of each attack."""
 
 
 def _send(model: str, body: dict[str, Any], address: Address) -> None:
-    """Send a request over several connections at once."""
+    """Send a request over several connections concurrently."""
     written = orjson.dumps({"model": model, **body})
     request = post(b"Content-Type: application/json", b"Content-Length: %d" % len(written), body=written)
     with ThreadPoolExecutor(ATTACKERS) as pool:
@@ -100,7 +100,7 @@ def _send(model: str, body: dict[str, Any], address: Address) -> None:
 
 
 def _config(url: str) -> dict[str, Any]:
-    """Return the shipped configuration with a chatbot for each answer; they take documents."""
+    """Return the shipped configuration with a chatbot for each answer. The chatbots accept documents."""
     config = shipped_config(privacy={"store": "none"})
     engine = {"engine": "openai", "base_url": f"{url}/v1", "max_attempts": 1}
     config["models"] |= {name: engine | {"model": name} for name in ANSWERS}
@@ -112,7 +112,7 @@ def _config(url: str) -> dict[str, Any]:
 
 @contextmanager
 def _run_upstream() -> Iterator[str]:
-    """Serve the answers from this process until the block is left; return the address."""
+    """Serve the answers from this process until the block is left; yield the address."""
     answers = {name: write() for name, write in ANSWERS.items()}
 
     class Handler(BaseHTTPRequestHandler):

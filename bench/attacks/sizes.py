@@ -1,4 +1,4 @@
-"""Messages that are made to be slow to read: how the work grows when their size doubles. Linear work has the ratio 1."""
+"""Messages designed to be slow to parse: growth of CPU per character when their size doubles. Linear work has the ratio 1."""
 
 import time
 from pathlib import Path
@@ -15,10 +15,10 @@ UNITS = (
     "\n\nSources: a", "[[cite: a", "[[cite: a]]", "[[", "\ufdfa", "qwzx ", "a ", "a-", "____ab", "a\u0301", "a. ", "5,", "\n",
     "\r\n", "a'",
 )  # fmt: skip
-"""What messages consist of, again and again."""
+"""Texts whose repetition makes up a message."""
 PLACES = ("newest", "earlier", "reply", "system", "tool")
 LEAST_S = 0.04
-"""CPU seconds below which there is nothing to compare: the kernel counts in hundredths."""
+"""Minimum CPU seconds for a comparison: the kernel counts in steps of 0.01 s."""
 QUESTION = {"role": "user", "content": "How much sleep do I need?"}
 
 
@@ -26,8 +26,8 @@ def run(folder: Path, quick: bool) -> Figures:
     """Measure the CPU for each unit in each place, at SIZE and at twice SIZE.
 
     Returns:
-        `sizes_PLACE_growth_ratio`: the highest CPU per character at twice the size against that at SIZE, over all units;
-        `sizes_PLACE_longest_s`: the longest that the server was busy with one request.
+        `sizes_PLACE_growth_ratio`: CPU per character at twice SIZE over that at SIZE, the maximum over all units;
+        `sizes_PLACE_longest_s`: the maximum CPU seconds of one request.
     """
     figures: Figures = {}
     with run_caf(shipped_config(privacy={"store": "none"}), folder) as server:
@@ -43,7 +43,7 @@ def run(folder: Path, quick: bool) -> Figures:
 
 
 def _cpu_s(server: Server, place: str, unit: str, size: int, times: int) -> float:
-    """Return the CPU seconds that a message takes, at least 0.01."""
+    """Return the median CPU seconds for a message, at least 0.01."""
     used = []
     for n in range(times):
         text = f"{n}" + (unit * (size // len(unit) + 1))[:size]
@@ -73,4 +73,4 @@ def _messages(place: str, text: str) -> list[dict[str, Any]]:
 def _post(server: Server, messages: list[dict[str, Any]]) -> None:
     status = ask(address_of(server), chat(messages))[9:12]
     if status != b"200":
-        raise RuntimeError(f"the server answers with {status.decode() or 'nothing'}")
+        raise RuntimeError(f"sending a message: status {status.decode() or '(no answer)'}: expected 200")

@@ -1,6 +1,6 @@
-"""How long others wait for `/healthz` and for the text of an emergency, over connections of their own, during an attack and before.
+"""Measures the latency of other clients, for `/healthz` and for an emergency text, before and during an attack.
 
-Attacks are bounded in number and rate, come from a process of their own, and never leave loopback.
+Attacks are bounded in number and rate, come from a separate process, and never leave loopback.
 """
 
 import multiprocessing
@@ -22,11 +22,11 @@ CRISIS = "I am going to kill myself tonight."
 TIMEOUT_S = 10.0
 """Timeout of an answer, which is also the latency of a missing one."""
 LONGEST_S = 60
-"""How long an attack lasts at most."""
+"""Maximum duration of an attack."""
 
 Address = tuple[str, int]
 Attack = Callable[[Address], None]
-"""A step of an attack, taken again and again."""
+"""A step of an attack, which is repeated."""
 
 
 def address_of(server: Server) -> Address:
@@ -35,21 +35,21 @@ def address_of(server: Server) -> Address:
 
 
 def post(*lines: bytes, path: bytes = b"/v1/chat/completions", body: bytes = b"") -> bytes:
-    """Write a POST request unchanged, valid or not."""
+    """Return a POST request with these header lines, valid or not."""
     return b"".join([b"POST %b HTTP/1.1\r\nHost: x\r\n" % path, *(line + b"\r\n" for line in lines), b"\r\n", body])
 
 
 def chat(messages: list[dict[str, Any]], key: str = "") -> bytes:
-    """Write a request for a chat completion."""
+    """Return a request for a chat completion."""
     body = orjson.dumps({"model": SHIPPED, "messages": messages})
     return post(b"Authorization: Bearer %b" % key.encode(), b"Content-Length: %d" % len(body), body=body)
 
 
 def ask(address: Address, sent: bytes) -> bytes:
-    """Send a request over a new connection and return its answer, empty without one."""
+    """Send a request over a new connection, and return the answer; b"" without one."""
     answer = b""
     with suppress(OSError), socket.create_connection(address, timeout=TIMEOUT_S) as link:
-        with suppress(OSError):  # it may be refused before it is sent to its end
+        with suppress(OSError):  # the server may refuse it before it is sent completely
             link.sendall(sent)
         while part := link.recv(65536):
             answer += part
@@ -61,16 +61,17 @@ def ask(address: Address, sent: bytes) -> bytes:
 
 
 def measure_waits(server: Server, key: str, attacks: Mapping[str, Attack], rounds: int, times: int) -> Figures:
-    """Return other clients' latency under each attack, against that without.
+    """Measure the latency of other clients before and during each attack.
 
     Args:
-        key: Of those who wait.
-        rounds: How often each attack takes place.
-        times: How often others ask in each, and before it.
+        key: API key of the other clients.
+        rounds: Number of rounds of each attack.
+        times: Number of probes during each round, and before it.
 
     Returns:
-        `ATTACK_healthz_ms` and `ATTACK_emergency_ms`: median latency during the attack; `..._p95_ms`, `..._p99_ms`, and
-        `..._calm_p99_ms` before it; `..._ratio`: that median over the one before; `ATTACK_failures`: those who were not served.
+        `ATTACK_healthz_ms` and `ATTACK_emergency_ms`: median latency during the attack; `..._p95_ms`, `..._p99_ms`;
+        `..._calm_p99_ms`: p99 before it; `..._ratio`: median during the attack over the median before it;
+        `ATTACK_failures`: number of wrong or missing answers.
     """
     address = address_of(server)
     probes = {
@@ -116,8 +117,8 @@ def _attack_from_another_process(attack: Attack, address: Address) -> Iterator[N
     process = context.Process(target=_attack, args=(attack, address, started), daemon=True)
     process.start()
     if not started.wait(30):
-        raise TimeoutError("an attack did not begin")
-    time.sleep(1.2)  # that a server may take to see what is idle
+        raise TimeoutError("starting an attack: its process did not start within 30 s")
+    time.sleep(1.2)  # a server may need this time to detect idle connections
     try:
         yield
     finally:
@@ -127,7 +128,7 @@ def _attack_from_another_process(attack: Attack, address: Address) -> Iterator[N
 
 
 def _attack(attack: Attack, address: Address, started: Event) -> None:
-    started.set()  # before the first: one attack may take longer than anybody waits for its begin
+    started.set()  # before the first step, which may take longer than the parent waits for the start
     until = time.monotonic() + LONGEST_S
     while time.monotonic() < until:
         with suppress(OSError):

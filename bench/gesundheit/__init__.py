@@ -1,5 +1,5 @@
-"""Gesundheit: fitting its matcher, and measuring it on messages that were written without sight of it.
+"""Fits the matcher of Gesundheit, and measures it on messages whose authors did not see it.
 
-fit      weights and thresholds from the tuning split of `scenarios/gesundheit/questions.jsonl`
-measure  the table of docs/gesundheit.md from the held-out split
+fit      fits weights and thresholds on the tuning split of `scenarios/gesundheit/questions.jsonl`
+measure  prints the table of docs/gesundheit.md from the held-out split
 """

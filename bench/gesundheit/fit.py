@@ -1,4 +1,4 @@
-"""Fit the matcher of Gesundheit on the tuning split, by maximum likelihood, and choose its thresholds.
+"""Fits the matcher of Gesundheit on the tuning split by maximum likelihood, and chooses its thresholds.
 
 python -m bench.gesundheit.fit [--encoder]     writes assistants/gesundheit/weights.json
 """
@@ -25,16 +25,16 @@ START = {
     "letters_mean": 5.0, "letters_rest_mean": 4.0, "stems_rest_mean": 2.0, "answer": 2.0, "focus_same": 3.0, "focus_other": -2.0,
     "focus_missing": -2.0, "encoder_mean": 6.0,
 }  # fmt: skip
-"""What chooses the candidates of the first round."""
+"""Initial weights: they select the candidates of the first round."""
 ROUNDS, FOLDS, RIDGE = 2, 5, 0.01
 MOST_WRONG = 0.004
-"""Share of wrong direct answers on the tuning split, by cross-validation, that the threshold may let through."""
+"""Maximum share of wrong direct answers on the tuning split, by cross-validation, for the threshold of direct answers."""
 RIGHT_OFFERS = 0.3
-"""Share of offers that should be what was asked, just above the threshold of offers."""
+"""Minimum share of right offers just above the threshold of offers."""
 
 
 class Case(NamedTuple):
-    """A message, with the pair that it asks for and its cluster; None: it asks for none."""
+    """A message, with the pair that it asks for and the pair's cluster; both are None if it asks for no stored pair."""
 
     text: str
     kind: str
@@ -67,9 +67,9 @@ def open_matcher(weights: Weights, encoder: bool) -> Matcher:
 
 
 def fit(rows: Sequence[Row], cases: Sequence[Case]) -> NDArray[np.float64]:
-    """Return the weights of the features, and of "none of them", with the greatest penalised likelihood.
+    """Return the weights with the maximum penalised likelihood, of shape (features + 1,); the last is the score of "none".
 
-    A message whose pair is not among the candidates tells nothing.
+    Messages whose pair is not among the candidates are ignored.
     """
     telling = [
         (row.features, len(row.clusters) if case.cluster is None else row.clusters.index(case.cluster))
@@ -96,7 +96,7 @@ def fit(rows: Sequence[Row], cases: Sequence[Case]) -> NDArray[np.float64]:
 
 
 def probabilities(features: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the probability of each candidate, and of none."""
+    """Return the probability of each candidate, then of "none", of shape (candidates + 1,)."""
     scores = np.append(features @ weights[:-1], weights[-1])
     odds = np.exp(scores - scores.max())
     chances: NDArray[np.float64] = odds / odds.sum()
@@ -109,12 +109,12 @@ def as_weights(fitted: NDArray[np.float64], direct: float = 1.0, offer: float = 
 
 
 def choose_thresholds(rows: Sequence[Row], cases: Sequence[Case]) -> tuple[float, float]:
-    """Return the least probabilities for a direct answer and for an offer, by cross-validation over messages."""
+    """Return the minimum probabilities of a direct answer and of an offer, by cross-validation over messages."""
     best: list[tuple[float, bool]] = []
     clusters = {cluster: n for n, cluster in enumerate(dict.fromkeys(case.cluster for case in cases if case.cluster))}
     folds = [
         clusters.get(case.cluster or "", n) % FOLDS for n, case in enumerate(cases)
-    ]  # rephrasings of one pair together
+    ]  # keep rephrasings of one pair in the same fold
     for fold in range(FOLDS):
         here = [n for n in range(len(cases)) if folds[n] == fold]
         others = [n for n in range(len(cases)) if folds[n] != fold]
@@ -133,7 +133,7 @@ def choose_thresholds(rows: Sequence[Row], cases: Sequence[Case]) -> tuple[float
 
 
 def collect(weights: Weights, cases: Sequence[Case], encoder: bool) -> list[Row]:
-    """Compute the candidates of all messages."""
+    """Return the candidates of each message, with their features."""
     matcher = open_matcher(weights, encoder)
     found = [matcher.features(case.text) for case in cases]
     return [Row([matcher.pairs[place].cluster for place in places], features) for places, features in found]
@@ -150,7 +150,7 @@ def as_data(weights: Weights) -> dict[str, Any]:
 def main() -> None:
     """Fit, and write the weights."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--encoder", action="store_true", help="fit the weights that are used with an encoder")
+    parser.add_argument("--encoder", action="store_true", help="fit the weights for use with the encoder")
     encoder = parser.parse_args().encoder
     cases = read_cases("tune", clusters_of())
     weights = Weights(START if encoder else {**START, "encoder_mean": 0.0}, 0.0, 1.0, 0.0)

@@ -1,4 +1,4 @@
-"""Measure what Gesundheit makes of messages, beside baselines: outcomes by kind of message, with intervals.
+"""Measures the outcomes of messages to Gesundheit and to baselines, by kind of message, with intervals.
 
 python -m bench.gesundheit.measure [--split tune|held_out] [--encoder]
 """
@@ -26,17 +26,17 @@ from models.unique_keys import load_json
 
 Outcome = Literal["direct", "direct =", "offer 1", "offer 1 =", "offer 2", "wrong direct", "declined"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-"""`=`: another pair of the same cluster, which says the same. `declined`: no answer, or two offers that were not meant."""
+"""`=`: another pair of the same cluster, with an equivalent answer. `declined`: no answer, or two wrong offers."""
 RIGHT = OUTCOMES[:5]
 OUT_OF_SCOPE = ("uncovered_health", "other")
 SIZES = (400, 800)
-"""Clusters of the smaller knowledge bases, those that are asked for among them."""
+"""Number of clusters in the smaller knowledge bases, including all that messages ask for."""
 THESIS_DIRECT, THESIS_OFFER = 0.9, 0.7
-"""Cosines of the rule of the thesis: answer at once, or offer."""
+"""Minimum cosines of the thesis' rule for a direct answer, and for an offer."""
 
 
 def outcome(answers: Answers, case: Case) -> Outcome:
-    """Return what becomes of a message; a user says no to an offer that is not meant."""
+    """Return the outcome of a message. The simulated user says no to a wrong offer."""
     state = State(question=case.text)
     found = answers.find(state, case.text)
     if found.band == "direct":
@@ -64,7 +64,7 @@ def _offer(case: Case, pair: Pair, *, first: bool) -> Outcome:
 
 
 def by_bm25(pairs: Sequence[Pair], language: str) -> Callable[[Case], Outcome]:
-    """Return a baseline: the pair whose question has most of the words, by BM25, answers at once."""
+    """Return a baseline: answer directly with the pair whose question has the highest BM25 score."""
     import bm25s
 
     index = bm25s.BM25()
@@ -81,8 +81,8 @@ def by_cosine(pairs: Sequence[Pair], encode: Encode, direct: float, offer: float
     """Return a baseline: the stored wordings nearest to a message by the encoder alone.
 
     Args:
-        direct: Least cosine to answer at once.
-        offer: Least cosine to offer; two clusters at most.
+        direct: Minimum cosine of a direct answer.
+        offer: Minimum cosine of an offer; at most two clusters are offered.
     """
     wordings = [(pair, text) for pair in pairs for text in (pair.question, *pair.variants)]
     index = EncoderIndex([text for _, text in wordings], encode)
@@ -131,7 +131,7 @@ def _print_row(kind: str, some: Sequence[Outcome]) -> None:
 
 
 def print_bands(answers: Answers, cases: Sequence[Case]) -> None:
-    """Print which bands messages of which kind get, and how long finding takes."""
+    """Print the number of messages by kind and band, and the latency of finding an answer."""
     seconds, counts = [], {kind: Counter[str]() for kind in ("covered", *OUT_OF_SCOPE)}
     for case in cases:
         start = time.perf_counter()
@@ -147,12 +147,12 @@ def print_bands(answers: Answers, cases: Sequence[Case]) -> None:
 
 
 def print_dialogues(answers: Answers) -> None:
-    """Print what becomes of minimal pairs, of messages that refer back, and of two questions in one message."""
+    """Print the outcomes of minimal pairs, of messages that refer back, and of messages with two questions."""
     clusters = clusters_of()
     rows = [row for row in _rows("minimal_pairs.jsonl") if row["split"] == "held_out" and row["not_pair"] in clusters]
     found = [(answers.find(State(), row["text"]), clusters[row["not_pair"]]) for row in rows]
     wrong = sum(one.band == "direct" and one.pairs[0].cluster == cluster for one, cluster in found)
-    print(f"minimal pairs: {len(rows)}; answered with the pair that they are not {wrong}")
+    print(f"minimal pairs: {len(rows)}; answered with the wrong pair: {wrong}")
     foci = {name.casefold(): focus for focus, name in answers.names_of_foci()}
     counts: Counter[str] = Counter()
     for row in _rows("follow_ups.jsonl"):
@@ -190,8 +190,8 @@ def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--split", choices=("tune", "held_out"), default="tune")
-    parser.add_argument("--encoder", action="store_true", help="with the encoder (extra `encoder`)")
-    parser.add_argument("--sizes", action="store_true", help="also with smaller knowledge bases")
+    parser.add_argument("--encoder", action="store_true", help="use the encoder (extra `encoder`)")
+    parser.add_argument("--sizes", action="store_true", help="also measure smaller knowledge bases")
     arguments = parser.parse_args()
     options = {"encoder": "on" if arguments.encoder else "off"}
     sources, language = open_sources(ModelSettings(engine="assistant", name="gesundheit", **options))

@@ -1,1 +1,1 @@
-"""Health: its planners, measured on questions whose author saw no planner."""
+"""Measures the planners of Health on questions whose author saw no planner."""

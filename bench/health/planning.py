@@ -1,4 +1,4 @@
-"""Measure the planners of Health on `assistants/health/benchmark/questions.jsonl`: is the plan valid, are tasks and answers right?
+"""Measures the planners of Health on `assistants/health/benchmark/questions.jsonl`: valid plans, right tasks, right answers.
 
 python -m bench.health.planning                                       from recorded completions of a language model
 python -m bench.health.planning --config FILE --planner tree -n 20    on a model: FILE has an alias `planner`
@@ -28,7 +28,7 @@ Outcome = Literal["answer", "ask", "no_data", "impossible", "forbidden"]
 
 
 class Answer(BaseModel):
-    """A value that a result must hold."""
+    """A value that a result must contain."""
 
     value: float | str
     tolerance: float
@@ -36,14 +36,14 @@ class Answer(BaseModel):
 
 
 class Question(BaseModel):
-    """A question with what is right: sets of tasks, values, and what becomes of it."""
+    """A question with its gold standard: sets of tasks, values, and the outcome."""
 
     id: str
     kind: str
     language: str
     question: str
     gold_tasks: list[list[str]]
-    """Each set is right; no set: no task may run."""
+    """Each set is right; without sets, no task may run."""
     answers: list[Answer]
     outcome: Outcome
     earlier: list[dict[str, str]] = []
@@ -51,20 +51,20 @@ class Question(BaseModel):
 
 @dataclass
 class Planned:
-    """What a planner made of a question."""
+    """The result of a planner for a question."""
 
     question: Question
     runs: Sequence[Run] = ()
     asked: str = ""
     refused: int = 0
-    """Plans that were not valid."""
+    """Number of invalid plans."""
     calls: int = 0
     failed: str = ""
     steps: list[str] = field(default_factory=list)
 
     @property
     def is_right(self) -> bool:
-        """Return whether question, tasks and values are right."""
+        """Whether outcome, tasks and values are right."""
         outcome = self.question.outcome
         if self.failed:
             return False
@@ -78,13 +78,13 @@ class Planned:
 
     @property
     def has_right_tasks(self) -> bool:
-        """Return whether exactly the tasks of a right set ran."""
+        """Whether exactly the tasks of a right set ran."""
         ran = {run.task for run in self.runs if not run.is_correctable}
         return not self.asked and any(ran == set(some) for some in self.question.gold_tasks or [[]])
 
     @property
     def has_values(self) -> bool:
-        """Return whether the results hold all values."""
+        """Whether the results contain all values."""
         found = [value for run in self.runs if run.result for value in _leaves(run.result.model_dump())]
         return all(any(_is_near(value, answer) for value in found) for answer in self.question.answers)
 
@@ -103,7 +103,7 @@ class Share(NamedTuple):
 async def plan_all(
     name: str, questions: Iterable[Question], ask_for: Callable[[Question], AskStructured]
 ) -> list[Planned]:
-    """Plan and run all questions with a planner, each with its own model."""
+    """Plan and run all questions with a planner. `ask_for` returns the model for a question."""
     health = open_assistant(
         ModelSettings(engine="assistant", name="health", planner=name, models={"planner": "m", "writer": "m"}, rounds=5)
     )
@@ -139,7 +139,7 @@ async def _plan(health: Health, question: Question, ask: AskStructured) -> Plann
 
 
 def replaying(name: str) -> Callable[[Question], AskStructured]:
-    """Return what answers a planner's calls from the recording, in their order."""
+    """Return a replacement for the model that replays a planner's recorded answers in their order."""
     contents: dict[str, list[str]] = defaultdict(list)
     for line in (FOLDER / "completions.jsonl").read_text(encoding="utf-8").splitlines():
         row = load_json(line)
@@ -174,7 +174,7 @@ def sample(questions: Sequence[Question]) -> list[Question]:
 
 
 def print_table(results: Mapping[str, Sequence[Planned]]) -> None:
-    """Print the planners side by side: shares in % with 95 % intervals (Wilson 1927), and calls a question."""
+    """Print the planners side by side: shares in % with 95 % intervals (Wilson 1927), and calls per question."""
     print(f"{'planner':<9}{'n':>4}{'valid at once':>18}{'tasks right':>18}{'all right':>18}{'calls':>7}")
     for name, planned in results.items():
         total = len(planned)
@@ -194,7 +194,7 @@ def print_table(results: Mapping[str, Sequence[Planned]]) -> None:
 
 
 def print_wrong(planned: Iterable[Planned]) -> None:
-    """Print what went wrong, a line each."""
+    """Print the wrong results."""
     for one in planned:
         if not one.is_right:
             tasks = [f"{run.task} {dict(run.inputs)} {run.problem}" for run in one.runs]
@@ -228,8 +228,10 @@ def _is_empty(run: Run) -> bool:
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--planner", choices=tuple(PLANNERS), action="append", help="only this one; may be repeated")
-    parser.add_argument("--wrong", action="store_true", help="list what went wrong")
+    parser.add_argument(
+        "--planner", choices=tuple(PLANNERS), action="append", help="run only this planner; may be repeated"
+    )
+    parser.add_argument("--wrong", action="store_true", help="list the wrong results")
     arguments = parser.parse_args()
     names = arguments.planner or [*PLANNERS]
     questions = sample(read_questions())

@@ -1,14 +1,14 @@
-"""How well databases are found on 200 simulated ones, beside the method of the thesis that Hippocrates follows.
+"""Measures the search for databases on 200 simulated ones, compared with the method of the thesis that Hippocrates follows.
 
-python -m bench.hippocrates.discovery          the concepts held out (what docs/hippocrates.md states)
-python -m bench.hippocrates.discovery --dev    the other half, which may be looked at while developing
-python -m bench.hippocrates.discovery --dev --wrong    and what of it was missed
+python -m bench.hippocrates.discovery          held-out concepts (the figures of docs/hippocrates.md)
+python -m bench.hippocrates.discovery --dev    the other half, for development
+python -m bench.hippocrates.discovery --dev --wrong    also lists the missed databases
 
-Each database has some of Eunomia's persons, 60 to 2,400 with all orders of magnitude as likely, and records 150 of the concepts
-they have. Two more tables have databases of 60 to 2,400 persons with every size as likely, and databases that record every concept.
+Each database has 60 to 2,400 of Eunomia's persons, with all orders of magnitude equally likely, and records 150 of their concepts.
+Two further tables use databases with every size equally likely, and databases that record every concept.
 
-What is right is counted on the persons: a database is relevant if one of its persons has the concept or a descendant (of two
-concepts: both), and gains as many as there are.
+The gold standard is counted on the persons: a database is relevant if one of its persons has the concept or a descendant (for two
+concepts: both). Its gain is the number of such persons.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from bench.hippocrates.thesis import Thesis
 
 DATABASES, CONCEPTS = 200, 150
 SEED = 2024
-"""Not the demo catalogue's."""
+"""Seed of the databases; it differs from that of the demo catalogue."""
 METRICS = ("recall", "ndcg@10", "precision")
 BARS = {"name": (0.99, 0.95), "synonym": (0.95, 0.90), "misspelt": (0.85, 0.85), "two concepts": (0.85, 0.85)}
 NEIGHBOURS = dict(
@@ -42,12 +42,12 @@ NEIGHBOURS = dict(
     for pair in "a:qsz b:vgn c:xvd d:sfe e:wrd f:dgr g:fht h:gjy i:uok j:hku k:jli l:kop m:nj n:bm o:ipl p:ol q:wa r:etf "
     "s:adw t:ryg u:yij v:cbf w:qes x:zcs y:tuh z:xa".split()
 )
-"""Letters beside each other on a keyboard."""
+"""Neighbouring letters on a keyboard."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Names, all of which are asked for, and the persons with all of it in each database."""
+    """A question for several names at once, and the number of persons with all of them by database id."""
 
     id: str
     names: tuple[str, ...]
@@ -56,26 +56,26 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Simulated databases, as drawn and as Hippocrates reads them."""
+    """Simulated databases, as drawn and as read by Hippocrates."""
 
     drawn: list[Drawn]
     vocabulary: Vocabulary
     catalogue: Catalogue
     seconds: tuple[float, float]
-    """For opening the vocabulary, and for reading and indexing the catalogue."""
+    """Seconds for opening the vocabulary, and for reading and indexing the catalogue."""
 
 
 class Ours:
-    """Asks Hippocrates, and takes the time."""
+    """Asks Hippocrates, and measures the time."""
 
     def __init__(self, network: Network, vocabulary: Vocabulary) -> None:
-        """Args: vocabulary: instead of the network's."""
+        """Args: vocabulary: Vocabulary to use instead of the network's."""
         self._catalogue = network.catalogue
         self._vocabulary = vocabulary
         self.seconds: list[float] = []
 
     def find(self, names: Sequence[str]) -> list[int]:
-        """Return the databases that have all that is asked for, the best first."""
+        """Return the ids of the databases that have all names, best first."""
         begun = time.perf_counter()
         found = ask(self._catalogue, self._vocabulary, names)
         self.seconds.append(time.perf_counter() - begun)
@@ -83,7 +83,7 @@ class Ours:
 
 
 def ask(catalogue: Catalogue, vocabulary: Vocabulary, names: Sequence[str]) -> Databases:
-    """Ask as a model that filled in the query does."""
+    """Search with a query as a model would fill it in."""
     query = resolve(Query(concepts=tuple((name,) for name in names)), vocabulary, catalogue)
     return find_databases(catalogue, vocabulary, query)
 
@@ -132,7 +132,7 @@ def main() -> None:
 
 
 def simulate(people: People, sizes: Sequence[int], concepts: int | None) -> Network:
-    """Draw databases, write them as a catalogue and read that."""
+    """Draw databases, write them as a catalogue, and read it."""
     path = eunomia_path()
     drawn = draw(people, sizes, concepts=concepts, seed=SEED)
     with tempfile.TemporaryDirectory(prefix="hippocrates-bench-") as folder:
@@ -145,7 +145,7 @@ def simulate(people: People, sizes: Sequence[int], concepts: int | None) -> Netw
 
 
 def table(asked: Mapping[str, Sequence[Case]], ours: Ours, thesis: Thesis) -> list[str]:
-    """Print a row for each kind of question, and return which figures are below their bars."""
+    """Print a row for each kind of question, and return the names of figures below their bars."""
     print(f"{'':<31}{'questions':>10}" + "".join(f"{name:>18}" for name in METRICS))
     print(f"{'':<41}" + f"{'ours':>9}{'thesis':>9}" * len(METRICS))
     short = []
@@ -167,7 +167,7 @@ def row(
 
 
 def cases(network: Network, people: People, *, dev: bool) -> dict[str, list[Case]]:
-    """Write the questions about one half of the concepts."""
+    """Return questions about one half of the concepts, by kind."""
     vocabulary, drawn = network.vocabulary, network.drawn
     every = sorted(one for one in network.catalogue.counts if vocabulary.get(one) is not None)
     random.Random(SEED).shuffle(every)
@@ -196,7 +196,7 @@ def cases(network: Network, people: People, *, dev: bool) -> dict[str, list[Case
 def persons_with(
     concept_id: int, vocabulary: Vocabulary, people: People, drawn: Sequence[Drawn]
 ) -> dict[int, NDArray[np.bool_]]:
-    """Return for each database which of its persons have a concept or a descendant that it records."""
+    """Return, by database id, which of its persons have a recorded concept or descendant; arrays of shape (persons,)."""
     below = vocabulary.descendants(concept_id)
     rows = {}
     for one in drawn:
@@ -229,20 +229,20 @@ def _edit(word: str, chance: random.Random) -> str:
 
 
 def measure(asked: Sequence[Case], find: Callable[[Sequence[str]], list[int]]) -> dict[str, float]:
-    """Score the rankings that a method gives."""
+    """Return the metrics of a method's rankings."""
     from ranx import Qrels, Run, evaluate
 
     gold = {case.id: {str(one): count for one, count in case.gold.items()} for case in asked}
     runs = {}
     for case in asked:
         ranked = find(case.names)
-        # ranx needs an answer for every question; this one is never right.
+        # ranx needs an answer for every question; "none" is never right.
         runs[case.id] = {str(one): 1 / place for place, one in enumerate(ranked, 1)} or {"none": 1.0}
     return dict(evaluate(Qrels(gold), Run(runs), list(METRICS)))
 
 
 def wrong(asked: Sequence[Case], network: Network) -> None:
-    """Show the questions that miss databases, and how they were read."""
+    """Print the questions that miss databases, with their readings."""
     for case in asked:
         found = ask(network.catalogue, network.vocabulary, case.names)
         missed = case.gold.keys() - {match.database.id for match in found.complete}

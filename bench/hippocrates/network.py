@@ -1,4 +1,4 @@
-"""Invented databases, drawn from the synthetic persons of Eunomia. The same every time.
+"""Generates invented databases from the synthetic persons of Eunomia. The result is deterministic.
 
 python -m bench.hippocrates.network    writes the demo catalogue, assistants/hippocrates/demo/*.csv
 """
@@ -38,21 +38,21 @@ EVENTS = {
     800: ("observation", "observation_concept_id"),
     1800: ("measurement", "measurement_concept_id"),
 }
-"""What Achilles counts persons by, for each analysis."""
+"""Table and column by which each analysis of Achilles counts persons."""
 _COLUMNS = ("data_source_id", "analysis_id", *(f"stratum_{n}" for n in range(1, 6)), "count_value")
 
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """Who has what, in a CDM."""
+    """The persons of a CDM, and their concepts."""
 
     has: NDArray[np.bool_]
-    """A row for each person, a column for each concept of `concepts`."""
+    """Whether a person has a concept, of shape (persons, concepts)."""
     concepts: tuple[int, ...]
     analyses: tuple[int, ...]
-    """The analysis that counts each of these concepts."""
+    """The analysis that counts each concept, in the order of `concepts`."""
     ingredients: tuple[int, ...]
-    """What drug eras are of."""
+    """Concept ids of ingredients, by which drug eras are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ class Drawn:
     id: int
     country_id: int
     persons: tuple[int, ...]
-    """Rows of `People.has`."""
+    """Persons of the database, as rows of `People.has`."""
     concepts: tuple[int, ...]
-    """Columns of `People.has` that it records."""
+    """Recorded concepts, as columns of `People.has`."""
 
     @property
     def name(self) -> str:
@@ -72,7 +72,7 @@ class Drawn:
 
 
 def read_people(path: Path) -> People:
-    """Read who has what from a CDM, read-only."""
+    """Read persons and their concepts from a CDM, opened read-only."""
     with duckdb.connect(path, read_only=True) as cdm:
         persons = cdm.execute("SELECT person_id FROM person ORDER BY 1").fetchall()
         row = {person_id: place for place, (person_id,) in enumerate(persons)}
@@ -91,19 +91,19 @@ def read_people(path: Path) -> People:
 
 
 def draw_sizes(databases: int = 24, *, least: int = 60, most: int = 2400, seed: int = 19) -> list[int]:
-    """Draw how many persons databases have; all orders of magnitude are as likely."""
+    """Draw the sizes of databases in persons. All orders of magnitude are equally likely."""
     chance = random.Random(seed)
     return [round(math.exp(chance.uniform(math.log(least), math.log(most)))) for _ in range(databases)]
 
 
 def draw(people: People, sizes: Iterable[int], *, concepts: int | None = 150, seed: int = 19) -> list[Drawn]:
-    """Draw databases: each has some of the persons, and records some of the concepts that they have.
+    """Draw databases. Each has some of the persons, and records some of their concepts.
 
     Args:
-        people: who has what.
-        sizes: how many persons each database has.
-        concepts: how many concepts each records at most, None for all.
-        seed: other databases for another.
+        people: the persons and their concepts.
+        sizes: number of persons in each database.
+        concepts: maximum number of concepts that a database records; None: all.
+        seed: seed of the random numbers.
     """
     chance = random.Random(seed)
     drawn = []
@@ -132,7 +132,7 @@ def write_catalogue(folder: Path, people: People, databases: Sequence[Drawn], vo
 
 
 def _results(people: People, database: Drawn, vocabulary: Vocabulary) -> list[tuple[object, ...]]:
-    """Count what Achilles counts in a database."""
+    """Return the rows of Achilles for a database."""
     none = ("NA",) * 5
     rows: list[tuple[object, ...]] = [
         (database.id, PERSONS, *none, len(database.persons)),

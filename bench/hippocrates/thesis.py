@@ -1,4 +1,4 @@
-"""The thesis' way of finding databases, as the baseline: BM25 over one document for each database and concept name."""
+"""The baseline: the thesis' method of finding databases, BM25 over one document for each database and concept name."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from assistants.hippocrates.vocabulary import Vocabulary
 
 DOCUMENTS = 100
 THRESHOLD = 0.0
-"""What the scores of a database must add up to. The thesis does not state its own; every higher one lowers recall and nDCG here."""
+"""Minimum sum of scores of a database. The thesis does not state its value; higher ones lower recall and nDCG here."""
 
 
 class Thesis:
-    """The first documents by BM25, their scores summed by database; how many patients there are does not count."""
+    """Sums the scores of the first DOCUMENTS documents by database. The number of patients is not used."""
 
     def __init__(self, catalogue: Catalogue, vocabulary: Vocabulary) -> None:
-        """Write the documents and index them."""
+        """Build the documents, and index them."""
         self._databases: list[int] = []
         texts: list[str] = []
         for concept_id in catalogue.counts:

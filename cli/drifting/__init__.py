@@ -1,6 +1,6 @@
-"""`caf drift`: options and output of its verbs; what they do is in `scoring/experiments`.
+"""`caf drift`: options and output of its commands; `scoring/experiments` does the work.
 
-app.py       the verbs and their order; two runs compared
-run.py       an experiment file, run and reported
-find.py      a checkpoint found
+app.py       the commands and their order; compare
+run.py       runs an experiment and reports it
+find.py      finds a checkpoint
 """

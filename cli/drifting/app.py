@@ -1,4 +1,4 @@
-"""`caf drift`: the verbs, and `caf drift compare`: two runs beside each other."""
+"""`caf drift`: its commands, and `caf drift compare`, which compares two runs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -11,14 +11,14 @@ from cli.terminal import leave
 from scoring.folder import RunError, RunFolder
 
 app = typer.Typer(
-    help="""Measure whether the filter helps.
+    help="""Measure the effect of the filter.
 
     Simulated users nudge the chatbot out of its role, with the filter on and off.
 
     \b
     Examples:
-      caf drift run embedded                                three roles, no model, under two minutes
-      caf drift find --facilitator activist                 a checkpoint to start from
+      caf drift run embedded                                three roles, without a model, in less than two minutes
+      caf drift find --facilitator activist                 make a checkpoint
       caf drift compare RUN_A RUN_B
     """,
     no_args_is_help=True,
@@ -31,9 +31,9 @@ app.command("find", cls=LabCommand)(find.find)
 @app.command(cls=LabCommand)
 def compare(
     first: Annotated[Path, typer.Argument(metavar="RUN_A", help="The folder of a run.")],
-    second: Annotated[Path, typer.Argument(metavar="RUN_B", help="The folder of another.")],
+    second: Annotated[Path, typer.Argument(metavar="RUN_B", help="The folder of another run.")],
 ) -> None:
-    """Compare two runs: the figures of every arm, and for arms of one name the paired difference on what both runs have.
+    """Compare two runs: the figures of every arm, and for arms in both runs the paired difference.
 
     \b
     Example:
@@ -49,5 +49,5 @@ def compare(
     names, seed = (str(first), str(second)), a.run.manifest["seed"]
     try:
         typer.echo(comparison.compare(a.summary, a.run.rows, b.summary, b.run.rows, names=names, seed=seed))
-    except ValueError as error:  # no arm of one name
+    except ValueError as error:  # no arm is in both runs
         leave(str(error))

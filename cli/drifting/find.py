@@ -1,4 +1,4 @@
-"""`caf drift find`: let a facilitator talk with the unfiltered chatbot until it first drifts, and save that as a checkpoint."""
+"""`caf drift find`: let a facilitator talk to the unfiltered chatbot until its first drift, and save a checkpoint."""
 
 import asyncio
 import os
@@ -19,24 +19,25 @@ from scoring.folder import RunError
 
 def find(
     facilitator: Annotated[
-        str, typer.Option("--facilitator", "-f", metavar="NAME", help="Who talks; see facilitators/prompts.")
+        str, typer.Option("--facilitator", "-f", metavar="NAME", help="The facilitator; see facilitators/prompts.")
     ],
     chatbot: Annotated[
         str | None,
-        typer.Option("--chatbot", metavar="NAME", help="With whom; default: the first of the configuration."),
+        typer.Option("--chatbot", metavar="NAME", help="The chatbot; default: the first in the configuration."),
     ] = None,
     voice: Annotated[
         str, typer.Option("--voice", help="`lines`, or the alias of the model that plays the facilitator.")
     ] = "lines",
     rater: Annotated[str, typer.Option("--rater", help="`local`, or the alias of the model that scores.")] = "local",
-    turns: Annotated[int, typer.Option("--turns", min=1, max=100, help="Give up after so many exchanges.")] = 12,
-    seed: Annotated[int, typer.Option("--seed", help="Another seed, another conversation.")] = 1,
+    turns: Annotated[int, typer.Option("--turns", min=1, max=100, help="Maximum number of exchanges.")] = 12,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the conversation.")] = 1,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Default: FACILITATOR-SEED.yaml.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="File of the checkpoint; default: FACILITATOR-SEED.yaml."),
     ] = None,
     facilitators: Annotated[
         list[Path] | None,
-        typer.Option("--facilitators", metavar="FOLDER", help="Where facilitators of your own lie; may be repeated."),
+        typer.Option("--facilitators", metavar="FOLDER", help="Folder of your own facilitators; may be repeated."),
     ] = None,
     budget: Annotated[
         float | None,
@@ -46,7 +47,7 @@ def find(
     ] = None,
     config: ConfigOption = None,
 ) -> None:
-    """Make a checkpoint: a conversation up to the first reply that scores below 3, with the filter off.
+    """Make a checkpoint: an unfiltered conversation up to the first reply that scores below 3.
 
     The facilitator begins in bounds and goes one stage further every second exchange.
 
@@ -72,7 +73,7 @@ def find(
                 )
             )  # fmt: skip
         if drifted_at is None:
-            typer.echo(f"caf: no drift within {turns} exchanges; try --seed or more --turns", err=True)
+            typer.echo(f"caf: no drift within {turns} exchanges: try another --seed or more --turns", err=True)
             raise typer.Exit(PROBLEMS)
         checkpoint.save(drifted_at, path)
     except ScenarioError as error:
@@ -83,17 +84,17 @@ def find(
 
 
 def _check_output(path: Path) -> None:
-    """Leave if no checkpoint can be written there: a conversation that was paid for would be lost."""
+    """Exit if the checkpoint cannot be written, so that no paid conversation is lost."""
     if not re.fullmatch(NAME, path.stem):
         leave(
-            f"--out: {path.stem!r} cannot be the name of a checkpoint; use letters, digits and ._-, at most 100, and begin "
-            "with a letter or digit"
+            f"--out: {path.stem!r}: expected at most 100 letters, digits and ._-, beginning with a letter or digit, as the "
+            "name of the checkpoint"
         )
     if path.suffix != ".yaml":
-        leave(f"--out: {path.name!r} is not read as a checkpoint; name it {path.stem}.yaml")
+        leave(f"--out: {path.name!r}: expected a .yaml file, such as {path.stem}.yaml")
     if path.exists():
-        leave(f"{path}: is there already and is not overwritten; give another name with --out")
+        leave(f"{path}: already exists and is not overwritten: give another name with --out")
     if not path.parent.is_dir():
-        leave(f"{path.parent}: there is no such folder; make it, or give another --out")
+        leave(f"{path.parent}: no such folder: make it, or give another --out")
     if not os.access(path.parent, os.W_OK):
-        leave(f"{path.parent}: cannot be written to; give another --out")
+        leave(f"{path.parent}: is not writable: give another --out")

@@ -1,4 +1,4 @@
-"""`caf drift run`: run an experiment, or go on with one, and report it."""
+"""`caf drift run`: start or resume an experiment, and report it."""
 
 import asyncio
 import sys
@@ -22,15 +22,16 @@ if TYPE_CHECKING:
     from scoring.experiments.outcome import Outcome
 
 PRINT_EVERY_S = 30.0
-"""Seconds between two lines of progress where no bar can be drawn."""
+"""Seconds between two progress lines if standard error is not a terminal."""
 
 
 def run(
     experiment: Annotated[
-        Path, typer.Argument(metavar="EXPERIMENT", help="A file, or the name of a shipped experiment: embedded.")
+        Path,
+        typer.Argument(metavar="EXPERIMENT", help="A file, or the name of a shipped experiment, such as embedded."),
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Where the run is kept; default: data/runs/NAME.")
+        Path | None, typer.Option("--out", "-o", metavar="DIR", help="Folder of the run; default: data/runs/NAME.")
     ] = None,
     budget: Annotated[
         float | None,
@@ -42,18 +43,18 @@ def run(
     ] = None,
     replay: Annotated[
         Path | None,
-        typer.Option("--replay", metavar="RUN", help="Ask no model: answers come from this run's answers.jsonl."),
+        typer.Option("--replay", metavar="RUN", help="Call no model: take the answers from this run's answers.jsonl."),
     ] = None,
     concurrency: Annotated[
         int | None,
-        typer.Option("--concurrency", min=1, help="Samples under way at the same time; default: the file's."),
+        typer.Option("--concurrency", min=1, help="Conversations at the same time; default: that of the file."),
     ] = None,
 ) -> None:
     """Run an experiment: nudged conversations with the filter on and off, every reply scored, one report.
 
-    To continue a stopped run, give the same command again: no answer in its folder is asked or paid for twice.
-    The folder gets transcripts.jsonl, ratings.jsonl, fidelity.jsonl, answers.jsonl (what every model said), manifest.json, and at
-    the end scores.csv, summary.json and report.html.
+    To resume a stopped run, give the same command again. Answers in its folder are not requested or paid for twice.
+    The folder gets transcripts.jsonl, ratings.jsonl, fidelity.jsonl, answers.jsonl (all model answers), manifest.json, and at the
+    end scores.csv, summary.json and report.html.
 
     \b
     Examples:
@@ -83,7 +84,7 @@ def run(
         leave(str(error))
     except KeyboardInterrupt:
         typer.echo(
-            f"\ncaf: stopped; what was done is kept in {folder.path}: give the same command again to go on", err=True
+            f"\ncaf: stopped; the results so far are in {folder.path}: give the same command again to resume", err=True
         )
         raise typer.Exit(PROBLEMS) from None
     _print_headline(folder, outcome)
@@ -91,12 +92,12 @@ def run(
     unrated = len(outcome.run.rows) * len(settings.raters) - len(outcome.run.ratings)
     if failed:
         typer.echo(
-            f"caf: {failed} conversations broke off for want of a reply (see `error` in transcripts.jsonl); run again to retry",
+            f"caf: {failed} conversations ended without a reply (see `error` in transcripts.jsonl): run again to retry",
             err=True,
         )
     if unrated > 0:
         typer.echo(
-            f"caf: {unrated} ratings are missing, because a rater could not be reached; run again to retry", err=True
+            f"caf: {unrated} ratings are missing, because a rater could not be reached: run again to retry", err=True
         )
     if failed or unrated > 0:
         raise typer.Exit(PROBLEMS)
@@ -123,7 +124,7 @@ def _print_headline(folder: RunFolder, run: "Outcome") -> None:
 
 @contextmanager
 def show_progress(turns: int, ratings: int) -> Iterator[Callable[[str, float | None], None]]:
-    """Show a progress bar, or print a line every PRINT_EVERY_S where there is no terminal."""
+    """Show a progress bar. Without a terminal, print a line every PRINT_EVERY_S seconds."""
     spent = 0.0
     with progress_bars() as bars:
         tasks = {

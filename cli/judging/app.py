@@ -1,4 +1,4 @@
-"""`caf judges`: the verbs and their order."""
+"""`caf judges`: its commands and their order."""
 
 import typer
 
@@ -8,7 +8,7 @@ from cli.judging import compare, evaluate, tune
 app = typer.Typer(
     help="""Measure, compare and tune the judges.
 
-    On labelled scenarios, or on rows of your own.
+    The cases are labelled scenarios, or your own rows.
 
     \b
     Examples:

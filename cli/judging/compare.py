@@ -17,9 +17,9 @@ from judges.evaluation.subject import parse_spec
 def compare(
     first: Annotated[
         str,
-        typer.Argument(metavar="A", help="local, swift, chief, cascade or PROMPT.md; STAGE@ALIAS, PROMPT.md@ALIAS."),
+        typer.Argument(metavar="A", help="local, swift, chief, cascade or PROMPT.md; or STAGE@ALIAS, PROMPT.md@ALIAS."),
     ],
-    second: Annotated[str, typer.Argument(metavar="B", help="What to compare it with, likewise.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="What to compare A with, in the same form.")],
     judge: options.JudgeOption = None,
     split: options.SplitOption = None,
     tag: options.TagOption = None,
@@ -36,9 +36,9 @@ def compare(
 ) -> None:
     """Compare two prompts, stages or models on the same cases.
 
-    The difference is that in cases judged right, B less A, with its 95 % interval from resampling families; p is the exact
-    McNemar test. On violating cases the difference is that of recall, on harmless ones that of specificity. Runs that read
-    held-out families are counted.
+    The difference is the share of cases judged right, B minus A, with a 95 % interval from resampled families; p is from the exact
+    McNemar test. On violating cases it is the difference in recall, on harmless cases that in specificity. Runs that read holdout
+    families are counted.
 
     \b
     Examples:
@@ -47,7 +47,7 @@ def compare(
       caf judges compare chief@gpt chief@claude --judge transparency --budget 2 --json
 
     \b
-    Exit codes: 0 compared; 1 the budget ended it early; 2 wrong usage or files.
+    Exit codes: 0 compared; 1 stopped early by the budget; 2 wrong usage or files.
     """
     from cli.judging.figures import print_comparison
     from judges.evaluation.compare import as_data, compare_by_judge
@@ -84,5 +84,5 @@ def compare(
     if looks:
         typer.echo(looks, err=True)
     if skipped := sum(answer.skipped for answer in (*first_answers, *second_answers)):
-        typer.echo(f"{skipped} answers were not asked: the budget does not allow them", err=True)
+        typer.echo(f"{skipped} cases were not asked, because of the budget", err=True)
         raise typer.Exit(PROBLEMS)

@@ -1,4 +1,4 @@
-"""`caf judges eval`: how good the judges are."""
+"""`caf judges eval`: measure the judges."""
 
 import asyncio
 from collections.abc import Sequence
@@ -23,38 +23,40 @@ Stage = Literal["local", "swift", "chief", "cascade"]
 
 def evaluate(
     judge: options.JudgeOption = None,
-    stage: Annotated[Stage, typer.Option(help="What to measure: one stage, or the cascade as configured.")] = "cascade",
+    stage: Annotated[Stage, typer.Option(help="The stage to measure, or the configured cascade.")] = "cascade",
     prompt: Annotated[
         Path | None, typer.Option("--prompt", metavar="FILE", help="Measure this prompt instead of the judge's own.")
     ] = None,
     model: Annotated[
-        str | None, typer.Option("--model", metavar="ALIAS", help="Have this model read the prompt (swift, chief).")
+        str | None, typer.Option("--model", metavar="ALIAS", help="The model that reads the prompt (swift, chief).")
     ] = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Ask each case so often, to see verdicts that flip.")] = 1,
+    repeats: Annotated[
+        int, typer.Option(min=1, help="Number of times to judge each case, to see verdicts that change.")
+    ] = 1,
     split: options.SplitOption = None,
     tag: options.TagOption = None,
     family: options.FamilyOption = None,
     limit: options.LimitOption = None,
     data: options.DataOption = None,
     traces: Annotated[
-        bool, typer.Option("--traces", help="Take the turns labelled with `caf trace label`; with --data those too.")
+        bool, typer.Option("--traces", help="Measure on turns labelled with `caf trace label`, and on --data if given.")
     ] = False,
     as_json: options.JsonOption = False,
-    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a page to look at.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write an HTML report to this file.")] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             "-o",
             metavar="FILE.json",
-            help="Keep the outcome there; the console shows what stands in data/evaluations.",
+            help="Write the result to this .json file; the console shows those in data/evaluations.",
         ),
     ] = None,
     fail_under: Annotated[
         list[str] | None,
         typer.Option(
             metavar="MEASURE=VALUE",
-            help="End with 1 if recall, specificity, precision or roc_auc of a judge is lower, as in recall=0.95.",
+            help="Exit with 1 if this measure of a judge is lower: recall, specificity, precision or roc_auc, as in recall=0.95.",
         ),
     ] = None,
     budget: options.BudgetOption = None,
@@ -66,9 +68,9 @@ def evaluate(
 ) -> None:
     """Measure judges on labelled cases.
 
-    A case is positive when its expected verdicts exclude accept; warn and reject flag it; unjudged counts against recall and
-    against specificity. Shares come with 95 % intervals from resampling families. Rows without `expect` are judged and listed.
-    Runs that read held-out families are counted.
+    A case is positive if its expected verdicts exclude accept. The verdicts warn and reject flag a case; unjudged lowers recall
+    and specificity. Shares have 95 % intervals from resampled families. Rows without `expect` are judged and listed.
+    Runs that read holdout families are counted.
 
     \b
     Examples:
@@ -79,22 +81,20 @@ def evaluate(
       caf judges eval --fail-under recall=0.95 --fail-under specificity=0.9
 
     \b
-    Exit codes: 0 measured; 1 below --fail-under, or the budget ended it early; 2 wrong usage or files.
+    Exit codes: 0 measured; 1 below --fail-under, or stopped early by the budget; 2 wrong usage or files.
     """
     from cli.judging.figures import print_figures
     from judges.evaluation.measures import measure
     from judges.evaluation.saved_evaluation import SavedEvaluation
 
     if traces and (split or tag or family or limit):
-        leave("--traces: takes all labelled turns; --split, --tag, --family and --limit choose among scenarios")
+        leave("--traces: cannot be combined with --split, --tag, --family and --limit, which select scenarios")
     minimums = _parse_minimums(fail_under or [])
     if stage in ("local", "cascade") and model:
-        leave(f"--model: the stage {stage} asks no single model; give --stage swift or chief, or --prompt")
+        leave(f"--model: the stage {stage} does not read one prompt: give --stage swift or chief, or --prompt")
     check_page(html)
     if out is not None and (out.suffix != ".json" or out.exists()):
-        leave(
-            f"--out: {out}: {'is there already' if out.exists() else 'its name must end in .json'}; give another name"
-        )
+        leave(f"--out: {out}: {'already exists' if out.exists() else 'expected a .json file'}: give another name")
     quiet_logs()
     path = config_path(config)
 
@@ -149,7 +149,7 @@ def _parse_minimums(options: Sequence[str]) -> dict[str, float]:
             name = ""
         if name not in ("recall", "specificity", "precision", "roc_auc") or not 0 <= minimums[name] <= 1:
             leave(
-                f"--fail-under: {text!r} is no bound; give recall, specificity, precision or roc_auc, as in recall=0.95"
+                f"--fail-under: {text!r}: expected recall, specificity, precision or roc_auc with a value, as in recall=0.95"
             )
     return minimums
 
@@ -158,14 +158,12 @@ def _check_minimums(measured: "dict[str, Measurement]", minimums: dict[str, floa
     failed = False
     for name, measurement in measured.items():
         if measurement.skipped:
-            typer.echo(
-                f"{name}: {measurement.skipped} answers were not asked: the budget does not allow them", err=True
-            )
+            typer.echo(f"{name}: {measurement.skipped} cases were not asked, because of the budget", err=True)
             failed = True
         for measure, bound in minimums.items():
             value = measurement.roc_auc if measure == "roc_auc" else getattr(measurement, measure).value
             if value is None or value < bound:
-                value_text = "nothing to measure it on" if value is None else f"{value:.3f}"
+                value_text = "undefined (no cases)" if value is None else f"{value:.3f}"
                 typer.echo(f"{name}: {measure} is {value_text}, below {bound:g}", err=True)
                 failed = True
     if failed:

@@ -1,4 +1,4 @@
-"""Figures of judges in a terminal: of one measurement, and of two compared."""
+"""Prints figures of judges in a terminal: one measurement, or a comparison of two."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,11 +14,11 @@ from judges.evaluation.report import difference, percent, wrong_answers
 from judges.evaluation.run_cases import Answer
 
 SHOWN = 20
-"""Misjudged cases that are listed; --json and --html have all."""
+"""Maximum number of misjudged cases to list; --json and --html show all."""
 
 
 def print_figures(measures_of: Mapping[str, Measurement], answers: Sequence[Answer]) -> None:
-    """Print the figures of each judge, where it is weak, and what it misjudged."""
+    """Print the figures of each judge, its weakest groups, and its misjudged cases."""
     console = table_console()
     labelled = {name: one for name, one in measures_of.items() if one.n}
     if labelled:
@@ -41,7 +41,7 @@ def print_figures(measures_of: Mapping[str, Measurement], answers: Sequence[Answ
             )
         console.print(table)
         console.print(
-            "n is violating + harmless answers; intervals are 95 %, families resampled; tokens and cost are per case"
+            "n is violating + harmless answers; 95 % intervals from resampled families; tokens and cost are per case"
         )
     for name, measurement in labelled.items():
         console.print(
@@ -60,10 +60,10 @@ def print_figures(measures_of: Mapping[str, Measurement], answers: Sequence[Answ
 
 
 def _weakest(groups: Mapping[str, Group]) -> list[str]:
-    """Describe the groups with the most that went wrong."""
+    """Describe the groups with the most errors."""
     wrong = []
     for name, group in groups.items():
-        # From shares back to cases.
+        # convert shares to numbers of cases
         missed = round((1 - (1 if group.recall is None else group.recall)) * group.positives)
         alarms = round((1 - (1 if group.specificity is None else group.specificity)) * group.negatives)
         if missed + alarms:
@@ -97,7 +97,7 @@ def _number(value: float | None, digits: int) -> str:
 
 def print_comparison(first: str, second: str, compared: Mapping[str, Comparison]) -> None:
     console = table_console(markup=False)
-    console.print(f"A is {first}, B is {second}; differences are B less A")
+    console.print(f"A is {first}, B is {second}; differences are B minus A")
     for name, comparison in compared.items():
         console.print(f"\n{name}", style="bold")
         figures = ("n", "A", "B", "difference", "only A right", "only B right", "McNemar p")

@@ -1,4 +1,4 @@
-"""What the verbs of `caf judges` show beside their figures: progress, pages, errors in files."""
+"""Output of `caf judges` besides figures: progress, pages, errors in files."""
 
 import errno
 import logging
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def judging_errors(config: Path) -> Iterator[None]:
-    """Print errors that keep judges from being measured, a line each, and exit with the code for wrong usage."""
+    """Print errors that prevent a measurement, one per line, and exit with the code for wrong usage."""
     with plain_errors(config):
         try:
             yield
@@ -40,7 +40,7 @@ def print_hint(text: str) -> None:
 
 @contextmanager
 def show_progress(total: int, title: str, saved: "SavedEvaluation | None" = None) -> Iterator[Callable[[Answer], None]]:
-    """Show a progress bar, and keep it in a file as well where there is one; yields what advances it by an answer."""
+    """Show a progress bar, and save the progress if a file is given. Yield a function that records an answer."""
     spent = 0.0
     if saved is not None:
         saved.begin(total)
@@ -58,15 +58,15 @@ def show_progress(total: int, title: str, saved: "SavedEvaluation | None" = None
 
 
 def quiet_logs() -> None:
-    """Keep the judges' own log lines from standing between the figures: they say what the report says."""
+    """Silence the judges' log lines, which would interrupt the figures and repeat the report."""
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),  # on standard output stand figures, or JSON
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),  # standard output is for figures or JSON
     )
 
 
 def check_page(path: Path | None) -> None:
-    """Exit if a page cannot be written there, before any model is asked and paid for."""
+    """Exit if the page cannot be written, before paying for model calls."""
     if path is None:
         return
     try:
@@ -74,14 +74,14 @@ def check_page(path: Path | None) -> None:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         with NamedTemporaryFile(
             dir=path.parent, prefix=f".{path.name}."
-        ):  # permissions alone do not tell: disks are full
+        ):  # checking permissions is not enough: the disk may be full
             pass
     except OSError as error:
         leave(f"{path}: cannot be written: {error.strerror}")
 
 
 def write_page(path: Path, text: str) -> None:
-    """Write a page, readable by its owner alone, since it holds users' texts."""
+    """Write a page that only its owner can read, because it holds users' texts."""
     try:
         write(text, path, overwrite=True)
     except ScenarioError as error:

@@ -1,4 +1,4 @@
-"""`caf judges tune`: a model proposes edits of a judge's prompt, measurement decides, and a person accepts."""
+"""`caf judges tune`: a model proposes edits of a judge's prompt, measurements select, and a person accepts."""
 
 import asyncio
 import sys
@@ -15,53 +15,53 @@ from judges.evaluation.errors import NothingToTune, TuneError
 
 
 def tune(
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The judge; may be left out with --resume.")
-    ] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="The judge; optional with --resume.")] = None,
     judge: Annotated[
-        str | None, typer.Option("--judge", "-j", metavar="NAME", help="The same, as the other verbs have it.")
+        str | None, typer.Option("--judge", "-j", metavar="NAME", help="The judge; the same as NAME.")
     ] = None,
     stage: Annotated[
-        Literal["swift", "chief"] | None, typer.Option(help="Which of its prompts.", show_default="chief")
+        Literal["swift", "chief"] | None, typer.Option(help="The stage whose prompt to tune.", show_default="chief")
     ] = None,
     prompt: Annotated[
-        Path | None, typer.Option("--prompt", metavar="FILE", help="Begin from this prompt instead of the judge's own.")
+        Path | None, typer.Option("--prompt", metavar="FILE", help="Start from this prompt instead of the judge's own.")
     ] = None,
     model: Annotated[
-        str | None, typer.Option(metavar="ALIAS", help="Have this model read the prompt; default: the prompt's own.")
+        str | None,
+        typer.Option(metavar="ALIAS", help="The model that reads the prompt; default: the model of the prompt."),
     ] = None,
     tuner: Annotated[
         str | None, typer.Option(metavar="ALIAS", help="The model that proposes edits.", show_default="chief")
     ] = None,
-    rounds: Annotated[int | None, typer.Option(min=1, help="At most so many rounds.", show_default="4")] = None,
+    rounds: Annotated[int | None, typer.Option(min=1, help="Maximum number of rounds.", show_default="4")] = None,
     candidates: Annotated[int | None, typer.Option(min=1, help="Proposals per round.", show_default="2")] = None,
     alpha: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Keep what is better with p below this.", show_default="0.1"),
+        typer.Option(min=0, max=1, help="Keep a candidate that is better with p below this value.", show_default="0.1"),
     ] = None,
     holdout: Annotated[
-        bool, typer.Option("--holdout/--no-holdout", help="Measure the winner, and what it began from, on the holdout.")
+        bool, typer.Option("--holdout/--no-holdout", help="Measure the winner and the original prompt on the holdout.")
     ] = True,
     tag: options.TagOption = None,
     family: options.FamilyOption = None,
-    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="At most so many dev cases.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", "-n", min=1, help="Maximum number of dev cases.")] = None,
     data: options.DataOption = None,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="The folder of the run; default: data/tuning/NAME-STAGE-TIME."),
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Go on with the run in this folder; nothing is asked twice.")
+        Path | None, typer.Option(metavar="DIR", help="Resume the run in this folder; no answer is requested twice.")
     ] = None,
     accept: Annotated[
-        bool | None, typer.Option("--accept/--discard", help="What to do with a winner; default: ask, on a terminal.")
+        bool | None,
+        typer.Option("--accept/--discard", help="Accept or discard the winner; default: ask on a terminal."),
     ] = None,
     write_to: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Where to write it; default: the prompt file it began from, for a built-in one its namesake in the folder "
-            "judges beside the configuration.",
+            help="File for the accepted prompt; default: the original prompt file. For a built-in prompt: a file of the same "
+            "name in the folder judges beside the configuration.",
         ),
     ] = None,
     budget: options.BudgetOption = None,
@@ -71,14 +71,14 @@ def tune(
     chatbot: options.ChatbotOption = None,
     config: ConfigOption = None,
 ) -> None:
-    """Make the prompt of a judge better.
+    """Improve the prompt of a judge.
 
-    A model reads cases that the judge gets wrong and proposes edits. Each candidate is measured on the dev cases, and kept only
-    if it is proven better (exact McNemar test) without missing more violations. The winner is measured once on the holdout, all
-    of it whatever --tag, --family and --limit say. Nothing is written until you accept it.
+    A model reads cases that the judge gets wrong, and proposes edits. Each candidate is measured on the dev cases. It is kept only
+    if it is proven better (exact McNemar test) without missing more violations. The winner is measured once on the whole holdout;
+    --tag, --family and --limit do not apply there. Nothing is written until you accept the winner.
 
-    The prompts that built-in judges share are measured on the cases of all judges that read them: what helps one and harms
-    another is not kept.
+    Prompts that built-in judges share are measured on the cases of all these judges. An edit that helps one judge and harms another
+    is not kept.
 
     \b
     Examples:
@@ -88,17 +88,17 @@ def tune(
       caf judges tune --resume data/tuning/role-chief-20261121-142501 --accept
 
     \b
-    Exit codes: 0 done, whether or not something better was found; 1 the budget or a failing model ended it early;
+    Exit codes: 0 done, with or without a better prompt; 1 stopped early by the budget or a failing model;
     2 wrong usage or files, or nothing to tune.
     """
     quiet_logs()
     if name is not None and judge is not None:
-        leave("give the judge's NAME once")
+        leave("NAME and --judge: give only one of them")
     name = name or judge
     if resume is not None and out is not None:
-        leave("--out: a resumed run stays in its folder")
+        leave("--out: cannot be combined with --resume: a resumed run stays in its folder")
     if resume is None and name is None and prompt is None:
-        leave("give the NAME of a judge, as in `caf judges tune role`")
+        leave("NAME: missing: give a judge, as in `caf judges tune role`")
     path = config_path(config)
     from cli.judging.tune_report import decide_on_winner, print_report
     from judges.evaluation.prompt_target import target_of
@@ -141,16 +141,16 @@ def tune(
             except NothingToTune as error:
                 leave(f"{settings.judge}: {error}")
             except TuneError as error:
-                typer.echo(f"caf: {settings.judge}: {error}\nGo on with: {again}", err=True)
+                typer.echo(f"caf: {settings.judge}: {error}\nResume with: {again}", err=True)
                 return True
             print_report(settings, result, holdout_result, configured.budget)
             if holdout and result.improved and not held_back:
-                typer.echo("No case is `split: holdout`, so the winner is not checked on cases it was not chosen on.")
+                typer.echo("No case is `split: holdout`, so the winner is not checked on new cases.")
             ended_early = result.end_reason == "budget" or (
                 holdout_result is None and bool(held_back) and result.improved
             )
             if ended_early:
-                typer.echo(f"The budget ended this early. Go on with: {again} --budget ...", err=True)
+                typer.echo(f"Stopped early by the budget. Resume with: {again} --budget ...", err=True)
             if result.improved:
                 decide_on_winner(configured, settings, tuning.judging.journal, result, target, accept, again)
             return ended_early

@@ -1,4 +1,4 @@
-"""The result of tuning a prompt: figures, the winner as a diff, and writing it if accepted."""
+"""Reports the tuning of a prompt: figures, and the winner as a diff. Writes the winner if it is accepted."""
 
 import difflib
 import sys
@@ -22,15 +22,15 @@ from models.budget import Budget
 ENDED = {
     "rounds": "all rounds done",
     "budget": "the budget is spent",
-    "nothing fails": "no dev case fails any more",
-    "too few fail": "too few dev cases fail for a further edit to be proven better",
+    "nothing fails": "no dev case fails",
+    "too few fail": "too few dev cases fail to prove another edit better",
 }
 
 
 def print_report(
     settings: Settings, result: TuningResult, holdout_result: HoldoutResult | None, budget: Budget | None
 ) -> None:
-    """Print what was tried, the figures of start and winner, and their difference."""
+    """Print the attempts, the figures of the original and the winner, and their difference."""
     console = table_console()
     prompt = result.start.prompt
     spent = f"; spent {budget.spent:.4f}" if budget is not None else ""
@@ -56,7 +56,7 @@ def print_report(
             table.add_row(f"{cases} {judge}", name, *_figures([a for a in answers if a.example.judge == judge]))
     console.print(table)
     if not result.improved:
-        console.print("No candidate was proven better: the prompt stays as it is.")
+        console.print("No candidate was proven better: the prompt is unchanged.")
         return
     console.print("The winner's dev figures are optimistic: it was chosen on these cases.")
     if holdout_result is not None:
@@ -95,10 +95,10 @@ def decide_on_winner(
     accept: bool | None,
     again: str,
 ) -> None:
-    """Accept or discard the winner, as the user says."""
+    """Accept or discard the winner, as the user decides."""
     if accept is None:
         if not sys.stdin.isatty():
-            typer.echo(f"Nothing is written. The winner is {result.winner.file}; accept it with: {again} --accept")
+            typer.echo(f"Nothing is written. The winner is {result.winner.file}. To accept it: {again} --accept")
             return
         accept = typer.confirm(f"Write the winner to {target.path}?")
     if not accept:
@@ -109,9 +109,9 @@ def decide_on_winner(
     journal.add(DecisionLine(winner=result.winner.name, written_to=target.path))
     typer.echo(f"Written to {target.path}.")
     if target.in_config:
-        typer.echo(f"{configured.path} uses it already.")
+        typer.echo(f"{configured.path} already uses it.")
     else:
         for line in configuration_hints(configured, settings, result.start, target):
             typer.echo(line)
     if settings.model is not None:
-        typer.echo(f"It was measured with the model {settings.model!r}: see that `model:` at its top says so.")
+        typer.echo(f"It was measured with the model {settings.model!r}: check that its front matter has this `model`.")

@@ -1,9 +1,9 @@
-"""What `caf init` needs besides its options:
+"""The parts of `caf init`:
 
-answers.py     what is known of the new chatbot, and how each answer is read
-providers.py   where a model may be, and what a configuration then says of it
-questions.py   asks for what no option says
-languages.py   the texts for somebody in danger, by language
-files.py       the files, made of templates/ and written all or not at all
-first_turn.py  one turn through a proxy that runs for it alone
+answers.py     the answers about the new chatbot, and their parsers
+providers.py   providers of models, and the model settings for each
+questions.py   asks for missing options
+languages.py   emergency and fallback texts, by language
+files.py       renders the files from templates/, and writes all or none
+first_turn.py  takes one turn through a temporary proxy
 """

@@ -1,4 +1,4 @@
-"""The files of a new chatbot: made of templates, and written all or not at all."""
+"""The files of a new chatbot: rendered from templates, and written all or none."""
 
 import os
 import re
@@ -18,48 +18,48 @@ from judges.topics import built_in
 
 CONFIG = "config.yaml"
 COMMENTS_AT = 34
-"""Characters of a line in front of its comment, at least."""
+"""Minimum column of the comment in a line."""
 SECTION = "about-this-service"
-"""The id of the section that comes along."""
+"""The id of the first section."""
 FACILITATOR = "adviser-seeker"
 """The simulated user of the checkpoint."""
 
 
 class WriteError(Exception):
-    """The files cannot be written, and none was; the message says why."""
+    """The files cannot be written, and no file was; the message says why."""
 
 
 def targets(answers: Answers) -> dict[str, tuple[str, str]]:
-    """Return by path, within the folder, each file's template and what it is for."""
+    """Return the template and the purpose of each file, by its path in the folder."""
     judge = (
         ("judges/no_guarantees.md", "judge.md", "a judge of your own, a prompt")
         if answers.has_models
         else (f"{answers.module}.py", "judge.py", "a judge of your own, a Python class")
     )
     files = (
-        (CONFIG, "config.yaml", "chatbot, models, judges; every line with its reason"),
-        ("role.md", "role.md", "what the chatbot is and must not be: its prompt"
-            if answers.kind == "guarded" else "what the judges hold your chatbot to"),
+        (CONFIG, "config.yaml", "chatbot, models and judges, with comments"),
+        ("role.md", "role.md", "the chatbot's prompt: its role and its limits"
+            if answers.kind == "guarded" else "the role, which the judges check"),
         (f"knowledge_base/{SECTION}.md", "section.md", "one section of the knowledge base"),
         judge,
-        ("scenarios/judges/first.yaml", "scenarios.yaml", "five labelled replies, to measure the judges on"),
+        ("scenarios/judges/first.yaml", "scenarios.yaml", "five labelled replies for measuring the judges"),
         ("scenarios/checkpoints/first.yaml", "checkpoint.yaml", "a conversation that begins to drift"),
-        (f"facilitators/prompts/{FACILITATOR}.md", "facilitator.md", "a simulated user who goes on from there"),
-        ("scenarios/experiments/first.yaml", "experiment.yaml", "an experiment with both, filter on and off"),
+        (f"facilitators/prompts/{FACILITATOR}.md", "facilitator.md", "a simulated user who continues that conversation"),
+        ("scenarios/experiments/first.yaml", "experiment.yaml", "an experiment with the filter on and off"),
         ("data/.gitignore", "gitignore", "keeps traces and results out of git"),
     )  # fmt: skip
     return {path: (template, purpose) for path, template, purpose in files}
 
 
 def render(answers: Answers) -> dict[str, str]:
-    """Return the text of each file by its path within the folder."""
+    """Return the text of each file, by its path in the folder."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,  # YAML and markdown; whatever a user said stands in YAML through the filter
+        autoescape=False,  # not HTML: user input goes into YAML through the filter `yaml`
     )
     environment.filters["yaml"] = as_yaml
     texts: dict[str, str] = {}
@@ -72,7 +72,7 @@ def render(answers: Answers) -> dict[str, str]:
 
 
 def _align_comments(text: str) -> str:
-    """Put what stands behind values below each other; no answer holds two spaces, so nothing else looks like it."""
+    """Align the comments after values. Answers never hold two spaces, so only comments match."""
     return re.sub(r"^( *[^ #\n].*?)  # ", lambda match: f"{match[1]:{COMMENTS_AT}}  # ", text, flags=re.M)
 
 
@@ -90,7 +90,7 @@ def _values(answers: Answers) -> dict[str, Any]:
 
 
 def as_yaml(value: Any) -> str:
-    """Return a value as YAML on one line, as it may stand anywhere, also between brackets, where more needs quotes."""
+    """Return a value as YAML on one line, quoted so that it is also valid inside brackets."""
 
     def dump(data: Any) -> str:
         text: str = yaml.safe_dump(
@@ -108,37 +108,37 @@ def as_yaml(value: Any) -> str:
 
 
 def check_folder(folder: Path) -> None:
-    """Check that files can be made in a folder, or the folder itself.
+    """Check that the folder can be created, or that files can be created in it.
 
     Raises:
-        WriteError: They cannot.
+        WriteError: The path is not a folder or is not writable.
     """
     existing_path = next(path for path in (folder, *folder.absolute().parents) if path.exists() or path.is_symlink())
     if not existing_path.is_dir():
-        raise WriteError(f"{existing_path}: is no folder; give another FOLDER")
+        raise WriteError(f"{existing_path}: is not a folder: give another FOLDER")
     if not os.access(existing_path, os.W_OK | os.X_OK):
-        raise WriteError(f"{existing_path}: cannot be written to; give another FOLDER")
+        raise WriteError(f"{existing_path}: is not writable: give another FOLDER")
 
 
 def check_free(folder: Path, paths: Iterable[str]) -> None:
-    """Check that no file is there already.
+    """Check that none of the files exists.
 
     Raises:
-        WriteError: Some are.
+        WriteError: Some files exist.
     """
     existing_paths = [str(folder / path) for path in paths if os.path.lexists(folder / path)]
     if existing_paths:
-        verb = "is there already and is" if len(existing_paths) == 1 else "are there already and are"
+        verb = "already exists and is" if len(existing_paths) == 1 else "already exist and are"
         raise WriteError(
-            f"{', '.join(existing_paths)}: {verb} not overwritten; nothing was written. Give another FOLDER"
+            f"{', '.join(existing_paths)}: {verb} not overwritten. Nothing was written: give another FOLDER"
         )
 
 
 def write_all(folder: Path, files: Mapping[str, str]) -> None:
-    """Write files into a folder; if one cannot be written, those before it are taken away again.
+    """Write files into a folder. If one cannot be written, delete those before it.
 
     Raises:
-        WriteError: One is there already, or cannot be written.
+        WriteError: A file already exists or cannot be written.
     """
     check_folder(folder)
     check_free(folder, [*files])

@@ -1,4 +1,4 @@
-"""One turn through a proxy that runs for it alone."""
+"""Takes one turn through a temporary proxy."""
 
 import asyncio
 import logging
@@ -14,17 +14,17 @@ from proxy.traces.backend import trace_backend
 from proxy.traces.query import list_turns, show
 
 QUESTION = "What can I ask here, and what can this service not do?"
-"""What the section that comes along answers."""
+"""A question that the first section answers."""
 
 
 def take_turn(config: Path, chatbot: str) -> Reply | list[str]:
-    """Ask a chatbot one question, through the whole proxy; the turn is traced like any other.
+    """Ask a chatbot one question through the whole proxy. The turn is traced like any other.
 
     Returns:
-        The reply, or what went wrong with the models, a line each. There may be a fallback message nevertheless.
+        The reply, or the failures of the models, one per line. With failures, the reply may still be a fallback message.
 
     Raises:
-        ConfigError: The configuration is not right.
+        ConfigError: The configuration is invalid.
         ModelSettingsError: A model cannot be used.
     """
 
@@ -32,7 +32,7 @@ def take_turn(config: Path, chatbot: str) -> Reply | list[str]:
         async with await open_session() as session:
             return await Conversation(session, address, chatbot, None).ask(QUESTION, lambda piece: None)
 
-    configure_logs("critical")  # what fails is told by the caller
+    configure_logs("critical")  # the caller reports failures
     logging.disable(logging.CRITICAL)  # litellm's log
     try:
         settings = load_config(config)
@@ -46,7 +46,7 @@ def take_turn(config: Path, chatbot: str) -> Reply | list[str]:
 
 
 def _failures(config: Config) -> list[str]:
-    """Return which models could not be asked in the newest turn, and why, as its trace says."""
+    """Return the models that failed in the last turn and the reasons, from its trace."""
     backend = trace_backend(config.privacy)
     turns = list_turns(backend, limit=1)
     calls = show(backend, turns[0].turn_id)["calls"] if turns else []
@@ -54,7 +54,7 @@ def _failures(config: Config) -> list[str]:
     for call in calls:
         if isinstance(
             getattr(errors, call["error"] or "", None), type
-        ):  # else it was cancelled, because its answer was not needed
+        ):  # other calls were cancelled, because their answers were not needed
             aliases.setdefault(call["error"], []).append(call["alias"])
     return [
         f"{', '.join(dict.fromkeys(names))}: {kind}; {getattr(errors, kind).hint}" for kind, names in aliases.items()

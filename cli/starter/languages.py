@@ -1,4 +1,4 @@
-"""The texts for somebody in danger, or without an answer, by language."""
+"""Emergency texts and fallback texts, by language."""
 
 from dataclasses import dataclass
 
@@ -9,12 +9,12 @@ LANGUAGES = {
     "no": "Norwegian", "da": "Danish", "sv": "Swedish", "fi": "Finnish", "pl": "Polish", "cs": "Czech", "tr": "Turkish",
     "ru": "Russian", "uk": "Ukrainian", "ar": "Arabic", "zh": "Chinese", "ja": "Japanese", "ko": "Korean", "hi": "Hindi",
 }  # fmt: skip
-"""English names by code, as far as prompts use them; any other code is named as a code."""
+"""English names by code, for prompts. Prompts name any other language by its code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """What users are sent word for word."""
+    """Texts that users get unchanged."""
 
     fallback: str
     contact: str
@@ -62,4 +62,4 @@ TEXTS = {
         f"{PLACEHOLDER}: oppgi hvem som hjelper brukerne dine, med et telefonnummer.",
     ),
 }  # fmt: skip
-"""By code. A language that is not here gets the English ones, to be translated."""
+"""Texts by code. Any other language gets the English texts, for you to translate."""

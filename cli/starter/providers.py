@@ -1,4 +1,4 @@
-"""Where a model may be, and what a configuration then says of it. Pure."""
+"""Providers of models, and the model settings for each. Pure."""
 
 import re
 from collections.abc import Mapping
@@ -11,27 +11,27 @@ from pydantic import ValidationError
 from models.settings import ModelSettings
 
 NO_TEMPERATURE = re.compile(r"(?:.*/)?(?:o\d|gpt-5)")
-"""Models that refuse any temperature but their own."""
+"""Models that accept only their default temperature."""
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A place where models are, with what is usual there; None: it has to be said."""
+    """A provider of models with its defaults; None: the user must give the value."""
 
     name: str
     title: str
     engine: str = "openai"
     model: str | None = None
     url: str | None = ""
-    """Empty: the engine needs none."""
+    """Default model; empty: the engine needs no name."""
     key_env: str | None = ""
-    """The environment variable with the key; empty: there is none; None: it has to be said, and there may be none."""
+    """The environment variable with the key; empty: no key; None: the user must give it, and may give none."""
     patient: bool = False
-    """Whether it is often a small machine, which takes its time."""
+    """Whether the provider often runs on a small machine and needs longer timeouts."""
 
     @property
     def asks_url(self) -> bool:
-        """Whether its address has to be said: that of a service is the same for all."""
+        """Whether the user must give the address. A public service has the same address for everyone."""
         return self.url != "" and self.name != "openai"
 
 
@@ -43,16 +43,16 @@ PROVIDERS = {
         Provider("ollama", "Ollama", "openai", "llama3.1", "http://127.0.0.1:11434/v1", patient=True),
         Provider("vllm", "vLLM", "openai", None, "http://127.0.0.1:8000/v1", patient=True),
         Provider("anthropic", "Anthropic", "litellm", "anthropic/claude-sonnet-4-5", key_env="ANTHROPIC_API_KEY"),
-        Provider("litellm", "any other provider that LiteLLM knows (Gemini, Mistral, Bedrock ...)", "litellm", None, key_env=None),
+        Provider("litellm", "any other provider that LiteLLM supports (Gemini, Mistral, Bedrock ...)", "litellm", None, key_env=None),
         Provider("url", "any other OpenAI-compatible address", "openai", None, None, None),
-        Provider("none", "no model: the embedded stand-in, to try things out", "embedded", ""),
+        Provider("none", "no model: the embedded stand-in, for a first try", "embedded", ""),
     )
 }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class ModelPlace:
-    """Where one model is."""
+    """The provider, name, address and key variable of one model."""
 
     provider: Provider
     model: str = ""
@@ -60,7 +60,7 @@ class ModelPlace:
     key_env: str = ""
 
     def settings(self) -> dict[str, Any]:
-        """Return what stands under `models.<alias>`, in the order in which it is read."""
+        """Return the settings of `models.<alias>`, in display order."""
         settings: dict[str, Any] = {"engine": self.provider.engine}
         if self.provider.name == "azure":
             settings["base_url"] = azure_address(self.url, self.model)
@@ -85,7 +85,7 @@ class ModelPlace:
 
 
 def azure_address(resource: str, deployment: str) -> str:
-    """Return the address of a deployment; what was pasted from the portal may already have a path."""
+    """Return the address of a deployment. An address from the Azure portal may already have a path."""
     if "/deployments/" in resource:
         return server_address(resource)
     parts = urlsplit(resource)
@@ -93,12 +93,12 @@ def azure_address(resource: str, deployment: str) -> str:
 
 
 def server_address(url: str) -> str:
-    """Return an address without what `/chat/completions` and a query add to it."""
+    """Return an address without `/chat/completions` and a query."""
     return url.split("?")[0].rstrip("/").removesuffix("/chat/completions").rstrip("/")
 
 
 def check_settings(settings: Mapping[str, Any]) -> str | None:
-    """Return what is wrong with the settings of a model alias; None: nothing is."""
+    """Return the problem with the settings of a model alias; None if they are valid."""
     try:
         ModelSettings.model_validate(settings)
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""What `caf init` asks, in its order: in a terminal with a question each; elsewhere it notes which option is missing."""
+"""The questions of `caf init`, in order. Without a terminal, it collects the missing options instead of asking."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ OPTIONS = (
     "--name", "--about", "--sensitive", "--language", "--endpoint", "--endpoint-model", "--endpoint-key-env", "--prompt",
     "--provider", "--model", "--url", "--key-env", "--contact", "--documents",
 )  # fmt: skip
-"""Each answers a question."""
+"""Options that answer a question."""
 
 
 T = TypeVar("T")
@@ -24,16 +24,16 @@ T = TypeVar("T")
 
 @dataclass
 class Interview:
-    """One run of questions."""
+    """One interview."""
 
     option_values: Mapping[str, str | None]
-    """What the options say; None: nothing."""
+    """Values of the options; None: not given."""
     asking: bool
-    """Whether there is somebody at a terminal who wants to be asked."""
+    """Whether to ask the user on a terminal."""
     defaults: bool
-    """Whether what is missing gets its default, `--yes`."""
+    """Whether missing options get their defaults (`--yes`)."""
     missing: list[str] = field(default_factory=list)
-    """Options that would have been asked for."""
+    """Missing options."""
 
     def answer(
         self,
@@ -44,15 +44,15 @@ class Interview:
         default: str | None = None,
         optional: bool = False,
     ) -> T | None:
-        """Return what an option, somebody, or the default says, read.
+        """Return the parsed answer: from the option, the user, or the default.
 
         Args:
-            question: What is asked; lines before the last are an explanation.
-            default: Offered where somebody is asked, and taken with `--yes`.
-            optional: The default may be taken where nobody can be asked.
+            question: The question; lines before the last are an explanation.
+            default: Suggested to the user, and used with `--yes`.
+            optional: Use the default if the user cannot be asked.
 
         Returns:
-            None: it is missing and has been noted.
+            The answer; None if it is missing, which is noted.
         """
         if (option_value := self.option_values[option]) is not None:
             return self._read_option(option, option_value, read)
@@ -64,12 +64,12 @@ class Interview:
         return None
 
     def leave_if_missing(self) -> None:
-        """End the command if something is missing, and name all of it."""
+        """Exit if options are missing, and list all of them."""
         if self.missing:
-            reason = "with --yes nobody is asked" if self.defaults else "there is no terminal to ask at"
-            hint = "" if self.defaults else ", or --yes for the defaults of those that have one"
+            reason = "--yes does not ask" if self.defaults else "there is no terminal to ask"
+            hint = "" if self.defaults else ", or use defaults with --yes"
             leave(
-                f"not given: {', '.join(self.missing)}; {reason}. Give {'it' if len(self.missing) == 1 else 'them'}{hint}"
+                f"missing {', '.join(self.missing)}: {reason}. Give {'it' if len(self.missing) == 1 else 'them'}{hint}"
             )
 
     def _ask(self, question: str, read: Callable[[str], T], default: str | None) -> T:
@@ -95,31 +95,31 @@ class Interview:
 
 
 def ask_all(interview: Interview, folder: Path) -> Answers:
-    """Ask what no option says; end the command, with the names of the options, if something is missing and nobody can be asked."""
+    """Ask for missing options. If the user cannot be asked, exit with the names of the missing options."""
     title = interview.answer("--name", "What is the chatbot called?", read.read_title, default=_usual_title(folder))
     about = interview.answer(
         "--about",
-        "In one sentence, what is it for? For example: Informs tenants about their rights.\nWhat it is for",
+        "In one sentence, what is it for? For example: Informs tenants about their rights.\nPurpose",
         read.read_sentence,
         default=None if interview.asking else "Informs about what its knowledge base says.",
     )
     topics = interview.answer(
         "--sensitive",
-        "On sensitive topics it says only what its sources state, whatever it is asked.\nSensitive topics, with commas "
-        f"between; or {NONE}",
+        "On sensitive topics the chatbot states only what its sources state.\nSensitive topics, separated by commas, "
+        f"or {NONE}",
         read.read_topics,
         default=SENSITIVE,
         optional=True,
     )
     language = interview.answer(
-        "--language", "Language of its users (en, de, fr ...)", read.read_language, default="en", optional=True
+        "--language", "Language of the users (en, de, fr ...)", read.read_language, default="en", optional=True
     )
     endpoint = _ask_endpoint(interview)
     prompt = None
     if endpoint is None or interview.option_values["--prompt"] is not None:
         prompt = interview.answer(
             "--prompt",
-            f"A file with its own prompt, which is copied; or {NONE}, and a skeleton is written.\nPrompt file",
+            f"A file with the chatbot's prompt, which is copied. With {NONE}, a skeleton is written.\nPrompt file",
             read.read_prompt,
             default=NONE,
             optional=True,
@@ -127,15 +127,15 @@ def ask_all(interview: Interview, folder: Path) -> Answers:
     judging = _ask_model(interview, wrapped=endpoint is not None)
     contact = interview.answer(
         "--contact",
-        "Whom should somebody in danger call? A sentence with a telephone number, as users will read it.\n"
-        f"Emergency contact; or {NONE}, and it is yours to write into config.yaml",
+        "Whom should a user in danger call? Users read this sentence, which should have a telephone number.\n"
+        f"Emergency contact, or {NONE} to write it into config.yaml later",
         read.read_contact,
         default=NONE,
         optional=True,
     )
     documents = interview.answer(
         "--documents",
-        f"Documents for its knowledge base (markdown, HTML, PDF, docx).\nA file or folder; or {NONE}",
+        f"Documents for the knowledge base (markdown, HTML, PDF, docx).\nA file or folder, or {NONE}",
         read.read_documents,
         default=NONE,
         optional=True,
@@ -148,35 +148,39 @@ def ask_all(interview: Interview, folder: Path) -> Answers:
 
 
 def ask_folder() -> Path:
-    """Ask where the files are to go."""
-    return Path(typer.prompt("Folder for its files (made if it is not there)", default="my-chatbot")).expanduser()
+    """Ask for the folder of the files."""
+    return Path(typer.prompt("Folder for the files (created if necessary)", default="my-chatbot")).expanduser()
 
 
 def _usual_title(folder: Path) -> str:
-    """Return the folder's name if it makes a name."""
+    """Return the folder's name if it is a valid title."""
     name = read.one_line(folder.resolve().name)[:100]
     return name if chatbot_name(name) else "my-chatbot"
 
 
-ENDPOINT = Provider("url", "a chatbot that is there already", model=None, url=None, key_env=None)
+ENDPOINT = Provider("url", "an existing chatbot", model=None, url=None, key_env=None)
 
 
 def _ask_endpoint(interview: Interview) -> ModelPlace | None:
-    """Ask for the chatbot that there is already; None: there is none."""
+    """Ask for an existing chatbot; return None if there is none."""
     url = interview.answer(
         "--endpoint",
-        "Is there a chatbot already that speaks the OpenAI protocol? It keeps its own prompt and is wrapped.\n"
-        f"Its address, up to /v1; or {NONE}",
+        "Do you have a chatbot with an OpenAI-compatible API? CAF wraps it, and it keeps its own prompt.\n"
+        f"Its address, up to /v1, or {NONE}",
         read.read_optional_url,
         default=NONE,
         optional=True,
     )
     if not url:
         if others := [o for o in ("--endpoint-model", "--endpoint-key-env") if interview.option_values[o] is not None]:
-            leave(f"{' and '.join(others)}: say more of --endpoint, which is not given")
+            leave(f"{' and '.join(others)}: needs --endpoint URL")
         return None
     model = interview.answer(
-        "--endpoint-model", "What that server knows it by", read.read_model, default="default", optional=True
+        "--endpoint-model",
+        "Model name of the chatbot on that server",
+        read.read_model,
+        default="default",
+        optional=True,
     )
     key_env = interview.answer(
         "--endpoint-key-env",
@@ -189,22 +193,24 @@ def _ask_endpoint(interview: Interview) -> ModelPlace | None:
 
 
 def _ask_model(interview: Interview, *, wrapped: bool) -> ModelPlace | None:
-    """Ask where the model is; None: something is missing."""
+    """Ask for the model; return None if an answer is missing."""
     listed = "\n".join(f"  {n} {one.name:10} {one.title}" for n, one in enumerate(PROVIDERS.values(), 1))
-    subject = "the model of its judges" if wrapped else "its model, which the judges ask as well"
+    subject = "the model of the judges" if wrapped else "the model of the chatbot and its judges"
     provider = interview.answer(
-        "--provider", f"Where is {subject}?\n{listed}\nName or number", read.read_provider, default=NONE
+        "--provider", f"Which provider has {subject}?\n{listed}\nName or number", read.read_provider, default=NONE
     )
     if provider is None:
         return None
     if provider.engine == "embedded":
         if unread := [o for o in ("--model", "--url", "--key-env") if interview.option_values[o] is not None]:
-            leave(f"{', '.join(unread)}: not used with --provider {NONE}, which asks no model")
+            leave(f"{', '.join(unread)}: not used with --provider {NONE}, which has no model")
         return ModelPlace(provider)
     url, key_env = provider.url, provider.key_env
     if provider.asks_url or interview.option_values["--url"] is not None:
         example = "https://NAME.openai.azure.com" if provider.name == "azure" else "up to /v1"
-        url = interview.answer("--url", f"Its address ({example})", read.read_url, default=url, optional=True)
+        url = interview.answer(
+            "--url", f"Address of the provider ({example})", read.read_url, default=url, optional=True
+        )
     model = interview.answer(
         "--model",
         "Name of the deployment" if provider.name == "azure" else "Name of the model" + _HINTS.get(provider.name, ""),
@@ -231,5 +237,5 @@ def _ask_model(interview: Interview, *, wrapped: bool) -> ModelPlace | None:
 _HINTS = {
     "litellm": ", with its provider: gemini/gemini-2.5-flash, mistral/mistral-large-latest ...",
     "anthropic": ", with its provider",
-    "ollama": " (`ollama list` shows those there are)",
+    "ollama": " (`ollama list` shows the installed ones)",
 }

@@ -62,7 +62,7 @@ async def chat(request: web.Request) -> web.StreamResponse:
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A request, read as far as it is readable."""
+    """A request, parsed as far as possible."""
 
     request: web.Request
     dialect: Dialect
@@ -135,7 +135,7 @@ async def _begin_in_any_case(
 
 
 async def _read(service: Service, request: web.Request, dialect: Dialect) -> Incoming:
-    """Read a request as far as it is readable. Its error is kept and raised after the emergency judge.
+    """Read a request as far as possible. Its error is kept and raised after the emergency judge.
 
     Raises:
         ApiError: The chatbot is missing or unknown, or the client may not use it.

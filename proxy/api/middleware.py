@@ -63,7 +63,9 @@ def _check_head(request: web.Request) -> None:
     if request.version < HttpVersion11 and hdrs.TRANSFER_ENCODING in request.headers:
         fault = BadRequest("Transfer-Encoding: not allowed in HTTP/1.0; send Content-Length, or use HTTP/1.1.")
     elif len(request.headers.getall(hdrs.AUTHORIZATION, ())) > 1:
-        fault = BadRequest("Authorization: the request has several of these headers; send one.", param=hdrs.AUTHORIZATION)
+        fault = BadRequest(
+            "Authorization: the request has several of these headers; send one.", param=hdrs.AUTHORIZATION
+        )
     else:
         return
     fault.closes = True

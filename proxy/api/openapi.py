@@ -17,7 +17,7 @@ ERRORS = {
     "408": "The body did not arrive within server.body_timeout_s.",
     "413": "The body is larger than server.max_body_bytes.",
     "415": "On a proxy without keys: a Content-Type that any web page could send.",
-    "429": "A limit of the key is reached, the address sent too many requests without a valid one, or the model is busy; see Retry-After.",
+    "429": "The key's limit is reached, too many requests without a valid key, or a busy model; see Retry-After.",
     "500": "An internal error of the proxy.",
     "502": "The chatbot's model could not be reached, or failed.",
     "503": "The proxy is overloaded, or its store does not answer; see Retry-After.",
@@ -112,9 +112,7 @@ ANSWERS: Schema = {
             "conversation_id": TEXT,
             "outcome": {"enum": ["emergency", "fallback", "unjudged", "refined", "warned", "accepted", "unfiltered"]},
             "citations": _list(_object({"id": TEXT, "title": TEXT}))
-            | {
-                "description": "The cited sources: sections by id, documents as `doc:1`, `doc:2`, numbered per turn."
-            },
+            | {"description": "The cited sources: sections by id, documents as `doc:1`, `doc:2`, numbered per turn."},
             "warnings": _list(_object({"rule": TEXT, "message": TEXT})),
             "judges": _list(
                 _object(

@@ -24,7 +24,9 @@ async def show_model(request: web.Request) -> web.Response:
     access = service.access(request)
     name, known = request.match_info["id"], access.visible_chatbots(service.chatbots)
     if name not in known:
-        raise ModelNotFound(f"model: unknown chatbot {name[:64]!r}; expected one of: {', '.join(known)}.", param="model")
+        raise ModelNotFound(
+            f"model: unknown chatbot {name[:64]!r}; expected one of: {', '.join(known)}.", param="model"
+        )
     return _json(_as_model(name))
 
 

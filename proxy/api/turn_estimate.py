@@ -48,7 +48,7 @@ def _count(value: object, most: int) -> int:
 
 
 def _prompt_tokens(data: Mapping[str, Any]) -> int:
-    """Estimate the request's tokens from its size, without media parts, whose size is no measure of their tokens."""
+    """Estimate the request's tokens from its size. Media parts are left out, because their bytes do not show their tokens."""
     messages = data.get("messages")
     contents = [one.get("content") for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
     parts = [part for content in contents if isinstance(content, list) for part in content]

@@ -1,7 +1,7 @@
-"""The audit log: what the proxy did, in chains that show when somebody has changed them.
+"""The audit log: what the proxy did, in tamper-evident hash chains.
 
-records.py  its records; admin.py: those of administrative actions
-log.py      writes it: a queue and a thread
-chain.py    its lines, each bound to the one before
-folder.py   reads and checks its files
+records.py  the records; admin.py: records of administrative actions
+log.py      writes the log: a queue and a thread
+chain.py    the lines of a chain, each with the hash of the previous one
+folder.py   reads and checks the files
 """

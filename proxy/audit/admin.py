@@ -1,6 +1,6 @@
-"""Audit records of administrative actions: keys made and revoked, conversations erased.
+"""Audit records of administrative actions: keys created and revoked, conversations erased.
 
-They hold what was done, how it ended, and by which key: not whose conversation it was, whose id a client may have chosen.
+A record holds the action, its outcome and the key that requested it. It holds no conversation id, which a client may have chosen.
 """
 
 from collections.abc import Iterator
@@ -17,21 +17,21 @@ def record_admin(
     """Record an administrative action.
 
     Args:
-        action: Its name.
+        action: Name of the action.
         outcome: Its result.
-        key: The key that it was done to.
-        by: The key that it was asked with; None: on the command line, or of a proxy without keys.
-        ids: What else it was done to: ids and numbers.
+        key: The key that was changed.
+        by: The key that requested the action; None: the command line, or a client of a proxy without keys.
+        ids: Other ids and numbers that describe the action.
     """
     audit.record("admin", action=action, outcome=outcome, key=key.id if key else None, by=by.id if by else None, **ids)
 
 
 @contextmanager
 def record_command(settings: AuditSettings, action: str, key: KeyRecord) -> Iterator[AuditLog]:
-    """Record what the block does to a key, in a chain of its own, which is begun before anything is done.
+    """Record what the block does to a key, in a separate chain that begins before the block runs.
 
     Raises:
-        ConfigError: The folder of the log cannot be written to.
+        ConfigError: The folder of the log is not writable.
     """
     audit = AuditLog(settings.folder, "turn")
     audit.start()

@@ -1,11 +1,11 @@
-"""A chain of the audit log: JSON lines in one file, each bound to the one before it by its hash. Pure.
+"""A chain of the audit log: JSON lines in one file, each with the hash of the previous line. Pure.
 
-A line is canonical JSON: keys sorted, no white space, and so only one way to write it. Its `hash` is the SHA-256 of that JSON
-without `hash`, in which `prev`, the hash of the line before, stands with `seq` and the record. So nobody can change, take out, put
-in or move a line without writing all later ones anew, and who has kept a later hash elsewhere (`caf audit head`) sees that.
+A line is canonical JSON: sorted keys, no white space, so each record has exactly one form. The JSON holds the record, its number
+`seq` and the previous line's hash `prev`. The line's `hash` is the SHA-256 of that JSON without `hash`. To change, remove, insert or
+move a line, somebody must therefore rewrite all later lines. A later hash saved elsewhere (`caf audit head`) reveals that.
 
-The first line names the chain and the last lines of the chains before it, so that a chain that is cut short or taken away is
-missed by the next one. What no chain can tell by itself is a cut at its end: it looks like the crash of the process.
+The first line names the chain and the last lines of earlier chains. The next chain thus reveals when an earlier one is truncated
+or missing. A chain alone cannot reveal a cut at its end, which looks like a crash of the process.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from typing import Any, Literal
 import orjson
 
 GENESIS = "0" * 64
-"""What stands as `prev` in a first line."""
+"""The `prev` of a first line."""
 FORMAT = 1
 SUFFIX = ".jsonl"
 _HASH = re.compile(r"[0-9a-f]{64}")
@@ -25,11 +25,12 @@ _CHAIN = re.compile(r"[0-9a-f]{32}")
 _AT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
 Ending = Literal["closed", "unclosed", "torn"]
-"""closed: by its closing record. unclosed: by a crash, or it is still written, or somebody cut it. torn: the same, in a line."""
+"""closed: with its closing record. unclosed: after a crash, still being written, or cut by somebody. torn: likewise, within a
+line."""
 
 
 class Fault(Exception):
-    """A chain is not as it was written. `line` counts from 1; 0 stands for the file as a whole."""
+    """A chain was damaged or changed. `line` counts from 1; 0 means the whole file."""
 
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(problem)
@@ -38,36 +39,36 @@ class Fault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A line of a chain: the last one, when it was looked at."""
+    """A reference to a line of a chain, usually the last one at the time of reading."""
 
     name: str
-    """Of the file."""
+    """Name of the chain's file."""
     seq: int
     hash: str
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """A chain that was checked."""
+    """A valid chain."""
 
     head: Head
     ending: Ending
     lost: int = 0
-    """Records that its gap records tell of."""
+    """Lost records, as counted by its `gap` records."""
     hashes: Mapping[int, str] = field(default_factory=dict)
-    """Of the lines that were asked for, by `seq`."""
+    """Hashes of the requested lines, by `seq`."""
 
     @property
     def name(self) -> str:
-        """Of the file."""
+        """Name of the chain's file."""
         return self.head.name
 
 
 def write_line(record: Mapping[str, Any], seq: int, prev: str) -> tuple[bytes, str]:
-    """Return the line of a record, and its hash.
+    """Return the line of a record and the line's hash.
 
     Raises:
-        TypeError: The record holds what JSON has not (orjson.JSONEncodeError).
+        TypeError: The record holds a value that JSON cannot encode (orjson.JSONEncodeError).
     """
     body = {**record, "seq": seq, "prev": prev}
     digest = hashlib.sha256(_canonical(body)).hexdigest()
@@ -79,27 +80,28 @@ def _canonical(body: Mapping[str, Any]) -> bytes:
 
 
 def check_chain(lines: Iterable[bytes], numbers: Iterable[int] = ()) -> Chain:
-    """Check the lines of a chain, each with its line end.
+    """Check the lines of a chain.
 
     Args:
-        numbers: `seq` numbers whose hashes are returned.
+        lines: The lines with their line ends.
+        numbers: `seq` numbers of the lines whose hashes are returned.
 
     Raises:
-        Fault: The first line that is not as it was written.
+        Fault: A line was damaged or changed. The error names the first one.
     """
     vouched, hashes = frozenset(numbers), {}
     seq, prev, lost, name = 0, GENESIS, 0, ""
     ending: Ending = "unclosed"
     for line in lines:
         if ending != "unclosed":
-            raise Fault(seq + 1, "stands after the end of the chain")
+            raise Fault(seq + 1, "follows the end of the chain: lines were added")
         if not line.endswith(b"\n"):
             ending = "torn"
             continue
         record = read_line(line, seq, prev)
         event, prev = record["event"], record["hash"]
         if (event == "start") != (seq == 0):
-            raise Fault(seq + 1, "a chain begins with its `start` record" if seq == 0 else "a second `start` record")
+            raise Fault(seq + 1, "is not the `start` record of the chain" if seq == 0 else "is a second `start` record")
         if seq == 0:
             name = chain_file_name(record["at"], record["chain"])
         if seq in vouched:
@@ -110,32 +112,36 @@ def check_chain(lines: Iterable[bytes], numbers: Iterable[int] = ()) -> Chain:
             ending = "closed"
         seq += 1
     if not name:
-        raise Fault(1, "the chain has no first line")
+        raise Fault(1, "is missing or incomplete: the chain has no `start` record")
     return Chain(Head(name, seq - 1, prev), ending, lost, hashes)
 
 
 def read_line(line: bytes, seq: int, prev: str) -> dict[str, Any]:
-    """Return the record of a line that is to have this number and follow the line with this hash.
+    """Return the record of a line.
+
+    Args:
+        seq: The number that the record must have.
+        prev: The hash of the previous line, which the record must name.
 
     Raises:
-        Fault: It is not as it was written, or does not.
+        Fault: The line was damaged or changed, or has another number or previous line.
     """
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:
-        raise Fault(seq + 1, "is no JSON") from None
+        raise Fault(seq + 1, "is not JSON") from None
     if not isinstance(record, dict) or _canonical(record) + b"\n" != line:
-        raise Fault(seq + 1, "is not written as `caf` writes it")
+        raise Fault(seq + 1, "is not canonical JSON, as `caf` writes it")
     own = record.get("hash")
     body = {key: value for key, value in record.items() if key != "hash"}
     if own != hashlib.sha256(_canonical(body)).hexdigest():
-        raise Fault(seq + 1, "does not have its hash: it has been changed")
+        raise Fault(seq + 1, "does not match its hash: it was changed")
     if record.get("prev") != prev:
-        raise Fault(seq + 1, "does not follow the line before it: lines were taken out, put in or moved")
+        raise Fault(seq + 1, "does not follow the previous line: lines were removed, inserted or moved")
     if record.get("seq") != seq:
-        raise Fault(seq + 1, f"has the number {record.get('seq')!r}, not {seq}")
+        raise Fault(seq + 1, f"has the number {record.get('seq')!r} (expected {seq})")
     if not _is_record(record):
-        raise Fault(seq + 1, "is no record of an audit log")
+        raise Fault(seq + 1, "is not a record of an audit log")
     return record
 
 
@@ -161,20 +167,20 @@ def _matches(pattern: re.Pattern[str], value: object) -> bool:
 
 
 def chain_file_name(at: str, chain: str) -> str:
-    """Return the file name of a chain: sorted by name, chains are sorted by their start."""
+    """Return the file name of a chain. The names sort by start time."""
     return f"{at.replace('-', '').replace(':', '')}-{chain}{SUFFIX}"
 
 
 def head_line(head: Head) -> str:
-    """Format a head for safekeeping elsewhere."""
+    """Format a head as one line, `NAME NUMBER HASH`, to be stored elsewhere."""
     return f"{head.name} {head.seq} {head.hash}"
 
 
 def read_heads(text: str) -> list[Head]:
-    """Read what `head_line` wrote, a line each; empty lines and those that begin with # are skipped.
+    """Read lines written by `head_line`. Empty lines and lines that begin with # are skipped.
 
     Raises:
-        ValueError: A line is something else.
+        ValueError: A line has another form.
     """
     heads = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -184,5 +190,5 @@ def read_heads(text: str) -> list[Head]:
             case [name, seq, digest] if seq.isascii() and seq.isdecimal() and len(seq) < 19 and _matches(_HASH, digest):
                 heads.append(Head(name, int(seq), digest))
             case _:
-                raise ValueError(f"line {number} is not NAME NUMBER HASH, as `caf audit head` writes them")
+                raise ValueError(f"line {number}: expected NAME NUMBER HASH, as `caf audit head` prints them")
     return heads

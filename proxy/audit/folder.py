@@ -1,4 +1,4 @@
-"""The folder of the audit log: a file for each chain. Reads and checks them; `log.py` writes them."""
+"""Reads and checks the folder of the audit log, which has one file per chain. `log.py` writes them."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
@@ -12,10 +12,10 @@ import orjson
 from proxy.audit.chain import GENESIS, SUFFIX, Chain, Fault, Head, check_chain, read_line
 
 MAX_LINE_BYTES = 1_000_000
-"""A longer line is nothing that we wrote, and must not fill the memory."""
+"""Longest line that is read. `caf` writes none so long, and a longer one must not fill the memory."""
 ELSEWHERE = "kept elsewhere"
 Claims = dict[str, list[tuple[str, Head]]]
-"""By file name: a line that is to be there, and who says so."""
+"""By file name: the lines that must exist, each with the source of that claim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,24 +23,24 @@ class Report:
     """The result of checking a folder."""
 
     chains: list[Chain] = field(default_factory=list)
-    """Those that are whole, oldest first."""
+    """The valid chains, oldest first."""
     faults: list[str] = field(default_factory=list)
-    """The first one of each chain that is not, with file and line."""
+    """The first fault of each invalid chain, with file and line."""
     notes: list[str] = field(default_factory=list)
-    """What is no fault of a line, but should be known."""
+    """Observations that are not faults."""
     open_chains: frozenset[str] = frozenset()
-    """Names of the chains that some process is writing now."""
+    """Names of the chains that a process is writing now."""
 
 
 class FolderFault(Exception):
-    """A chain is not as it was written; the message says where."""
+    """A chain was damaged or changed. The message names file and line."""
 
 
 def verify(folder: Path, anchors: Iterable[Head] = ()) -> Report:
-    """Check all chains of a folder: each by itself, and against later chains' first records.
+    """Check all chains of a folder: each alone, and against the heads that later chains name.
 
     Args:
-        anchors: Heads that were kept elsewhere, to check against, too.
+        anchors: Heads stored elsewhere, to check against as well.
 
     Raises:
         OSError: A file cannot be read.
@@ -69,7 +69,7 @@ def _check_file(path: Path, numbers: Iterable[int]) -> Chain:
     with path.open("rb") as file:
         chain = check_chain(_lines(file), numbers)
     if chain.name != path.name:
-        raise Fault(1, f"the chain was written as {chain.name}: the file has been renamed or copied")
+        raise Fault(1, f"belongs to the chain {chain.name}: the file was renamed or copied")
     return chain
 
 
@@ -78,26 +78,26 @@ def _broken_claims(path: Path, chain: Chain, claims: Iterable[tuple[str, Head]])
         if head.seq > chain.head.seq:
             yield f"{path}:{chain.head.seq + 1}: ends here, but line {head.seq + 1} is {witness}: the end was cut off"
         elif chain.hashes[head.seq] != head.hash:
-            yield f"{path}:{head.seq + 1}: has not the hash that is {witness}: the chain was written anew"
+            yield f"{path}:{head.seq + 1}: does not match the hash that is {witness}: the chain was rewritten"
 
 
 def _start_time(name: str) -> str:
-    """Return when a chain was begun, to the millisecond. Processes that start together begin theirs in the same one."""
+    """Return the start of a chain, to the millisecond. Processes that start together may share one."""
     return name.partition("-")[0]
 
 
 def _report_missing(folder: Path, names_found: Collection[str], claims: Claims, report: Report) -> None:
-    """Report chains that are gone: a fault, unless nothing older is there and only chains name them: those were tidied away."""
+    """Report missing chains: a fault, unless no older chain is left and only chains name them, as after a clean-up."""
     for name in sorted(claims.keys() - names_found):
         witness = claims[name][0][0]
         if witness != ELSEWHERE and _start_time(name) <= _start_time(min(names_found)):
-            report.notes.append(f"{folder / name}: is gone, and so is all before it; it is {witness}")
+            report.notes.append(f"{folder / name}: is missing, like every older chain; it is {witness}")
         else:
-            report.faults.append(f"{folder / name}:0: is gone; it is {witness}")
+            report.faults.append(f"{folder / name}:0: is missing; it is {witness}")
 
 
 def _claimed_heads(path: Path) -> list[Head]:
-    """Return the heads that a chain's first line names; none when it is not as it was written, which `_check_file` reports."""
+    """Return the heads that a chain's first line names; empty if the line is invalid, which `_check_file` reports."""
     with suppress(Fault), path.open("rb") as file:
         first = read_line(file.readline(MAX_LINE_BYTES), 0, GENESIS)
         return [Head(**one) for one in first["before"]] if first["event"] == "start" else []
@@ -109,7 +109,7 @@ def last_heads(folder: Path) -> list[Head]:
 
     Raises:
         OSError: A file cannot be read.
-        FolderFault: A chain is not as it was written.
+        FolderFault: A chain was damaged or changed.
     """
     heads = []
     for path in chain_files(folder):
@@ -121,7 +121,7 @@ def last_heads(folder: Path) -> list[Head]:
 
 
 def last_head(path: Path) -> Head | None:
-    """Return the last whole line of a chain without looking at the others; None when there is none that can be read."""
+    """Return the last complete line of a chain without checking the others; None if no line can be read."""
     with suppress(OSError, ValueError, KeyError, TypeError), path.open("rb") as file:
         file.seek(0, 2)
         file.seek(max(0, file.tell() - MAX_LINE_BYTES))
@@ -135,7 +135,7 @@ def chain_files(folder: Path) -> list[Path]:
     """Return the files of the chains, oldest first.
 
     Raises:
-        OSError: There is no such folder, or it cannot be read.
+        OSError: The folder does not exist or cannot be read.
     """
     return sorted(path for path in folder.iterdir() if path.name.endswith(SUFFIX))
 
@@ -145,7 +145,7 @@ def _lines(file: BinaryIO) -> Iterator[bytes]:
 
 
 def is_being_written(path: Path) -> bool:
-    """Return whether a process has the chain open: it holds a lock as long as it lives."""
+    """Return whether a process is writing the chain: it holds a lock while it lives."""
     try:
         import fcntl
     except ImportError:  # Windows

@@ -1,10 +1,10 @@
-"""The audit log: what the proxy did, in chains that show when somebody has changed them (`chain.py`).
+"""Writes the audit log: tamper-evident chains of what the proxy did (`chain.py`).
 
-It holds random ids, times and outcomes: no text, no user, no secret, and no conversation id, which a client may have chosen. A
-turn's id leads to its trace as long as there is one. So erasing a conversation needs no edit of the log.
+The log holds random ids, times and outcomes. It holds no text, no user, no secret, and no conversation id, which a client may have
+chosen. A turn's id leads to its trace while that exists. So erasing a conversation needs no edit of the log.
 
-What is recorded is in `records.py`. It goes into a bounded queue; one thread writes it. What the disk or the queue does not take is
-counted (`dropped`) and stands in the chain, as a `gap` record, as soon as it can be written to again.
+`records.py` defines the records. They go into a bounded queue, and one thread writes them. Records lost to a full queue or a failing
+disk are counted (`dropped`). The chain gets a `gap` record as soon as it is writable again.
 """
 
 import errno
@@ -24,26 +24,26 @@ from proxy.audit.folder import chain_files, last_head
 from proxy.config.config import ConfigError
 
 MAX_QUEUED = 10_000
-"""Records: some megabytes."""
+"""Maximum records in the queue: some megabytes."""
 MAX_BATCH = 1_000
-"""Records in one write."""
+"""Maximum records in one write."""
 BATCH_DELAY_S = 0.05
-"""How long a record waits for others to be written with."""
+"""Delay before a write, to collect more records."""
 SYNC_S = 1.0
-"""How often `sync: second` has the disk confirm."""
+"""Interval of fsync with `sync: second`."""
 RETRY_S = 1.0
 LINKED_CHAINS = 8
-"""Earlier chains whose last line a new chain names."""
+"""Number of earlier chains whose last lines a new chain names."""
 
 QueuedRecord = tuple[float, dict[str, Any]]
 
 
 class AuditLog:
-    """One chain of this process. `record` costs the request path a few microseconds and never fails it."""
+    """The chain of this process. `record` takes a few microseconds and never fails a request."""
 
     def __init__(self, folder: Path, sync: Literal["turn", "second"]) -> None:
         self._folder, self._sync = folder, sync
-        # Appended to by the event loop, emptied by the writer: that needs no lock.
+        # The event loop appends and the writer thread removes: no lock is needed.
         self._queue: deque[QueuedRecord] = deque()
         self._batch: list[QueuedRecord] = []
         self._wake, self._closing = threading.Event(), threading.Event()
@@ -60,10 +60,10 @@ class AuditLog:
         return self._lost_in_queue + self._lost_at_disk
 
     def start(self) -> None:
-        """Begin a chain and start the writer.
+        """Begin a chain and start the writer thread.
 
         Raises:
-            ConfigError: The folder cannot be written to.
+            ConfigError: The folder is not writable.
         """
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -71,14 +71,14 @@ class AuditLog:
         except OSError as error:
             raise ConfigError(
                 [
-                    f"audit.folder: {self._folder} cannot be used ({error.strerror}); name a folder the proxy may write to"
+                    f"audit.folder: {self._folder} cannot be used ({error.strerror}); name a folder that the proxy can write to"
                 ]
             ) from error
         self._thread = threading.Thread(target=self._run, name="audit", daemon=True)
         self._thread.start()
 
     def record(self, event: str, **fields: Any) -> None:
-        """Hand a record to the writer. Its values are ids, names from the configuration, numbers and codes."""
+        """Queue a record. Its values must be ids, names from the configuration, numbers and codes."""
         if len(self._queue) >= MAX_QUEUED or self._closing.is_set():
             self._lost_in_queue += 1
             return
@@ -86,7 +86,7 @@ class AuditLog:
         self._wake.set()
 
     def close(self, timeout_s: float = 5.0) -> None:
-        """Write what waits and the closing record. Blocks, `timeout_s` at most."""
+        """Write the queued records and the closing record. Blocks for at most `timeout_s` seconds."""
         self._closing.set()
         self._wake.set()
         if self._thread is None:
@@ -111,7 +111,7 @@ class AuditLog:
                 self._write(last=done)
             except OSError as error:
                 self._log_failure(error)
-            except Exception as error:  # a record of some odd shape must not cost those that come after it
+            except Exception as error:  # a malformed record must not stop later ones
                 self._lost_at_disk += len(self._batch)
                 self._batch.clear()
                 self._log_failure(error)
@@ -119,10 +119,10 @@ class AuditLog:
                 break
         if self._file >= 0:
             with suppress(OSError):
-                os.close(self._file)  # which gives the lock up
+                os.close(self._file)  # releases the lock
 
     def _wait_s(self) -> float | None:
-        """Return seconds until the next timed work; None: none is due."""
+        """Return the seconds until the next retry or fsync; None: nothing is scheduled."""
         if self._failing or self._batch:
             return RETRY_S
         return max(0.0, self._synced_at + SYNC_S - time.monotonic()) if self._unsynced else None
@@ -152,7 +152,7 @@ class AuditLog:
             _log().info("audit written again", folder=str(self._folder), dropped=self.dropped)
 
     def _reopen_if_deleted(self) -> None:
-        """Begin another chain if the file was deleted."""
+        """Begin a new chain if the file was deleted."""
         if self._file >= 0 and os.fstat(self._file).st_nlink == 0:
             self._lost_at_disk += self._seq
             os.close(self._file)
@@ -161,10 +161,10 @@ class AuditLog:
             self._open()
 
     def _append(self, records: list[dict[str, Any]]) -> None:
-        """Write some records, all or none of them.
+        """Write the records, all or none.
 
         Raises:
-            OSError: They could not be written.
+            OSError: The records could not be written.
         """
         seq, prev, lines = self._seq, self._prev, bytearray()
         for record in records:
@@ -173,7 +173,7 @@ class AuditLog:
             lines += line
         if not lines:
             return
-        if os.fstat(self._file).st_size > self._size:  # the half of a line that a full disk has left
+        if os.fstat(self._file).st_size > self._size:  # a partial line, left by a full disk
             os.ftruncate(self._file, self._size)
         written = os.write(self._file, lines)
         if written < len(lines):
@@ -183,7 +183,7 @@ class AuditLog:
         self._seq, self._prev, self._unsynced = seq, prev, True
 
     def _open(self) -> None:
-        """Begin a chain: its first line is there when its file is."""
+        """Begin a chain. The file gets its name only after its first line is written."""
         before = [head for path in reversed(chain_files(self._folder)[-LINKED_CHAINS:]) if (head := last_head(path))]
         chain, at = secrets.token_hex(16), utc_timestamp(time.time())
         first = {
@@ -208,27 +208,27 @@ class AuditLog:
         self._unsynced, self._synced_at = False, time.monotonic()
 
     def _log_failure(self, error: Exception) -> None:
-        if not self._failing:  # a line for each would bury the log
+        if not self._failing:  # log only the first failure: one line each would flood the log
             self._failing = True
             reason = getattr(error, "strerror", None) or type(error).__name__
             _log().error("audit cannot be written", folder=str(self._folder), error=reason)
 
 
 def utc_timestamp(seconds: float) -> str:
-    """Write a time (Unix, seconds) as UTC, to the millisecond."""
+    """Format a Unix time in seconds as ISO 8601 UTC with milliseconds."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _lock(file: int) -> None:
-    """Hold the file as long as this process lives: so `caf audit verify` tells a chain that goes on from one that crashed."""
-    with suppress(ImportError, OSError):  # Windows; a file system without locks
+    """Lock the file while this process lives, so that `caf audit verify` can tell a running chain from a crashed one."""
+    with suppress(ImportError, OSError):  # Windows, or a file system without locks
         import fcntl
 
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _sync_folder(folder: Path) -> None:
-    with suppress(OSError):  # Windows cannot
+    with suppress(OSError):  # not supported on Windows
         opened = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(opened)
@@ -237,6 +237,6 @@ def _sync_folder(folder: Path) -> None:
 
 
 def _log() -> Any:
-    import structlog  # here, because it takes 0.1 s to import and `caf audit` has no use for it
+    import structlog  # imported late: it takes 0.1 s, and `caf audit` does not need it
 
     return structlog.get_logger("caf.audit")

@@ -1,4 +1,4 @@
-"""The records of the audit log: the configuration, the keys, how each turn ended. What is done by hand: `admin.py`."""
+"""The records of the audit log: configuration, keys and the end of each turn. For administrative actions, see `admin.py`."""
 
 import asyncio
 import hashlib
@@ -20,10 +20,10 @@ from proxy.traces.trace import Trace
 
 
 def open_audit_log(config: Config, blueprints: Mapping[str, Blueprint], keys: KeyRing | None) -> AuditLog | None:
-    """Begin the audit log of a proxy that starts, and record changes of its keys; None: none is configured.
+    """Start the audit log of a proxy and record changes of its keys. Returns None if no audit log is configured.
 
     Raises:
-        ConfigError: Its folder cannot be written to.
+        ConfigError: The folder of the log is not writable.
     """
     if config.audit is None:
         return None
@@ -38,7 +38,7 @@ def open_audit_log(config: Config, blueprints: Mapping[str, Blueprint], keys: Ke
 
 
 def fingerprint(config: Config, blueprints: Mapping[str, Blueprint]) -> str:
-    """Return a hash of all that decides what is delivered: settings, roles, prompts, classes and sections."""
+    """Return the SHA-256 of everything that affects replies: settings, roles, prompts, judge classes and sections."""
     plans = [
         [name, sorted(one_hash for plan in one.plans for one_hash in plan.hashes.values()), _sections(one)]
         for name, one in sorted(blueprints.items())
@@ -56,7 +56,8 @@ def record_turn(audit: AuditLog, trace: Trace, *, keyed: bool) -> None:
     """Record how a turn ended.
 
     Args:
-        keyed: Whether the client's key is one of ours, with a random id. Else what stands for it says something of a secret.
+        keyed: Whether the client used a configured key, which has a random id. Otherwise `trace.key_id` is a hash of a secret and
+            is left out.
     """
     audit.record(
         "turn", turn=trace.turn_id, chatbot=trace.chatbot, filter=trace.filter, key=trace.key_id if keyed else None,
@@ -67,17 +68,17 @@ def record_turn(audit: AuditLog, trace: Trace, *, keyed: bool) -> None:
 def record_passthrough(
     audit: AuditLog, chatbot: str, key: KeyRecord | None, calls: Sequence[Call], fault: BaseException | None
 ) -> None:
-    """Record a request that a passthrough chatbot has relayed: nobody checks it, so its outcome is `unfiltered`.
+    """Record a request that a passthrough chatbot forwarded. It is not judged, so its outcome is `unfiltered`.
 
     Args:
-        calls: What was asked for it; the last says what was wrong with the answer: an error, a stream that broke off, a client
-            that left before its end.
-        fault: What ended it, when that was no answer.
+        calls: The model calls of the request. The last one has the error: of the upstream, of a broken stream, or `cancelled` when
+            the client left early.
+        fault: The exception that ended the request, if any.
     """
     error = calls[-1].error if calls else None
     left = isinstance(fault, asyncio.CancelledError | aiohttp.ClientConnectionResetError)
-    if fault is not None and not (left and calls):  # who has got the whole answer may go
-        error = "cancelled" if left else type(fault).__name__  # as a turn's that its client has left
+    if fault is not None and not (left and calls):  # after the call has ended, leaving is not an error
+        error = "cancelled" if left else type(fault).__name__  # the same code as for turns
     audit.record(
         "turn", turn=secrets.token_hex(16), chatbot=chatbot, filter="passthrough", key=key.id if key else None,
         outcome="unfiltered" if error is None else None, error=error,
@@ -85,7 +86,7 @@ def record_passthrough(
 
 
 def record_key_changes(audit: AuditLog, before: Mapping[str, KeyRecord], after: Mapping[str, KeyRecord]) -> None:
-    """Record every key that differs between two readings of the keys."""
+    """Record every key that differs between two versions of the key file."""
     for ident in sorted(before.keys() | after.keys()):
         old, new = before.get(ident), after.get(ident)
         if old != new:
@@ -93,7 +94,7 @@ def record_key_changes(audit: AuditLog, before: Mapping[str, KeyRecord], after: 
 
 
 def describe_rights(key: KeyRecord) -> dict[str, Any]:
-    """Return a key's rights and validity, without owner and secret."""
+    """Return a key's validity and rights, without its owner and secret."""
     rights = key.model_dump(
         mode="json", exclude={"id", "name", "salt", "hash", "created", "revoked"}, exclude_none=True
     )

@@ -1,10 +1,10 @@
-"""Who is asking, what they may do, and how much of it.
+"""Authentication, permissions and limits of clients.
 
-keys.py          API keys: salted hashes, made, read and compared
-key_ring.py      those of a running proxy, from a file and the environment; required where strangers can connect
-loopback.py      which addresses only this machine can connect to
-access.py        what the key of a request may do
-throttle.py      how often an address may fail to send a valid key
-limits.py        requests and tokens a minute, money a day, requests at a time
-redis_limits.py  the same, shared by several processes
+keys.py          API keys: created, stored as salted hashes, compared
+key_ring.py      the keys of a running proxy, from a file and the environment; required beyond loopback
+loopback.py      loopback addresses
+access.py        permissions of a request
+throttle.py      limit on failed authentications per address
+limits.py        limits of a key: requests and tokens per minute, daily budget, concurrent requests
+redis_limits.py  the same limits, shared by several processes
 """

@@ -1,4 +1,4 @@
-"""Who is asking, and what they may do."""
+"""Authentication and permissions of a request."""
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
@@ -22,67 +22,67 @@ class Access:
     """What a client may do."""
 
     key_id: str
-    """Part of every conversation's identity. Without configured keys: a hash of whatever key the client sent."""
+    """Part of every conversation's identity. Without configured keys: a hash of the key that the client sent."""
     permissions: frozenset[Permission]
-    """By the names of keys' permissions, also on a proxy without keys."""
+    """The same names as for keys, also on a proxy without keys."""
     key: KeyRecord | None = None
-    """Its key, with its limits, on a proxy that has keys."""
+    """The client's key with its limits; None on a proxy without keys."""
 
     def may(self, permission: Permission) -> bool:
-        """Return whether it has a permission."""
+        """Return whether the client has a permission."""
         return permission in self.permissions
 
     def may_ask(self, chatbot: str) -> bool:
-        """Return whether it may use, and see, a chatbot."""
+        """Return whether the client may use and list a chatbot."""
         return self.key is None or self.key.chatbots is None or chatbot in self.key.chatbots
 
     def visible_chatbots(self, names: Iterable[str]) -> list[str]:
-        """Return those chatbots that it may ask."""
+        """Return the chatbots that the client may use."""
         return [name for name in names if self.may_ask(name)]
 
 
 GRANTED = web.RequestKey("granted", Access)
-"""What a request may do whose sender was recognised before, and not by a key in its head."""
+"""The access of a request that was authenticated earlier, not by an API key in its headers (a console session)."""
 
 
 def authorize(
     headers: Mapping[str, str], keys: KeyRing | None, needed: Permission = "chat", *, direct: bool = False
 ) -> Access:
-    """Recognise a client.
+    """Authenticate a client and check its permission.
 
     Args:
-        headers: Those of its request.
-        keys: The proxy's, if it has any.
-        needed: The permission that the request takes.
-        direct: Without keys: whether it asks directly, see `asks_directly`.
+        headers: The headers of its request.
+        keys: The proxy's keys, if it has any.
+        needed: The permission that the request needs.
+        direct: On a proxy without keys: whether the request comes directly, see `asks_directly`.
 
     Raises:
-        Unauthorized: The proxy has keys, and the client sent none that is valid.
-        Forbidden: Its key lacks the permission.
+        Unauthorized: The proxy has keys, and the client sent no valid one.
+        Forbidden: The client lacks the permission.
     """
     if keys is None:
         access = keyless_access(headers, direct=direct)
         if needed != "chat" and not direct:
-            raise Forbidden(f"This needs the permission `{needed}`. {ASK_DIRECTLY}")
+            raise Forbidden(f"This request needs the permission `{needed}`. {ASK_DIRECTLY}")
         return access
     scheme, _, text = headers.get(AUTHORIZATION, "").partition(" ")
     record = keys.find(text.strip() if scheme.lower() == "bearer" else "")
     if record is None:
         raise Unauthorized
     if needed not in record.permissions:
-        raise Forbidden(f"This needs the permission `{needed}`, which the key does not have.")
+        raise Forbidden(f"This request needs the permission `{needed}`, which the key does not have.")
     return key_access(record)
 
 
 def key_access(record: KeyRecord) -> Access:
-    """Return what the owner of a key may do."""
+    """Return the access that a key gives."""
     return Access(record.id, frozenset(record.permissions), record)
 
 
 def keyless_access(headers: Mapping[str, str], *, direct: bool = False) -> Access:
-    """Return the access of a client to a proxy without keys, which listens on loopback alone.
+    """Return the access of a client to a proxy without keys, which listens on loopback only.
 
-    A program on this machine that asks it directly may do all but `trace`; who comes through another server or a web page may chat.
+    A program on this machine that connects directly gets `DIRECT`. Requests through another server or a web page may only chat.
     """
     sent = headers.get(AUTHORIZATION, "")
     key_id = hashlib.blake2b(sent.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest() if sent else "keyless"
@@ -91,22 +91,22 @@ def keyless_access(headers: Mapping[str, str], *, direct: bool = False) -> Acces
 
 DIRECT: frozenset[Permission] = frozenset({"chat", "unfiltered", "evidence", "act"})
 _PROXY_HEADERS = ("forwarded", "via", "x-forwarded-", "x-real-ip")
-"""How the names of headers begin that other servers add."""
+"""Prefixes of headers that other servers add."""
 ASK_DIRECTLY = (
-    "A proxy without keys gives it to programs on this machine that ask it directly, by the name localhost or a loopback address; "
-    "for others configure `keys`."
+    "A proxy without keys grants it to programs on this machine that connect directly to localhost or a loopback address. "
+    "For other clients, configure `keys`."
 )
 
 
 def asks_directly(request: web.BaseRequest, cors_origins: Collection[str] = ()) -> bool:
-    """Return whether a request is for this machine by name, and comes neither through another server nor from a foreign web page.
+    """Return whether a request addresses this machine by name, and comes from no other server and no foreign web page.
 
-    Behind a reverse proxy on this machine strangers look local, and by DNS rebinding a web page reaches loopback under a name of
-    its own. nginx, unless told otherwise, adds no header and sends a Host of its own, but speaks HTTP/1.0.
+    Behind a reverse proxy on this machine, strangers look local. With DNS rebinding, a web page reaches loopback under its own
+    name. By default nginx adds no header and sends its own Host, but speaks HTTP/1.0.
 
     Args:
-        cors_origins: Origins whose pages may ask from a browser. They may chat and no more, also those that name this machine:
-            a browser keeps other pages of this machine from asking at all, but not these.
+        cors_origins: Origins whose pages may send requests from a browser. They may only chat, also the origins on this machine:
+            a browser blocks other pages of this machine, but not these.
     """
     headers = request.headers
     if headers.get(ORIGIN) in cors_origins:
@@ -125,10 +125,10 @@ def _host_of(address: str) -> str:
 
 
 def requested_filter(headers: Mapping[str, str], access: Access, configured: FilterMode) -> FilterMode:
-    """Return the filter's mode for a request: the chatbot's, unless the client asks for another and may.
+    """Return the filter mode of a request: the chatbot's, or the one that a client with permission asks for.
 
     Raises:
-        BadRequest: The header holds something else.
+        BadRequest: The header holds an unknown mode.
         Forbidden: The client lacks the permission.
     """
     header = headers.get(FILTER_HEADER)

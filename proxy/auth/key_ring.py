@@ -1,4 +1,4 @@
-"""The keys of a running proxy: those of its configuration, read again when the file changes."""
+"""The keys of a running proxy. It reads the key file again when it changes."""
 
 import os
 import time
@@ -14,37 +14,37 @@ from proxy.config.config import Config, ConfigError
 log = structlog.get_logger("caf.keys")
 
 CHECK_EVERY_S = 1.0
-"""How soon a change of the file is noticed: a revoked key works no longer than this."""
+"""Seconds between checks of the file: a revoked key works no longer than this."""
 
 
 class KeyRing:
     """Keys from a file, from an environment variable, or both."""
 
     def __init__(self, file: Path | None, environ_value: str | None = None) -> None:
-        """Raises: KeyFileError: they cannot be read."""
+        """Raises: KeyFileError: the keys cannot be read."""
         self._file = file
         self._environ_records = (
             {} if environ_value is None else parse(environ_value, "the environment variable of `keys.env`")
         )
         self._file_records: dict[str, KeyRecord] = {}
         self._records: dict[str, KeyRecord] = {}
-        """All of both, by id; the file's first."""
+        """The records of both, by id. For the same id, the file's record counts."""
         self._file_version: tuple[int, int, int] | None = None
         self._checked_at = float("-inf")
         self._failing = False
         self.on_change: Callable[[Mapping[str, KeyRecord], Mapping[str, KeyRecord]], None] | None = None
-        """Gets the file's keys before and after a change."""
+        """Called with the file's keys before and after a change."""
         if file is not None:
             self._file_version = _version(file)
             self._file_records = load(file)
         self._records = self._environ_records | self._file_records
 
     def find(self, text: str) -> KeyRecord | None:
-        """Return the record of a key that is valid now."""
+        """Return the record of a key, or None if the key is unknown or revoked."""
         return find_valid(self._current(), text)
 
     def find_id(self, key_id: str) -> KeyRecord | None:
-        """Return the record with this id, if its key is valid now: for somebody who has shown the key before."""
+        """Return the record with this id unless it is revoked. Only for clients that have sent the key before."""
         record = self._current().get(key_id)
         return record if record is not None and record.revoked is None else None
 
@@ -54,16 +54,16 @@ class KeyRing:
         return self._records
 
     def _reload_if_changed(self) -> None:
-        """Read the file again if it has changed. One that cannot be read leaves the keys as they were."""
+        """Read the file again if it has changed. If it cannot be read, the previous keys stay."""
         self._checked_at = time.monotonic()
         if self._file is None or (version := _version(self._file)) == self._file_version:
             return
         before = self._file_records
         try:
             self._file_records = load(self._file)
-        except KeyFileError as error:  # half written, perhaps: read again a second later
+        except KeyFileError as error:  # perhaps half written: the next check reads it again
             if not self._failing:
-                log.error("keys not read again: those of before stay valid, revoked ones too", reason=str(error))
+                log.error("keys not read again: the previous ones stay valid, revoked ones too", reason=str(error))
             self._failing = True
             return
         self._failing = False
@@ -78,7 +78,7 @@ class KeyRing:
 
     @property
     def valid(self) -> list[KeyRecord]:
-        """The records of keys that are not revoked."""
+        """The records that are not revoked."""
         return [record for record in self.records if record.revoked is None]
 
 
@@ -91,18 +91,18 @@ def _version(path: Path) -> tuple[int, int, int] | None:
 
 
 def open_key_ring(config: Config, environ: Mapping[str, str] = os.environ) -> KeyRing | None:
-    """Open the keys of a configuration; None: it has none, and only this machine can connect.
+    """Open the keys of a configuration; None: it has no keys, and only this machine can connect.
 
     Raises:
-        ConfigError: They cannot be read, or are missing where strangers can connect.
+        ConfigError: The keys cannot be read, or are missing though other machines can connect.
     """
     settings = config.keys
     if settings is None:
         if not is_loopback(config.server.host):
             raise ConfigError(
                 [
-                    f"server.host: {config.server.host!r} is no loopback address, and there are no `keys`: anybody could ask. Run "
-                    "`caf key create NAME`, and set keys: {file: data/keys.json}"
+                    f"server.host: {config.server.host!r} is not a loopback address and needs `keys`: without them, anybody can "
+                    "connect. Run `caf key create NAME`, and set keys: {file: data/keys.json}"
                 ]
             )
         return None

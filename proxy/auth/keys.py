@@ -1,7 +1,7 @@
-"""API keys: who they belong to, what they may do, and how one is recognised.
+"""API keys: owner, permissions, limits, and the check of a key.
 
-A key is `caf-ID-SECRET`. The id is no secret and finds the record; of the secret only a salted hash is kept. The secret has
-256 random bits, so a fast hash is enough: there is nothing to guess.
+A key is `caf-ID-SECRET`. The id is public and finds the record. Only a salted hash of the secret is stored. The secret has 256
+random bits, so a fast hash is enough: nobody can guess it.
 """
 
 import hashlib
@@ -21,41 +21,41 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from models.unique_keys import DuplicateKeyError, refuse_duplicates
 
 Permission = Literal["chat", "trace", "admin", "unfiltered", "evidence", "act", "console"]
-"""chat: ask chatbots. trace: see reasons and rejected drafts. admin: read /metrics, erase. unfiltered: choose the filter. evidence:
-bring documents and results of tools that count as sources. act: have an assistant do what its user has confirmed. console: look at
-/console; texts there need trace, the unfiltered side unfiltered, labels and evaluations admin."""
+"""chat: use chatbots. trace: see reasons and rejected drafts. admin: read /metrics, erase conversations. unfiltered: choose the
+filter mode. evidence: send documents and tool results that count as sources. act: have an assistant carry out what its user has
+confirmed. console: open /console; texts there need `trace`, the unfiltered side `unfiltered`, labels and evaluations `admin`."""
 
 _KEY = re.compile(r"caf-([0-9a-f]{8})-([A-Za-z0-9_-]{43})")
 
 
 class KeyFileError(Exception):
-    """The keys cannot be read or written; the message says where and what would be right."""
+    """The keys cannot be read or written. The message names the place and the remedy."""
 
 
 class KeyRecord(BaseModel):
-    """A key as the file has it."""
+    """A key as stored in the key file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
     name: Annotated[str, Field(min_length=1, max_length=100)]
-    """Whose it is, for whoever lists them."""
+    """The owner, shown when keys are listed."""
     salt: Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
     hash: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
     permissions: tuple[Permission, ...] = ("chat",)
     chatbots: tuple[str, ...] | None = None
-    """Chatbots that it may ask; None: all."""
+    """Chatbots that the key may use; None: all."""
     requests_per_minute: Annotated[int, Field(ge=1)] | None = None
     tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
     daily_budget: Annotated[float, Field(gt=0)] | None = None
-    """Money a day (UTC), in the currency of `models.<alias>.price`."""
+    """Money per day (UTC), in the currency of `models.<alias>.price`."""
     max_concurrent: Annotated[int, Field(ge=1)] | None = None
     created: datetime
     revoked: datetime | None = None
 
     @property
     def limited(self) -> bool:
-        """Whether anything has to be counted."""
+        """Whether the key has any limit, so that its usage must be counted."""
         return (
             self.requests_per_minute is not None
             or self.tokens_per_minute is not None
@@ -66,7 +66,7 @@ class KeyRecord(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A key that was just made. `text` is shown once and kept nowhere."""
+    """A new key. `text` is shown once and not stored."""
 
     record: KeyRecord
     text: str
@@ -82,10 +82,10 @@ def create(
     daily_budget: float | None = None,
     max_concurrent: int | None = None,
 ) -> NewKey:
-    """Make a key.
+    """Create a key. Limits are per minute, per day (UTC) or concurrent, as in `KeyRecord`.
 
     Raises:
-        pydantic.ValidationError: A limit or the name is not right.
+        pydantic.ValidationError: A limit or the name is invalid.
     """
     ident, secret, salt = secrets.token_hex(4), secrets.token_urlsafe(32), secrets.token_hex(16)
     record = KeyRecord(
@@ -102,11 +102,11 @@ def _hash(salt: str, secret: str) -> str:
 
 
 _DUMMY = ("0" * 32, "0" * 64)
-"""Salt and hash that are compared when no key has the id, so that an unknown id takes as long as a wrong secret."""
+"""Salt and hash to compare with when no key has the id, so that an unknown id takes as long as a wrong secret."""
 
 
 def find_valid(records: Mapping[str, KeyRecord], text: str) -> KeyRecord | None:
-    """Return the record of a key, by its text, if it is right and not revoked."""
+    """Return the record of a key, or None if the key's text is wrong or the key is revoked."""
     match = _KEY.fullmatch(text)
     ident, secret = (match[1], match[2]) if match else ("", "")
     record = records.get(ident)
@@ -122,26 +122,26 @@ def load(path: Path) -> dict[str, KeyRecord]:
     """Read a file of keys.
 
     Raises:
-        KeyFileError: It cannot be read, or somebody else can read it, or it holds something else.
+        KeyFileError: The file cannot be read, other users can write to it, or its content is invalid.
     """
     try:
         text = path.read_text(encoding="utf-8")
         mode = path.stat().st_mode
     except (OSError, UnicodeDecodeError) as error:
-        raise KeyFileError(f"{path}: cannot be read: {error}; make it with `caf key create NAME`") from None
+        raise KeyFileError(f"{path}: cannot be read: {error}; create it with `caf key create NAME`") from None
     if os.name == "posix" and mode & 0o022:
-        raise KeyFileError(f"{path}: others may write it, and with it give themselves keys; run chmod 600 {path}")
+        raise KeyFileError(f"{path}: other users can write to it and so add keys; run `chmod 600 {path}`")
     return parse(text, str(path))
 
 
 def parse(text: str, source: str) -> dict[str, KeyRecord]:
-    """Read keys from JSON, by id.
+    """Read keys from JSON and return them by id.
 
     Args:
-        source: What the text comes from, for messages.
+        source: The origin of the text, for error messages.
 
     Raises:
-        KeyFileError: It holds something else.
+        KeyFileError: The text is not a valid list of keys.
     """
     try:
         refuse_duplicates(text)
@@ -154,15 +154,15 @@ def parse(text: str, source: str) -> dict[str, KeyRecord]:
         raise KeyFileError(f"{source}: {place + ': ' if place else ''}{first['msg']}") from None
     by_id = {record.id: record for record in records}
     if len(by_id) < len(records):
-        raise KeyFileError(f"{source}: an id stands twice")
+        raise KeyFileError(f"{source}: duplicate key id; keep one record per id")
     return by_id
 
 
 def save(records: Sequence[KeyRecord], path: Path) -> None:
-    """Write a file of keys, readable by its owner alone, in one step.
+    """Write a key file atomically. Only its owner can read it.
 
     Raises:
-        KeyFileError: It cannot be written.
+        KeyFileError: The file cannot be written.
     """
     text = json.dumps([record.model_dump(mode="json", exclude_none=True) for record in records], indent=1) + "\n"
     target = path.with_name(f".{path.name}.{os.getpid()}.new")

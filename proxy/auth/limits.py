@@ -1,14 +1,14 @@
-"""Limits of keys: requests and tokens a minute, money a day, requests at a time.
+"""Limits of keys: requests and tokens per minute, money per day, concurrent requests.
 
-Requests and tokens are token buckets: a minute's worth, which refills steadily, so there is no burst at each full minute. The
-buckets are our own, because the library `limits` (5.8, measured) has no bucket that goes into debt: a turn's tokens are known only
-at its end, and it does not count a turn of more tokens than are left. Its moving window in memory took 4 ms a request with 100 keys
-and 41 ms with 1,000, in Redis 8 ms and 2 MB a key for 100,000 tokens, and both read the host's wall clock: one that was an hour
-ahead for a moment locks a key out for that hour. Requests alone would be a second round trip, with a place to give back when it
-refuses; the same bucket does both.
+Requests and tokens are token buckets. A bucket holds one minute's worth and refills steadily, so there is no burst at each full
+minute. The buckets are our own, because the library `limits` (5.8, measured) has no bucket that goes into debt: a turn's tokens are
+known only at its end, and the library does not count a turn that exceeds the rest. Its moving window took 4 ms per request with 100
+keys in memory and 41 ms with 1,000. In Redis it took 8 ms, and 2 MB per key for 100,000 tokens. Both read the host's wall clock: a
+clock that is briefly an hour ahead locks a key out for that hour. Using the library for requests alone would add a second round
+trip, and its count must be undone when our bucket refuses.
 
-A turn's tokens and money are known only at its end. Until then an estimate of them is reserved, so that requests that come at once
-do not all pass on what is left for one. A request passes while the rest is above zero: the last one may overshoot.
+A turn's tokens and money are known only at its end. Until then an estimate is reserved, so that concurrent requests do not all pass
+on what is left for one. A request passes while the rest is above zero: the last one may overshoot.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ DAY_S = 86_400
 
 Limit = Literal["concurrency", "budget", "requests", "tokens", "reserved"]
 DECAY = 0.1
-"""By which share of the difference a smaller turn lowers the estimate for the next; a larger one raises it at once."""
+"""A smaller turn lowers the next estimate by this share of the difference. A larger turn raises it at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Reservation:
     tokens: int = 0
     cost: float = 0.0
     seconds: float = 1.0
-    """How long it may take."""
+    """Expected duration."""
 
 
 NOTHING = Reservation()
@@ -47,44 +47,44 @@ NOTHING = Reservation()
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a request may use, as far as the request and the configuration say."""
+    """The usage to expect of a request, from the request and the configuration."""
 
     name: str
-    """The chatbot or model that is asked."""
+    """The chatbot or model that the request names."""
     first: Reservation
     """For a key's first turn."""
     least: Reservation
-    """For a later turn, which reserves more if recent ones used more."""
+    """The minimum for a later turn, which reserves more if recent turns used more."""
 
 
 class Meter(ABC):
     """Counts the usage of keys. Tokens and money are known only after a request; until then an estimate is reserved."""
 
     failures: int = 0
-    """Reads and writes that failed since the start."""
+    """Failed reads and writes since the start."""
 
     def __init__(self) -> None:
         self._recent: dict[tuple[str, str], Reservation] = {}
-        """About the largest of the recent turns in this process, by key id and name."""
+        """Estimated usage from recent turns in this process, close to the largest, by (key id, chatbot or model name)."""
 
     def admit(self, key: KeyRecord | None, ledger: Ledger, estimate: Estimate) -> "Admission":
-        """Admit a request for the block if its key is within its limits, and count its calls.
+        """Return a context manager that admits a request within its key's limits and counts its calls.
 
-        Raises:
+        Raises (on entry):
             RateLimited: The key is over a limit; nothing is counted.
-            StoreUnavailable: It has limits, and nobody knows what it has used.
+            StoreUnavailable: The key has limits, and its usage cannot be read.
         """
         return Admission(self, key if key is not None and key.limited else None, ledger, estimate)
 
     def estimate(self, key: KeyRecord, estimate: Estimate) -> Reservation:
-        """Return what to reserve for a request: what the recent turns of its key used, and no less than its own estimate."""
+        """Return what to reserve for a request: the usage of its key's recent turns, at least the request's own estimate."""
         recent, least = self._recent.get((key.id, estimate.name)), estimate.least
         if recent is None:
             return estimate.first
         return Reservation(max(recent.tokens, least.tokens), max(recent.cost, least.cost), recent.seconds)
 
     def learn(self, key: KeyRecord, name: str, used: Reservation) -> None:
-        """Take what a turn used into account for the next estimate."""
+        """Update the next estimate with a turn's usage."""
         old = self._recent.get((key.id, name), used)
 
         def smooth(old: float, new: float) -> float:
@@ -96,18 +96,18 @@ class Meter(ABC):
 
     @abstractmethod
     async def begin(self, key: KeyRecord, reservation: Reservation = NOTHING) -> str:
-        """Count the start of a request, reserve what it may use, and return its lease, for `end`."""
+        """Count the start of a request, reserve its estimated usage, and return its lease for `end`."""
 
     @abstractmethod
     async def end(self, key: KeyRecord, lease: str, tokens: int, cost: float | None) -> None:
-        """Count a request's usage in place of what was reserved for it, also after cancellation."""
+        """Replace a request's reservation by its actual usage, also after cancellation."""
 
-    async def close(self) -> None:  # noqa: B027 - the one in this process holds nothing
+    async def close(self) -> None:  # noqa: B027 - ProcessMeter has nothing to close
         """Close connections."""
 
 
 class Admission:
-    """The block of a request, see `Meter.admit`."""
+    """The context manager of a request, see `Meter.admit`."""
 
     __slots__ = ("_began", "_estimate", "_key", "_lease", "_ledger", "_meter")
 
@@ -131,7 +131,7 @@ class Admission:
         try:
             await self._meter.end(self._key, self._lease, tokens, cost)
         except asyncio.CancelledError:
-            # The reply is settled: a client that leaves now has got its stream, and its turn was answered.
+            # The reply is complete: a client that leaves now has received its stream.
             if kind is not None or (task := asyncio.current_task()) is None:
                 raise
             task.uncancel()
@@ -140,36 +140,36 @@ class Admission:
 def limit_error(limit: Limit, key: KeyRecord, retry_after_s: float) -> RateLimited:
     """Return the error for a key that is over a limit."""
     if limit == "budget":
-        return QuotaSpent("This key has spent its budget for today (UTC).", retry_after_s)
+        return QuotaSpent("This key has spent its budget for today (UTC). Try again after midnight UTC.", retry_after_s)
     messages = {
-        "concurrency": f"This key may have {key.max_concurrent} requests under way at a time.",
-        "requests": f"This key may make {key.requests_per_minute} requests a minute.",
-        "tokens": f"This key may use {key.tokens_per_minute} tokens a minute.",
-        "reserved": "What this key has left of its tokens or budget is reserved for its requests under way.",
+        "concurrency": f"This key allows {key.max_concurrent} concurrent requests. Try again when one has ended.",
+        "requests": f"This key allows {key.requests_per_minute} requests per minute. Try again later.",
+        "tokens": f"This key allows {key.tokens_per_minute} tokens per minute. Try again later.",
+        "reserved": "The rest of this key's tokens or budget is reserved for its running requests. Try again when one has ended.",
     }
     return RateLimited(messages[limit], retry_after_s)
 
 
 @dataclass(slots=True)
 class KeyUsage:
-    """A key's usage at a time."""
+    """A key's usage at one moment."""
 
     requests: float
-    """Requests left in its bucket."""
+    """Requests left in the bucket."""
     tokens: float
-    """Tokens left in its bucket; below 0 when it owes some."""
+    """Tokens left in the bucket; negative when in debt."""
     updated_at: float
     day: int
     """Days since 1970 (UTC)."""
     spent: float = 0.0
-    """Money, on that day."""
+    """Money spent on that day."""
     running: int = 0
     reserved: dict[str, Reservation] = field(default_factory=dict)
-    """For the requests under way, by lease."""
+    """Reservations of the running requests, by lease."""
 
 
 class ProcessMeter(Meter):
-    """Counts in this process."""
+    """Counts usage in this process."""
 
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, wall_clock: Callable[[], float] = time.time
@@ -212,9 +212,9 @@ class ProcessMeter(Meter):
         usage.spent += cost or 0.0
 
     def _update(self, key: KeyRecord) -> KeyUsage:
-        """Return a key's usage as of now: its buckets refilled, and its money that of today."""
+        """Return a key's current usage: buckets refilled, `spent` reset on a new day."""
         now, today = self._clock(), int(self._wall_clock() // DAY_S)
-        # Without a limit a bucket holds 0: a limit that is set later must not find a debt.
+        # Without a limit a bucket holds 0, so that a limit set later starts without debt.
         requests, tokens = key.requests_per_minute or 0, key.tokens_per_minute or 0
         usage = self._usage.get(key.id)
         if usage is None:
@@ -223,8 +223,8 @@ class ProcessMeter(Meter):
         usage.requests = min(requests, usage.requests + minutes * requests) if requests else 0
         usage.tokens = min(tokens, usage.tokens + minutes * tokens) if tokens else 0
         usage.updated_at = now
-        if today > usage.day:  # a clock that was set back does not give a second budget
+        if today > usage.day:  # `>`, not `!=`: setting the clock back must not renew the budget
             usage.day, usage.spent = today, 0.0
-        elif today < usage.day - 1:  # nor does a day that only a wrong clock has seen last until it comes
+        elif today < usage.day - 1:  # a wrong clock was ahead: do not wait until that day comes
             usage.day = today
         return usage

@@ -1,4 +1,4 @@
-"""Which addresses only this machine can connect to."""
+"""Loopback addresses: only this machine can connect to them."""
 
 import ipaddress
 from functools import lru_cache
@@ -6,7 +6,7 @@ from functools import lru_cache
 
 @lru_cache(maxsize=256)
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine can connect to an address."""
+    """Return whether a host is `localhost` or a loopback IP address."""
     if host == "localhost":
         return True
     try:

@@ -1,4 +1,4 @@
-"""Limits of keys counted in Redis, so that several processes and hosts share them. Imported only when it is configured."""
+"""Limits of keys counted in Redis, shared by several processes and hosts. Imported only when Redis is configured."""
 
 import asyncio
 import math
@@ -20,11 +20,11 @@ log = structlog.get_logger()
 
 PREFIX = "caf:meter:"
 
-# KEYS[1] is a hash, what a key has used (`KeyUsage` in limits.py). KEYS[2] is a sorted set, the leases of its requests under way by
-# when they run out, so that a process that was killed gives its places back. A lease ends with the tokens and the billionths of
-# money that are reserved for its request, as in `ID:4000:20000000`: whole numbers, whose sum is exact. The sum is in the hash,
-# because adding up 1,000 leases takes 7 ms. ARGV[1] and ARGV[2] are requests and tokens a minute, 0 without a limit. Each script is
-# one step: two processes cannot both take the last place. Redis' own clock counts, so that hosts whose clocks differ or jump agree.
+# KEYS[1] is a hash: the usage of a key (`KeyUsage` in limits.py). KEYS[2] is a sorted set: the leases of its running requests,
+# scored by expiry, so that the leases of a killed process expire. A lease ends with the tokens and the billionths of money that are
+# reserved for its request, as in `ID:4000:20000000`: whole numbers, so their sum is exact. The hash holds the sum, because adding
+# up 1,000 leases takes 7 ms. ARGV[1] and ARGV[2] are requests and tokens per minute, 0 without a limit. Each script is atomic: two
+# processes cannot both take the last place. Redis' own clock counts, so that hosts whose clocks differ or jump agree.
 _RELEASE = """
 local freed_tokens, freed_cost = 0, 0
 local function release(lease)
@@ -60,8 +60,8 @@ redis.call('HSET', KEYS[1], 'requests', requests, 'tokens', tokens, 'filled', no
   'reserved_tokens', reserved_tokens, 'reserved_cost', reserved_cost)
 redis.call('EXPIRE', KEYS[1], 172800)
 """
-# The first write needs memory: a full Redis refuses the script there, before anything is paid for.
-# A request whose first answer was lost asks again with the same lease, which must not count against it.
+# The first write needs memory, so a full Redis refuses the script before a model call costs money.
+# After a lost answer, a request tries again with the same lease, which must not count against it.
 _BEGIN = f"""{_RELEASE}{_UPDATE}
 redis.call('HSETNX', KEYS[1], 'filled', now)
 local daily_budget, max_concurrent, lease, lease_s = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6])
@@ -94,7 +94,7 @@ end
 {_SAVE}
 return {{limit, tostring(wait)}}
 """
-# The first write frees memory: a full Redis then lets the script finish.
+# The first write frees memory, so that a full Redis lets the script finish.
 _END = f"""{_RELEASE}
 for i = 5, #ARGV do release(ARGV[i]) end
 {_UPDATE}{_SETTLE}
@@ -105,16 +105,16 @@ spent = spent + tonumber(ARGV[4])
 
 UNAVAILABLE = (RedisError, OSError, TimeoutError)
 RETRY_S = 0.5
-"""How long after a failure a report is sent again."""
+"""Wait after a failure before a report is sent again."""
 CLOSE_TIMEOUT_S = 1.0
-"""How long a meter that closes waits for Redis, twice: for reports being sent, and for deferred ones."""
+"""`close` waits this long for Redis twice: for reports being sent, and for deferred ones."""
 MAX_DEFERRED_LEASES = 1_000
-"""Leases of a key that are given back late, at most; older ones run out by themselves."""
+"""Maximum leases per key that are released late. Older ones expire by themselves."""
 
 
 @dataclass(slots=True)
 class _UsageReport:
-    """Usage of a key's ended requests, to be sent to Redis."""
+    """Usage of a key's finished requests, to be sent to Redis."""
 
     tokens: int = 0
     cost: float = 0.0
@@ -122,9 +122,10 @@ class _UsageReport:
 
 
 class RedisMeter(Meter):
-    """Counts in Redis. Without it: `closed` lets no request pass that has a limit, `degrade` counts in this process.
+    """Counts usage in Redis. During an outage, `closed` refuses requests of limited keys and `degrade` counts in this process.
 
-    Tokens and money used meanwhile are counted when it is back. If only its answer was lost, that is twice: never too little.
+    Tokens and money used during an outage are counted when Redis is back. If only its answer was lost, they are counted twice, so
+    the total is never too low.
     """
 
     def __init__(self, client: Redis, lease_s: float, *, degrade: bool) -> None:
@@ -136,7 +137,7 @@ class RedisMeter(Meter):
         self._end_script: Any = client.register_script(_END)
         self._sending: set[asyncio.Task[None]] = set()
         self._deferred: dict[str, tuple[KeyRecord, _UsageReport]] = {}
-        """What Redis did not confirm, by key id."""
+        """Reports that Redis did not confirm, by key id."""
         self._retrying: asyncio.Task[None] | None = None
 
     async def begin(self, key: KeyRecord, reservation: Reservation = NOTHING) -> str:
@@ -146,7 +147,7 @@ class RedisMeter(Meter):
         try:
             limit, wait_s = await self._begin_script(keys=_redis_keys(key), args=args)
         except BaseException as error:
-            # Also when the client has left: Redis may have given the lease, or give it yet.
+            # Also after cancellation: Redis may have granted the lease, or may still do so.
             self._defer(key, _UsageReport(leases=[lease]))
             if not isinstance(error, UNAVAILABLE):
                 raise
@@ -167,7 +168,7 @@ class RedisMeter(Meter):
             await self._fallback.end(key, lease, tokens, cost)
             self._defer(key, _UsageReport(tokens, cost or 0.0))
             return
-        # In a task of its own: many clients leave at the last byte, which is no reason to forget what they used.
+        # In its own task: many clients disconnect at the last byte, and their usage must still be counted.
         sending = asyncio.create_task(self._send_logged(key, _UsageReport(tokens, cost or 0.0, [lease])))
         self._sending.add(sending)
         sending.add_done_callback(self._sending.discard)
@@ -176,7 +177,7 @@ class RedisMeter(Meter):
     async def close(self) -> None:
         if self._sending:
             await asyncio.wait(self._sending, timeout=CLOSE_TIMEOUT_S)
-        await _cancel(self._sending)  # which defers them
+        await _cancel(self._sending)  # cancelled reports are deferred
         if self._retrying is not None:
             await _cancel([self._retrying])
         with suppress(TimeoutError):
@@ -211,7 +212,7 @@ class RedisMeter(Meter):
             self._retrying = asyncio.create_task(self._retry())
 
     async def _retry(self) -> None:
-        """Send what was deferred, as soon as Redis takes it."""
+        """Send deferred reports until Redis accepts all of them."""
         while self._deferred:
             await asyncio.sleep(RETRY_S)
             await self._send_deferred()
@@ -219,7 +220,7 @@ class RedisMeter(Meter):
 
     async def _send_deferred(self) -> None:
         for key, report in list(self._deferred.values()):
-            del self._deferred[key.id]  # what ends meanwhile is deferred anew
+            del self._deferred[key.id]  # requests that end meanwhile start a new deferred report
             with suppress(*UNAVAILABLE):
                 await self._send(key, report)
 
@@ -236,5 +237,5 @@ def _rates(key: KeyRecord) -> list[int]:
 
 
 def _redis_keys(key: KeyRecord) -> list[str]:
-    """Return where a key's usage and leases are stored; the braces keep them on one node of a cluster."""
+    """Return the Redis keys of a key's usage and leases. The braces keep both on one node of a cluster."""
     return [f"{PREFIX}{{{key.id}}}", f"{PREFIX}{{{key.id}}}:running"]

@@ -1,12 +1,12 @@
-"""What config.yaml may say, validated once:
+"""The schema of config.yaml, validated once:
 
-config.py               the file as a whole
+config.py               the whole file
 settings.py             its sections
 chatbot_settings.py     one chatbot; judge_settings.py: one judge
-language_codes.py       the keys of texts by language
-local_judges.py         how good local judges are, and on whose replies they decide
+language_codes.py       the language codes used as keys of texts
+local_judges.py         the accuracy of local judges, and the chatbots on whose replies they decide
 blueprint.py            chatbots with their prompts, judges and knowledge bases, read and checked
-removed_settings.py     settings of earlier versions, which are ignored and named
+removed_settings.py     settings of earlier versions, which are ignored and reported
 
-What it may say of a model alias is in models/settings.py.
+models/settings.py has the settings of a model alias.
 """

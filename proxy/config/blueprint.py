@@ -1,4 +1,4 @@
-"""Chatbots as configured: their judges, prompts and knowledge bases, read and checked before anything is served."""
+"""Chatbots with their judges, prompts and knowledge bases, read and checked before the proxy serves."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,21 +21,21 @@ from proxy.config.judge_settings import JudgeSettings
 
 @dataclass(frozen=True, slots=True)
 class JudgePlan:
-    """One judge as it will run."""
+    """One judge with its prompts or class, ready to open."""
 
     name: str
     settings: JudgeSettings
     stages: tuple[Stage, ...]
     prompts: Mapping[Stage, Prompt]
-    """By stage; of a built-in judge of replies, those that it shares with the others unless it has its own."""
+    """Prompts by stage. A built-in judge of replies uses the shared prompts unless it has its own."""
     python: PythonJudge | None = None
-    """The class that it is, if it is one."""
+    """The judge's class, if it is a Python judge."""
     together: tuple["JudgePlan", ...] = ()
-    """The judges with which it shares its calls, itself among them; none if it has a prompt of its own."""
+    """The judges that share its calls, including itself; empty if it has its own prompt."""
 
     @property
     def hashes(self) -> dict[str, str]:
-        """What decides how it judges, by stage: hashes of its prompts, or of its class's source."""
+        """Hashes of its prompts, or of its class's source, by stage."""
         if self.python is not None:
             return {self.python.stage: self.python.hash}
         return {stage: prompt.hash for stage, prompt in self.prompts.items()}
@@ -70,7 +70,7 @@ class JudgePlan:
 
 @dataclass(frozen=True, slots=True)
 class Blueprint:
-    """A chatbot with everything read and checked, short of connections."""
+    """A chatbot with its files read and checked, without connections."""
 
     name: str
     settings: ChatbotSettings
@@ -79,7 +79,7 @@ class Blueprint:
 
     @property
     def aliases(self) -> set[str]:
-        """The model aliases it asks."""
+        """The model aliases that the chatbot and its judges call."""
         prompted = {
             prompt.model for plan in self.plans for stage, prompt in plan.prompts.items() if stage in plan.stages
         }
@@ -88,7 +88,10 @@ class Blueprint:
 
 
 def assemble(config: Config) -> dict[str, Blueprint]:
-    """Read and check what the chatbots need: knowledge bases, prompts, the aliases their judges ask.
+    """Read and check the chatbots' knowledge bases, prompts and model aliases.
+
+    Returns:
+        The blueprints by chatbot name.
 
     Raises:
         ConfigError: With every problem found.
@@ -119,13 +122,13 @@ def assemble(config: Config) -> dict[str, Blueprint]:
 
 
 def _share_calls(plans: Sequence[JudgePlan]) -> tuple[JudgePlan, ...]:
-    """Have the judges share their calls whose prompts are all shared."""
+    """Let the judges that only use shared prompts share their calls."""
     together = tuple(p for p in plans if p.prompts and all(prompt.name == SHARED for prompt in p.prompts.values()))
     return tuple(replace(plan, together=together) if plan in together else plan for plan in plans)
 
 
 def _shared_prompts(settings: ChatbotSettings, key: str, problems: list[str]) -> dict[Stage, Prompt]:
-    """Return the prompts of the calls that judges share, by stage: the built-in ones, or those that replace them."""
+    """Return the prompts of the shared calls by stage: the built-in prompts, or their replacements."""
     prompts: dict[Stage, Prompt] = {prompt.stage: prompt for prompt in map(load_prompt, _builtin(SHARED))}
     own: list[Stage] = []
     for path in settings.reply_prompts:
@@ -135,7 +138,7 @@ def _shared_prompts(settings: ChatbotSettings, key: str, problems: list[str]) ->
             problems.append(str(error))
             continue
         if prompt.name != SHARED:
-            problems.append(f"{key}: {path} is a prompt of the judge {prompt.name!r}; these have `name: {SHARED}`")
+            problems.append(f"{key}: {path} is a prompt of the judge {prompt.name!r} (expected `name: {SHARED}`)")
         elif prompt.stage in own:
             problems.append(f"{key}: two prompts for the stage {prompt.stage}; keep one")
         else:
@@ -151,8 +154,8 @@ def _plan(
         return _python_plan(judge, f'{key}.python: "{judge.python.path}"', problems)
     if judge.name is not None and judge.name not in OBSERVERS:
         problems.append(
-            f"{key}: no built-in judge {judge.name!r} (there are {', '.join(OBSERVERS)}); "
-            "for a judge of your own give the path of its .md file, or `python: MODULE:CLASS`"
+            f"{key}: no built-in judge {judge.name!r} (expected one of {', '.join(OBSERVERS)}); "
+            "for a custom judge, give the path of its .md file, or `python: MODULE:CLASS`"
             + did_you_mean(judge.name, OBSERVERS)
         )
         return None
@@ -164,7 +167,8 @@ def _plan(
     names = {prompt.name for prompt in own} | ({judge.name} if judge.name else set())
     if len(names) > 1 or len({prompt.stage for prompt in own}) < len(own):
         problems.append(
-            f"{key}: the prompts of one judge have one name and different stages; found {', '.join(sorted(names))}"
+            f"{key}: prompts of different judges, or of the same stage: {', '.join(sorted(names))} "
+            "(expected one name, and one prompt per stage)"
         )
         return None
     name = names.pop()
@@ -176,23 +180,23 @@ def _plan(
     first: tuple[Stage, ...] = ("local",) if name == "emergency" else ()
     stages = tuple(judge.stages or (*first, *sorted(prompts, key=("swift", "chief").index)))
     problems += [
-        f"{key}: reject_alone: {stage!r} is no stage with another behind it; this judge has {', '.join(stages)}"
+        f"{key}: reject_alone: {stage!r} is not followed by another stage; this judge has {', '.join(stages)}"
         for stage in judge.reject_alone or ()
         if stage not in stages[:-1]
     ]
     for stage in stages:
         if stage == "local" and judge.name is None:
-            problems.append(f"{key}: stages: a judge of your own has no local stage")
+            problems.append(f"{key}: stages: a custom judge has no local stage; use swift, chief or both")
         elif stage != "local" and stage not in prompts:
-            problems.append(f"{key}: stages: no prompt for the stage {stage!r}")
+            problems.append(f"{key}: stages: no prompt for the stage {stage!r}; add one to `prompts`, or remove the stage")
         elif stage != "local" and prompts[stage].model not in config.models:
             alias, aliases = prompts[stage].model, ", ".join(config.models)
             near = did_you_mean(alias, config.models)
             problems.append(
                 f"{files_by_stage[stage]}: model: no model alias {alias!r} (configured: {aliases}){near}"
                 if stage in files_by_stage
-                else f"{key}: its {stage} stage asks the model alias {alias!r}, which is not under `models` "
-                f"(there are {aliases}); add it, or leave the stage out with `stages`{near}"
+                else f"{key}: its {stage} stage uses the model alias {alias!r}, which is not under `models` "
+                f"(configured: {aliases}); add it, or leave the stage out with `stages`{near}"
             )
     return JudgePlan(name, judge, stages, prompts)
 

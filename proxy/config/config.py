@@ -1,4 +1,4 @@
-"""The configuration file: read, validated once, every problem named with file, key and what would be right."""
+"""Reads and validates the configuration file. Every problem names the file, the key and the expected value."""
 
 import re
 from collections import Counter
@@ -30,7 +30,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$")]
 
 
 class ConfigError(Exception):
-    """The configuration cannot be used; `problems` holds one sentence for each fault."""
+    """The configuration is invalid. `problems` holds one message per fault."""
 
     def __init__(self, problems: list[str]) -> None:
         self.problems = _deduplicate(problems)
@@ -41,12 +41,12 @@ _PLACE = re.compile(r"((?:.*?: )?(?:chatbots|models))\.(\S+?): (.*)", re.DOTALL)
 
 
 def _deduplicate(problems: list[str]) -> list[str]:
-    """Merge equal faults: of several chatbots or models, which may share a YAML anchor, and of a file that several name."""
+    """Merge equal faults: chatbots or models may share a YAML anchor, and several may name the same file."""
     first: dict[tuple[str, ...], str] = {}
     times: Counter[tuple[str, ...]] = Counter()
     for problem in problems:
         found = _PLACE.fullmatch(problem)
-        # The chatbot's own name is left out, and where it has a list, the index in it.
+        # Compare faults without the chatbot's name and the index in a list.
         fault = (found[1], found[2].rpartition(".")[2] if "." in found[2] else "", found[3]) if found else (problem,)
         first.setdefault(fault, problem)
         times[fault] += 1
@@ -64,29 +64,29 @@ class Config(Settings):
     chatbots: dict[Name, ChatbotSettings] = Field(min_length=1)
     memory: MemorySettings = MemorySettings()
     keys: KeySettings | None = None
-    """Who may ask. Left out, anybody who can connect, which only a loopback address allows."""
+    """API keys of the clients. If left out, every client that can connect is accepted, which needs a loopback `server.host`."""
     privacy: PrivacySettings = PrivacySettings()
     audit: AuditSettings | None = None
-    """A log of every outcome and every change of configuration and keys, which shows if somebody has changed it. Left out: none."""
+    """A tamper-evident log of every outcome and every change of configuration and keys. If left out, there is no audit log."""
     embeddings: str | None = None
-    """Alias of the model that /v1/embeddings forwards to, under the alias or its `model` name. Passthrough chatbots answer there
-    in any case, under their own name."""
+    """Alias of the model that /v1/embeddings forwards to. Clients name it by the alias or by its `model`. Passthrough chatbots are
+    always available there, under their own names."""
     expose: Literal["caf", "none"] = "caf"
-    """none leaves the `caf` object out of replies."""
+    """caf: replies carry the `caf` object. none: replies do not."""
 
     console: ConsoleSettings = ConsoleSettings()
-    """Pages for people in a browser. `console: on` is short for `console: {show: on}`."""
+    """The web console. `console: on` is short for `console: {show: on}`."""
     _file: Path | None = PrivateAttr(None)
     _ignored: list[str] = PrivateAttr([])
 
     @property
     def file(self) -> Path | None:
-        """The file that it was read from; None: from none."""
+        """The file of the configuration; None: it was not read from a file."""
         return self._file
 
     @property
     def ignored(self) -> list[str]:
-        """One sentence for each setting of an earlier version that the file holds and nothing reads."""
+        """One message for each setting of an earlier version in the file. These settings have no effect."""
         return self._ignored
 
     @field_validator("console", mode="before")
@@ -96,7 +96,7 @@ class Config(Settings):
 
     @property
     def serves_console(self) -> bool:
-        """Whether there is a console."""
+        """Whether the proxy serves the console."""
         return self.console.show == "on" or (self.console.show == "auto" and self.keys is None)
 
     @model_validator(mode="after")
@@ -116,11 +116,13 @@ class Config(Settings):
             near = did_you_mean(self.embeddings, self.models)
             faults.append(f"embeddings: no model alias {self.embeddings!r} (configured: {aliases}){near}")
         elif self.embeddings is not None and (kind := self.models[self.embeddings].engine) != "openai":
-            faults.append(f"embeddings: {self.embeddings!r} has the engine {kind!r}; only openai forwards embeddings")
+            faults.append(
+                f"embeddings: {self.embeddings!r} has the engine {kind!r} (expected openai, the only engine that forwards embeddings)"
+            )
         if "*" in self.server.cors_origins and self.keys is None:
             faults.append(
-                "server.cors_origins: `*` needs `keys`: without them every web page that somebody here opens could ask the "
-                "chatbots and read the replies; name the origins of your pages, or give the proxy keys"
+                "server.cors_origins: `*` needs `keys`: without them, every web page opened on this machine could use the chatbots "
+                "and read the replies; name the origins of your pages, or configure `keys`"
             )
         if faults:
             raise ValueError("\n".join(faults))
@@ -128,26 +130,26 @@ class Config(Settings):
 
 
 def load_config(path: Path) -> Config:
-    """Read and validate a configuration file; paths in it become absolute, relative to the file.
+    """Read and validate a configuration file. Relative paths in it are resolved from the file's folder.
 
     Raises:
-        ConfigError: The file cannot be read, is not YAML, or does not hold a valid configuration.
+        ConfigError: The file cannot be read, is not YAML, or holds no valid configuration.
     """
     try:
         data = load_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
-        remedy = ", or make one with `caf init FOLDER`" if isinstance(error, FileNotFoundError) else ""
+        remedy = ", or create one with `caf init FOLDER`" if isinstance(error, FileNotFoundError) else ""
         raise ConfigError(
             [f"{path}: cannot be read ({error.strerror}); name another file with --config{remedy}"]
         ) from error
     except UnicodeDecodeError as error:
-        raise ConfigError([f"{path}: is not UTF-8 text (byte {error.start})"]) from error
+        raise ConfigError([f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8"]) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise ConfigError([f"{path}:{where} is not valid YAML: {getattr(error, 'problem', None) or error}"]) from error
     if not isinstance(data, dict):
-        raise ConfigError([f"{path}: holds no mapping; a configuration has the keys {', '.join(Config.model_fields)}"])
+        raise ConfigError([f"{path}: is not a mapping (expected the keys {', '.join(Config.model_fields)})"])
     return parse_config(data, path)
 
 
@@ -155,15 +157,15 @@ def parse_config(data: dict[str, Any], path: Path | None) -> Config:
     """Validate configuration data as if it were read from the file `path`.
 
     Args:
-        path: None: the data are from no file, and paths in them are relative to the current folder.
+        path: The file. None: there is no file, and relative paths start from the current folder.
 
     Raises:
-        ConfigError: With one problem for each fault.
+        ConfigError: The data are invalid. It has one problem per fault.
     """
     data, ignored = drop_removed_settings(data)
     file = None if path is None else path.resolve()
     try:
-        # Sections with paths that have defaults, which are relative to the file like any other.
+        # Sections whose default paths must be resolved from the file's folder too.
         folder = Path.cwd() if file is None else PACKAGES if file == SHIPPED else file.parent
         config = Config.model_validate({"privacy": {}, "console": {}, **data}, context={"folder": folder})
     except ValidationError as error:
@@ -174,13 +176,13 @@ def parse_config(data: dict[str, Any], path: Path | None) -> Config:
 
 
 def faults(error: ValidationError, model: type[BaseModel]) -> list[str]:
-    """Turn a pydantic error into sentences that name the key, the value and what would be right."""
+    """Turn a pydantic error into messages that name the key, the value and the expected value."""
     sentences = []
     for one, suggestion in with_suggestions(error, model):
         key = ".".join(str(part) for part in one["loc"])
         message = one["msg"].removeprefix("Value error, ")
         value = one["input"]
-        # Somebody may have put a key in the wrong place, or a password into an address or where its variable is named.
+        # A value may hold a secret: a key in the wrong place, a password in an address or in place of its variable's name.
         secret = one["loc"][:1] == ("models",) or one["loc"][-1:] in (("url",), ("password_env",), ("env",))
         plain = isinstance(value, str | int | float | bool) and one["type"] != "extra_forbidden" and not secret
         got = f" (got {value!r})" if plain else ""
@@ -192,7 +194,7 @@ def faults(error: ValidationError, model: type[BaseModel]) -> list[str]:
 
 
 def in_file(path: Path, problem: str) -> str:
-    """Name the configuration in a problem that names only the key."""
+    """Prefix a problem that names only a key with the configuration file."""
     return (
         f"{path}: {problem}"
         if problem.startswith(("chatbots.", "models.", "server.", "memory.", "keys.", "privacy.", "audit."))

@@ -1,4 +1,4 @@
-"""Codes of languages, as keys of the configuration: each stands for a language that messages are recognised in, or is refused."""
+"""Language codes as keys of the configuration. Each must name a language that the language detection recognises."""
 
 from typing import Any
 
@@ -10,34 +10,36 @@ CODES = frozenset(
     new nl nn no oc or os pa pam pfl pl pms pnb ps pt qu rm ro ru rue sa sah sc scn sco sd sh si sk sl so sq sr su sv sw ta te
     tg th tk tl tr tt tyv ug uk ur uz vec vep vi vls vo wa war wuu xal xmf yi yo yue zh""".split()
 )
-"""Labels of the model that recognises languages (`judges/languages.py`): ISO 639-1, else ISO 639-3 or Wikipedia's own."""
+"""Labels of the language detection model (`judges/languages.py`): ISO 639-1, else ISO 639-3 or Wikipedia's own code."""
 SAME = {"nn": "no", "nb": "no", "iw": "he", "in": "id", "ji": "yi", "jw": "jv", "mo": "ro", "fil": "tl", "cmn": "zh"}
-"""Other codes of a language: both written forms of Norwegian, and what BCP 47 has replaced."""
+"""Other codes of these languages: both written forms of Norwegian, and codes that BCP 47 has replaced."""
 
 
 def language_code(tag: str) -> str | None:
-    """Return the code under which the language of a BCP 47 tag, such as `de-AT`, is recognised; None: it is not recognised."""
+    """Return the detected code for the language of a BCP 47 tag, such as `de` for `de-AT`; None: it is not detected."""
     language = tag.replace("_", "-").partition("-")[0].lower()
     code = SAME.get(language, language)
     return code if code in CODES else None
 
 
 def by_language_code(value: Any) -> Any:
-    """Put what is given by language under the codes that are looked up; anything but a mapping stays as it is.
+    """Replace the language tags of a mapping by the codes that are looked up. Other values are returned unchanged.
 
     Raises:
-        ValueError: A key is no code of a language that messages are recognised in, or two stand for the same language.
+        ValueError: A key is not the code of a detected language, or two keys name the same language.
     """
     if not isinstance(value, dict):
         return value
     tags: dict[str, str] = {}
     for tag in value:
         if not isinstance(tag, str):
-            raise ValueError('language codes are texts such as en; YAML takes a bare no for false, so write "no"')
+            raise ValueError(
+                f'invalid language code {tag!r} (expected a string such as en); YAML reads a bare no as false, so write "no"'
+            )
         code = language_code(tag)
         if code is None:
             raise ValueError(f"unknown language {tag!r} (expected an ISO 639-1 code such as en, de or no)")
         if code in tags:
-            raise ValueError(f"{tags[code]!r} and {tag!r} are both the language {code!r}; keep one")
+            raise ValueError(f"{tags[code]!r} and {tag!r} both name the language {code!r}; keep one")
         tags[code] = tag
     return {code: value[tag] for code, tag in tags.items()}

@@ -1,22 +1,22 @@
-"""What local judges are worth, and on whose replies they decide."""
+"""The accuracy of local judges, and the chatbots on whose replies they decide."""
 
 from proxy.config.chatbot_settings import ChatbotSettings
 from proxy.config.config import Config
 
 WORTH = (
-    "local judges compare words: they stop 54 % of wrong replies and pass 69 % of right ones (docs/judges.md); for real use name "
-    "models: `swift` and `chief` under `models`, and judges without `stages: [local]`"
+    "local judges compare words: they stop 54 % of wrong replies and pass 69 % of right ones (docs/judges.md); for real use, "
+    "configure `swift` and `chief` under `models`, and judges without `stages: [local]`"
 )
-"""On judges/evaluation/training/claims_holdout.jsonl."""
+"""Measured on judges/evaluation/training/claims_holdout.jsonl."""
 
 
 def judged_locally(config: Config) -> list[str]:
-    """Return the names of chatbots on whose replies a local judge decides."""
+    """Return the names of the chatbots on whose replies a local judge decides."""
     return [name for name, bot in config.chatbots.items() if decides_locally(bot)]
 
 
 def decides_locally(bot: ChatbotSettings) -> bool:
-    """Return whether a local judge decides on replies, that of emergencies apart."""
+    """Return whether a local judge, other than the emergency judge, decides on the chatbot's replies."""
     return any(
         judge.stages is not None and judge.stages[-1] == "local" for judge in bot.judges if judge.name != "emergency"
     )

@@ -1,12 +1,12 @@
-"""Settings of earlier versions: they are ignored, and named."""
+"""Settings of earlier versions. They are ignored and reported."""
 
 from typing import Any
 
 
 def drop_removed_settings(data: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return configuration data without settings that are gone, and a sentence for each.
+    """Return configuration data without removed settings, and one message for each.
 
-    The data is not changed. What has another form than a configuration stays as it is: validation names it.
+    The argument is not modified. Data of another shape is returned unchanged: validation reports it.
     """
     chatbots = data.get("chatbots")
     if not isinstance(chatbots, dict):
@@ -22,13 +22,13 @@ def drop_removed_settings(data: dict[str, Any]) -> tuple[dict[str, Any], list[st
 def _without_removed(bot: dict[str, Any], key: str, notices: list[str]) -> dict[str, Any]:
     if bot.get("streaming") == "verified":
         bot = {**bot, "streaming": "hold"}
-        notices.append(f"{key}.streaming: `verified` is gone and runs as `hold`; write `hold` or `observe`")
+        notices.append(f"{key}.streaming: `verified` was removed and runs as `hold`; write `hold` or `observe`")
     judges = bot.get("judges")
     if not isinstance(judges, list):
         return bot
     for place, judge in enumerate(judges):
         if isinstance(judge, dict) and "accept_below" in judge:
-            notices.append(f"{key}.judges[{place}].accept_below: is gone and ignored; remove it")
+            notices.append(f"{key}.judges[{place}].accept_below: was removed and has no effect; delete it")
     kept = [
         {name: value for name, value in judge.items() if name != "accept_below"} if isinstance(judge, dict) else judge
         for judge in judges

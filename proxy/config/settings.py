@@ -1,4 +1,4 @@
-"""The sections of the configuration file but for models and chatbots: `config.py` puts them together and reads them."""
+"""The sections of the configuration file, except models and chatbots. `config.py` combines and reads them."""
 
 import os
 import re
@@ -9,19 +9,19 @@ from urllib.parse import parse_qs, urlsplit
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 PACKAGES = Path(__file__).resolve().parents[2]
-"""The folder of our packages: a checkout, or the `site-packages` of an installation."""
+"""The folder of caf's packages: a checkout, or the `site-packages` of an installation."""
 SHIPPED = Path(__file__).with_name("config.yaml").resolve()
-"""The shipped configuration: in a checkout a link to the file at its root, which a wheel replaces by a copy. Its relative paths
-start from PACKAGES."""
+"""The shipped configuration. In a checkout it is a link to the file at the root, in a wheel a copy. Its relative paths start from
+PACKAGES."""
 
 
 def anchor_path(path: Path, info: ValidationInfo) -> Path:
-    """Take a relative path from the folder of the file it stands in."""
+    """Resolve a relative path from the folder of the configuration file."""
     return Path((info.context or {}).get("folder", "")) / path
 
 
 def _anchor_data(path: Path, info: ValidationInfo) -> Path:
-    """Anchor a path to write to; what would lie beside installed packages lies in the current folder instead."""
+    """Resolve a path to write to. A path inside an installation's `site-packages` moves to the current folder."""
     anchored = anchor_path(path, info)
     place = Path(os.path.normpath(anchored))
     if place.is_relative_to(PACKAGES) and not (PACKAGES / "pyproject.toml").exists():
@@ -36,7 +36,7 @@ Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
 
 
 class Settings(BaseModel):
-    """The base of every section: unknown keys are refused, values do not change."""
+    """The base of every section: unknown keys are errors, values are immutable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -47,12 +47,12 @@ _DEFAULT_PORT = {"http": ":80", "https": ":443"}
 
 def _check_origin(value: str) -> str:
     if value == "null":
-        raise ValueError("null is what pages from disk and in sandboxes send, whosever they are; serve yours over HTTP")
+        raise ValueError("must not be null, the origin of every page from disk or in a sandbox; serve your pages over HTTP")
     default = _DEFAULT_PORT.get(value.partition(":")[0])
     if value != "*" and (not _ORIGIN.fullmatch(value) or (default and value.endswith(default))):
         raise ValueError(
-            "must be an origin as browsers send it: scheme, host in lower case, a port unless it is the scheme's own, no path, no "
-            "pattern, such as https://chat.example.org or http://localhost:3000; or * for every page, on a proxy with keys"
+            "must be an origin as browsers send it, such as https://chat.example.org or http://localhost:3000: scheme, lower-case "
+            "host, port unless it is the scheme's default, no path, no pattern; or * for every page, on a proxy with keys"
         )
     return value
 
@@ -62,48 +62,48 @@ Origin = Annotated[str, AfterValidator(_check_origin)]
 
 class ServerSettings(Settings):
     host: str = "127.0.0.1"
-    """Where to listen. Anything but a loopback address needs `keys`."""
+    """Address to listen on. An address beyond loopback needs `keys`."""
     port: int = Field(8080, ge=0, le=65535)
-    """The port to listen on; 0: any that is free."""
+    """Port to listen on; 0: any free port."""
     max_body_bytes: int = Field(4_000_000, ge=1_000)
-    """Larger request bodies get 413."""
+    """Maximum size of a request body. Larger ones get 413."""
     max_messages: int = Field(2_000, ge=1)
-    """Requests with more messages get 400."""
+    """Maximum messages in a request. More get 400."""
     max_connections: int | None = Field(None, ge=1)
-    """Connections open at once in each process; more than this get 503. None: half of the files that the process may open
-    (`ulimit -n`), since a request may need one to an upstream, and 4,096 at most."""
+    """Maximum open connections per process. Further ones get 503. Default: half of (`ulimit -n` less 64), since a request may need a
+    connection to an upstream as well, but at most 4,096."""
     head_timeout_s: float = Field(15, gt=0)
-    """A connection without the whole head of a request is closed after so long: from its start, or the request's first byte."""
+    """Time to receive the complete head of a request, from the start of the connection or the request's first byte. Then the
+    connection is closed."""
     body_timeout_s: float = Field(60, gt=0)
-    """A request whose body is not there by then gets 408."""
+    """Time to receive the body of a request. Then it gets 408."""
     turn_timeout_s: float = Field(120, gt=0)
-    """A turn that is not done by then is cancelled and answered with 504."""
+    """Maximum duration of a turn. Then it is cancelled and answered with 504."""
     header_wait_s: float = Field(10, ge=0)
-    """How long the headers of a stream wait for the verdict, so that an error can still have its own status."""
+    """Time that the headers of a stream wait for the verdict, so that an error can have its own status."""
     keep_alive_s: float = Field(5, gt=0)
-    """After that, seconds between the comments that keep the client from giving up."""
+    """Seconds between keep-alive comments after the headers of a stream."""
     grace_s: float = Field(10, ge=0)
-    """How long open turns may still take when the proxy is told to stop."""
+    """Time that open turns get to finish when the proxy stops."""
     cors_origins: list[Origin] = Field([])
-    """Origins whose pages may ask /v1/* from a browser, such as https://chat.example.org; `*`: every page, which needs `keys`. On a
-    proxy without keys they may chat and no more."""
+    """Origins whose pages may call /v1/* from a browser, such as https://chat.example.org. `*`: every page, which needs `keys`. On a
+    proxy without keys, these pages may only chat."""
 
 
 class MemorySettings(Settings):
     store: Literal["process", "redis"] = "process"
-    """Where states of conversations are kept: in this process, or in Redis, which several processes share."""
+    """Storage of conversation state: this process, or Redis, which several processes share."""
     url: str = "redis://127.0.0.1:6379/0"
     """Address of Redis, without a password."""
     password_env: Variable | None = None
     """Environment variable with Redis' password."""
     timeout_s: float = Field(1, gt=0)
-    """How long Redis may take to connect or to answer."""
+    """Time limit for connecting to Redis and for each answer."""
     on_error: Literal["closed", "degrade"] = "closed"
-    """When Redis does not answer: closed refuses the request with 503; degrade serves it as a fresh conversation, counted and
-    logged. The emergency text is sent either way."""
+    """When Redis does not answer: closed refuses the request with 503. degrade serves it as a fresh conversation, which is counted
+    and logged. The emergency text is sent in both cases."""
     max_turns: int = Field(10_000, ge=1, le=10_000_000)
-    """Turns of conversations remembered in this process, at most, and as many kept responses; the longest unused are forgotten
-    first."""
+    """Maximum turns remembered in this process, and the maximum of stored responses. The least recently used are dropped first."""
     max_age_s: float = Field(86_400, gt=0)
     """A conversation unused for this long is forgotten."""
 
@@ -120,34 +120,35 @@ class MemorySettings(Settings):
 
 class KeySettings(Settings):
     file: DataPath | None = None
-    """A file of salted hashes; `caf key create` makes it and adds to it. A change is noticed within a second."""
+    """A file of salted hashes. `caf key create` creates it and adds keys. Changes apply within a second."""
     env: Variable | None = None
-    """An environment variable that holds the same as such a file."""
+    """An environment variable with the content of such a file."""
     failures_per_minute: int = Field(60, ge=1)
-    """Requests without a valid key that an address may send in a minute; more get 429, not 401. No valid key is ever refused."""
+    """Requests without a valid key that an address may send per minute. Further ones get 429 instead of 401. Requests with a valid
+    key are never refused for this."""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> "KeySettings":
         if self.file is None and self.env is None:
-            raise ValueError("give `file`, `env` or both; leave `keys` out for a proxy without keys on loopback")
+            raise ValueError("needs `file`, `env` or both; for a proxy without keys on loopback, leave out `keys`")
         return self
 
 
 class PrivacySettings(Settings):
     store: Literal["auto", "full", "redacted", "none"] = "auto"
-    """What traces hold. full: texts; redacted: no text, only ids, verdicts, times; none: no trace.
-    auto is full on a keyless loopback address, else redacted."""
+    """Content of traces. full: with texts. redacted: no texts, only ids, verdicts and times. none: no traces. auto: full on a
+    loopback address without keys, else redacted."""
     days: float = Field(30, gt=0)
     """Traces older than this are deleted."""
     path: DataPath = Field(Path("data/traces.db"), validate_default=True)
     """The SQLite file of the traces."""
     url: str | None = None
-    """Address of a PostgreSQL database, without a password: traces go there instead, which several hosts can share."""
+    """Address of a PostgreSQL database, without a password. It replaces the file, and several hosts can share it."""
     password_env: Variable | None = None
     """Environment variable with PostgreSQL's password."""
     sync: Literal["batch", "turn"] = "batch"
-    """When a trace is on the disk. batch: some 0.2 s after the reply, of which a killed process loses the traces; turn: before the
-    reply ends, which waits for the disk."""
+    """When a trace is on disk. batch: about 0.2 s after the reply; a killed process loses the traces of that time. turn: before the
+    reply ends, so each reply waits for the disk."""
 
     @field_validator("url")
     @classmethod
@@ -157,9 +158,9 @@ class PrivacySettings(Settings):
         try:
             parts = urlsplit(value)
             given = parts.password or "password" in parse_qs(parts.query)
-            parts.port  # noqa: B018  # raises when it is none
+            parts.port  # noqa: B018  # raises ValueError if it is invalid
         except ValueError as error:
-            raise ValueError(f"is no address: {error}") from None
+            raise ValueError(f"is not a valid address: {error}") from None
         if given:
             raise ValueError("must not hold a password; name its environment variable in password_env")
         if parts.scheme != "postgresql" or not parts.path.strip("/"):
@@ -169,20 +170,20 @@ class PrivacySettings(Settings):
 
 class AuditSettings(Settings):
     folder: DataPath
-    """Where the chains of the audit log go, one file for each process."""
+    """Folder of the audit log. Each process writes its own file."""
     sync: Literal["turn", "second"] = "second"
-    """When the disk must have confirmed what is written: at once, or once a second, which a power cut may cost. No reply waits
-    for it."""
+    """When records are flushed to disk (fsync). turn: after each write. second: once per second, so a power cut may lose a second
+    of records. No reply waits for it."""
 
 
 class ConsoleSettings(Settings):
     show: Literal["auto", "on", "off"] = "auto"
-    """Whether /console shows conversations, judges and figures to people in a browser. auto: on a loopback address without keys.
-    on: with keys as well, for those with the permission `console`."""
+    """Whether the proxy serves /console, a web page with conversations, judges and figures. auto: only without keys, that is on a
+    loopback address. on: always; with keys, users need the permission `console`. off: never."""
     runs: DataPath = Field(Path("data/runs"), validate_default=True)
-    """The folder of the experiments that it shows, as `caf drift run` makes it."""
+    """Folder of the experiments that the console shows, as written by `caf drift run`."""
     evaluations: DataPath = Field(Path("data/evaluations"), validate_default=True)
-    """The folder of the evaluations that it shows and starts, as `caf judges eval --out` makes them."""
+    """Folder of the evaluations that the console shows and starts, as written by `caf judges eval --out`."""
 
     @field_validator("show", mode="before")
     @classmethod

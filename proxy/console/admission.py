@@ -1,9 +1,9 @@
-"""Lets a request into the console, or not.
+"""Admits requests to the console.
 
-A proxy without keys shows it to browsers on its own machine that ask it directly (`auth.access.asks_directly`: a page that
-reaches loopback by DNS rebinding does not). A proxy with keys asks for one with the permission `console`, once: a session then
-stands for it, in a cookie that no script reads and that no other site's request carries. What changes something must also come
-from a page of this very address, and bring the session's CSRF token. `cors_origins` opens none of this.
+A proxy without keys serves the console to browsers on its own machine that ask directly (`auth.access.asks_directly` refuses a
+page that reaches loopback by DNS rebinding). A proxy with keys asks once for a key with the permission `console`. After that, a
+session cookie identifies the client; scripts cannot read it, and requests from other sites do not carry it. A request that
+changes data must also come from a page of the same address and carry the CSRF token. `cors_origins` has no effect here.
 """
 
 import hmac
@@ -27,7 +27,7 @@ SESSIONS = web.AppKey("console_sessions", SessionStore)
 CSRF_HEADER = "X-CSRF-Token"
 SIGN_IN = "/console/sign-in"
 KEYLESS = "keyless"
-"""Stands for the key in a session of a proxy without keys."""
+"""Replaces the key's id in a session of a proxy without keys."""
 SAFE = (hdrs.METH_GET, hdrs.METH_HEAD)
 
 Screen = Callable[[ConsoleRequest], Awaitable[web.StreamResponse]]
@@ -35,11 +35,11 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def admit(screen: Screen, *needed: Permission) -> Handler:
-    """Return a handler that admits clients that may see a screen, and answers what fails with a page.
+    """Return a handler that admits clients with the permissions of a screen, and shows errors as pages.
 
     Args:
-        screen: What answers them.
-        needed: The permissions that it takes beside `console`.
+        screen: The handler of an admitted request.
+        needed: The permissions besides `console`.
     """
 
     async def handle(request: web.Request) -> web.StreamResponse:
@@ -52,7 +52,7 @@ def admit(screen: Screen, *needed: Permission) -> Handler:
             if request.method not in SAFE:
                 await _check_csrf(console)
             response = await screen(console)
-        except ClientConnectionResetError:  # the client has gone while it was written to: nobody reads a page
+        except ClientConnectionResetError:  # the client left during the response
             raise
         except Exception as error:
             return show_error(request, to_api_error(request, error))
@@ -75,9 +75,9 @@ def check_origin(request: web.Request) -> None:
         request.method in SAFE and request.headers.get("Sec-Fetch-Mode") == "navigate"
     )  # a link elsewhere may lead here
     if (fetched not in ("same-origin", "none") and not followed) or (origin and _host_of(origin) != host):
-        raise Forbidden("The console answers its own pages only, not those of other addresses.")
+        raise Forbidden("The console accepts requests from its own pages only.")
     if request.method not in SAFE and not origin:
-        raise Forbidden("This request does not say which page it comes from (Origin); use a browser.")
+        raise Forbidden("The request has no Origin header. Use a browser.")
 
 
 def _host_of(origin: str) -> str | None:
@@ -106,7 +106,7 @@ async def _begin(request: web.Request) -> tuple[ConsoleRequest | None, str | Non
 
 
 def _access(request: web.Request, service: Service, key_id: str | None) -> Access | None:
-    """Return what the client may do; None: they have to sign in."""
+    """Return the access of the client; None: a sign-in is needed."""
     if service.keys is not None:
         record = service.keys.find_id(key_id) if key_id else None
         return None if record is None else key_access(record)
@@ -121,7 +121,7 @@ async def _check_csrf(console: ConsoleRequest) -> None:
     if token is None and console.request.content_type == KIND:
         token = (await read_form(console.request)).get("csrf", "")
     if not hmac.compare_digest((token or "").encode(), console.csrf.encode()):
-        raise Forbidden("The session has ended, or this form is not of it. Reload the page and try again.")
+        raise Forbidden("The session has ended, or the form is from another session. Reload the page and try again.")
 
 
 def cookie_name(request: web.Request) -> str:
@@ -149,7 +149,7 @@ def _to_sign_in(request: web.Request) -> web.Response:
 
 
 def show_error(request: web.Request, error: ApiError) -> web.Response:
-    """Answer with an error: as a page, or for scripts that ask for JSON as the API does."""
+    """Answer with an error: as a page, or as JSON if the request accepts JSON only."""
     if "text/html" not in request.headers.get(hdrs.ACCEPT, "text/html"):
         response = error.response()
     else:

@@ -1,4 +1,4 @@
-"""What the inbox says of an emergency or a concern, in plain words. Pure."""
+"""The inbox's description of an emergency or a concern. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,19 +10,19 @@ from proxy.traces.emergencies import EMERGENCY_JUDGE, Emergency, SeenSign
 from proxy.traces.redaction import redacted_length
 
 LAYERS: Mapping[str, tuple[str, str]] = {
-    "explicit": ("explicit patterns", "Reviewed words and phrases, in several languages, that fire by themselves"),
-    "learned": ("learned classifier", "A small classifier on this machine; below a score of 0.5 it is only concerned"),
-    "swift": ("screening model", "The swift stage: a fast model that reads every message which the local layers do not settle"),
-    "chief": ("deciding model", "The chief stage: a strong model that decides what the screening model has flagged"),
+    "explicit": ("explicit patterns", "Reviewed words and phrases in several languages; a match is an emergency"),
+    "learned": ("learned classifier", "A small classifier on this machine; a score below 0.5 is a concern"),
+    "swift": ("screening model", "The swift stage: a fast model that reads every message that the local layers do not decide"),
+    "chief": ("deciding model", "The chief stage: a strong model that decides flagged messages"),
 }  # fmt: skip
-UNKNOWN_LAYER = ("another judge", "A judge that is not one of the built-in layers")
+UNKNOWN_LAYER = ("another judge", "A judge other than the built-in layers")
 CONTEXT_CHARS = 600
-"""How much of a long message is shown around what was quoted of it."""
+"""Characters of a long message that are shown around the first quote."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerOpinion:
-    """What one layer of the emergency judge made of the message."""
+    """The verdict of one layer of the emergency judge."""
 
     layer: str
     about_layer: str
@@ -32,14 +32,14 @@ class LayerOpinion:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What the user got."""
+    """The delivered text."""
 
     said: str
-    """In our words."""
+    """A description."""
     key_text: str = ""
-    """The emergency text, or the contact; empty where it is not stored, not to be seen, or not in the reply."""
+    """The emergency text or the contact; empty if it is not stored, hidden, or not in the reply."""
     reply: str = ""
-    """What stands before it."""
+    """The text above it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +57,15 @@ class AlarmCard:
     about_somebody_else: bool
     opinions: tuple[LayerOpinion, ...]
     message: tuple[Passage, ...]
-    """Empty where it may not be seen."""
+    """Empty if it is hidden."""
     message_is_redacted: bool
     is_cut: bool
-    """Whether the message is longer than what is shown of it."""
+    """Whether only an excerpt is shown."""
     elsewhere: tuple[str, ...]
-    """Quotes that do not stand in the message itself but in an earlier one."""
+    """Quotes that are not in the message, for example from an earlier one."""
     delivery: Delivery
     mark: str | None
-    """What a person says: `right`, `emergency` (of a concern: it was one), `false`; None: nobody has said."""
+    """The label by a person: `right`, `emergency` (a concern that was one) or `false`; None: not labelled."""
     marked: float
 
 
@@ -73,7 +73,7 @@ def make_card(emergency: Emergency, contacts: Iterable[str]) -> AlarmCard:
     """Return an emergency as the inbox shows it.
 
     Args:
-        emergency: With texts, if they may be seen.
+        emergency: With texts, if the client may see them.
         contacts: The emergency contact of its chatbot, in each language.
     """
     turn, line = emergency.turn, emergency.turn.line
@@ -105,7 +105,7 @@ def make_card(emergency: Emergency, contacts: Iterable[str]) -> AlarmCard:
 
 
 def describe_delivery(emergency: Emergency, contacts: Iterable[str]) -> Delivery:
-    """Say what the user got."""
+    """Describe the delivered text."""
     turn, line = emergency.turn, emergency.turn.line
     is_concern = turn.alarm == "concern"
     reply = turn.reply
@@ -113,31 +113,29 @@ def describe_delivery(emergency: Emergency, contacts: Iterable[str]) -> Delivery
         return Delivery(f"No reply: the turn ended in an error ({line.error.replace('_', ' ')}).")
     if turn.filter == "shadow":
         would = "added the emergency contact" if is_concern else "sent the emergency text instead"
-        return Delivery(
-            f"The chatbot's own reply. The filter only watches (shadow); it would have {would}.", reply=reply
-        )
+        return Delivery(f"The chatbot's raw reply (shadow). The filter would have {would}.", reply=reply)
     if not is_concern:
-        return Delivery("The emergency text, and nothing else.", key_text=reply)
+        return Delivery("The emergency text only.", key_text=reply)
     if line.outcome == "fallback":
-        return Delivery("The fallback message, which names the emergency contact.", key_text=reply)
+        return Delivery("The fallback message with the emergency contact.", key_text=reply)
     contact = next((one for one in contacts if one and reply.endswith(one)), "")
     if contact or not reply or redacted_length(reply) is not None:
         rest = reply.removesuffix(contact).rstrip() if contact else reply
-        return Delivery("The reply, with the emergency contact as its last paragraph.", contact, rest)
+        return Delivery("The reply with the emergency contact as its last paragraph.", contact, rest)
     if reply.lstrip().startswith(("{", "[")):
-        return Delivery("The reply in JSON. The concern was told to the client beside it (caf.concern).", reply=reply)
-    return Delivery("The reply. Its last paragraph is not the contact as it is configured today.", reply=reply)
+        return Delivery("The reply as JSON. The client got the concern in caf.concern.", reply=reply)
+    return Delivery("The reply. Its last paragraph differs from the configured contact.", reply=reply)
 
 
 def find_quote(message: str, quote: str) -> Span | None:
-    """Return where a quote stands in a message; case and white space make no difference."""
+    """Return the span of a quote in a message, regardless of case and white space."""
     words = [re.escape(word) for word in quote.split()]
     match = re.search(r"\s+".join(words), message, re.IGNORECASE) if words else None
     return None if match is None else match.span()
 
 
 def excerpt(message: str, spans: Sequence[Span]) -> tuple[list[Passage], bool]:
-    """Return a message in passages, and whether it was cut: of a long one what stands around the first quote."""
+    """Return a message in passages, and whether it was cut to the text around the first quote."""
     first = spans[0][0] if spans else 0
     start = 0 if first <= CONTEXT_CHARS else first - CONTEXT_CHARS // 2
     end = min(len(message), start + 2 * CONTEXT_CHARS)
@@ -150,13 +148,13 @@ def excerpt(message: str, spans: Sequence[Span]) -> tuple[list[Passage], bool]:
 def _describe_layer(sign: SeenSign) -> LayerOpinion:
     layer, about = LAYERS.get(sign.layer or "", UNKNOWN_LAYER)
     if sign.verdict == "unjudged":
-        opinion = "could not tell"
+        opinion = "unjudged"
     elif sign.verdict == "accept":
-        opinion = "saw no danger"
+        opinion = "no danger"
     else:
         opinion = DANGERS.get(sign.kind or "", "danger").lower()
-        opinion += ", not sure" if sign.verdict == "warn" else ""
-        opinion += ", to somebody else" if sign.who == "someone_else" else ""
+        opinion += ", uncertain" if sign.verdict == "warn" else ""
+        opinion += ", about another person" if sign.who == "someone_else" else ""
     return LayerOpinion(layer, about, opinion, sign.score)
 
 

@@ -1,4 +1,4 @@
-"""A conversation of the playground as a checkpoint file (docs/schemas/checkpoint.json), from which experiments branch. Pure."""
+"""A conversation of the playground as a checkpoint file (docs/schemas/checkpoint.json), the start of experiments. Pure."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -14,7 +14,7 @@ class _Strict(BaseModel):
 
 
 class Message(_Strict):
-    """What one side said."""
+    """The messages of one side."""
 
     role: Literal["user", "assistant"]
     content: Annotated[str, Field(min_length=1)]
@@ -23,7 +23,7 @@ class Message(_Strict):
 
 
 class Conversation(_Strict):
-    """A conversation as the page sends it."""
+    """A conversation as sent by the page."""
 
     name: Annotated[str, Field(pattern=NAME)]
     chatbot: Annotated[str, Field(min_length=1)]

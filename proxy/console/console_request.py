@@ -1,4 +1,4 @@
-"""One request to the console: who looks, and what they may see."""
+"""A request to the console, with the client's permissions."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,13 +15,13 @@ from proxy.turn.chatbot import Chatbot
 
 @dataclass(frozen=True, slots=True)
 class ConsoleRequest:
-    """A request that was let in."""
+    """An admitted request."""
 
     request: web.Request
     service: Service
     access: Access
     csrf: str
-    """What forms send back as `csrf`, and scripts as the header X-CSRF-Token."""
+    """The CSRF token: forms send it as `csrf`, scripts as the header X-CSRF-Token."""
 
     @property
     def bots(self) -> list[Chatbot]:
@@ -44,9 +44,9 @@ class ConsoleRequest:
                 raise Forbidden(f"This needs the permission `{permission}`, which the key does not have.")
 
     def render(self, template: str, /, *, status: int = 200, **context: Any) -> web.Response:
-        """Answer with a page or, where the name begins with `_`, a fragment of one."""
+        """Answer with a page, or with a fragment if the name begins with `_`."""
         return render(template, {"console": self, **context}, status=status)
 
     def see_other(self, location: str) -> web.Response:
-        """Answer a form that has done its work: the browser goes there."""
+        """Redirect the browser after a form."""
         return web.Response(status=303, headers={"Location": location})

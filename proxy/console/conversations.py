@@ -18,13 +18,13 @@ from proxy.protocol.errors import BadRequest
 from proxy.traces.search import ListedTurn, Page, search_turns
 
 PAGE = 50
-"""Turns of a page."""
+"""Turns per page."""
 EMPTY = Page([], None, 0, False, 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """The turns of one conversation that stand on a page."""
+    """The turns of one conversation on a page."""
 
     conversation_id: str
     turns: list[ListedTurn]

@@ -1,4 +1,4 @@
-"""Emergencies: an inbox of turns in which somebody may be in danger, and what people say of each."""
+"""Emergencies: an inbox of turns in which a person may be in danger, with labels by people."""
 
 import time
 from collections.abc import Collection, Mapping
@@ -26,29 +26,29 @@ from proxy.traces.search import read_turn
 
 PAGE = 30
 FRESH_S = 5.0
-"""How long a number of open ones is good for: every page of the console asks for it."""
+"""Seconds for which the number of open alarms is cached. Every console page requests it."""
 OPEN_COUNTS = web.AppKey("console_open_counts", TTLCache[frozenset[str], int])
-STATES = {"all": "open, then done", "open": "open", "done": "done", "false": "false alarms"}
-ALARMS = {"any": "either", "emergency": "emergencies", "concern": "concerns"}
+STATES = {"all": "all", "open": "open", "done": "done", "false": "false alarms"}
+ALARMS = {"any": "all", "emergency": "emergencies", "concern": "concerns"}
 VERDICTS: Mapping[str, Mapping[str, RightVerdict]] = {
     "emergency": {"right": "reject", "false": "accept"},
     "concern": {"right": "warn", "emergency": "reject", "false": "accept"},
 }
-"""What a button means as a label of the judge, by what the judge had raised."""
+"""The label of each button, by the alarm."""
 
 
 def read_inbox_query(fields: Mapping[str, str], chatbots: Collection[str]) -> ListQuery:
-    """Return what an address of the inbox asks for.
+    """Return the query of the inbox.
 
     Raises:
-        BadRequest: Its page is none.
+        BadRequest: The page does not exist.
     """
     answers = {"chatbot": chatbots, "kind": DANGERS, "alarm": ALARMS, "state": STATES, "period": PERIODS}
     return read_query(fields, answers, {"alarm": "any", "state": "all"})
 
 
 def to_filter(query: ListQuery, chatbots: Collection[str], now: float) -> TurnFilter:
-    """Return the turns that are meant, whatever their state."""
+    """Return the filter of a query, without its state."""
     chatbot, kind, alarm, period = (query.get(name) for name in ("chatbot", "kind", "alarm", "period"))
     return TurnFilter(
         chatbots=frozenset([chatbot] if chatbot else chatbots),
@@ -68,7 +68,7 @@ class Part:
 
 
 async def show_emergencies(console: ConsoleRequest) -> web.Response:
-    """Show the inbox: open ones first, each part the newest first."""
+    """Show the inbox: open alarms first, newest first."""
     query = read_inbox_query(console.request.query, console.chatbots)
     turn_filter = to_filter(query, console.chatbots, time.time())
     parts: list[Part] = []
@@ -132,19 +132,19 @@ async def show_item(console: ConsoleRequest) -> web.Response:
 
 
 async def count_open_ones(console: ConsoleRequest) -> web.Response:
-    """Answer with the number of open ones, which every page shows."""
+    """Answer with the number of open alarms."""
     return web.json_response({"count": await _count_open(console)}, headers={"Cache-Control": "no-store"})
 
 
 async def label_item(console: ConsoleRequest) -> web.Response:
-    """Write down what a person says of an alarm, as a label of the judge."""
+    """Store a person's label of an alarm."""
     form = await read_form(console.request)
     trace = await _find_turn(console, form)
     choice = str(form.get("said", ""))
     alarm = "emergency" if "emergency" in (trace["outcome"], trace.get("would")) else "concern"
     verdict = VERDICTS[alarm].get(choice)
     if verdict is None:
-        raise BadRequest(f"An answer is one of {', '.join(VERDICTS[alarm])}.", param="said")
+        raise BadRequest(f"said: expected one of {', '.join(VERDICTS[alarm])}.", param="said")
     label = Label(EMERGENCY_JUDGE, verdict, labelled=time.time())
     try:
         await read_traces(console.service, add, trace["turn_id"], label)
@@ -154,7 +154,7 @@ async def label_item(console: ConsoleRequest) -> web.Response:
 
 
 async def undo_item(console: ConsoleRequest) -> web.Response:
-    """Take a label back."""
+    """Remove a label."""
     form = await read_form(console.request)
     trace = await _find_turn(console, form)
     try:
@@ -165,10 +165,10 @@ async def undo_item(console: ConsoleRequest) -> web.Response:
 
 
 async def _find_turn(console: ConsoleRequest, form: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the turn that a form is about.
+    """Return the turn of a form.
 
     Raises:
-        web.HTTPNotFound: The visitor may see no such turn, or the emergency judge did not judge it.
+        web.HTTPNotFound: The client may see no such turn, or the emergency judge did not judge it.
         StoreUnavailable: The traces cannot be read.
     """
     try:

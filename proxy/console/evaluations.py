@@ -1,4 +1,4 @@
-"""Evaluations of judges: the files that `caf judges eval --out` writes, read; and one started, as a process of its own."""
+"""Evaluations of judges: reads the files of `caf judges eval --out`, and starts an evaluation in a separate process."""
 
 import json
 import os
@@ -30,12 +30,12 @@ from proxy.console.saved_files import (
 )
 
 PROGRESS, LOG, OUTCOME = ".part", ".log", ".json"
-"""What is there while one runs, what it printed, and its outcome; see `judges/evaluation/saved_evaluation.py`."""
+"""The suffixes of the files with progress, output and outcome; see `judges/evaluation/saved_evaluation.py`."""
 NAME = re.compile(r"[\w.-]{1,80}")
 STARTING_S = 60.0
-"""How long a process may take to its first sign of life: it loads libraries and cases."""
+"""Seconds until a process must have written something. It loads libraries and cases first."""
 LOG_SHOWN = 4_000
-"""Characters of what it printed that are shown, the last ones."""
+"""Last characters of the output that are shown."""
 
 
 class AboutShape(Shape):
@@ -104,9 +104,9 @@ class Evaluation:
     total: int = 0
     process: int | None = None
     printed: str = ""
-    """What a failed one printed."""
+    """The output of a failed evaluation."""
     fault: str = ""
-    """What is wrong with the file of a damaged one."""
+    """The fault of a damaged file."""
 
     @property
     def started(self) -> float:
@@ -114,22 +114,22 @@ class Evaluation:
 
     @property
     def subject(self) -> str:
-        """What was measured, as `local`."""
+        """The measured stages, such as `local`."""
         return str(self.about.get("subject", "–"))
 
     @property
     def chatbot(self) -> str | None:
-        """Whose judges; None: its file does not say."""
+        """The chatbot of the judges; None: unknown."""
         return self.about.get("chatbot")
 
     @property
     def cases_from(self) -> str:
-        """Where the cases are from, and which."""
+        """The origin of the cases."""
         return f"{', '.join(self.about.get('data', [])) or 'shipped scenarios'}, {self.about.get('split', '–')}"
 
     @property
     def misjudged(self) -> list[Json]:
-        """The cases that were judged wrongly, with their texts."""
+        """The misjudged cases with their texts."""
         return [case for case in self.cases if case.get("wrong")]
 
 
@@ -146,7 +146,7 @@ def list_evaluations(folder: Path) -> list[Evaluation]:
 
 
 def read_evaluation(folder: Path, name: str) -> Evaluation | None:
-    """Return one evaluation; None: there is none of that name. Blocks."""
+    """Return an evaluation, or None if it does not exist. Blocks."""
     if not NAME.fullmatch(name):
         return None
     base = folder / name
@@ -157,7 +157,7 @@ def read_evaluation(folder: Path, name: str) -> Evaluation | None:
 
 
 def _read_files(name: str, outcome: Path, part: Path, log: Path) -> Evaluation | None:
-    """Raises: Damaged: the file that counts is something else."""
+    """Raises: Damaged: the file has another content."""
     if (data := read_object(outcome, OutcomeShape)) is not None:
         return Evaluation(name, "done", data["about"], data["judges"], data["cases"])
     if (data := read_object(part, ProgressShape)) is not None:
@@ -172,37 +172,37 @@ def _read_files(name: str, outcome: Path, part: Path, log: Path) -> Evaluation |
 
 
 def start_evaluation(folder: Path, config: Path, options: Sequence[str], chatbot: str) -> str:
-    """Start an evaluation as a process of its own, which goes on when this one ends, and return its name.
+    """Start an evaluation in a separate process that outlives this one, and return its name.
 
     Args:
-        folder: Where its files go.
-        config: The configuration whose judges are measured.
+        folder: The folder of its files.
+        config: The configuration with the judges.
         options: Those of `caf judges eval`.
-        chatbot: Whose judges they are: who may see the evaluation hangs on it from the beginning.
+        chatbot: The chatbot of the judges. It decides who may see the evaluation.
 
     Raises:
-        FileExistsError: Another one was started in this second.
+        FileExistsError: Another evaluation started in the same second.
     """
     name = time.strftime("%Y-%m-%d-%H%M%S", time.gmtime())
     folder.mkdir(0o700, parents=True, exist_ok=True)
     out, log = folder / (name + OUTCOME), folder / (name + LOG)
     command = [sys.executable, "-m", "cli", "judges", "eval", "--config", str(config), "--out", str(out), *options]
     with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as printed:
-        # At a low priority: those who talk to the chatbots go first.
+        # At a low priority, so that chatbots stay fast.
         process = subprocess.Popen(
             ["nice", "-n", "15", *command],
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=printed, start_new_session=True,
         )  # fmt: skip
-    # It is waited for, or it would stay as a zombie; no loop and no reload of the proxy waits with this thread.
+    # The thread reaps the process. Neither the event loop nor a reload of the proxy waits for it.
     threading.Thread(target=process.wait, daemon=True).start()
     about = {"about": {"chatbot": chatbot, "started": time.time()}, "done": 0, "total": 0, "process": process.pid}
-    with suppress(FileExistsError):  # from here on the process itself says how far it is
+    with suppress(FileExistsError):  # from now on the process writes its progress
         _write_new(folder / (name + PROGRESS), json.dumps(about))
     return name
 
 
 def stop_evaluation(evaluation: Evaluation) -> bool:
-    """Ask a running evaluation to stop, and return whether it was running. What models answered is kept for the next one."""
+    """Stop a running evaluation, and return whether it was running. Answers of models are kept for the next one."""
     if evaluation.state != "running" or evaluation.process is None:
         return False
     try:
@@ -218,7 +218,7 @@ def _write_new(path: Path, text: str) -> None:
 
 
 def _is_alive(process: int, outcome: Path) -> bool:
-    """Return whether a process still writes this outcome: by now its number may be another program's, which nobody is to stop."""
+    """Return whether a process still writes this outcome. Its process id may belong to another program by now."""
     try:
         command = Path(f"/proc/{process}/cmdline").read_text(errors="replace")
         if not command:

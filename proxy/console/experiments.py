@@ -1,4 +1,4 @@
-"""Experiments: runs with their progress, arms with intervals, drift over turns, exchanges side by side; report and rating pages."""
+"""Experiments: runs with progress, arms with intervals, drift over turns, exchanges side by side, reports and rating pages."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ HOME = "/console/experiments"
 ON_A_PAGE = 12
 SCORES = Axis(0, 4, [(n, str(n)) for n in range(5)], "mean score, 0 to 4")
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'none'"
-"""For pages that stand by themselves, with a style sheet inside: no script of theirs runs, and they belong to no address."""
+"""For pages with an inline style sheet. Their scripts do not run, and they have no origin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ async def show_experiments(console: ConsoleRequest) -> web.Response:
 
 
 async def show_experiment(console: ConsoleRequest) -> web.Response:
-    """Show a run: its arms, how they drift over the turns, ordinary questions."""
+    """Show a run: arms, drift over turns, ordinary questions."""
     run = await _find(console)
     summary = run.summary or {}
     arms = [arm for arm in run.arms if arm in summary.get("arms", {})]
@@ -59,12 +59,12 @@ async def show_experiment(console: ConsoleRequest) -> web.Response:
 
 
 async def show_progress(console: ConsoleRequest) -> web.Response:
-    """Show how far a run is."""
+    """Show the progress of a run."""
     return console.render("experiments/_progress.html", run=await _find(console))
 
 
 async def show_exchanges(console: ConsoleRequest) -> web.Response:
-    """Show what was said, the arms side by side."""
+    """Show the exchanges, the arms side by side."""
     run = await _find(console)
     exchanges: list[Json] = []
     try:
@@ -94,13 +94,13 @@ async def show_exchanges(console: ConsoleRequest) -> web.Response:
 
 
 async def show_report(console: ConsoleRequest) -> web.Response:
-    """Show the report that the run wrote."""
+    """Show the report of the run."""
     run = await _find(console)
     return await _send_file(console, run, run.path / REPORT, {"Content-Security-Policy": REPORT_POLICY})
 
 
 async def download_rating_page(console: ConsoleRequest) -> web.Response:
-    """Send a page on which somebody rates replies: a file to open from disk, since it keeps the ratings in the browser."""
+    """Send a rating page as a file to open from disk, because it keeps the ratings in the browser."""
     run, name = await _find(console), console.request.match_info["page"]
     if name not in await asyncio.to_thread(lambda: run.rating_pages):
         raise web.HTTPNotFound
@@ -110,7 +110,7 @@ async def download_rating_page(console: ConsoleRequest) -> web.Response:
 
 
 def draw_drift(summary: Json, arms: Sequence[str], measure: str) -> Markup | None:
-    """Draw how a figure of the arms goes over the turns, with its intervals; None: there are no turns.
+    """Draw a measure of the arms over the turns with its intervals; None: there are no turns.
 
     Args:
         summary: That of the run.
@@ -156,13 +156,13 @@ def differ(pair: Pair) -> bool:
 
 
 def mean_score(exchange: Json) -> float | None:
-    """Return the mean of the scores that a reply got; None: nobody has scored it."""
+    """Return the mean score of a reply; None: it has no score."""
     scores = [rating["score"] for rating in exchange["ratings"].values() if rating.get("score") is not None]
     return sum(scores) / len(scores) if scores else None
 
 
 async def _find(console: ConsoleRequest) -> Run:
-    """Raises: web.HTTPNotFound: there is no such run that can be shown, or it is of a chatbot that the client may not see."""
+    """Raises: web.HTTPNotFound: there is no such run, or the client may not see its chatbot."""
     run = await asyncio.to_thread(read_run, _folder(console), console.request.match_info["name"])
     if run is None or not run.manifest or not _may_see(console, run):
         raise web.HTTPNotFound

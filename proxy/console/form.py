@@ -1,7 +1,7 @@
-"""The fields of a form that a page sends.
+"""Reads forms.
 
-aiohttp's `request.post()` is not used: it waits for a body as long as it may take, of whoever has not signed in yet too, and takes
-files, of which the console has none.
+aiohttp's `request.post()` is not used: it has no time limit, also before the sign-in, and it accepts files, which the console
+does not need.
 """
 
 from urllib.parse import parse_qsl
@@ -14,7 +14,7 @@ from proxy.protocol.errors import BadRequest, TooLarge
 
 KIND = "application/x-www-form-urlencoded"
 LARGEST = 100_000
-"""Bytes; the longest note, every character of it percent-encoded, takes a quarter."""
+"""Bytes. The longest note, percent-encoded, takes a quarter."""
 MOST_FIELDS = 500
 _FORM = web.RequestKey("console_form", MultiDict[str])
 
@@ -23,7 +23,7 @@ async def read_form(request: web.Request) -> MultiDict[str]:
     """Return the fields of a request's form.
 
     Raises:
-        BadRequest: It is none, or has too many fields.
+        BadRequest: It is not a form, or has too many fields.
         BodyTimeout: It took too long to arrive.
         TooLarge: It is larger than any form of the console.
     """
@@ -34,13 +34,13 @@ async def read_form(request: web.Request) -> MultiDict[str]:
 
 async def _read(request: web.Request) -> MultiDict[str]:
     if request.content_type != KIND:
-        raise BadRequest(f"A form is sent as {KIND}.")
+        raise BadRequest(f"Content-Type: expected {KIND}.")
     try:
         raw = await read_body(request.clone(client_max_size=LARGEST))
     except web.HTTPRequestEntityTooLarge:
-        raise TooLarge(f"A form of the console has at most {LARGEST} bytes.") from None
+        raise TooLarge(f"The form is larger than {LARGEST} bytes.") from None
     try:
         fields = parse_qsl(raw.decode(errors="replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except ValueError:
-        raise BadRequest(f"A form of the console has at most {MOST_FIELDS} fields.") from None
+        raise BadRequest(f"The form has more than {MOST_FIELDS} fields.") from None
     return MultiDict(fields)

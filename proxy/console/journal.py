@@ -1,4 +1,4 @@
-"""Who looked at whose texts, labelled, deleted: to the audit log where there is one, else to the log. No texts."""
+"""Records reading, labelling and deleting in the audit log if there is one, else in the log. Without texts."""
 
 import structlog
 
@@ -10,14 +10,14 @@ log = structlog.get_logger()
 
 
 def record_action(service: Service, action: str, by: KeyRecord | None, *, outcome: str = "done", **ids: object) -> None:
-    """Record what a client of the console did.
+    """Record an action of a console client.
 
     Args:
-        service: What handlers share.
-        action: What was done, such as `console_read` or `console_label`.
+        service: The objects that handlers share.
+        action: Its name, such as `console_read` or `console_label`.
         by: The client's key; None: a proxy without keys.
         outcome: Its result.
-        ids: What it was done to: ids and numbers, never texts.
+        ids: Its objects: ids and numbers, never texts.
     """
     if service.audit is not None:
         record_admin(service.audit, action, outcome, key=None, by=by, **ids)

@@ -1,4 +1,4 @@
-"""Judges: how good they were when last measured, side by side; which cases they misjudged; a measurement started."""
+"""Judges: their last evaluations side by side, misjudged cases, and the start of an evaluation."""
 
 import asyncio
 from collections import Counter
@@ -28,7 +28,7 @@ from proxy.protocol.errors import BadRequest
 
 HOME = "/console/judges"
 MOST_COMPARED = 5
-"""Evaluations side by side: as many as there are colours to tell curves by."""
+"""Maximum evaluations side by side: the number of colours of curves."""
 MISJUDGED_SHOWN = 60
 STAGES = {
     "cascade": "All stages, as configured",
@@ -41,11 +41,11 @@ SPLITS = {"dev": "Development cases", "holdout": "Held-out cases (each look is c
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """What one evaluation found of one judge."""
+    """The result of one evaluation for one judge."""
 
     evaluation: Evaluation
     figures: Json | None
-    """None: it did not measure that judge."""
+    """None: the evaluation does not include this judge."""
     style: str
 
 
@@ -72,7 +72,7 @@ async def show_judges(console: ConsoleRequest) -> web.Response:
 
 
 async def show_evaluation(console: ConsoleRequest) -> web.Response:
-    """Show one evaluation: its figures, and the cases that were misjudged, filtered."""
+    """Show one evaluation with its filtered misjudged cases."""
     evaluation = await _find(console)
     query = {name: console.request.query.get(name, "") for name in ("judge", "kind", "family")}
     cases = [
@@ -95,12 +95,12 @@ async def show_evaluation(console: ConsoleRequest) -> web.Response:
 
 
 async def show_progress(console: ConsoleRequest) -> web.Response:
-    """Show how far a running evaluation is."""
+    """Show the progress of an evaluation."""
     return console.render("judges/_progress.html", one=await _find(console))
 
 
 async def start(console: ConsoleRequest) -> web.Response:
-    """Start an evaluation with what the form says.
+    """Start an evaluation from a form.
 
     Raises:
         BadRequest: The form says something else than it offers, another one runs, or the configuration is in no file.
@@ -108,7 +108,7 @@ async def start(console: ConsoleRequest) -> web.Response:
     form = await read_form(console.request)
     config = console.service.config.file
     if config is None:
-        raise BadRequest("This proxy was started without a configuration file, so another process cannot read it.")
+        raise BadRequest("An evaluation needs a configuration file, and this proxy was started without one.")
     stage, split, chatbot = (form.get(name, "") for name in ("stage", "split", "chatbot"))
     if stage not in STAGES or split not in SPLITS or chatbot not in console.chatbots:
         raise BadRequest("Choose a chatbot, a stage and cases from the lists.")
@@ -128,11 +128,11 @@ async def start(console: ConsoleRequest) -> web.Response:
         raise BadRequest(f"The folder of evaluations cannot be used: {error}.") from None
     running = [one for one in evaluations if one.state == "running"]
     if running:
-        raise BadRequest("An evaluation is running; wait for it, or stop it.")
+        raise BadRequest("Another evaluation is running. Wait for it or stop it.")
     try:
         name = await asyncio.to_thread(start_evaluation, _folder(console), config, options, chatbot)
-    except FileExistsError:  # somebody else was a moment faster
-        raise BadRequest("An evaluation is running; wait for it, or stop it.") from None
+    except FileExistsError:  # another request was faster
+        raise BadRequest("Another evaluation is running. Wait for it or stop it.") from None
     record_action(console.service, "console_evaluate", console.access.key, evaluation=name)
     return console.see_other(f"{HOME}/{name}")
 
@@ -146,7 +146,7 @@ async def stop(console: ConsoleRequest) -> web.Response:
 
 
 def kind_of(case: Json) -> str:
-    """Return how a case was misjudged: missed, false alarm or unjudged."""
+    """Return the kind of error of a case: missed, false alarm or unjudged."""
     if case["verdict"] == "unjudged":
         return "unjudged"
     expected = case["expected"] if isinstance(case["expected"], list) else [case["expected"]]
@@ -154,7 +154,7 @@ def kind_of(case: Json) -> str:
 
 
 def draw_roc(title: str, columns: Sequence[Column]) -> Markup | None:
-    """Draw the ROC curves of several evaluations of a judge, or of several judges; None: none of them has one."""
+    """Draw the ROC curves of several evaluations or judges; None: there is no curve."""
     curves = [
         Series(column.evaluation.name, [Point(x, y) for x, y in column.figures["roc"]], column.style, marked=False)
         for column in columns
@@ -168,7 +168,7 @@ def draw_roc(title: str, columns: Sequence[Column]) -> Markup | None:
 
 
 async def _find(console: ConsoleRequest) -> Evaluation:
-    """Raises: web.HTTPNotFound: there is no such evaluation, or it is of a chatbot that the client may not see."""
+    """Raises: web.HTTPNotFound: there is no such evaluation, or the client may not see its chatbot."""
     evaluation = await asyncio.to_thread(read_evaluation, _folder(console), console.request.match_info["name"])
     if evaluation is None or not _may_see(console, evaluation):
         raise web.HTTPNotFound
@@ -176,7 +176,7 @@ async def _find(console: ConsoleRequest) -> Evaluation:
 
 
 def _may_see(console: ConsoleRequest, evaluation: Evaluation) -> bool:
-    """One that does not say whose judges it measured may be of any chatbot."""
+    """An evaluation without a chatbot may be about any chatbot."""
     return console.access.may_ask("") if evaluation.chatbot is None else evaluation.chatbot in console.chatbots
 
 

@@ -1,4 +1,4 @@
-"""Knowledge: the sections and pairs of a chatbot's knowledge base, how often they are used, and the questions that found none."""
+"""Knowledge: the sections and pairs of a chatbot's knowledge base, their use, and questions without a source."""
 
 import time
 from collections.abc import Mapping
@@ -20,13 +20,13 @@ from proxy.traces.search import Page, search_turns
 
 HOME = "/console/knowledge"
 TURNS, PAIRS = 20, 50
-"""Turns, and pairs, of a page of them."""
+"""Turns or pairs per page."""
 ALL = "all"
 NO_USE = SectionUse(0, {}, {})
 
 
 async def show_knowledge(console: ConsoleRequest) -> web.Response:
-    """Show the sections of a chatbot, and the questions that found none."""
+    """Show the sections of a chatbot and the questions without a source."""
     libraries = _libraries(console)
     if not libraries:
         return console.render("knowledge/none.html")
@@ -47,15 +47,15 @@ async def show_knowledge(console: ConsoleRequest) -> web.Response:
         query=query, libraries=libraries, library=library, use=use, rows=rows, questions=questions, trouble=trouble,
         selected=select_rows(rows, words=query.get("words"), shown=query.get("shown"), order=query.get("order")),
         missing=missing_sections(library, use), most=max([row.chosen for row in rows] + [row.cited for row in rows], default=0),
-        shown=SHOWN, periods={**PERIOD_LABELS, ALL: "time that is kept"}, pairs=await _read_pairs(console, chatbot),
+        shown=SHOWN, periods={**PERIOD_LABELS, ALL: "whole stored period"}, pairs=await _read_pairs(console, chatbot),
     )  # fmt: skip
 
 
 async def show_section(console: ConsoleRequest) -> web.Response:
-    """Show one section, and the turns whose replies cite it."""
+    """Show a section and the turns whose replies cite it."""
     libraries = _libraries(console)
     query = _read_query(console, libraries)
-    chatbot = console.request.query.get("chatbot", query.get("chatbot"))  # another one's is not there
+    chatbot = console.request.query.get("chatbot", query.get("chatbot"))  # not one of another chatbot
     library = libraries.get(chatbot)
     section = library.get(console.request.query.get("id", "")) if library else None
     if library is None or section is None:
@@ -81,7 +81,7 @@ async def show_pairs(console: ConsoleRequest) -> web.Response:
     """Show the question-answer pairs of a chatbot's knowledge base."""
     libraries = _libraries(console)
     default = next(iter(libraries), "")
-    chatbot = console.request.query.get("chatbot", default)  # another one's is not there
+    chatbot = console.request.query.get("chatbot", default)  # not one of another chatbot
     table = await _read_pairs(console, chatbot) if chatbot in libraries else None
     if table is None:
         raise web.HTTPNotFound
@@ -111,7 +111,7 @@ async def _read_turns(console: ConsoleRequest, turn_filter: TurnFilter, before: 
 
 
 def _read_query(console: ConsoleRequest, libraries: Mapping[str, Library]) -> ListQuery:
-    """Raises: BadRequest: the address asks for a page that is none."""
+    """Raises: BadRequest: the page does not exist."""
     answers = {"chatbot": libraries, "period": (*PERIODS, ALL), "words": None, "shown": SHOWN, "order": ORDERS}
     defaults = {"chatbot": next(iter(libraries), ""), "period": "month", "shown": "all", "order": "cited"}
     return read_query(console.request.query, answers, defaults)

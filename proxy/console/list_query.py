@@ -1,4 +1,4 @@
-"""Which part of a list somebody wants to see, as its address says it. Pure."""
+"""The filter and page of a list, read from its address. Pure."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from proxy.protocol.errors import BadRequest
 
 LONGEST = 200
-"""Characters of any field."""
+"""Maximum characters of a field."""
 MOST_PAGES_BACK = 40
 
 
@@ -16,24 +16,24 @@ class ListQuery:
     """The fields of a list's form, and the page."""
 
     fields: Mapping[str, str] = field(default_factory=dict)
-    """Only those that say something else than their default."""
+    """Only those that differ from their default."""
     defaults: Mapping[str, str] = field(default_factory=dict)
     before: int | None = None
-    """The page begins after this place; None: the first page."""
+    """The page starts after this position; None: the first page."""
     trail: tuple[int, ...] = ()
-    """The `before` of pages between the first and this one, so that there is a way back."""
+    """The `before` of the earlier pages, for the link to the previous page."""
 
     def get(self, name: str) -> str:
-        """Return a field; empty: not given, and without a default."""
+        """Return a field, its default, or an empty text."""
         return self.fields.get(name) or self.defaults.get(name, "")
 
     @property
     def is_filtered(self) -> bool:
-        """Whether anything but the view is asked for."""
+        """Whether a field other than the view is set."""
         return any(name != "view" for name in self.fields)
 
     def address(self, **changes: str) -> str:
-        """Return the query string of the first page, with some fields changed; an empty one takes a field away."""
+        """Return the query string of the first page with changed fields; an empty value removes a field."""
         fields = {
             name: value
             for name, value in {**self.fields, **changes}.items()
@@ -47,13 +47,13 @@ class ListQuery:
         return self._page(self.before, self.trail)
 
     def next_page(self, place: int) -> str:
-        """Return the query string of the page after this one."""
+        """Return the query string of the next page."""
         trail = (*self.trail, self.before) if self.before is not None else self.trail
         return self._page(place, trail[-MOST_PAGES_BACK:])
 
     @property
     def previous_page(self) -> str | None:
-        """The query string of the page before this one; None: this is the first."""
+        """The query string of the previous page; None: this is the first."""
         if self.before is None:
             return None
         return self._page(self.trail[-1], self.trail[:-1]) if self.trail else self.address()
@@ -68,15 +68,15 @@ class ListQuery:
 def read_query(
     query: Mapping[str, str], answers: Mapping[str, Collection[str] | None], defaults: Mapping[str, str] = {}
 ) -> ListQuery:
-    """Return what an address asks for. Fields without a meaning are left out: an address may be old, or cut.
+    """Return the query of an address. Invalid fields are ignored, because an address may be outdated or truncated.
 
     Args:
         query: The fields of the address.
-        answers: The fields that the list has, and what they may say; None: any text.
-        defaults: What they say where they are not given.
+        answers: The fields of the list with their allowed values; None: any text.
+        defaults: Their default values.
 
     Raises:
-        BadRequest: Its page is none.
+        BadRequest: The page does not exist.
     """
     fields = {}
     for name, allowed in answers.items():
@@ -95,4 +95,4 @@ def read_query(
 def _read_place(text: str) -> int:
     if text.isascii() and text.isdigit() and len(text) <= 19:
         return int(text)
-    raise BadRequest("This page of the list does not exist; begin at the first.")
+    raise BadRequest("This page of the list does not exist. Start at the first page.")

@@ -1,4 +1,4 @@
-"""Operation: what happened over time, how long it took and what it cost, and how the proxy itself is."""
+"""Operations: traffic, duration and cost over time, and the status of the proxy."""
 
 import asyncio
 import time
@@ -20,12 +20,12 @@ REFRESH_S = 15
 
 
 async def show_operation(console: ConsoleRequest) -> web.Response:
-    """Show the screen, with its figures."""
+    """Show the page."""
     return await _render(console, "operation/index.html")
 
 
 async def show_figures(console: ConsoleRequest) -> web.Response:
-    """Show the figures alone, which the screen asks for again and again."""
+    """Show the part of the page that is refreshed."""
     return await _render(console, "operation/_figures.html")
 
 
@@ -55,9 +55,9 @@ async def _render(console: ConsoleRequest, template: str) -> web.Response:
 
 
 async def _read_figures(console: ConsoleRequest) -> ProcessFigures | None:
-    """Return the figures of the proxy; None: the client's key is for some chatbots, and they tell of all.
+    """Return the metrics of the proxy; None: the client's key is limited to some chatbots, and the metrics cover all.
 
-    With `admin` the same is at /metrics.
+    With `admin`, a client can read the same metrics at /metrics.
     """
     key = console.access.key
     if key is not None and key.chatbots is not None and not console.may("admin"):

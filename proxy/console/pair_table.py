@@ -12,7 +12,7 @@ from knowledge_base.pairs.pair import PAIRS_FILE, TAXONOMY_FILE, Pair, PairsErro
 from proxy.console.section_table import Review
 
 PairState = Literal["reviewed", "unreviewed", "rejected"]
-"""What an expert said of a pair; `reviewed`: accepted it."""
+"""The review state of a pair; `reviewed`: accepted by an expert."""
 STATES: tuple[PairState, ...] = get_args(PairState)
 Version = tuple[int, int, int]
 
@@ -25,7 +25,7 @@ class PairRow:
     state: PairState
     review: Review
     searched: str
-    """Its texts, without case."""
+    """Its texts in lower case."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class PairTable:
     foci: Mapping[str, str] = field(default_factory=dict)
     """Names of the foci by id."""
     problem: str = ""
-    """Why there are no rows: what is wrong with which file."""
+    """The faulty file and its fault, if there are no rows."""
 
     @cached_property
     def counts(self) -> Mapping[PairState, int]:
@@ -73,7 +73,7 @@ def _version(path: Path) -> Version | None:
 
 @lru_cache(maxsize=8)
 def _read(folder: Path, pairs: Version | None, taxonomy: Version | None) -> PairTable:
-    """Read both files. A problem is returned and not raised, so that it is cached, too."""
+    """Read both files. A problem is returned, not raised, so that it is cached too."""
     try:
         foci = {focus.id: focus.name for focus in load_taxonomy(folder).foci}
         return PairTable(tuple(map(_make_row, load_pairs(folder))), foci)

@@ -1,4 +1,4 @@
-"""The time that a screen looks at. Pure."""
+"""The period that a screen shows. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class Period:
     label: str
     seconds: int
     bucket_s: int
-    """Seconds of a bar, where what happened is drawn over time."""
+    """Seconds of a bar in a plot."""
 
 
 PERIODS: Mapping[str, Period] = {

@@ -1,6 +1,6 @@
-"""Playground: chat with a running chatbot in the browser, and see what the filter made of each reply.
+"""Playground: chat with a chatbot in the browser and see the outcome of each reply.
 
-The browser asks as any client does, only that its session stands for the key: the same turns, limits, audit and traces.
+The browser is a client like any other, with a session instead of a key: the same turns, limits, audit and traces.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from proxy.traces.search import read_turn
 from proxy.turn.chatbot import Chatbot
 
 WAITS_S = (0.0, 0.25, 0.25, 0.5, 1.0)
-"""How long to wait before each look for a trace: another thread writes it, in batches, a moment after the reply."""
+"""Seconds to wait before each attempt to read a trace. Another thread writes it shortly after the reply."""
 TURN_ID = re.compile(r"[0-9a-f]{32}")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
@@ -54,7 +54,7 @@ async def ask(console: ConsoleRequest) -> web.StreamResponse:
 
 
 async def show_turn(console: ConsoleRequest) -> web.Response:
-    """Show what became of a reply, which the page sends along: from its trace where there is one that the client may read."""
+    """Show the facts of a reply that the page sends: from its trace if the client may read it, else from the reply."""
     turn_id = console.request.match_info["turn"]
     if not TURN_ID.fullmatch(turn_id):
         raise web.HTTPNotFound
@@ -75,7 +75,7 @@ async def show_turn(console: ConsoleRequest) -> web.Response:
 
 
 async def show_source(console: ConsoleRequest) -> web.Response:
-    """Show a section, or a document of a turn, with what judges have quoted from it marked."""
+    """Show a section, or a document of a turn, with the quotes of judges marked."""
     bot = _find_bot(console, console.request.match_info["chatbot"])
     source_id, turn_id = console.request.match_info["source"], console.request.query.get("turn", "")
     trace = None
@@ -87,7 +87,7 @@ async def show_source(console: ConsoleRequest) -> web.Response:
         passages = await asyncio.to_thread(mark_quotes, section.text, quotes)
         return console.render("playground/_source.html", title=section.title, section=section, passages=passages)
     if not console.may("trace"):
-        raise Forbidden("The documents of a turn are texts of it, which the permission `trace` shows.")
+        raise Forbidden("Documents of a turn need the permission `trace`.")
     document = next((one for one in (trace or {}).get("documents", ()) if one["id"] == source_id), None)
     if trace is None or document is None:
         raise web.HTTPNotFound
@@ -108,14 +108,14 @@ async def save_checkpoint(console: ConsoleRequest) -> web.Response:
 
 
 def _find_bot(console: ConsoleRequest, name: str) -> Chatbot:
-    """Raises: web.HTTPNotFound: it is not there, or the client may not ask it, which is the same."""
+    """Raises: web.HTTPNotFound: it does not exist, or the client may not use it."""
     if name not in console.chatbots:
         raise web.HTTPNotFound
     return console.service.chatbots[name]
 
 
 async def _find_trace(console: ConsoleRequest, turn_id: str, *, patient: bool = False) -> Json | None:
-    """Return the trace of a turn; None where none is kept, or it is of a chatbot that the client may not ask.
+    """Return the trace of a turn; None: not stored, or the client may not use its chatbot.
 
     Args:
         console: Who looks.
@@ -137,7 +137,7 @@ async def _find_trace(console: ConsoleRequest, turn_id: str, *, patient: bool = 
 
 
 async def _read_json(console: ConsoleRequest, model: type[ModelT]) -> ModelT:
-    """Raises: BadRequest: the request's body is not what the page sends."""
+    """Raises: BadRequest: the body differs from what the page sends."""
     try:
         return model.model_validate_json(await read_body(console.request))
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Lines, bands and stacked bars as SVG (templates/plot.svg), coloured by the style sheet (`.plot` in console.css). Pure.
+"""Lines, bands and stacked bars as SVG (templates/plot.svg), with the colours of `.plot` in console.css. Pure.
 
 Not plots/drawing.py, which needs matplotlib: that comes with the lab, and the console with the proxy.
 """
@@ -6,6 +6,7 @@ Not plots/drawing.py, which needs matplotlib: that comes with the lab, and the c
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import accumulate
 
 from markupsafe import Markup
@@ -15,7 +16,7 @@ from proxy.console.render import environment
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A value, with its interval where it has one."""
+    """A value with an optional interval."""
 
     x: float
     y: float
@@ -25,13 +26,27 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """Points that belong together; `style` is a CSS class, such as a0 to a4 or an outcome's."""
+    """A line of points; `style` is a CSS class, such as a0 to a4 or an outcome's."""
 
     name: str
     points: Sequence[Point]
     style: str = "a0"
     marked: bool = True
     """Whether each point has a dot."""
+
+
+class TimeLabel(str):
+    """A label that is a time: UTC here; console.js shows it in the browser's locale and time zone."""
+
+    iso: str
+    form: str
+    """`day`, or `hour` with the minute."""
+
+    def __new__(cls, start: float, form: str) -> "TimeLabel":
+        at = datetime.fromtimestamp(start, UTC)
+        label = super().__new__(cls, f"{at.day} {at:%b}" if form == "day" else f"{at:%H:%M}")
+        label.iso, label.form = at.isoformat(), form
+        return label
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +79,7 @@ def axis_up_to(highest: float, title: str = "", *, least_step: float = 0.0) -> A
 
 
 def axis_of_columns(labels: Sequence[str]) -> Axis:
-    """Return an axis along which columns stand, some of which are labelled; the middle of the first is at 0.5."""
+    """Return an axis of columns with at most six labels. The middle of the first column is at 0.5."""
     every = max(1, math.ceil(len(labels) / 6))
     return Axis(0, max(1, len(labels)), [(n + 0.5, text) for n, text in enumerate(labels) if n % every == 0])
 
@@ -73,10 +88,10 @@ def draw_lines(series: Sequence[Series], x: Axis, y: Axis, label: str) -> Markup
     """Draw lines; a point's interval is a vertical bar.
 
     Args:
-        series: The lines, each with a `<title>` for those who point at it.
-        x: The axis along the foot.
-        y: The axis of the values.
-        label: What a screen reader says of it; the numbers themselves belong in a table beside it.
+        series: The lines, each with a `<title>` as its tooltip.
+        x: The horizontal axis.
+        y: The vertical axis.
+        label: The label for screen readers. The page shows the numbers in a table.
     """
     return _draw(_Frame(x, y), label, series, [])
 
@@ -87,10 +102,10 @@ def draw_stacks(
     """Draw stacked bars.
 
     Args:
-        names: What the parts of each bar are called, and their styles, from the bottom.
+        names: Names and styles of the parts of each bar, from the bottom.
         columns: A label and the values of each bar.
-        y: The axis of the values.
-        label: What a screen reader says of it.
+        y: The vertical axis.
+        label: The label for screen readers.
     """
     stacks = [(text, [*zip(names, values, accumulate(values), strict=True)]) for text, values in columns]
     return _draw(_Frame(axis_of_columns([text for text, _ in columns]), y), label, [], stacks)
@@ -98,12 +113,12 @@ def draw_stacks(
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Where values stand."""
+    """Converts values to coordinates."""
 
     across: Axis
     up: Axis
     width: int = 360
-    """In the drawing's own units; about CSS pixels on a phone. It grows with its place up to twice that."""
+    """Units of the drawing: about CSS pixels on a phone, up to twice that on larger screens."""
     height: int = 190
     left: int = 38
     right: int = 344

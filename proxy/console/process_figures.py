@@ -1,10 +1,10 @@
-"""How the proxy itself is, from its metrics: queues and circuit breakers of models, and what was lost. Pure."""
+"""The status of the proxy from its metrics: queues, circuit breakers and losses. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 Values = Mapping[str, Sequence[tuple[dict[str, str], float]]]
-"""Of metrics, by name: labels and value."""
+"""Labels and values of metrics by name."""
 
 
 @dataclass(slots=True)
@@ -14,22 +14,22 @@ class ModelFigures:
     alias: str
     calls: int = 0
     failed: dict[str, int] = field(default_factory=dict)
-    """Calls by the error that they ended in."""
+    """Failed calls by error."""
     retries: int = 0
     running: int | None = None
-    """Calls under way; None: nothing limits their number, so nobody counts."""
+    """Running calls; None: not limited and not counted."""
     waiting: int = 0
     refused: int = 0
-    """Calls that found no place in the queue."""
+    """Calls refused because the queue was full."""
     breaker: str | None = None
-    """`open` or `closed`; None: it has none."""
+    """`open` or `closed`; None: no circuit breaker."""
     held_back: int = 0
     """Calls that an open breaker did not send."""
 
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Something that should not be lost."""
+    """A count of lost data."""
 
     name: str
     count: int
@@ -38,7 +38,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class ProcessFigures:
-    """The proxy, all of its processes together."""
+    """The proxy, summed over its processes."""
 
     models: list[ModelFigures]
     losses: list[Loss]
@@ -52,17 +52,20 @@ _OF_MODELS = {
     "caf_model_queue_refused": "refused",
     "caf_circuit_refused": "held_back",
 }
-"""Metrics that are figures of a model as they stand."""
+"""Metrics of a model and their fields here."""
 _LOSSES = {
-    "caf_traces_dropped": ("traces lost", "Turns that were answered but could not be stored"),
-    "caf_audit_dropped": ("audit records lost", "Outcomes that the audit log could not keep"),
-    "caf_memory_failures": ("memory failures", "Reads and writes of conversations and limits that failed"),
-    "caf_connections_refused_total": ("connections refused", "Connections without room, or without a whole request"),
+    "caf_traces_dropped": ("traces lost", "Answered turns that could not be stored"),
+    "caf_audit_dropped": ("audit records lost", "Outcomes that could not be written to the audit log"),
+    "caf_memory_failures": ("memory failures", "Failed reads and writes of conversations and limits"),
+    "caf_connections_refused_total": (
+        "connections refused",
+        "Connections over the limit, or without a complete request",
+    ),
 }
 
 
 def read_figures(values: Values) -> ProcessFigures:
-    """Return the figures of a proxy."""
+    """Return the status of a proxy."""
     models: dict[str, ModelFigures] = {}
 
     def figures_of(labels: Mapping[str, str]) -> ModelFigures:

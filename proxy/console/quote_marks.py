@@ -1,17 +1,17 @@
-"""Finds quotes in the text that they are from, to be marked there. Pure."""
+"""Finds quotes in their source text, to mark them. Pure."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 LONGEST_QUOTE = 2_000
-"""Characters of a quote that is looked for."""
+"""Minimum characters of a quote."""
 _ELLIPSIS = re.compile(r"[\[(]?(?:\.{3,}|…)[\])]?")
 _WORD = re.compile(r"[^\W_]+")
 
 
 Span = tuple[int, int]
-"""Where a passage of a text begins and ends."""
+"""Start and end of a passage."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +23,12 @@ class Passage:
 
 
 def mark_quotes(text: str, quotes: Iterable[str]) -> list[Passage]:
-    """Divide a text where quotes begin and end. Case, white space and punctuation do not matter; an ellipsis divides a quote."""
+    """Divide a text at quotes, regardless of case, white space and punctuation. An ellipsis divides a quote."""
     return divide(text, merge_spans(span for quote in set(quotes) for span in _find_parts(text, quote)))
 
 
 def merge_spans(spans: Iterable[Span]) -> list[Span]:
-    """Return spans in order, those that touch each other as one."""
+    """Return spans in order, with touching spans merged."""
     merged: list[Span] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:
@@ -48,7 +48,7 @@ def divide(text: str, spans: Iterable[Span]) -> list[Passage]:
 
 
 def _find_parts(text: str, quote: str) -> list[Span]:
-    """Return where the parts of a quote stand."""
+    """Return the spans of the parts of a quote."""
     spans = []
     for part in _ELLIPSIS.split(quote[:LONGEST_QUOTE]):
         words = _WORD.findall(part)

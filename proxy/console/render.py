@@ -1,4 +1,4 @@
-"""Templates, and the headers of every answer. Every value is escaped, whatever it is: drafts may hold markup."""
+"""Templates, and the headers of every response. Every value is escaped, because drafts may contain markup."""
 
 import math
 import re
@@ -28,19 +28,19 @@ HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cache-Control": "no-store",
 }
-"""No inline style or script runs, nothing comes from elsewhere, no page may frame it, nothing is kept in a browser's cache."""
+"""No inline styles or scripts, no resources of other sites, no framing, no browser cache."""
 
 
 def render(template: str, context: Mapping[str, Any], *, status: int = 200) -> web.Response:
     """Answer with a template of `proxy/console/templates`."""
     text = environment().get_template(template).render(context)
-    body = text.encode(errors="replace")  # a file or a model may have written half of a surrogate pair
+    body = text.encode(errors="replace")  # a text may contain half of a surrogate pair
     return web.Response(status=status, body=body, content_type="text/html", charset="utf-8", headers=HEADERS)
 
 
 @cache
 def environment() -> "Environment":
-    """Return the templates. Imported here, since a proxy whose console nobody opens does without."""
+    """Return the templates. Jinja is imported at the first use."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
@@ -65,7 +65,7 @@ def environment() -> "Environment":
 
 
 def to_datetime(seconds: float) -> datetime:
-    """Return a Unix time as a moment: `.isoformat()` for machines; scripts show it in the reader's own time zone."""
+    """Return a Unix time as a UTC datetime. console.js shows it in the browser's locale and time zone."""
     return datetime.fromtimestamp(seconds, UTC)
 
 
@@ -84,7 +84,7 @@ def count(value: float | None) -> str:
 
 
 def share(part: float, whole: float) -> str:
-    """Write a share in per cent; a dash where there is nothing to share."""
+    """Write a share in per cent, or a dash for a share of nothing."""
     if not whole or math.isnan(part):
         return "–"
     value = 100 * part / whole
@@ -92,7 +92,7 @@ def share(part: float, whole: float) -> str:
 
 
 def to_options(values: Iterable[str], *, as_words: bool = False) -> dict[str, str]:
-    """Return values as answers of a field, each labelled with itself, or with the words that it is an identifier of."""
+    """Return values as options of a select field, labelled with themselves or with their words."""
     return {value: plain(value) if as_words else value for value in values}
 
 
@@ -100,7 +100,7 @@ DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
 def show_directions(value: object) -> object:
-    """Write characters that turn the direction of what follows by their names: what is read as evidence hides none.
+    """Write bidirectional control characters by their names, so that evidence hides none.
 
     Every value of a template passes through here.
     """

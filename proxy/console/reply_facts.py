@@ -1,4 +1,4 @@
-"""What became of one reply: from its own `caf` object, and more where its trace is kept. Pure."""
+"""The facts of one reply: from its `caf` object, and from its trace if there is one. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 
 class _Part(BaseModel):
-    """A part of a `caf` object or of a trace, as far as it is shown; where the two name a field otherwise, it has both names."""
+    """A part of a `caf` object or a trace. A field whose names differ there has both as aliases."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
 
@@ -26,12 +26,12 @@ class Citation(_Part):
 
 
 class ChatbotWarning(_Part):
-    """What the chatbot is told to do better."""
+    """A warning for the chatbot."""
 
     rule: str
     message: str
     until: int | None = Field(None, validation_alias="expires")
-    """The last turn of the conversation that it goes along to; None: not known."""
+    """The last turn of the conversation with this warning; None: unknown."""
 
 
 class JudgeLine(_Part):
@@ -73,36 +73,36 @@ class Caf(_Part):
 
 
 class DeliveredReply(BaseModel):
-    """A reply as the page sends it back, to be shown what became of it."""
+    """A reply that the page sends back to get its facts."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     chatbot: str
     text: Annotated[str, Field(max_length=2_000_000)] = ""
-    """As it was delivered."""
+    """The delivered text."""
     caf: Caf | None = None
-    """None: this proxy leaves it out of its replies."""
+    """None: the proxy omits it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What was written first, against what was delivered."""
+    """The first draft compared with the delivered text."""
 
     draft: str
     pieces: Sequence[Piece] | None
-    """None: what was delivered has nothing to do with it."""
+    """None: the delivered text replaces the draft."""
     in_shadow: bool = False
-    """Whether the draft was delivered, and this is what the filter would have made of it."""
+    """Whether the draft was delivered, and the filter would have made this change."""
 
     @property
     def whole(self) -> bool:
-        """Whether no word of the draft stayed."""
+        """Whether no word of the draft is left."""
         return all(piece.kind != "same" for piece in self.pieces or ())
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyFacts:
-    """What became of a reply."""
+    """The facts of a reply."""
 
     outcome: str
     wording: words.Wording
@@ -111,22 +111,22 @@ class ReplyFacts:
     change: Change | None
     citations: Sequence[Citation]
     warnings: Sequence[ChatbotWarning]
-    """Those that arose, and go along to the next turns."""
+    """New warnings for the next turns."""
     judgings: Mapping[str, Sequence[JudgeLine]]
-    """What judges said of each text."""
+    """Verdicts on each text."""
     steps: Sequence[Step]
     checks: Sequence[str] = ()
-    """What the hard checks found in drafts."""
+    """Problems from the hard checks."""
     shown: Sequence[ChatbotWarning] = ()
-    """Those that the chatbot was shown before it wrote."""
+    """Warnings shown to the chatbot before the draft."""
     number: int | None = None
-    """Of its turn in the conversation, from 1; None: not known."""
+    """The number of the turn in the conversation, from 1; None: unknown."""
     redacted: bool = False
-    """Whether there is a trace, but without texts."""
+    """Whether the trace has no texts."""
 
 
 def facts_of_caf(caf: Caf, delivered: str) -> ReplyFacts:
-    """Return what a reply says of itself. Args: delivered: its text."""
+    """Return the facts in a `caf` object. Args: delivered: the text of the reply."""
     judgings = {
         "The user's message": [judge for judge in caf.judges if judge.judge == "emergency"],
         "The reply": [judge for judge in caf.judges if judge.judge != "emergency"],
@@ -145,7 +145,7 @@ def facts_of_caf(caf: Caf, delivered: str) -> ReplyFacts:
 
 
 def facts_of_trace(trace: Json, caf: Caf | None, delivered: str, titles: Mapping[str, str]) -> ReplyFacts:
-    """Return what a trace tells of a reply; of a trace without texts the numbers, and the rest from the reply itself.
+    """Return the facts in a trace. Without texts it gives the numbers, and the reply the rest.
 
     Args:
         trace: The trace of its turn.
@@ -186,12 +186,12 @@ def facts_of_trace(trace: Json, caf: Caf | None, delivered: str, titles: Mapping
 
 
 def compare(draft: str, delivered: str, *, replaced: bool) -> Change:
-    """Compare a draft with what was delivered. Args: replaced: whether that has nothing to do with it."""
+    """Compare a draft with the delivered text. Args: replaced: whether that is another text."""
     return Change(draft, None if replaced else join_islands(diff_words(draft, delivered)))
 
 
 def proving_quotes(trace: Json, source: str) -> list[str]:
-    """Return the words of a section or document that judges have quoted from it, in support of the reply or against it."""
+    """Return the quotes of judges from a section or document, for or against the reply."""
     judged = [one for one in trace["attempts"] if one["choice"] == 0 and one["judgements"]]
     observations = [one["observation"] or {} for attempt in judged[-1:] for one in attempt["judgements"]]
     quotes = [
@@ -205,7 +205,7 @@ def proving_quotes(trace: Json, source: str) -> list[str]:
 
 
 def _caf_of(trace: Json, titles: Mapping[str, str]) -> Caf:
-    """Return what the reply would say of itself, as far as its trace does not say it better."""
+    """Return the `caf` object of a trace, without the fields that the trace gives in more detail."""
     outcome, concern = trace["outcome"], trace["concern"]
     is_own = outcome not in ("fallback", "emergency") and trace["attempts"]
     cited = trace["attempts"][-1]["citations"] if is_own else ()
@@ -227,7 +227,7 @@ def _wording(trace: Json, attempts: Sequence[Json]) -> words.Wording:
         )
     if trace["outcome"] == "unfiltered" and any(one["judgements"] for one in attempts):
         return words.Wording(
-            "Delivered as written, judged afterwards", "It left while it was written (streaming: observe)."
+            "Delivered as written, judged afterwards", "It was sent while it was written (streaming: observe)."
         )
     return words.REPLIES[trace["outcome"]]
 
@@ -240,6 +240,6 @@ def _change(trace: Json, attempts: Sequence[Json], delivered: str) -> Change | N
         return None
     if trace["filter"] == "shadow":
         return replace(compare(texts[0], texts[-1], replaced=False), in_shadow=True)
-    # What follows it there, the line of sources and in a concern the contact, is no change of the words.
+    # The appended line of sources and emergency contact do not count as changes.
     last = texts[-1] if delivered.startswith(texts[-1]) or not delivered else delivered
     return compare(texts[0], last, replaced=False)

@@ -1,4 +1,4 @@
-"""The routes of the console: those of its screens, each beside the screen, and what stands around them."""
+"""The routes of the console. Each screen has its own list."""
 
 from pathlib import Path
 
@@ -42,7 +42,7 @@ def console_routes() -> list[web.RouteDef]:
 
 
 async def to_console(request: web.Request) -> web.Response:
-    """Lead whoever opens the proxy's address in a browser to the console."""
+    """Redirect the proxy's root address to the console."""
     return web.Response(status=302, headers={"Location": HOME})
 
 
@@ -52,10 +52,10 @@ async def refuse_unknown(console: ConsoleRequest) -> web.Response:
 
 
 async def send_asset(request: web.Request) -> web.FileResponse:
-    """Answer with a style sheet or script. They hold nothing of anybody, and so are for everyone.
+    """Answer with a style sheet or script. These files are public.
 
     Raises:
-        web.HTTPNotFound: There is none of that name.
+        web.HTTPNotFound: There is no such file.
     """
     path = STATIC / request.match_info["name"]
     if path.parent != STATIC or path.suffix not in TYPES or not path.is_file():

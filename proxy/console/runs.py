@@ -1,4 +1,4 @@
-"""Experiments: reads the folders that `caf drift run` writes, in the form of scoring/folder.py and scoring/transcript.py."""
+"""Experiments: reads the folders of `caf drift run`, in the format of scoring/folder.py and scoring/transcript.py."""
 
 import re
 from dataclasses import dataclass
@@ -125,17 +125,17 @@ class RatingShape(Shape):
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """An experiment that was run, or is running."""
+    """A finished or running experiment."""
 
     path: Path
     manifest: Json
     summary: Json | None
-    """All figures; None until it is finished."""
+    """The results; None until it is finished."""
     replies: int
     planned: int
-    """Replies that it will have; 0 where the manifest does not say."""
+    """Planned number of replies; 0: unknown."""
     fault: str = ""
-    """What is damaged, and why; empty: nothing that is read for lists."""
+    """The damaged file and its fault; empty: none in the files that lists read."""
 
     @property
     def name(self) -> str:
@@ -160,7 +160,7 @@ class Run:
 
     @property
     def has_transcripts(self) -> bool:
-        """Whether the replies themselves are there: published runs leave them out."""
+        """Whether the run has transcripts. Published runs omit them."""
         return (self.path / "transcripts.jsonl").is_file()
 
 
@@ -175,7 +175,7 @@ def list_runs(folder: Path) -> list[Run]:
 
 
 def read_run(folder: Path, name: str) -> Run | None:
-    """Return one run; None: there is none of that name. One whose manifest cannot be read has an empty one. Blocks."""
+    """Return a run, or None if it does not exist. A damaged manifest is read as an empty one. Blocks."""
     if not NAME.fullmatch(name):
         return None
     path, summary, replies = folder / name, None, 0
@@ -197,7 +197,7 @@ def read_run(folder: Path, name: str) -> Run | None:
 
 
 def read_exchanges(run: Run) -> list[Json]:
-    """Return what was said in a run, with the scores of its replies as `scores` by rater. Blocks.
+    """Return the exchanges of a run, with the ratings of its replies by rater as `ratings`. Blocks.
 
     Raises:
         Damaged: A file may not be read.

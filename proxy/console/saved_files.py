@@ -1,4 +1,4 @@
-"""Reads the JSON files that experiments and evaluations leave, which may be cut off, of another version, or something else."""
+"""Reads the JSON files of experiments and evaluations, which may be truncated, from another version, or invalid."""
 
 import stat
 from pathlib import Path
@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 class Shape(BaseModel):
-    """What pages show of a file. Anything else in it is not looked at."""
+    """The fields of a file that pages show. Others are ignored."""
 
     model_config = ConfigDict(strict=True)
 
@@ -26,11 +26,11 @@ Bounds = Annotated[list[Number], Field(min_length=2, max_length=2)]
 
 
 class Damaged(Exception):
-    """A file cannot be read, or is not what it should be; the message says which, and why."""
+    """A file cannot be read or is invalid. The message has the file and the reason."""
 
 
 def list_names(folder: Path) -> list[str]:
-    """Return the names in a folder; none where there is no folder.
+    """Return the names in a folder, or an empty list if it does not exist.
 
     Raises:
         Damaged: It may not be read.
@@ -44,10 +44,10 @@ def list_names(folder: Path) -> list[str]:
 
 
 def read_bytes(path: Path) -> bytes | None:
-    """Return what a file holds; None: there is none. Anything but a file would not end, as a pipe does not.
+    """Return the content of a file, or None if it does not exist. Only regular files are read: a pipe might not end.
 
     Raises:
-        Damaged: It is no file, or may not be read.
+        Damaged: It is not a regular file, or may not be read.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):
@@ -60,7 +60,7 @@ def read_bytes(path: Path) -> bytes | None:
 
 
 def read_object(path: Path, shape: type[Shape]) -> Json | None:
-    """Return what its shape has of the JSON object in a file; None: there is no file.
+    """Return the fields of the shape from the JSON object in a file; None: there is no file.
 
     Raises:
         Damaged: It is something else, or what is shown of it is not in it.
@@ -79,10 +79,10 @@ def read_object(path: Path, shape: type[Shape]) -> Json | None:
 
 
 def read_lines(path: Path, shape: type[Shape]) -> list[Json]:
-    """Return what their shape has of the objects in the lines of a file. A line that was cut off or is something else is left out.
+    """Return the fields of the shape from the JSON object in each line of a file. Invalid lines are skipped.
 
     Raises:
-        Damaged: It is no file, or may not be read.
+        Damaged: It is not a regular file, or may not be read.
     """
     found = []
     for line in (read_bytes(path) or b"").split(b"\n"):

@@ -1,4 +1,4 @@
-"""The sections of a knowledge base with how often they were used, filtered and sorted. Pure."""
+"""The sections of a knowledge base and their use, filtered and sorted. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ SHOWN = {"all": "all", "never": "never cited", "unreviewed": "not reviewed"}
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """Whether a person answers for a section."""
+    """The review state of a section."""
 
     words: str
     style: str
@@ -25,9 +25,9 @@ class Row:
     source: Source
     review: Review
     chosen: int
-    """In how many turns it was chosen."""
+    """Turns in which it was selected."""
     cited: int
-    """In how many turns the delivered reply cites it."""
+    """Turns whose delivered reply cites it."""
 
 
 ORDERS: Mapping[str, Callable[[Row], Any]] = {
@@ -61,7 +61,7 @@ def select_rows(rows: Iterable[Row], *, words: str, shown: str, order: str) -> l
 
 
 def describe_review(source: Source) -> Review:
-    """Say who has reviewed a section."""
+    """Return the review state of a section."""
     if source.reviewed_by is not None:
         return Review(f"by {source.reviewed_by}, {source.reviewed_on}", "good")
     if source.reviewed is not None:
@@ -70,7 +70,7 @@ def describe_review(source: Source) -> Review:
 
 
 def missing_sections(library: Library, use: SectionUse) -> list[str]:
-    """Return the ids of sections that replies cite, and that the knowledge base no longer has."""
+    """Return the ids of cited sections that are no longer in the knowledge base."""
     return [id for id in use.cited if id not in library and not id.startswith("doc:")]
 
 

@@ -1,4 +1,4 @@
-"""Who is signed in. The store holds a hash of each session's token, so that who reads it is not signed in by that."""
+"""Sessions. The store has only a hash of each token, so that reading the store does not sign anybody in."""
 
 import hashlib
 import hmac
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 log = structlog.get_logger()
 
 SESSION_S = 8 * 3600
-"""How long a session lasts, in seconds: a day's work."""
+"""Seconds that a session lasts."""
 MOST_SESSIONS = 10_000
-"""Of this process; the oldest end first."""
+"""Per process. The oldest session ends first."""
 PREFIX = "caf:console:"
 
 
 class SessionStore(Protocol):
-    """Sessions by their token, each of the key with this id."""
+    """The key ids of sessions, by token."""
 
     async def begin(self, key_id: str) -> str:
-        """Begin a session of a key and return its token, which nobody knew before."""
+        """Begin a session of a key and return its new token."""
         ...
 
     async def find(self, token: str) -> str | None:
-        """Return the id of the key whose session has this token; None: there is none, or it has ended."""
+        """Return the key id of the session with this token; None: no session, or it has ended."""
         ...
 
     async def end(self, token: str) -> None:
@@ -42,11 +42,11 @@ class SessionStore(Protocol):
         ...
 
     def take_over(self, earlier: "SessionStore") -> None:
-        """Take over the sessions of a store that this one replaces, when the configuration is exchanged."""
+        """Take over the sessions of the store that this one replaces after a reload."""
         ...
 
     async def close(self) -> None:
-        """Close what connects to the store."""
+        """Close the connections to the store."""
         ...
 
 
@@ -72,7 +72,7 @@ class ProcessSessions:
             self._keys = earlier._keys
 
     async def close(self) -> None:
-        """Nothing is connected."""
+        """No connections."""
 
 
 class RedisSessions:
@@ -100,7 +100,7 @@ class RedisSessions:
             await self._client.delete(PREFIX + _name(token))
 
     def take_over(self, earlier: SessionStore) -> None:
-        """They are where they were."""
+        """The sessions stay in Redis."""
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -131,7 +131,7 @@ def open_sessions(settings: MemorySettings, environ: Mapping[str, str]) -> Sessi
 
 
 def csrf_token(token: str) -> str:
-    """Return what a form of this session has to send along: derived from its token, so that nothing else is to be kept."""
+    """Return the CSRF token of a session, derived from its token."""
     return hmac.new(token.encode(), b"csrf", hashlib.sha256).hexdigest()
 
 

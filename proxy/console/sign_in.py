@@ -1,4 +1,4 @@
-"""Signing in with a key, and out."""
+"""Sign in with a key, and sign out."""
 
 from urllib.parse import unquote
 
@@ -16,7 +16,7 @@ from proxy.protocol.errors import TooManyFailures
 
 HOME = "/console/playground"
 UNKNOWN = "/console/{rest}"
-"""Finds every address of the console that nothing else finds."""
+"""Matches every other address of the console."""
 NO_PAGES = (SIGN_IN, UNKNOWN)
 
 
@@ -28,7 +28,7 @@ async def show_form(request: web.Request) -> web.Response:
 
 
 async def sign_in(request: web.Request) -> web.Response:
-    """Begin a session for whoever sends a key with the permission `console`. Its token is always a new one."""
+    """Begin a session for a client with a key that has the permission `console`. The token is always new."""
     try:
         return await _sign_in(request)
     except Exception as error:
@@ -48,12 +48,10 @@ async def _sign_in(request: web.Request) -> web.Response:
         if wait_s:
             raise TooManyFailures(wait_s)
         return await _form(
-            request, to=to, problem="This is no valid key. Keys begin with caf- and are shown once, when they are made."
+            request, to=to, problem="Invalid key. Keys start with caf- and are shown once, when they are created."
         )
     if "console" not in record.permissions:
-        problem = (
-            "This key is valid, but has no permission `console`. Make one with: caf key create NAME -p chat -p console"
-        )
+        problem = "This key lacks the permission `console`. Create one with: caf key create NAME -p chat -p console"
         return await _form(request, to=to, problem=problem, status=403)
     await request.app[SESSIONS].end(request.cookies.get(cookie_name(request), ""))
     token = await request.app[SESSIONS].begin(record.id)
@@ -78,7 +76,7 @@ async def _form(request: web.Request, *, to: str, problem: str = "", status: int
 
 
 async def _page(request: web.Request, to: str) -> str:
-    """Return an address if it is a page of the console, else the first page: a link from anywhere may have asked for it.
+    """Return an address if it is a page of the console, else the first page. Any link can set this address.
 
     Browsers read `///host`, `/\\host` and `/console/..//host` otherwise than Python's parsers do. So the address must be plain,
     also when it is decoded, and the application's own router must find a page there.

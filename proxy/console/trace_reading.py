@@ -1,4 +1,4 @@
-"""Reading traces for a screen: beside the event loop, and with words for when there are none."""
+"""Reads traces for a screen, in threads, with messages for missing traces."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,27 +13,27 @@ from proxy.api.service import Service
 from proxy.traces.backend import TraceBackend, TraceError, trace_backend, trace_detail
 
 MOST_QUERIES = 4
-"""Queries at a time; others wait for these."""
+"""Maximum concurrent queries."""
 Given = ParamSpec("Given")
 Read = TypeVar("Read")
 log = structlog.get_logger()
 
 
 class NoTraces(Exception):
-    """There is nothing to read."""
+    """There are no traces to read."""
 
     def __init__(self, title: str, advice: str, *, failed: bool = False) -> None:
         super().__init__(title)
         self.title = title
         self.advice = advice
         self.failed = failed
-        """Whether it should have been there."""
+        """Whether this is a failure."""
 
 
 async def run_query(query: Callable[Given, Read], /, *args: Given.args, **options: Given.kwargs) -> Read:
-    """Run a query in a thread of the console's own.
+    """Run a query in a thread of the console.
 
-    A database that is slow, or hangs, would else take the threads in which the names of models' servers are looked up.
+    Otherwise a slow database would block the threads that resolve the host names of models' servers.
     """
     return await asyncio.get_running_loop().run_in_executor(_threads(), partial(query, *args, **options))
 
@@ -53,30 +53,29 @@ async def read_traces(
     """Run a query of `proxy.traces` on the traces of this proxy.
 
     Raises:
-        NoTraces: None are kept, there are none yet, or they cannot be read.
+        NoTraces: Traces are not stored, do not exist yet, or cannot be read.
     """
     backend = trace_backend(service.config.privacy)
     if isinstance(backend, Path) and not await asyncio.to_thread(backend.exists):
         if trace_detail(service.config) == "none":
             raise NoTraces(
-                "Turns are not stored here",
-                "The configuration says `privacy.store: none`. With `redacted` the next turns are stored without texts, "
-                "with `full` with them.",
+                "Turns are not stored",
+                "The configuration has `privacy.store: none`. Set it to `redacted` to store turns without texts, or to `full`.",
             )
         raise NoTraces(
             "No turns yet",
-            "They appear here as soon as somebody talks to a chatbot: try the playground, or send a request.",
+            "Send a message in the playground or a request to the API; the turn appears here.",
         )
     try:
         return await run_query(query, backend, *args, **options)
     except TraceError as error:
         log.error("traces not read", error=str(error))
         advice = (
-            f"The file {backend.name} is not readable, or holds something else."
+            f"The file {backend.name} is not readable or not a trace file."
             if isinstance(backend, Path)
-            else "The database does not answer, or refuses. Chatbots go on answering."
+            else "The database does not answer or refuses the connection. Chatbots are not affected."
         )
         raise NoTraces(
-            "The stored turns cannot be read", f"{advice} The log of the proxy says why; `caf check` tests the configuration.",
+            "The stored turns cannot be read", f"{advice} See the log of the proxy, and check the configuration with `caf check`.",
             failed=True,
         ) from error  # fmt: skip

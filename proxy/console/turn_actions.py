@@ -1,4 +1,4 @@
-"""What people do with a turn: label what its judges said, take it as a scenario, delete its conversation."""
+"""Actions on a turn: label its judges, export it as a scenario, delete its conversation."""
 
 import asyncio
 import sys
@@ -27,24 +27,24 @@ from proxy.traces.turn_label import UnfitLabel, label_turn
 LONGEST_NOTE = 2_000
 """Characters."""
 SCENARIO_S = 30.0
-"""How long the process that writes a scenario may take."""
+"""Seconds that the process of an export may take."""
 MOST_SCENARIOS = 2
-"""Such processes at a time; each loads libraries for a second."""
+"""Maximum concurrent exports. Each loads libraries for a second."""
 _writing: set[str] = set()
-"""The turns of which scenarios are being written."""
+"""The turns that are being exported."""
 
 
 async def label(console: ConsoleRequest) -> web.Response:
-    """Write down what a judge should have made of a turn, and show the turn again."""
+    """Store the right verdict of a judge, and show the turn again."""
     trace, form = await _turn(console), await read_form(console.request)
     verdict, note = form.get("verdict"), form.get("note", "").strip()
     judge, choice = form.get("judge", ""), form.get("choice", "0")
     if verdict not in get_args(RightVerdict):
-        raise BadRequest("Say what the judge should have said: accept, warn or reject.", param="verdict")
+        raise BadRequest("verdict: expected accept, warn or reject.", param="verdict")
     if not (choice.isascii() and choice.isdigit() and len(choice) < 4):
-        raise BadRequest("There is no such choice of the reply.", param="choice")
+        raise BadRequest("choice: the reply has no such choice.", param="choice")
     if len(note) > LONGEST_NOTE:
-        raise BadRequest(f"A note has at most {LONGEST_NOTE} characters.", param="note")
+        raise BadRequest(f"note: longer than {LONGEST_NOTE} characters.", param="note")
     bot = console.service.chatbots.get(trace["chatbot"])
     write = partial(
         _label, trace=trace, judge=judge, verdict=verdict, choice=int(choice), note=note,
@@ -68,7 +68,7 @@ def _label(place: TraceBackend, *, trace: dict[str, Any], **fields: Any) -> None
 
 
 async def show_scenario(console: ConsoleRequest) -> web.Response:
-    """Show a turn as a scenario, to copy or download."""
+    """Show a turn as a scenario to copy or download."""
     console.require("trace")
     trace = await _turn(console)
     choice = console.request.query.get("choice", "0")
@@ -87,7 +87,7 @@ async def show_scenario(console: ConsoleRequest) -> web.Response:
 
 
 async def _write_scenario(console: ConsoleRequest, turn_id: str, choice: str) -> tuple[str, list[str]]:
-    """Return a scenario, and what its reader should know; or none, and why.
+    """Return a scenario and remarks, or an empty text and the reason.
 
     A process of its own writes it: what serves imports nothing of what measures.
     """
@@ -98,7 +98,7 @@ async def _write_scenario(console: ConsoleRequest, turn_id: str, choice: str) ->
     if isinstance(place := trace_backend(config.privacy), Path):
         command += ["--file", str(place)]
     if turn_id in _writing or len(_writing) == MOST_SCENARIOS:
-        return "", ["Other scenarios are being written at the moment; reload the page in a few seconds."]
+        return "", ["Other exports are running. Reload the page in a few seconds."]
     _writing.add(turn_id)
     try:
         process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
@@ -106,7 +106,7 @@ async def _write_scenario(console: ConsoleRequest, turn_id: str, choice: str) ->
             async with asyncio.timeout(SCENARIO_S):
                 printed, complaints = await process.communicate()
         except TimeoutError:
-            return "", ["It took too long; try again when less is going on."]
+            return "", ["The export took too long. Try again later."]
         finally:
             if process.returncode is None:
                 process.kill()
@@ -114,18 +114,22 @@ async def _write_scenario(console: ConsoleRequest, turn_id: str, choice: str) ->
     finally:
         _writing.discard(turn_id)
     lines = [line.removeprefix("caf: ") for line in complaints.decode(errors="replace").splitlines() if line.strip()]
-    return (printed.decode(), lines) if process.returncode == 0 else ("", lines or ["It failed, and did not say why."])
+    return (
+        (printed.decode(), lines)
+        if process.returncode == 0
+        else ("", lines or ["The export failed without a message."])
+    )
 
 
 async def ask_to_delete(console: ConsoleRequest) -> web.Response:
-    """Ask whether a conversation is really to go."""
+    """Ask for confirmation of deleting a conversation."""
     trace = await _turn_to_delete(console)
     query = _list_query(console, console.request.query_string)
     return console.render("conversations/delete.html", trace=trace, back=f"{_address(trace)}{query}", list_query=query)
 
 
 async def delete(console: ConsoleRequest) -> web.Response:
-    """Delete a turn's conversation, as `DELETE /admin/conversations/{id}` does, and lead back to the list."""
+    """Delete a turn's conversation, as `DELETE /admin/conversations/{id}` does, and redirect to the list."""
     trace, form = await _turn_to_delete(console), await read_form(console.request)
     erased = await erase_conversation(console.service, trace["conversation_id"], console.access.key)
     record_action(console.service, "console_delete", console.access.key, turn=trace["turn_id"], turns=erased["turns"])
@@ -134,11 +138,11 @@ async def delete(console: ConsoleRequest) -> web.Response:
 
 
 async def _turn(console: ConsoleRequest) -> dict[str, Any]:
-    """Return the trace of the turn that the address names.
+    """Return the trace of the turn in the address.
 
     Raises:
-        web.HTTPNotFound: There is none of a chatbot that the client may see.
-        StoreUnavailable: None can be read.
+        web.HTTPNotFound: There is no such turn, or the client may not see its chatbot.
+        StoreUnavailable: Traces cannot be read.
     """
     try:
         trace = await find_turn(console)
@@ -150,10 +154,10 @@ async def _turn(console: ConsoleRequest) -> dict[str, Any]:
 
 
 async def _turn_to_delete(console: ConsoleRequest) -> dict[str, Any]:
-    """Return the trace of the turn that the address names, if nothing goes with it that the client may not see.
+    """Return the trace of the turn in the address, if the client may see all turns that would be deleted with it.
 
     Raises:
-        Forbidden: Its conversation has the same id as one with another chatbot.
+        Forbidden: A conversation with another chatbot has the same id.
         web.HTTPNotFound, StoreUnavailable: As `_turn`.
     """
     trace = await _turn(console)
@@ -163,8 +167,8 @@ async def _turn_to_delete(console: ConsoleRequest) -> dict[str, Any]:
         raise StoreUnavailable from None
     if not all(map(console.access.may_ask, chatbots)):
         raise Forbidden(
-            "Clients have given a conversation with another chatbot the same id, and both would go: ask somebody whose key may "
-            "see all chatbots."
+            "A conversation with another chatbot has the same id, so both would be deleted. Use a key that may see all "
+            "chatbots."
         )
     return trace
 
@@ -174,7 +178,7 @@ def _address(trace: dict[str, Any]) -> str:
 
 
 def _list_query(console: ConsoleRequest, query: str) -> str:
-    """Return the query of the list that a page came from: only fields that a list has."""
+    """Return the query of the list that a page came from, with the fields of the list only."""
     return read_turn_query(dict(parse_qsl(query.removeprefix("?"), max_num_fields=100))).here
 
 

@@ -1,4 +1,4 @@
-"""Which turns the list of conversations shows. Pure."""
+"""The filter of the list of conversations. Pure."""
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
@@ -25,25 +25,25 @@ _ANSWERS: Mapping[str, Collection[str] | None] = {
 
 
 def read_turn_query(fields: Mapping[str, str]) -> ListQuery:
-    """Return what an address of the list asks for.
+    """Return the query of the list.
 
     Raises:
-        BadRequest: Its page is none.
+        BadRequest: The page does not exist.
     """
     return read_query(fields, _ANSWERS, {"view": "turns"})
 
 
 def to_filter(query: ListQuery, chatbots: Collection[str], now: float, *, words: bool) -> TurnFilter:
-    """Return the filter that is meant.
+    """Return the filter of a query.
 
     Args:
-        query: What is asked for.
+        query: The query of the list.
         chatbots: Those that the client may see.
         now: Unix time, seconds.
-        words: Whether the client may see texts, and so search in them.
+        words: Whether the client may see texts, and so search them.
 
     Raises:
-        BadRequest: A time is none.
+        BadRequest: A time is invalid.
     """
     since = _moment(query.get("from"))
     if age := query.get("age"):
@@ -75,4 +75,4 @@ def _moment(text: str) -> float | None:
     try:
         return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
     except (ValueError, OverflowError):
-        raise BadRequest("A time is written as 2026-01-31T14:00.") from None
+        raise BadRequest("Invalid time: expected the form 2026-01-31T14:00.") from None

@@ -1,4 +1,4 @@
-"""The page of one turn: its story, its times, the turns beside it."""
+"""The page of one turn: its story, its durations, and other turns of the conversation."""
 
 import asyncio
 import time
@@ -24,7 +24,7 @@ from proxy.traces.redaction import hide_texts, is_redacted
 from proxy.traces.search import Neighbours, find_neighbours, read_turn, search_turns
 
 BESIDE = 60
-"""Turns of the same conversation that are listed beside one, the newest."""
+"""Maximum listed turns of the same conversation, the newest."""
 LIST = "/console/conversations"
 
 
@@ -66,24 +66,25 @@ async def show_turn(console: ConsoleRequest) -> web.Response:
 
 
 async def find_turn(console: ConsoleRequest) -> dict[str, Any] | None:
-    """Return the trace of the turn that the address names, if it is of a chatbot that the client may see."""
+    """Return the trace of the turn in the address, if the client may see its chatbot."""
     return await read_traces(console.service, read_turn, console.request.match_info["turn_id"], console.chatbots)
 
 
 def judges_of(console: ConsoleRequest, trace: dict[str, Any]) -> list[str]:
-    """Return the judges that could have judged a turn: those that did, and those that its chatbot has now."""
+    """Return the judges that can be labelled: those that judged the turn, and those of its chatbot now."""
     bot = console.service.chatbots.get(trace["chatbot"])
     return list(dict.fromkeys([*(one["judge"] for one in judgements_of(trace)), *(bot.judges if bot else ())]))
 
 
 async def _find_by_beginning(console: ConsoleRequest, query: ListQuery) -> web.Response:
-    """Lead to the turn whose id begins so, or to the list of those turns or conversations."""
+    """Redirect to the turn with this id prefix, or to the list of such turns."""
     begins = console.request.match_info["turn_id"]
     turn_filter = TurnFilter(chatbots=frozenset(console.chatbots), id_begins=begins)
     page = await read_traces(console.service, search_turns, turn_filter, limit=2)
     if not page.turns:
         raise NoTraces(
-            "No such turn", "It may have been deleted, or be older than `privacy.days`; or it is of another chatbot."
+            "No such turn",
+            "It may be deleted, older than `privacy.days`, or about a chatbot that your key may not see.",
         )
     if len(page.turns) == 1:
         return console.see_other(f"{LIST}/{quote(page.turns[0].line.turn_id, safe='')}{query.here}")
@@ -93,7 +94,7 @@ async def _find_by_beginning(console: ConsoleRequest, query: ListQuery) -> web.R
 def _filter(query: ListQuery, chatbots: Collection[str], texts: bool) -> TurnFilter | None:
     try:
         return to_filter(query, chatbots, time.time(), words=texts)
-    except BadRequest:  # an address that somebody has cut: the turn can be shown all the same
+    except BadRequest:  # a truncated address does not prevent showing the turn
         return None
 
 

@@ -1,4 +1,4 @@
-"""A stored trace as a story: what happened in a turn, in the order of events, in words that a reader of no code knows. Pure."""
+"""A stored trace as a story: the events of a turn in order, in plain words. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from proxy.traces.trace import OLDER
 
 Json = dict[str, Any]
 LONGEST_DIFF = 100_000
-"""Characters of both texts together that are compared; what is longer is shown whole."""
+"""Maximum characters of two compared texts together. Longer texts are not compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that a judge saw in a text: a problem, a part that it plays, a sign of danger."""
+    """An observation of a judge: a problem, a played role, a sign of danger."""
 
     kind: str
     quote: str
@@ -29,40 +29,40 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Opinion:
-    """What one judge made of a text, in one stage."""
+    """The verdict of one judge in one stage."""
 
     judgement: Json
-    """As the trace has it."""
+    """As in the trace."""
     same_as: str
-    """An earlier judge of the text, whose observation is this one too."""
+    """An earlier judge with the same observation."""
     rule_text: str
     claims: Sequence[Json]
-    """The assertions that it saw, as the trace has them."""
+    """The assertions in its observation, as in the trace."""
     faults: Sequence[Fault]
     facts: Sequence[tuple[str, str]]
-    """What else it observed."""
+    """The rest of its observation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One text that the turn tried."""
+    """One text of the turn."""
 
     traced: Json
-    """As the trace has it."""
+    """As in the trace."""
     opinions: Sequence[Opinion]
     changes: Sequence[Piece]
-    """What became of the text before it."""
+    """The changes from the text before it."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveredChoice:
-    """What the user got, of one choice."""
+    """The delivered text of one choice."""
 
     choice: int
     text: str | None
     refusal: str | None
     changes: Sequence[Piece]
-    """What became of the draft that was judged; empty if nothing did, or nothing of it is left."""
+    """The changes from the judged draft; empty without changes or if nothing of it is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +70,17 @@ class Story:
     """One turn."""
 
     trace: Json
-    """As stored, or without its texts."""
+    """The trace, as stored or without texts."""
     sentence: str
-    """What it came to."""
+    """The outcome."""
     emergency: Sequence[Opinion]
     attempts: Sequence[Attempt]
     delivered: Sequence[DeliveredChoice]
     choices: Sequence[int]
     choices_with_draft: Sequence[int]
-    """The choices with a draft that judges of replies can be right or wrong about."""
+    """The choices with a draft that judges have judged."""
     verdicts: dict[str, str]
-    """That of each judge on what labels are about: the user's message, or the first text that was judged."""
+    """The verdict of each judge on the labelled text: the user's message or the first judged draft."""
 
 
 def tell_story(trace: Json) -> Story:
@@ -111,7 +111,7 @@ def _how_it_ended(trace: Json) -> str:
     verdicts = {one["verdict"] for one in last}
     if "unjudged" in verdicts and "reject" not in verdicts:
         subject = "the reply" if trace["attempts"] else "the user's message"
-        return f"A judge could not judge {subject}: the fallback message was delivered in place of a reply."
+        return f"A judge failed to judge {subject}. The fallback message was delivered."
     return sentence
 
 
@@ -179,13 +179,13 @@ def _faults(observation: Json) -> Iterator[Fault]:
     for one in observation.get("denials", ()):
         yield Fault(words.KINDS["denied"], one["quote"], "", one["source_id"], one["source_quote"])
     for one in observation.get("contradictions", ()):
-        yield Fault("the sources disagree", one)
+        yield Fault("contradiction between sources", one)
     for one in observation.get("played", ()):
-        yield Fault(f"plays a part: {one['part']}", one["quote"], one["degree"])
+        yield Fault(f"plays a role: {one['part']}", one["quote"], one["degree"])
     for one in observation.get("signs", ()):
-        person = "the user" if one["who"] == "user" else "someone else"
+        person = "the user" if one["who"] == "user" else "another person"
         danger = words.say(words.DANGERS, one["kind"]).lower()
-        yield Fault(f"sign of {danger}, of {person}, {_WHEN.get(one['when'], one['when'])}", one["quote"])
+        yield Fault(f"sign of {danger}, {person}, {_WHEN.get(one['when'], one['when'])}", one["quote"])
 
 
 _WHEN = {"now": "now", "past": "in the past", "hypothetical": "hypothetical"}
@@ -193,15 +193,15 @@ _SHOWN_ELSEWHERE = (
     "assertions", "problems", "denials", "contradictions", "played", "signs", "verdict", "reason",
 )  # fmt: skip
 _QUESTIONS = {
-    "admits_not_from_sources": "says what is not from its sources",
-    "asks_to_verify": "asks to check with a professional",
-    "adds": "adds something that its sources do not say",
+    "admits_not_from_sources": "states what is not from the sources",
+    "asks_to_verify": "advises to verify with a professional",
+    "adds": "adds content that is not in the sources",
 }
 _ANSWERS = {"True": "yes", "False": "no", "clear": "clearly", "weak": "vaguely"}
 
 
 def _facts(observation: Json) -> Iterator[tuple[str, str]]:
-    """Yield what else an observation holds, of whatever form; those that users add may hold anything."""
+    """Yield the other fields of an observation. Custom judges may have any fields."""
     for name, value in observation.items():
         if name not in _SHOWN_ELSEWHERE and value not in ("", None, [], {}):
             yield _QUESTIONS.get(name, name.replace("_", " ")), _ANSWERS.get(str(value), str(value))

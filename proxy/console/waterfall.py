@@ -1,4 +1,4 @@
-"""When a turn's calls ran and how long they took, as bars on a scale. Pure."""
+"""Start and duration of a turn's calls, as bars on a scale. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,46 +10,46 @@ from proxy.console.plot import round_ticks
 
 Json = dict[str, Any]
 THINNEST = 0.6
-"""Per cent: what is shorter is still to be seen."""
+"""Minimum width of a bar in per cent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A call, a judge without a model, or the moment when a text was there."""
+    """A call, a local judge, or the completion of a text."""
 
     kind: Literal["call", "local", "text"]
     name: str
     at_ms: float
     ms: float
     call: Json | None = None
-    """As the trace has it."""
+    """As in the trace."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waterfall:
-    """The times of a turn."""
+    """The durations of a turn."""
 
     ms: float
-    """How much the scale spans."""
+    """The length of the scale."""
     bars: list[Bar]
-    """By when they began."""
+    """Ordered by start."""
     calls: list[Json]
     guessed: bool
-    """Whether the trace is from before it was noted when calls begin: they are drawn one after the other."""
+    """Whether the trace has no start times, so that calls are drawn one after the other."""
 
     @property
     def ticks(self) -> list[tuple[float, float]]:
-        """Where the scale has lines: per cent, milliseconds."""
+        """The lines of the scale: per cent, milliseconds."""
         return [(round(100 * tick / self.ms, 2), tick) for tick in round_ticks(self.ms) if tick <= self.ms]
 
     def place(self, bar: Bar) -> tuple[float, float]:
-        """Return where a bar begins and how wide it is, in per cent."""
+        """Return start and width of a bar in per cent."""
         width = max(THINNEST, 100 * bar.ms / self.ms)
         return round(min(100 * bar.at_ms / self.ms, 100 - width), 2), round(width, 2)
 
 
 def draw_waterfall(trace: Json) -> Waterfall:
-    """Return the times of a turn's calls, of judges without a model, and of the texts that were tried."""
+    """Return the bars of a turn: calls, local judges and texts."""
     calls = trace["calls"]
     guessed = any(call.get("at_ms") is None for call in calls)
     one_after_the_other = accumulate((call["ms"] for call in calls), initial=0.0)
@@ -70,7 +70,7 @@ def draw_waterfall(trace: Json) -> Waterfall:
 
 
 def _texts_and_local_judges(trace: Json) -> Iterator[Bar]:
-    """Yield texts, and judges without a model, which begin when there is something to judge."""
+    """Yield texts, and local judges, which start when their text is complete."""
     if local := _local_ms(trace["emergency"]):
         yield Bar("local", words.describe_step("emergency.local"), 0.0, local)
     for attempt in trace["attempts"]:

@@ -8,7 +8,7 @@ from typing import Literal
 
 _WORDS = re.compile(r"\s*(?:\w+|[^\w\s])|\s+")
 _MOST = 4_000
-"""How many words of each text are compared: difflib takes up to the square of it."""
+"""Maximum words of each compared text. difflib takes quadratic time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +20,9 @@ class Piece:
 
 
 def diff_words(before: str, after: str) -> list[Piece]:
-    """Return what became of a text, in reading order; what was removed comes before what stands in its place.
+    """Return the changes of a text in reading order. Removed text comes before its replacement.
 
-    White space makes no difference. Without what was removed the pieces are the later text, to the character. A very long text
-    counts as replaced.
+    White space is ignored. The pieces without removed ones are exactly the later text. A very long text counts as replaced.
 
     Args:
         before: The earlier text.
@@ -49,9 +48,9 @@ def is_changed(pieces: Sequence[Piece]) -> bool:
 
 
 def join_islands(pieces: Sequence[Piece], words: int = 3) -> list[Piece]:
-    """Return a comparison in which so few words that stayed between two changes count as changed too.
+    """Return a comparison in which a few unchanged words between two changes count as changed.
 
-    Where a text was written anew, single words that happen to recur in it leave a patchwork that nobody can read.
+    In a rewritten text, single recurring words would make the comparison unreadable.
     """
     joined: list[Piece] = []
     removed = added = ""
@@ -67,7 +66,7 @@ def join_islands(pieces: Sequence[Piece], words: int = 3) -> list[Piece]:
 
 
 def _join(pieces: Sequence[Piece]) -> list[Piece]:
-    """Return the pieces without empty ones, neighbours of a kind as one."""
+    """Return the pieces without empty ones, with neighbours of a kind merged."""
     joined: list[Piece] = []
     for piece in pieces:
         if not piece.text:

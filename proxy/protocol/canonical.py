@@ -1,4 +1,4 @@
-"""Canonical form of texts: recognised whatever a client does to spaces and citation lines."""
+"""Canonical form of texts, so that they match even if a client changes white space or citation lines."""
 
 import hashlib
 
@@ -6,26 +6,29 @@ from knowledge_base.citations import strip_lines
 
 
 def fold(text: str) -> str:
-    """Fold white space and drop citation lines, also those that the chatbot wrote."""
+    """Fold white space and drop citation lines, including those that the chatbot wrote."""
     text = without_citation_lines(text)
-    if text.isprintable() and "  " not in text:  # a paragraph: it has no white space but single spaces
+    if text.isprintable() and "  " not in text:  # a single paragraph: its only white space is single spaces
         return text.strip()
     return " ".join(text.split())
 
 
 def without_citation_lines(text: str) -> str:
-    """Return a reply that a client sent back without the lines that show its sources."""
+    """Remove the lines that show sources from a reply that a client sent back."""
     return strip_lines(text.replace("\r\n", "\n"))
 
 
 DIGEST_BYTES = 12
-"""Length of what `digest` gives in hexadecimal digits."""
+"""Bytes of a digest. `digest` returns two hexadecimal digits for each."""
 
 
 def digest(folded: str) -> str:
     """Return the hash by which a delivered reply is recognised.
 
     Args:
-        folded: Its text, folded.
+        folded: The reply's text after `fold`.
+
+    Returns:
+        24 hexadecimal digits (BLAKE2b).
     """
     return hashlib.blake2b(folded.encode(), digest_size=DIGEST_BYTES).hexdigest()

@@ -1,16 +1,16 @@
-"""Invisible characters that can carry a text past everybody who reads a reply: tag characters and variation selectors. Pure.
+"""Removes invisible characters that can carry a hidden text in a reply: tag characters and variation selectors. Pure.
 
-Joiners and bidi marks stay: Persian, Indic scripts and emoji are written with them.
+Joiners and bidi marks stay: Persian, Indic scripts and emoji need them.
 """
 
 import re
 import unicodedata
 
 _FLAG = "\U0001f3f4[\U000e0061-\U000e007a]{2}[\U000e0030-\U000e0039\U000e0061-\U000e007a]{1,3}\U000e007f"
-"""The flag of a part of a country: a black flag, the letters of its code as tags, the tag that ends them."""
+"""The flag of a region: a black flag, its code in tag letters, and a cancel tag."""
 _SELECTORS = "\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef"
 _INVISIBLE = re.compile(rf"{_FLAG}|[{_SELECTORS}\U000e0000-\U000e00ff\U000e01f0-\U000e0fff]")
-"""A flag, which stays; a variation selector; a tag character, or a code point that is reserved for others like them."""
+"""A flag, which stays; a variation selector; a tag character or a code point reserved for such characters."""
 _HAN = "\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _TAKES = (
     (re.compile("[\ufe0e\ufe0f]"), re.compile("[\u203c\u2049\u2139\u3030]")),  # the other emoji: see _takes
@@ -20,12 +20,15 @@ _TAKES = (
     (re.compile("[\ufe00-\ufe06]"), re.compile("[\U00013000-\U0001345f]")),
     (re.compile("[\u180b-\u180d\u180f]"), re.compile("[\u1820-\u18aa]")),
 )  # fmt: skip
-"""Variation selectors, and the characters that they may follow: Unicode's StandardizedVariants.txt, and ideographs."""
+"""Variation selectors and the characters that they may follow: Unicode's StandardizedVariants.txt, and ideographs."""
 _ESCAPE = re.compile(r"\\(?:u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|u([0-9a-f]{4})|.)", re.IGNORECASE | re.DOTALL)
 
 
 def remove_invisible(text: str) -> tuple[str, int]:
-    """Return a text without tag characters outside flags and variation selectors that nothing takes, and how many these were."""
+    """Return a text without hidden characters, and the number removed.
+
+    Removed are tag characters outside flags, and variation selectors after a character that takes none.
+    """
     if text.isascii():
         return text, 0
     visible = _INVISIBLE.sub(_replacement, text)
@@ -33,7 +36,7 @@ def remove_invisible(text: str) -> tuple[str, int]:
 
 
 def remove_invisible_from_json(document: str) -> tuple[str, int]:
-    """Return a JSON document without such characters, whether they are written as such or as escapes."""
+    """Return a JSON document without hidden characters, plain or escaped, and the number removed."""
     if "\\u" not in document:
         return remove_invisible(document)
     written = _ESCAPE.sub(_decode, document)
@@ -48,7 +51,7 @@ def _replacement(match: re.Match[str]) -> str:
 
 
 def _takes(base: str, selector: str, after: str) -> bool:
-    """Return whether a character takes a variation selector. Digits take one in keycaps alone."""
+    """Return whether a character takes a variation selector. Digits take one only in keycaps."""
     if base in "0123456789#*":
         return selector == "\ufe0f" and after == "\u20e3"
     category = unicodedata.category(base)
@@ -58,7 +61,7 @@ def _takes(base: str, selector: str, after: str) -> bool:
 
 
 def _decode(escape: re.Match[str]) -> str:
-    """Return the character of an escape, where it is not ASCII and not half a character: other escapes stay as they are."""
+    """Return the character of an escape. Escapes of ASCII and of lone surrogates are returned unchanged."""
     if escape[1]:
         return (bytes.fromhex(escape[1]) + bytes.fromhex(escape[2])).decode("utf-16-be")
     if not escape[3] or (code := int(escape[3], 16)) < 0x80 or 0xD800 <= code < 0xE000:

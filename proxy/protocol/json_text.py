@@ -1,4 +1,4 @@
-"""Pure: what a JSON document says, as a text for judges. Every key, string, number and constant, decoded, in its order."""
+"""Converts a JSON document to text for judges: every key, string, number and constant, decoded, in document order. Pure."""
 
 import json
 import re
@@ -10,31 +10,31 @@ _ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])')
 
 
 MAX_NESTED_DOCUMENTS = 4
-"""Documents within each other's strings whose escapes are decoded."""
+"""Levels of JSON documents inside strings whose escapes are decoded."""
 
 
 @dataclass(frozen=True, slots=True)
 class JsonText:
-    """A JSON document as its judges read it."""
+    """A JSON document as text for judges."""
 
     text: str
-    """A line for each scalar, behind its key (`dose_mg: 900`), and one for the key of each object and list."""
+    """One line per scalar with its key (`dose_mg: 900`), and one line for the key of each object and list."""
     duplicate_keys: bool
-    """Whether an object in it names a key twice: readers differ in which value they take, so there is no telling what it says."""
+    """Whether an object has a key twice. Parsers differ in which value they keep, so the meaning is ambiguous."""
 
 
 class _Members(list[tuple[str, Any]]):
-    """An object of a document: all of its members, also those that share a key."""
+    """An object of a document with all its members, including those that share a key."""
 
 
 def json_text(document: str) -> JsonText:
-    """Return what a JSON document says.
+    """Return a JSON document as text.
 
-    What is no single JSON document (one in a code fence, with prose around it, followed by a second, cut off, nested too
-    deeply to be read) is its own text. Escapes in it are decoded, since whoever takes the document out of it will decode them.
+    Anything but a single JSON document is returned as text with its escapes decoded, since a client that extracts a document from
+    it decodes them too. Examples: a document in a code fence, with prose around it, followed by another, cut off, nested too deeply.
     """
     try:
-        # Numbers stay as they are written. A line break in a string is no valid JSON, but many readers take it.
+        # Numbers keep their spelling. A line break in a string is not valid JSON, but many parsers accept it.
         value = json.loads(
             document, object_pairs_hook=_Members, parse_int=str, parse_float=str, parse_constant=str, strict=False
         )
@@ -45,7 +45,7 @@ def json_text(document: str) -> JsonText:
 
 
 def _read(document: Any) -> tuple[str, bool]:
-    """Return the lines of a decoded document, and whether a key is named twice. Without recursion, which deep nesting would end."""
+    """Return the lines of a decoded document, and whether it has duplicate keys. Iterative, because deep nesting breaks recursion."""
     lines: list[str] = []
     duplicate_keys = False
     open_values: list[Iterator[tuple[str | None, Any]]] = [iter([(None, document)])]
@@ -69,7 +69,7 @@ def _read(document: Any) -> tuple[str, bool]:
 
 
 def _written(scalar: str | bool | None) -> str:
-    """Return a scalar as text; escapes that are left in a string are those of a document within the document."""
+    """Return a scalar as text. Escapes left in a string belong to a document inside the document, and are decoded too."""
     if not isinstance(scalar, str):
         return json.dumps(scalar)
     for _ in range(MAX_NESTED_DOCUMENTS):
@@ -85,5 +85,5 @@ def _decode(escape: re.Match[str]) -> str:
 
 
 def _without_surrogates(text: str) -> str:
-    """Join pairs of surrogates that were escaped one by one; half of one becomes a replacement character: it has no UTF-8."""
+    """Join pairs of escaped surrogates. A lone surrogate has no UTF-8 form and becomes a replacement character."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,6 +1,6 @@
-"""Pure: the words in a request body that is no JSON, or that names a key twice: for the emergency judge, and for nobody else.
+"""Reads the words in a request body that is not valid JSON or has duplicate keys, for the emergency judge only. Pure.
 
-It is read token by token. Commas and numbers say nothing, what is not closed ends with the body, and no depth is too deep.
+It reads token by token. Commas and numbers are ignored, unclosed values end with the body, and any depth is accepted.
 """
 
 import json
@@ -13,7 +13,7 @@ Fields = dict[str, Any]
 
 
 class Repeated(list[Any]):
-    """The values of a key that is named more than once."""
+    """The values of a duplicate key."""
 
 
 _TOKEN = re.compile(
@@ -23,8 +23,8 @@ _TOKEN = re.compile(
     r"|(?P<bare>[^\s{}\[\]:,\"'][^{}\[\]:,\"]*+))\s*+(?P<colon>:?)",
     re.DOTALL,
 )
-"""A bracket, or a string and the colon behind it if it is a key. A string without an end goes on to the end of the body, or there
-would be as many readings of the rest as there are quotes in it. Within single quotes an apostrophe is none."""
+"""A bracket, or a string with the colon after it if it is a key. An unterminated string extends to the end of the body; otherwise
+every quote in the rest would allow another reading. An apostrophe within single quotes does not end the string."""
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _ESCAPED = {"n": "\n", "r": "\r", "t": "\t", "b": "\b", "f": "\f"}
 _CONSTANTS: dict[str, bool | None] = {
@@ -32,25 +32,25 @@ _CONSTANTS: dict[str, bool | None] = {
     **dict.fromkeys(("false", "null", "none", "nan", "infinity", "undefined")),
 }
 MAX_DEPTH = 1_000
-"""Values within each other that are told apart. What is deeper belongs to the last of them."""
+"""Nesting levels that are distinguished. Deeper values belong to the deepest level."""
 
 
 def repeats_a_key(raw: bytes, data: Fields) -> bool:
-    """Return whether a body that was decoded may name a key twice, of which decoders keep one: it has more quotes than they kept."""
+    """Return whether a decoded body may have a duplicate key. Decoders keep one of its values, so the body has more quotes."""
     return b"\\u0022" in raw or raw.count(b'"') > orjson.dumps(data).count(b'"')
 
 
 def read_leniently(raw: bytes) -> Fields:
-    """Return the fields of a request body as far as they can be made out, in time linear in its length."""
+    """Return the recognisable fields of a request body, in time linear in its length."""
     fields: Fields = {}
     rest: list[Any] = [_parse(_decode(raw))]
-    for one in rest:  # which grows
+    for one in rest:  # the loop extends the list
         if isinstance(one, list):
             rest += [entry for entry in one if isinstance(entry, dict | Repeated)]
         elif "model" in one or one is not rest[0]:
             for name, value in one.items():
                 _add(fields, name, value)
-        else:  # what stands around a body
+        else:  # values around the request object
             rest += [value for value in one.values() if isinstance(value, dict | list)]
     for name in ("model", "stream"):
         if isinstance(value := fields.get(name), Repeated):
@@ -59,7 +59,7 @@ def read_leniently(raw: bytes) -> Fields:
 
 
 def _parse(text: str) -> Fields:
-    """Return the values of a document under their keys, all of it as the fields of one object."""
+    """Return a document's values by key, as the fields of one object."""
     root: Fields = {}
     open_values: list[tuple[Fields | list[Any], str]] = [(root, "")]
     too_deep, key_end = 0, -1
@@ -77,7 +77,7 @@ def _parse(text: str) -> Fields:
             elif len(open_values) > 1:
                 _close(open_values)
         elif token["colon"] and isinstance(value, dict):
-            if key_end >= 0 and "," not in text[key_end : token.start()]:  # a stray colon has made a key of the value
+            if key_end >= 0 and "," not in text[key_end : token.start()]:  # a stray colon turned the value into a key
                 _put(value, key, _string(token))
             open_values[-1] = value, _string(token)
             key_end = token.end()
@@ -91,7 +91,7 @@ def _parse(text: str) -> Fields:
 
 
 def _close(open_values: list[tuple[Fields | list[Any], str]]) -> None:
-    """Put the innermost open value where it belongs, unless there is nothing in it."""
+    """Add the innermost open value to its parent, unless it is empty."""
     value, _ = open_values.pop()
     if value:
         _put(*open_values[-1], value)
@@ -113,7 +113,7 @@ def _add(fields: Fields, key: str, value: Any) -> None:
 
 
 def _value(token: re.Match[str]) -> str | bool | None:
-    """Return what a token says; None: nothing, as numbers do."""
+    """Return the value of a token; None if it holds no words, such as a number."""
     bare: str | None = token["bare"]
     if bare is not None and (constant := bare.strip().lower()) in _CONSTANTS:
         return _CONSTANTS[constant]
@@ -125,7 +125,7 @@ def _string(token: re.Match[str]) -> str:
     if "\\" not in text:
         return text.strip() if token["bare"] else text
     text = _ESCAPE.sub(_unescape, text)
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # pairs of surrogates are one character
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # joins pairs of surrogates
 
 
 def _unescape(escape: re.Match[str]) -> str:
@@ -134,7 +134,7 @@ def _unescape(escape: re.Match[str]) -> str:
 
 
 def _decode(raw: bytes) -> str:
-    """Return the text of a body: in the encoding that JSON has, or else in the commonest one with a byte for a character."""
+    """Return the text of a body: decoded as Unicode, or as Windows-1252 if most non-ASCII characters are invalid Unicode."""
     text = raw.decode(json.detect_encoding(raw), "replace")
     others = sum(1 for character in text if character > "\x7f") if not text.isascii() else 0
     return raw.decode("cp1252", "replace") if 2 * text.count("\ufffd") > others else text

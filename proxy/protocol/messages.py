@@ -11,7 +11,7 @@ from proxy.protocol.canonical import digest, fold
 from proxy.protocol.errors import BadRequest
 
 OWN_FIELDS = {"model", "messages", "stream", "stream_options", "n"}
-"""Fields of the request that the proxy sets itself in what it sends upstream."""
+"""Fields that the proxy sets itself in upstream requests."""
 
 
 class Wire(BaseModel):
@@ -30,24 +30,24 @@ class Message(Wire):
 
     @property
     def text(self) -> str:
-        """The text of the message, the text parts joined by newlines."""
+        """The text of the message, with text parts joined by newlines."""
         if isinstance(self.content, str):
             return self.content
         return "\n".join(part.text for part in self.content or () if part.text)
 
     @property
     def is_reply(self) -> bool:
-        """Whether this is an assistant's words to the user, rather than a mere tool call."""
+        """Whether this is an assistant message with text, not only a tool call."""
         return self.role == "assistant" and bool(self.text.strip())
 
     @cached_property
     def folded(self) -> str:
-        """What a user said, as it identifies a conversation."""
+        """The text with folded white space; it identifies a conversation."""
         return " ".join(self.text.split())
 
     @cached_property
     def digest(self) -> str:
-        """The hash by which a delivered reply is known again."""
+        """The hash by which a delivered reply is recognised."""
         return digest(fold(self.text))
 
 
@@ -66,11 +66,11 @@ class Tool(Wire):
 
 DOCUMENTS: Any = Field(
     None,
-    description="What the reply may rest on: a list of objects with `text`, and `id` and `title` if they have any. Read where the "
-    "chatbot's `evidence` names `documents`, from keys with the permission `evidence`; otherwise forwarded.",
+    description="Documents that count as sources of the reply: a list of objects with `text`, optional `id` and optional `title`. Used "
+    "if the chatbot's `evidence` names `documents` and the key has the permission `evidence`; otherwise forwarded.",
     examples=[[{"id": "may", "title": "Visitors in May", "text": "In May 4,310 visitors came."}]],
 )
-"""Not validated here: where it is no evidence, it is the upstream's affair."""
+"""Not validated here: if it is not used as evidence, it is forwarded unchanged."""
 
 
 class ChatRequest(Wire):
@@ -89,9 +89,9 @@ class ChatRequest(Wire):
 
     @property
     def options(self) -> dict[str, Any]:
-        """The fields to forward upstream as they came."""
+        """The fields to forward upstream unchanged."""
         forwarded = {k: v for k, v in self.raw.items() if k not in OWN_FIELDS}
-        if self.metadata and "conversation_id" in self.metadata:  # this one is for the proxy
+        if self.metadata and "conversation_id" in self.metadata:  # addressed to the proxy
             forwarded["metadata"] = {k: v for k, v in self.metadata.items() if k != "conversation_id"}
             if not forwarded["metadata"]:
                 del forwarded["metadata"]
@@ -103,12 +103,12 @@ class ChatRequest(Wire):
 
     @property
     def wants_usage(self) -> bool:
-        """Whether a stream is to end with its usage."""
+        """Whether a stream must end with its usage."""
         return self.stream_options is not None and self.stream_options.include_usage
 
     @property
     def stops(self) -> tuple[str, ...]:
-        """Where the client wants a text to end: before any of these."""
+        """The stop sequences: a reply ends before any of these."""
         value = self.raw.get("stop")
         if value is None:
             return ()
@@ -117,19 +117,19 @@ class ChatRequest(Wire):
 
     @cached_property
     def raw(self) -> dict[str, Any]:
-        """The request as it came; `read_chat_request` puts it here."""
+        """The unmodified request. `read_chat_request` sets it."""
         return {}
 
 
 FIELDS = frozenset((*ChatRequest.model_fields, "stop", "logprobs"))
-"""Fields of a request that the proxy goes by."""
+"""Fields of a request that the proxy uses."""
 
 
 def read_json(raw: bytes) -> dict[str, Any]:
     """Decode a request body.
 
     Raises:
-        BadRequest: It is no JSON object, or nested too deeply to be passed on.
+        BadRequest: The body is not a JSON object, or is nested too deeply to be forwarded.
     """
     try:
         data = orjson.loads(raw)
@@ -147,26 +147,26 @@ def read_json(raw: bytes) -> dict[str, Any]:
 
 
 def refuse_disguised(data: Mapping[str, Any], fields: Container[str]) -> None:
-    """Refuse a field whose name is one of these but for its case: a server that takes it for that would be told something else.
+    """Refuse a field whose name differs from a known one only in case. An upstream that ignores case would read unjudged text.
 
     Raises:
-        BadRequest: Naming it.
+        BadRequest: There is such a field. The message names it.
     """
     for name in data:
         if (field := name.casefold()) != name and field in fields:
-            raise BadRequest(f"There is no field {name[:64]!r}; it is called {field!r}.", param=field)
+            raise BadRequest(f"Unknown field {name[:64]!r}: use {field!r}.", param=field)
 
 
 def read_chat_request(data: dict[str, Any], max_messages: int) -> ChatRequest:
     """Validate a chat request.
 
     Raises:
-        BadRequest: Naming the first field that is not right.
+        BadRequest: A field is invalid. The message names the first one.
     """
     messages = data.get("messages")
     if isinstance(messages, list):
         if len(messages) > max_messages:
-            raise BadRequest(f"There are {len(messages)} messages; at most {max_messages} are taken.", param="messages")
+            raise BadRequest(f"Too many messages: {len(messages)} (maximum {max_messages}).", param="messages")
         for message in messages:
             if isinstance(message, dict):
                 refuse_disguised(message, Message.model_fields)
@@ -183,7 +183,7 @@ def read_chat_request(data: dict[str, Any], max_messages: int) -> ChatRequest:
 
 
 def as_bad_request(error: ValidationError) -> BadRequest:
-    """Convert a validation error into the client's error for the first invalid field."""
+    """Convert a validation error into a client error about the first invalid field."""
     problem = min(error.errors(include_url=False, include_input=False), key=lambda e: -len(e["loc"]))
     param = _path(problem["loc"])
     message = "Input should be an object" if problem["type"] in ("model_type", "dict_type") else problem["msg"]
@@ -199,11 +199,11 @@ CODES = {
     "greater_than_equal": "integer_below_min_value",
     "less_than_equal": "integer_above_max_value",
 }
-"""What OpenAI calls the faults that pydantic finds; of the arrays that it checks, each wants at least one entry."""
+"""OpenAI's error codes for pydantic's error types. `too_short` is an empty array: every checked array needs at least one entry."""
 
 
 def _path(loc: Sequence[int | str]) -> str:
-    """Write a pydantic location as OpenAI does: messages[0].content. Branches of a union are left out."""
+    """Format a pydantic location like OpenAI: messages[0].content. Branches of a union are left out."""
     path = ""
     for part in loc:
         if isinstance(part, int):

@@ -1,8 +1,8 @@
-"""Pure: a prompt by which a chat application asks for a title, tags or follow-ups of a conversation that it quotes.
+"""Recognises prompts by which a chat application asks for a title, tags or follow-ups of a quoted conversation. Pure.
 
-No person waits for the answer, and the application shows whatever comes back: a fallback message would become the chat's title.
-So the answer has the form that the prompt asks for. The prompt is known by its shape, not by an application's wording: it has a
-transcript and a form, and asks for no answer to what somebody says in it.
+No person waits for the answer, and the application shows it unchecked: a fallback message would become the chat's title. So the
+answer has the form that the prompt asks for. The prompt is recognised by its shape, not by an application's wording: it has a
+transcript and a form, and does not ask for a reply to the conversation.
 """
 
 import json
@@ -14,9 +14,9 @@ from judges.languages import is_program
 
 TITLE = "Conversation"
 MAX_CHARS = 40_000
-"""Characters of such a prompt; it quotes a few messages."""
+"""Maximum length of such a prompt; it quotes a few messages."""
 MAX_INSTRUCTION_CHARS = 4_000
-"""Characters of what it says besides."""
+"""Maximum length of the prompt without its transcript."""
 _TITLES = frozenset("title chattitle conversationtitle name chatname topic subject headline".split())
 _STRINGS = _TITLES | frozenset("emoji language".split())
 _LISTS = frozenset(
@@ -24,9 +24,9 @@ _LISTS = frozenset(
     "suggestedquestions queries searchqueries".split()
 )
 _AMBIGUOUS = frozenset("topic subject name language emoji categories labels suggestions questions keywords".split())
-"""Keys that a reply in JSON may have as well: alone they make no form of these."""
+"""Keys that JSON replies may have as well. These alone do not make a prompt a task prompt."""
 _QUOTED = frozenset("role content type text user assistant speaker author message messages".split())
-"""Keys of a transcript that is JSON."""
+"""Keys of a transcript in JSON."""
 
 _SPEAKER = (
     r"(?:user|human|person|me|client|customer|patient|player|assistant|ai|bot|chatbot|model|system|"
@@ -46,13 +46,13 @@ _TITLE_WORD = re.compile(
 _UNWANTED = re.compile(
     r"\b(?:no|not|never|without|don't|avoid)\b[^.\n]{0,30}\b(?:titles?|tags?|headings?|headlines?)\b", re.IGNORECASE
 )
-"""What a prompt for a reply forbids."""
+"""Matches a prompt for a reply that forbids titles or headings."""
 _ANSWERS = re.compile(
     r"\b(?:answer|respond to|reply to)\b[^.\n]{0,40}\b(?:user|human|customer|patient|question|query|message)\b"
     r"|\b(?:continue|respond in|as the assistant|next (?:turn|message|reply)|assistant's (?:turn|message|reply))\b",
     re.IGNORECASE,
 )
-"""What asks for an answer to a person, as prompts for retrieval do."""
+"""Matches a prompt that asks for an answer to a person, such as retrieval prompts."""
 _LABEL_AT_END = re.compile(
     rf"(?:^|\n)[^\w\n]{{0,8}}(?:{_SPEAKER}|answer|response|reply|output)[^\w\n]{{0,4}}$", re.IGNORECASE
 )
@@ -60,14 +60,14 @@ _LABEL_AT_END = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TaskPrompt:
-    """What a prompt asks for."""
+    """A recognised task prompt."""
 
     answer: str
-    """An answer in its form that says nothing."""
+    """An empty answer in the requested form."""
     unmarked: str
-    """Its text without the messages in which this proxy has heard danger already."""
+    """The prompt's text without the messages in which this proxy already detected danger."""
     quotes_danger: bool
-    """Whether there are any."""
+    """Whether the prompt quotes such messages."""
 
     @property
     def is_json(self) -> bool:
@@ -75,7 +75,7 @@ class TaskPrompt:
 
 
 def asked_form(text: str, response_format: Any) -> str | None:
-    """Return an empty answer in the form that a prompt asks for; None: it is none of the kind."""
+    """Return an empty answer in the form that a task prompt asks for, or None if the text is not a task prompt."""
     if len(text) > MAX_CHARS or (transcript := _TRANSCRIPT.search(text)) is None:
         return None
     instructions = _instructions(text, transcript.start())
@@ -97,14 +97,14 @@ def asked_form(text: str, response_format: Any) -> str | None:
 
 
 def _instructions(text: str, start: int) -> str:
-    """Return what a prompt says besides the transcript: before it, and behind its tag or in the last paragraph."""
+    """Return a prompt without its transcript: the text before it, and after its closing tag or in the last paragraph."""
     ends = [end.end() for end in _TRANSCRIPT_END.finditer(text, start)]
     behind = text[ends[-1] :] if ends else text[max(start, text.rstrip().rfind("\n\n")) :]
     return f"{text[:start]}\n{behind}"
 
 
 def _keys_in(instructions: str) -> dict[str, bool]:
-    """Return the keys of the JSON that is asked for, and whether each holds a list."""
+    """Return the keys of the requested JSON, and whether each holds a list."""
     keys: dict[str, bool] = {}
     for name, bracket in _KEY.findall(instructions):
         if _plain(name) not in _QUOTED:
@@ -113,7 +113,7 @@ def _keys_in(instructions: str) -> dict[str, bool]:
 
 
 def _keys_in_schema(response_format: Any) -> dict[str, bool]:
-    """Return the same of a JSON schema."""
+    """Return the same for a `response_format` with a JSON schema; empty if it has none."""
     schema = response_format
     for name in ("json_schema", "schema", "properties"):
         schema = schema.get(name) if isinstance(schema, dict) else None

@@ -1,6 +1,6 @@
-"""Finds the user's texts in an unvalidated request, for the emergency judge, which runs before anything can refuse it.
+"""Finds the user's texts in an unvalidated request for the emergency judge, which runs before the request can be refused.
 
-Nothing here may fail on any shape.
+These functions accept data of any shape without errors.
 """
 
 from collections.abc import Container
@@ -10,9 +10,9 @@ from urllib.parse import unquote
 from proxy.protocol.lenient_json import Repeated
 
 SPOKEN_IN = frozenset(("messages", "message", "input", "prompt"))
-"""Fields in which some endpoint or other takes what a user says."""
+"""Fields that hold user texts at some endpoint."""
 OTHERS = frozenset(("assistant", "system", "developer", "tool", "function"))
-"""Roles of messages that no user has written. Whatever another role is called, a person may have."""
+"""Roles of messages that no user writes. A user may have written a message with any other role."""
 OTHER_ITEMS = frozenset(
     (
         "function_call",
@@ -23,23 +23,23 @@ OTHER_ITEMS = frozenset(
         "web_search_call",
     )
 )
-"""Types of items without a role, of which the same is true."""
+"""Types of items without a role that no user writes."""
 NOT_WRITTEN = frozenset(("role", "type", "id", "detail", "format", "control", "status", "model"))
-"""Last words of the names of fields that hold no sentences."""
+"""Last words of field names that hold no sentences."""
 SELDOM_WRITTEN = frozenset(("url", "data", "name", "filename"))
-"""Last words of the names of fields that seldom do: names, addresses, and encoded files."""
+"""Last words of field names that seldom hold sentences: names, addresses, encoded files."""
 MAX_SELDOM_CHARS = 2_000
-"""Characters of a text in such a field that is read; a file has more."""
+"""Longer texts in such a field are not read: they are files."""
 TEXT_URLS = ("data:text/plain", "data:,", "data:;")
-"""Beginnings of data: URLs that hold text; others hold an image or a file, which may have spaces."""
+"""Prefixes of data: URLs with text. Other data: URLs hold images or files, which may contain spaces."""
 
 
 def find_user_texts(data: dict[str, Any]) -> tuple[str, list[str]]:
     """Return the user's texts of an unvalidated request.
 
     Returns:
-        The user's text since the last reply (or the last user text), a paragraph for each message and part of one; and the
-        earlier user texts, oldest first.
+        The user's text since the last reply (or the last user text), with one paragraph per message or part; and the earlier user
+        texts, oldest first.
     """
     earlier: list[str] = []
     now: list[str] = []
@@ -57,7 +57,7 @@ def find_user_texts(data: dict[str, Any]) -> tuple[str, list[str]]:
 def messages_in(data: dict[str, Any]) -> list[Any]:
     """Return possible messages of an unvalidated request to either endpoint: objects, texts, and lists of them.
 
-    Of several lists, what each says since its last reply comes last.
+    If the request has several lists, the messages after the last reply of each list come last.
     """
     fields = [value for name, value in data.items() if name.strip().casefold() in SPOKEN_IN]
     lists = [one for value in fields for one in (value if isinstance(value, Repeated) else [value])]
@@ -94,13 +94,13 @@ NOT_A_REPLY = NOT_WRITTEN | SELDOM_WRITTEN | {"refusal"}
 
 
 def _texts_in(value: object, passed_over: Container[str]) -> str:
-    """Return all texts in a value of any shape, in their order, but for those in certain fields; a paragraph each."""
+    """Return all texts in a value of any shape, in order, one paragraph each. Fields in `passed_over` are skipped."""
     texts: list[str] = []
-    rest = [value]  # no recursion: nobody has looked how deeply it is nested
+    rest = [value]  # no recursion: the depth is unchecked
     while rest:
         one = rest.pop()
         if isinstance(one, str):
-            # Half of a cut emoji is no text.
+            # A lone surrogate, such as half of a cut emoji, has no UTF-8 form.
             texts.append(one if one.isascii() else one.encode("utf-8", "replace").decode())
         elif isinstance(one, list):
             rest.extend(reversed(one))
@@ -113,7 +113,7 @@ def _texts_in(value: object, passed_over: Container[str]) -> str:
 
 
 def _sentence_in(text: str) -> str | None:
-    """Return the text of a field that seldom holds one; None: it is no sentence, which has spaces between its words."""
+    """Return the text of a field that seldom holds sentences; None unless it has at least two spaces, like a sentence."""
     if len(text) > MAX_SELDOM_CHARS or (text.startswith("data:") and not text.startswith(TEXT_URLS)):
         return None
     text = unquote(text)

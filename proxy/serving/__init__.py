@@ -1,11 +1,11 @@
-"""The application on an address: for `caf serve`, and for commands and experiments that run a proxy of their own.
+"""Serves the application on an address: for `caf serve`, and for commands and experiments that run their own proxy.
 
 In reading order:
 
-    listening.py        an application on an address, until the block is left
-    front.py            listens while the application behind it is exchanged
-    connections.py      how many clients may connect, and how long they may take
-    reload.py           the configuration read again on SIGHUP
+    listening.py        serves an application within a block
+    front.py            serves while the application is replaced
+    connections.py      limits on the number of connections and on their time
+    reload.py           reloads the configuration on SIGHUP
     workers.py          several processes that share the port
-    unsafe_settings.py  settings that weaken protection
+    unsafe_settings.py  warnings about settings that weaken protection
 """

@@ -1,8 +1,8 @@
 """Limits on the connections of `caf serve`: their number, and the time to send a request's head.
 
-accept ── turn away     503, when there are as many as there may be and none is idle
-   └── head             the whole head of a request within server.head_timeout_s
-        └── answer      a body that nobody has read by then is thrown away as it comes, until the client has its answer
+accept ── refuse        503, if the limit is reached and no connection is idle
+   └── head             the complete head of a request must arrive within server.head_timeout_s
+        └── answer      an unread body is discarded as it arrives, until the client has its answer
              └── idle   until the next request, or until a new connection needs the place
 """
 
@@ -28,24 +28,24 @@ from proxy.telemetry.metrics import Metrics, Refusal
 log = structlog.get_logger()
 
 OWN_FILES = 64
-"""Files that a process has open besides connections: traces, logs, sockets that listen."""
+"""Open files of a process besides connections: traces, logs, listening sockets."""
 MOST = 4_096
-"""Connections by default, where more files may be open."""
+"""Maximum of the default limit on connections."""
 SPARED_S = 1.0
-"""Seconds before a connection without a request may be closed for another: one that was just made is about to ask."""
+"""Seconds before an idle connection may be closed for another: a new connection is about to send a request."""
 LINGER_S = 2.0
-"""Seconds for which what a client goes on sending is thrown away. Closed at once, it would get a reset and lose the answer."""
+"""Seconds for which further data of a client is discarded. Closed at once, the client would get a reset and lose the answer."""
 LINGER_BODIES = 4
-"""How many times server.max_body_bytes is thrown away at most."""
+"""Maximum discarded data, in multiples of server.max_body_bytes."""
 MAX_REFUSED = 32
-"""Connections that are told at a time that there is no room; the others are closed without a word."""
+"""Maximum refused connections that get a 503 at a time. Others are closed without an answer."""
 LOG_EVERY_S = 60.0
 """Seconds between two log lines about refused connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What connections may take."""
+    """Limits on connections."""
 
     connections: int
     head_s: float
@@ -56,14 +56,14 @@ def limits_of(settings: ServerSettings) -> Limits:
     """Return the limits of a configuration in this process.
 
     Raises:
-        ConfigError: It wants more connections than the process may open.
+        ConfigError: `server.max_connections` exceeds the process' limit on open files.
     """
     room = max(1, open_files() - OWN_FILES)
     max_connections = settings.max_connections
     if max_connections is not None and max_connections > room:
         problem = (
-            f"server.max_connections: {max_connections} do not fit into the {room + OWN_FILES} files that this process may open, "
-            f"{OWN_FILES} of which are its own; set at most {room}, or allow more (ulimit -n, LimitNOFILE= of systemd)"
+            f"server.max_connections: {max_connections} is too large: this process may open {room + OWN_FILES} files and needs "
+            f"{OWN_FILES} itself; set at most {room}, or allow more open files (ulimit -n, LimitNOFILE= of systemd)"
         )
         raise ConfigError([problem])
     connections = max_connections or min(MOST, max(1, room // 2))
@@ -71,9 +71,9 @@ def limits_of(settings: ServerSettings) -> Limits:
 
 
 def open_files() -> int:
-    """Return how many files this process may have open."""
+    """Return the process' limit on open files."""
     try:
-        import resource  # there is none for Windows
+        import resource  # not available on Windows
 
         files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     except (ImportError, OSError):
@@ -82,7 +82,7 @@ def open_files() -> int:
 
 
 class Connection(web.RequestHandler):
-    """A connection that answers unreadable requests with OpenAI errors, without the versions of Python and aiohttp."""
+    """A connection that answers unreadable requests with OpenAI errors, and hides the versions of Python and aiohttp."""
 
     __slots__ = ("_discard_left", "_server")
 
@@ -94,7 +94,7 @@ class Connection(web.RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         if self._discard_left is None:
-            if data:  # aiohttp calls this without, to go on with what it has
+            if data:  # aiohttp calls this with empty data to continue with buffered data
                 self._server.note_received(self)
             super().data_received(data)
             return
@@ -110,9 +110,9 @@ class Connection(web.RequestHandler):
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
         super().handle_error(request, status, exc, message)  # logs it
-        fault = InternalError() if status >= 500 else BadRequest("This cannot be read as an HTTP request.")
+        fault = InternalError() if status >= 500 else BadRequest("The request is not valid HTTP.")
         response = web.Response(status=status, body=orjson.dumps(fault.body()), content_type="application/json")
-        response.headers[hdrs.SERVER] = "caf"  # else aiohttp puts in versions; no application sees this response
+        response.headers[hdrs.SERVER] = "caf"  # otherwise aiohttp sends versions: middleware does not see this response
         response.force_close()
         return response
 
@@ -136,7 +136,7 @@ class _RefusedConnection(asyncio.Protocol):
         self._others = others
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        transport = cast(asyncio.Transport, transport)  # uvloop's is none by name
+        transport = cast(asyncio.Transport, transport)  # uvloop's transport is not a subclass of it
         if len(self._others) >= MAX_REFUSED:
             transport.abort()
             return
@@ -153,7 +153,7 @@ Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class Server(web.Server):
-    """Makes connections, and closes those that are too slow or too many."""
+    """Creates connections, and closes those that are too slow or over the limit."""
 
     def __init__(self, answer: Answer, make_request: Any, limits: Callable[[], Limits], metrics: Metrics) -> None:
         """Args: limits: returns the current limits."""
@@ -163,12 +163,12 @@ class Server(web.Server):
         self._answer, self._make, self._limits, self._metrics = answer, make_request, limits, metrics
         self._open = 0
         self._heads: dict[web.RequestHandler, float] = {}
-        """Connections that wait for the head of a request, with the start of the wait, oldest first."""
+        """Start of the wait for each connection without a complete head of a request, oldest first."""
         self._idle: dict[web.RequestHandler, float] = {}
-        """Connections between two requests, likewise."""
+        """Start of the wait for each connection between two requests, oldest first."""
         self._refused_connections: set[_RefusedConnection] = set()
         self._refused = Counter[Refusal]()
-        """Refused connections that are not logged yet."""
+        """Refused connections since the last log line."""
         metrics.connections.read(lambda: self._open)
 
     def __call__(self) -> Connection:
@@ -176,7 +176,7 @@ class Server(web.Server):
             self,
             loop=asyncio.get_running_loop(),
             access_log=None,
-            auto_decompress=False,  # aiohttp begins with it before anybody has looked at the key
+            auto_decompress=False,  # aiohttp would decompress before the key is checked
             lingering_time=LINGER_S,
         )
 
@@ -198,12 +198,12 @@ class Server(web.Server):
         self._forget(handler)
 
     def note_received(self, connection: Connection) -> None:
-        """Note that a client has sent data: on an idle connection, a request begins."""
+        """Note that a client has sent data: on an idle connection, that starts a request."""
         if self._idle.pop(connection, None) is not None:
             self._heads[connection] = _now()
 
     async def watch(self) -> None:
-        """Close connections whose heads are late, and log refusals, until cancelled."""
+        """Close connections whose head is late, and log refusals, until cancelled."""
         logged_at = -math.inf
         while True:
             limits, now = self._limits(), _now()
@@ -220,13 +220,13 @@ class Server(web.Server):
             await asyncio.sleep(min(1.0, limits.head_s / 4))
 
     def _make_request_without_expect(self, message: RawRequestMessage, *parts: Any) -> web.BaseRequest:
-        """Make a request whose `Expect` aiohttp does not see: it would answer that before any middleware."""
+        """Create a request and hide its `Expect` header from aiohttp, which would answer it before any middleware."""
         if hdrs.EXPECT not in message.headers:
             return cast(web.BaseRequest, self._make(message, *parts))
         headers = message.headers.copy()
         expected = ", ".join(headers.popall(hdrs.EXPECT))
         request = cast(web.BaseRequest, self._make(message._replace(headers=CIMultiDictProxy(headers)), *parts))
-        if expected and message.version >= HttpVersion11:  # a client of before knows no interim answer
+        if expected and message.version >= HttpVersion11:  # HTTP/1.0 clients know no interim answer
             request[EXPECT] = expected
         return request
 
@@ -240,13 +240,17 @@ class Server(web.Server):
                 response.force_close()
             return response
         finally:
-            if not request.content.at_eof():  # refused before its body was read, or failed
+            if not request.content.at_eof():  # the request was refused before its body was read, or failed
                 connection.discard(self._limits().linger_bytes)
             if connection.connected:
                 self._idle[connection] = _now()
 
     def _make_room(self) -> bool:
-        """Close the connection that has waited longest without a request: first of those that have not made any yet."""
+        """Close the connection that has waited longest for a request. Connections that never sent one come first.
+
+        Returns:
+            Whether a connection was closed.
+        """
         latest = _now() - SPARED_S
         for waiting in (self._heads, self._idle):
             longest = next(iter(waiting.items()), None)

@@ -1,7 +1,7 @@
-"""The server of `caf serve`, whose application can be exchanged while it listens.
+"""The server of `caf serve`. Its application can be replaced while it listens.
 
-switch_to ── start the new application ── requests that begin from now on go to it
-   └── retire          the old one is closed when its last request and what it does in the background have ended
+switch_to ── start the new application ── new requests go to it
+   └── retire          close the old application after its last request and background task
 """
 
 import asyncio
@@ -17,10 +17,10 @@ from proxy.serving.connections import Server, limits_of
 from proxy.serving.listening import address_of, has_waiting, listen
 
 LAST_S = 1.0
-"""Seconds left in any case to write answers, and for work in the background."""
+"""Minimum seconds for writing answers and for background tasks, even without a grace period."""
 
 IDLE_S = 0.5
-"""Seconds that connections without a request stay open when the server stops."""
+"""Seconds that idle connections stay open when the server stops."""
 
 
 class RunningApp:
@@ -28,7 +28,7 @@ class RunningApp:
 
     def __init__(self, runner: web.AppRunner) -> None:
         assert runner.server is not None
-        # The runner's own server gets no connections; it knows how the application makes and handles requests.
+        # The runner's own server gets no connections. It only provides the application's request factory and handler.
         self.make_request: Callable[..., web.BaseRequest] = runner.server.request_factory
         self.handle: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]] = runner.server.request_handler
         self.runner = runner
@@ -50,29 +50,29 @@ class RunningApp:
 
 
 class Front:
-    """A server that keeps its connections when the application is exchanged."""
+    """A server that keeps its connections when the application is replaced."""
 
     def __init__(self) -> None:
         self._apps: list[RunningApp] = []
-        """The last one gets new requests."""
+        """The running applications. The last one gets new requests."""
         self._retiring: set[asyncio.Task[None]] = set()
         self._stopping = False
 
     @property
     def grace_s(self) -> float:
-        """Seconds that open requests may take after the stop."""
+        """Seconds that open requests get to finish after the stop."""
         return self.app[SERVICE].config.server.grace_s
 
     @property
     def app(self) -> web.Application:
-        """The application that requests go to."""
+        """The application that gets new requests."""
         return self._apps[-1].runner.app
 
     async def switch_to(self, app: web.Application) -> None:
-        """Start another application and send new requests to it; the old one is retired.
+        """Start another application, send new requests to it, and retire the old one.
 
         Raises:
-            Exception: What the application raises when it starts; the old one stays.
+            Exception: The new application failed to start; the old one keeps serving.
         """
         runner = web.AppRunner(app, access_log=None)
         try:
@@ -88,7 +88,7 @@ class Front:
 
     @asynccontextmanager
     async def listening(self, host: str, port: int, *, shared: bool = False) -> AsyncIterator[str]:
-        """Listen and yield the address; afterwards let open requests end within the grace period.
+        """Listen and yield the URL. On exit, let open requests finish within the grace period.
 
         Raises:
             ConfigError: The address cannot be used.
@@ -113,18 +113,18 @@ class Front:
             await self._drain(now + self.grace_s)
 
     async def _accept_waiting(self, listener: asyncio.Server, until: float) -> None:
-        """Accept pending connections before the port is closed; the kernel would reset them.
+        """Accept pending connections before the port is closed, because the kernel would reset them.
 
         Args:
-            until: Time of the event loop at which it is closed, whoever may still come.
+            until: Event-loop time at which the port is closed even if more connections are pending.
         """
         while has_waiting(listener) and asyncio.get_running_loop().time() < until:  # noqa: ASYNC110
             await asyncio.sleep(0)
 
     async def _answer_kept_connections(self, server: Server, seconds: float) -> None:
-        """Answer what is sent over open connections, and close each behind its answer.
+        """Answer requests on open connections, and close each connection after its answer.
 
-        A proxy before this one cannot know that a connection is about to be closed, and cannot ask another host what it has sent.
+        A load balancer in front cannot know that a connection is about to close, and cannot resend a request to another host.
         """
         for _ in range(20):
             if not server.connections:
@@ -132,12 +132,12 @@ class Front:
             await asyncio.sleep(seconds / 20)
 
     async def _drain(self, until: float) -> None:
-        """Let open requests end, and what is done in the background; cancel the requests that take too long.
+        """Wait for open requests and background tasks, then cancel requests that take too long.
 
-        aiohttp would do the first, but lets a request that hangs take the time twice before it cancels it.
+        aiohttp's own shutdown gives a hanging request twice the time before it cancels it.
 
         Args:
-            until: Time of the event loop at which they are cancelled.
+            until: Event-loop time at which requests are cancelled.
         """
         try:
             async with asyncio.timeout_at(until), asyncio.TaskGroup() as group:
@@ -153,7 +153,7 @@ class Front:
         for task in self._retiring:
             task.cancel()
         for generation in list(self._apps):
-            # A request that was cancelled may have an emergency to tell of, too.
+            # A cancelled request may still have to send an emergency webhook.
             with suppress(TimeoutError):
                 async with asyncio.timeout(LAST_S):
                     await generation.wait_until_idle()
@@ -173,7 +173,7 @@ class Front:
         generation.requests.add(task)
         try:
             response = await generation.handle(request)
-            if self._stopping:  # or the client would send its next request into a connection that is being closed
+            if self._stopping:  # otherwise the client would send its next request into a closing connection
                 response.force_close()
             return response
         finally:

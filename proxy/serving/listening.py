@@ -1,4 +1,4 @@
-"""Runs a web application on an address, until the block is left."""
+"""Serves a web application on an address within a block."""
 
 import asyncio
 import errno
@@ -17,14 +17,13 @@ from proxy.config.settings import MemorySettings
 from proxy.traces.backend import trace_detail
 
 GRACE_S = 10.0
-"""How long open turns may still take when the proxy is told to stop."""
+"""Seconds that open turns get to finish when the proxy stops."""
 
 
 def isolated_config(config: Config) -> Config:
-    """Return a configuration for a proxy that this program starts for itself alone: on loopback, without keys, in this process.
+    """Return a configuration for a private proxy in this process: on loopback, without keys.
 
-    Nothing of it reaches what the configuration's own proxy shares with others (Redis, the audit log); traces hold no more than
-    that proxy's would.
+    It uses nothing that the configured proxy shares (Redis, the audit log). Its traces hold no more than that proxy's traces.
     """
     server = config.server.model_copy(update={"host": "127.0.0.1", "port": 0, "cors_origins": []})
     privacy = config.privacy.model_copy(update={"store": trace_detail(config)})
@@ -35,7 +34,7 @@ def isolated_config(config: Config) -> Config:
 
 @asynccontextmanager
 async def listening(app: web.Application, host: str, port: int, *, shared: bool = False) -> AsyncIterator[str]:
-    """Serve the application and yield its address, such as `http://127.0.0.1:8080`; with port 0 a free one is taken.
+    """Serve the application and yield its URL, such as `http://127.0.0.1:8080`. Port 0 selects a free port.
 
     Args:
         shared: Other processes serve the same port.
@@ -62,8 +61,8 @@ async def listen(
     """Listen on an address.
 
     Args:
-        accept: Makes what talks with a client.
-        shared: Other processes listen there, too.
+        accept: Creates the protocol object of a new connection.
+        shared: Other processes listen on the same port.
 
     Raises:
         ConfigError: The address cannot be used.
@@ -71,17 +70,17 @@ async def listen(
     try:
         loop = asyncio.get_running_loop()
         return await loop.create_server(accept, host, port, backlog=1024, reuse_port=shared or None)
-    except (OSError, UnicodeError) as error:  # UnicodeError: what the IDNA codec makes of a strange host name
+    except (OSError, UnicodeError) as error:  # UnicodeError: the IDNA codec cannot encode the host name
         raise ConfigError([_refusal(error, host, port)]) from error
 
 
 def address_of(listener: asyncio.Server, host: str) -> str:
-    """Return the URL of what listens on a host."""
+    """Return the URL of a listener."""
     return f"http://{f'[{host}]' if ':' in host else host}:{listener.sockets[0].getsockname()[1]}"
 
 
 def has_waiting(listener: asyncio.Server) -> bool:
-    """Return whether clients have connected that nobody has accepted yet."""
+    """Return whether connections wait to be accepted."""
     with selectors.DefaultSelector() as selector:
         for one in listener.sockets:
             selector.register(one, selectors.EVENT_READ)
@@ -90,10 +89,10 @@ def has_waiting(listener: asyncio.Server) -> bool:
 
 @contextmanager
 def listening_beside(app: web.Application) -> Iterator[str]:
-    """Serve the application on a free loopback port from a thread of its own, for programs that block, and yield its address.
+    """Serve the application on a free loopback port from a separate thread, for blocking programs, and yield its URL.
 
     Raises:
-        Exception: Whatever the application raises when it starts.
+        Exception: The application failed to start.
     """
     ready: Future[str] = Future()
     loop = asyncio.new_event_loop()
@@ -126,9 +125,9 @@ def listening_beside(app: web.Application) -> Iterator[str]:
 def _refusal(error: OSError | UnicodeError, host: str, port: int) -> str:
     code = getattr(error, "errno", None)
     if code == errno.EADDRINUSE:
-        return f"port {port} on {host} is in use; give another with --port, or 0 for any that is free"
+        return f"port {port} on {host} is in use; choose another with --port, or 0 for any free port"
     if code == errno.EACCES:
-        return f"port {port} on {host} is not allowed to this user; give one above 1023 with --port"
+        return f"port {port} on {host} needs more permissions than this user has; choose one above 1023 with --port"
     if code == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror | UnicodeError):
-        return f"{host!r} is no address of this machine; give 127.0.0.1, or 0.0.0.0 for all, with --host"
+        return f"{host!r} is not an address of this machine; use --host 127.0.0.1, or --host 0.0.0.0 for all addresses"
     return f"cannot listen on {host}:{port}: {os.strerror(code) if code else error}"

@@ -1,4 +1,4 @@
-"""Reading the configuration again while it is served: on SIGHUP."""
+"""Reloads the configuration on SIGHUP without interrupting the service."""
 
 import asyncio
 from pathlib import Path
@@ -26,17 +26,21 @@ async def reload_on(requested: asyncio.Event, front: Front, path: Path) -> None:
 
 
 async def reload(front: Front, path: Path) -> bool:
-    """Switch to the file's current configuration; if it is invalid, log its problems and keep the old one."""
+    """Switch to the file's current configuration. If it is invalid, log its problems and keep the old one.
+
+    Returns:
+        Whether the configuration was switched.
+    """
     served = front.app[SERVICE].config
     try:
-        # In a thread: reading prompts and knowledge bases takes long enough for others to notice.
+        # In a thread: reading prompts and knowledge bases would block the event loop noticeably.
         config = await asyncio.to_thread(_load_checked, path, served)
         await front.switch_to(await asyncio.to_thread(create_app, config, after=front.app))
     except (ConfigError, ModelSettingsError) as error:
         problems = error.problems if isinstance(error, ConfigError) else [str(error)]
         log.error("configuration refused, the old one serves on", path=str(path), problems=problems)
         return False
-    except Exception as error:  # whatever it is, those who are being served have nothing to do with it
+    except Exception as error:  # no failure of a reload may affect running requests
         log.exception("configuration refused, the old one serves on", path=str(path), error=type(error).__name__)
         return False
     not_safe = list(unsafe_settings(config, front.app[SERVICE].keys))
@@ -52,7 +56,7 @@ async def reload(front: Front, path: Path) -> bool:
 
 def _load_checked(path: Path, served: Config) -> Config:
     config = load_config(path)
-    # The address stays, whatever the file says: it is bound. What depends on it must go by where we do listen.
+    # The bound address cannot change, so the checks below use it instead of the one in the file.
     address = {"host": served.server.host, "port": served.server.port}
     if is_worker():
         check(config, 2)

@@ -12,39 +12,39 @@ from proxy.config.judge_settings import JudgeSettings
 
 
 def unsafe_settings(config: Config, keys: KeyRing | None = None) -> Iterator[str]:
-    """Yield a sentence for each setting or key that weakens protection or locks a client out."""
+    """Yield a warning for each setting or key that weakens protection or locks a client out."""
     exposed = not is_loopback(config.server.host)
     if not exposed:
         yield from unwritten_texts(config)
     if exposed and config.privacy.store == "full":
-        yield "privacy.store: full keeps the texts of strangers"
+        yield "privacy.store: full stores the texts of other people; redacted stores none"
     for name, bot in config.chatbots.items():
         if bot.kind == "passthrough":
             yield f"{name} is forwarded without any check"
         elif bot.filter != "on":
             mode = "off" if bot.filter == "off" else "in shadow"
-            yield f"{name} has its filter {mode}: replies leave unchecked"
+            yield f"{name} has its filter {mode}: replies are sent unchecked"
         elif not bot.judges:
             yield f"{name} has no judges: its replies are not checked"
         elif bot.emergency is not None and not bot.emergency.enabled:
-            continue  # it was decided
+            continue  # a deliberate choice
         elif (alarm := next((judge for judge in bot.judges if judge.name == "emergency"), None)) is None:
             yield f"{name} has no emergency judge"
         elif not _fires_alone(alarm):
-            yield f"{name}: its local emergency judge does not fire alone: a fault or a limit may stand before the alarm"
+            yield f"{name}: its local emergency judge does not fire alone: a fault or a limit can delay or prevent the alarm"
     for key in () if keys is None else keys.valid:
         if unknown := [name for name in key.chatbots or () if name not in config.chatbots]:
-            yield f"key {key.id} may ask {', '.join(unknown)}, which is not configured: whoever has it gets 404"
+            yield f"key {key.id} allows {', '.join(unknown)}, which is not configured: its requests get 404"
     yield from _unpriced_models(config, keys)
 
 
 def unwritten_texts(config: Config) -> list[str]:
-    """Return a sentence for each setting that users are sent and that still holds the placeholder of `caf init`.
+    """Return a message for each text for users that still holds the placeholder of `caf init`.
 
-    Beyond loopback such a configuration is not served.
+    Beyond loopback, such a configuration is not served.
     """
     return [
-        f"chatbots.{name}.{key}: still says {PLACEHOLDER}, and users, people in danger among them, would be sent that; write yours"
+        f"chatbots.{name}.{key}: still says {PLACEHOLDER}, and users, even people in danger, would receive it; write your own text"
         for name, bot in config.chatbots.items()
         for key, texts in _sent_texts(bot)
         if any(PLACEHOLDER in text for text in texts)
@@ -52,13 +52,13 @@ def unwritten_texts(config: Config) -> list[str]:
 
 
 def check_texts(config: Config) -> None:
-    """Raises: ConfigError: users beyond loopback would be sent a placeholder."""
+    """Raises: ConfigError: users beyond loopback would receive a placeholder."""
     if not is_loopback(config.server.host) and (problems := unwritten_texts(config)):
         raise ConfigError([f"{config.file}: {problem}" for problem in problems])
 
 
 def _sent_texts(bot: ChatbotSettings) -> Iterator[tuple[str, Iterable[str]]]:
-    """Yield what users are sent word for word, by its key."""
+    """Yield the configured texts that users receive verbatim, by setting."""
     yield "fallback", bot.fallback.values()
     yield "statements", [text for one in bot.statements.values() for text in (one.not_from_sources, one.verify)]
     if bot.emergency is not None:
@@ -67,7 +67,7 @@ def _sent_texts(bot: ChatbotSettings) -> Iterator[tuple[str, Iterable[str]]]:
 
 
 def _fires_alone(alarm: JudgeSettings) -> bool:
-    """Return whether the local emergency judge may answer by itself, before anything that could refuse a request."""
+    """Return whether the local emergency judge may answer alone, before anything can refuse the request."""
     stages = _stages(alarm)
     return stages == ["local"] or ("local" in stages and (alarm.reject_alone is None or "local" in alarm.reject_alone))
 
@@ -78,7 +78,7 @@ def _stages(judge: JudgeSettings) -> list[str]:
 
 
 def _unpriced_models(config: Config, keys: KeyRing | None) -> Iterator[str]:
-    """Yield models without a price that keys with a daily budget may use: their cost is not counted."""
+    """Yield a warning for models without a price that keys with a daily budget may use: their cost is not counted."""
     budgeted = [] if keys is None else [key for key in keys.valid if key.daily_budget is not None]
     if not budgeted:
         return
@@ -87,7 +87,7 @@ def _unpriced_models(config: Config, keys: KeyRing | None) -> Iterator[str]:
         free = sorted(alias for alias in with_all_asked(aliases, config.models) if _has_no_price(config, alias))
         if free and ids:
             models = ", ".join(f"models.{alias}" for alias in free)
-            yield f"{name}: {models} without a `price`: counts in no daily budget, as of the key {_few(ids)}"
+            yield f"{name}: {models} without a `price`: its calls do not count in daily budgets, such as that of key {_few(ids)}"
 
     try:
         for name, blueprint in assemble(config).items():

@@ -1,15 +1,14 @@
-"""Several processes that serve one port: `caf serve --workers N` starts them, keeps them running and stops them.
+"""Several processes that serve one port: `caf serve --workers N` starts them, restarts them and stops them.
 
-Each binds the port itself (SO_REUSEPORT), so the kernel spreads connections and nothing is handed over. They share what the
-configuration puts into Redis, and nothing else.
+Each worker binds the port itself (SO_REUSEPORT), so the kernel spreads the connections. The workers share only what the
+configuration stores in Redis.
 
-Not gunicorn 27.0 with aiohttp's worker class, which loses what users have here. Tried with two workers and 16 clients that ask all
-the time:
+gunicorn 27.0 with aiohttp's worker class was rejected. A test with two workers and 16 busy clients showed:
 
-* A reload replaces the processes: over kept connections 32 of 1,219 requests broke off; here none of 1,612.
-* A worker that cannot start, because the file has a fault by then, stops all others (exit code 3); here they serve on.
-* The worker class takes an application and no server of ours: connections have no limits (`connections.py`), and are reset when
-  a worker stops (`front.py`).
+* A reload replaces the processes: on kept connections, 32 of 1,219 requests broke off. Here 0 of 1,612 did.
+* A worker that cannot start, because the file has a fault by then, stops all others (exit code 3). Here the others keep serving.
+* The worker class takes an application, not our server: connections have no limits (`connections.py`), and are reset when a worker
+  stops (`front.py`).
 """
 
 import os
@@ -30,60 +29,62 @@ from proxy.telemetry.worker_metrics import forget_worker
 log = structlog.get_logger()
 
 WORKER_ENV = "CAF_WORKER"
-"""Set in a worker to its number."""
+"""Environment variable of a worker: its number."""
 JOINING_ENV = "CAF_WORKER_JOINS"
-"""Set in a worker that is started while others serve."""
+"""Environment variable of a worker that starts while others serve."""
 LINK = 0
-"""A worker's standard input is a socket to whoever started it."""
+"""File descriptor of a worker's standard input: a socket to the supervisor."""
 STEADY_S = 5.0
-"""A worker that ran so long and then died is started again at once; one that died sooner waits `PAUSE_S`."""
+"""A worker that ran this long before it died restarts at once. Otherwise the restart waits `PAUSE_S`."""
 PAUSE_S = 1.0
 POLL_S = 0.05
 
 
 def check(config: Config, workers: int) -> None:
-    """Raises: ConfigError: several processes could not keep what this configuration keeps in one."""
+    """Check that several workers can run with a configuration.
+
+    Raises:
+        ConfigError: The system cannot share a port, or conversation state is not in Redis.
+    """
     if not hasattr(socket, "SO_REUSEPORT"):
-        raise ConfigError(["--workers: this system cannot share a port between processes (no SO_REUSEPORT)"])
+        raise ConfigError(["--workers: this system has no SO_REUSEPORT, so processes cannot share a port; use one worker"])
     if workers > 1 and config.memory.store != "redis":
         raise ConfigError(
-            [
-                "memory.store: with several workers the states of conversations must be shared; set it to redis, or use one worker"
-            ]
+            ["memory.store: with several workers, conversation state must be shared; set it to redis, or use one worker"]
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A process that was started, and this end of its link."""
+    """A worker process and the supervisor's end of its link."""
 
     process: subprocess.Popen[bytes]
     link: socket.socket
     started: float
 
     def is_ready(self) -> bool:
-        """Return whether it has just reported that it serves."""
-        with suppress(OSError):  # nothing said yet, or gone
+        """Return whether the worker has just reported that it serves."""
+        with suppress(OSError):  # no report yet, or the worker has ended
             return bool(self.link.recv(1))
         return False
 
 
 @dataclass(slots=True)
 class Supervisor:
-    """Keeps the workers of one proxy running. The first one starts alone: what is served, or why it cannot be, is told once."""
+    """Keeps the workers of one proxy running. The first one starts alone, so that its address or its errors are printed once."""
 
     command: Sequence[str]
-    """What each is started with; its port is not 0."""
+    """Command line of each worker. Its port must not be 0."""
     count: int
     _workers: dict[int, Worker] = field(default_factory=dict)
     _serving: bool = False
     _stopping: bool = False
 
     def run(self) -> int:
-        """Start the workers, and keep as many running until a signal says stop; then wait for them.
+        """Start the workers, restart those that end, and after SIGINT or SIGTERM wait until all have stopped.
 
         Returns:
-            An exit code: that of the first worker, if it failed before it served.
+            The exit code: that of the first worker if it failed before it served, else 0.
         """
         signal.signal(signal.SIGINT, self._stop)
         signal.signal(signal.SIGTERM, self._stop)
@@ -100,7 +101,7 @@ class Supervisor:
                 if code is None:
                     continue
                 self._remove(number)
-                # A fault of the configuration does not mend itself; a signal, which is below 0, may be chance.
+                # A faulty configuration stays faulty, so a restart is useless. A signal (code below 0) may be an accident.
                 if not self._serving and not self._stopping and code > 0:
                     return code
                 if not self._stopping:
@@ -108,7 +109,7 @@ class Supervisor:
         return 0
 
     def _start(self, number: int) -> None:
-        # It reads from its link: if this process is killed, that is closed, and the worker stops.
+        # The worker reads from its link. If this process is killed, the link closes and the worker stops.
         own_end, worker_end = socket.socketpair()
         own_end.setblocking(False)
         variables = {WORKER_ENV: str(number)} | ({JOINING_ENV: "1"} if self._serving else {})
@@ -117,7 +118,7 @@ class Supervisor:
                 self.command, stdin=worker_end.fileno(), env=os.environ | variables, start_new_session=True
             )
         self._workers[number] = Worker(process, own_end, time.monotonic())
-        if self._stopping:  # the signal came while it was not among those who are told
+        if self._stopping:  # the signal arrived before the worker was in `_workers`
             process.terminate()
 
     def _remove(self, number: int) -> None:
@@ -143,7 +144,10 @@ class Supervisor:
 
 
 def reserve(host: str, port: int) -> tuple[socket.socket, int]:
-    """Bind a port without listening, so that workers can share one that was free; keep the socket open.
+    """Bind a port without listening, to reserve a free port for the workers. Keep the socket open.
+
+    Returns:
+        The socket and its port.
 
     Raises:
         OSError: The address cannot be used.
@@ -165,18 +169,18 @@ def is_worker() -> bool:
 
 
 def is_joining() -> bool:
-    """Return whether this is a worker that was started while others serve."""
+    """Return whether this is a worker that started while others serve."""
     return JOINING_ENV in os.environ
 
 
 def tell_parent() -> None:
     """Report to the supervisor that this worker serves."""
-    with suppress(OSError):  # it is gone, which `end_with_parent` notices
+    with suppress(OSError):  # the supervisor has ended, which `end_with_parent` notices
         os.write(LINK, b"s")
 
 
 def end_with_parent() -> None:
-    """Stop this worker when the supervisor is gone."""
+    """Stop this worker when the supervisor ends."""
 
     def watch() -> None:
         # Not through sys.stdin: its lock, held by this thread when the process ends, makes the interpreter abort.

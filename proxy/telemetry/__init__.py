@@ -1,7 +1,7 @@
 """Metrics, logs and spans for operators, without texts of conversations.
 
-metrics.py         Prometheus metrics; external_metric.py: gauges whose values are kept elsewhere
-worker_metrics.py  the same of several processes
-tracing.py         whether OpenTelemetry is asked for; spans.py: its spans
-logs.py            our log lines; library_logs.py: what libraries would print
+metrics.py         Prometheus metrics; external_metric.py: gauges that read their values elsewhere
+worker_metrics.py  metrics of several worker processes
+tracing.py         opens OpenTelemetry if it is configured; spans.py: its spans
+logs.py            the proxy's log lines; library_logs.py: redacted log lines of libraries
 """

@@ -1,4 +1,4 @@
-"""A gauge whose value is kept elsewhere."""
+"""A gauge that reads its values from functions."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from prometheus_client import Gauge
 class ExternalMetric:
     """A gauge that is set from functions at each scrape.
 
-    Not `Gauge.set_function`, of which the library shows nothing where processes count together.
+    It replaces `Gauge.set_function`, whose values the library leaves out with several processes.
     """
 
     def __init__(self, gauge: Gauge) -> None:

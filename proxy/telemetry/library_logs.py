@@ -1,8 +1,8 @@
 """Log records, warnings and uncaught exceptions of libraries, redacted, as structlog lines.
 
-Their texts quote: aiohttp prints the first bytes of a request that it cannot read, and where it came from; asyncio the message of
-an exception that nobody fetched; a crashed thread its whole traceback. So of a line of theirs only what stands in their source is
-kept, the template without its values, and of an exception the types and frames.
+Their texts may quote people. aiohttp logs the first bytes of an unreadable request and its sender. asyncio logs the message of an
+exception that was never retrieved. A crashed thread prints its whole traceback. So only texts from the libraries' source code are
+kept: of a log line the template without its values, of an exception the types and frames.
 """
 
 import logging
@@ -15,18 +15,18 @@ from typing import Any
 import structlog
 
 QUIET = ("aiohttp.access",)
-"""Loggers whose every line says who somebody is, and nothing that the line of the request does not."""
+"""Loggers whose lines identify clients and add nothing to the canonical line of the request."""
 
 
 class RedactingHandler(logging.Handler):
     """Writes records of the standard library's logging through structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Log a record's origin and its fields that hold no text of people."""
+        """Log a record's origin and the fields that cannot quote people."""
         if record.name in QUIET:
             return
         fields: dict[str, Any] = {"logger": record.name, "at": f"{record.module}:{record.lineno}"}
-        # A message without values may have been put together before it came here.
+        # A message without arguments may already contain formatted values.
         if record.args and isinstance(record.msg, str):
             fields["template"] = record.msg
         if record.exc_info and record.exc_info[1] is not None:
@@ -37,9 +37,9 @@ class RedactingHandler(logging.Handler):
 
 
 def redact_libraries() -> None:
-    """Have all that is not ours written redacted: logging, warnings, and exceptions that nobody has caught.
+    """Redact the output of libraries: logging, warnings and uncaught exceptions.
 
-    Called by the command that serves, after `configure_logs`; not at import.
+    The commands that serve call it after `configure_logs`; importing this module has no effect.
     """
     root = logging.getLogger()
     root.handlers[:] = [RedactingHandler(logging.WARNING)]
@@ -57,9 +57,7 @@ def _uncaught(kind: type[BaseException], error: BaseException, trace: TracebackT
 
 def _unraisable(unraisable: Any) -> None:
     error = unraisable.exc_value
-    structlog.get_logger().error(
-        "error that nobody could be told", exc_info=(type(error), error, unraisable.exc_traceback)
-    )
+    structlog.get_logger().error("unraisable exception", exc_info=(type(error), error, unraisable.exc_traceback))
 
 
 def _crashed(args: threading.ExceptHookArgs) -> None:

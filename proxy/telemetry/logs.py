@@ -1,4 +1,4 @@
-"""Structured logs: one canonical line per request. JSON, or readable on a terminal. No text of conversations above debug."""
+"""Structured logs: one canonical line per request, as JSON, or as text on a terminal. No conversation text above debug level."""
 
 import json
 import logging
@@ -16,11 +16,11 @@ Event = MutableMapping[str, Any]
 
 
 FIELDS = web.RequestKey("fields", dict[str, Any])
-"""What the canonical log line of a request will say, bound as it becomes known."""
+"""Fields of a request's canonical log line, added as they become known."""
 
 
 def configure_logs(level: str = "info") -> None:
-    """Set structlog up for the process: called by the commands that serve, not at import."""
+    """Configure structlog for the process. The commands that serve call it; importing this module has no effect."""
     on_terminal, lines = sys.stderr.isatty(), LineLogger(sys.stderr.buffer)
     structlog.configure(
         processors=[
@@ -35,7 +35,7 @@ def configure_logs(level: str = "info") -> None:
 
 
 def _without_messages(_: Any, __: str, event: Event) -> Event:
-    """Format an exception as types and frames; messages and variables may quote people."""
+    """Format an exception as types and frames only: its message and variables may quote people."""
     if "exc_info" not in event:
         return event
     info = event.pop("exc_info")
@@ -53,18 +53,18 @@ def _without_messages(_: Any, __: str, event: Event) -> Event:
 def _encode(_: Any, __: str, event: Event) -> bytes:
     try:
         return orjson.dumps(event, default=str)
-    except TypeError:  # half of a character, or an enormous number
+    except TypeError:  # a lone surrogate, or an integer above 64 bits
         return json.dumps(event, default=str).encode()
 
 
 class LineLogger:
-    """Writes each log line at once, as `structlog.BytesLogger` does; but a full disk costs lines, and no reply."""
+    """Writes each log line at once, like `structlog.BytesLogger`. On a full disk, lines are lost but no reply fails."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
 
     def msg(self, line: bytes) -> None:
-        with suppress(OSError, ValueError):  # ValueError: it is closed
+        with suppress(OSError, ValueError):  # ValueError: the file is closed
             self._file.write(line + b"\n")
             self._file.flush()
 

@@ -1,7 +1,7 @@
-"""Prometheus metrics. One registry for each app; names begin with caf_.
+"""Prometheus metrics. Each app has one registry. All names begin with caf_.
 
-Labels are names of ours: routes, chatbots, aliases, judges, steps, kinds. Never what a client or a model wrote: it would say
-who somebody is, and a metric for each is more than a Prometheus can hold.
+Labels hold configured or fixed names only: routes, chatbots, aliases, judges, steps, kinds. They never hold text of a client or a
+model, which could identify people and would create more series than Prometheus can store.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,24 +23,25 @@ from proxy.traces.trace import Outcome, Trace
 
 SECONDS = (0.001, 0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 20, 60, 120)
 SHORT = (0.0001, 0.00025, 0.0005, *SECONDS)
-"""For steps: a local judge takes less than a millisecond."""
+"""Buckets for steps, since a local judge takes less than a millisecond."""
 
 SHARED = ValueClass is not MutexValue
-"""Whether several processes count together: PROMETHEUS_MULTIPROC_DIR was set when the library was imported."""
+"""Whether several processes share their counts: PROMETHEUS_MULTIPROC_DIR was set when the library was imported."""
 
 UNKNOWN = "unknown"
-"""The kind of an emergency whose judge named no sign."""
+"""The kind of an emergency if the judge named no sign."""
 KINDS: tuple[str, ...] = (*get_args(Sign.model_fields["kind"].annotation), UNKNOWN)
 
 
 Refusal = Literal["full", "idle", "late"]
-"""Why a connection is refused: there is no room for it; another needed the room, and it had no request; its head took too long."""
+"""Why a connection is refused. full: the limit is reached. idle: it had no request and another connection needed its place. late: its
+head took too long."""
 
 log = structlog.get_logger()
 
 
 class Metrics:
-    """The counters and histograms of one app; with PROMETHEUS_MULTIPROC_DIR, of all processes that share that folder."""
+    """The metrics of one app, or with PROMETHEUS_MULTIPROC_DIR of all processes that share that folder."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -63,51 +64,48 @@ class Metrics:
         self.requests = counter("caf_requests", "HTTP requests by route and status.", "route", "status")
         self.turns = counter("caf_turns", "Turns by chatbot and outcome.", "chatbot", "outcome")
         self.shadow = counter(
-            "caf_shadow_turns", "Turns in shadow by what the filter would have made of them.", "chatbot", "would"
+            "caf_shadow_turns", "Turns in shadow mode by the outcome that the filter would have had.", "chatbot", "would"
         )
         self.emergencies = counter("caf_emergencies", "Emergency replies by kind.", "chatbot", "kind")
         self.concerns = counter(
-            "caf_concerns", "Replies that ended with the emergency contact, by kind of danger.", "chatbot", "kind"
+            "caf_concerns", "Replies with the emergency contact added, by kind of danger.", "chatbot", "kind"
         )
         self.mended = counter(
-            "caf_mended", "Replies to which code added missing statements, without a model.", "chatbot"
+            "caf_mended", "Replies whose missing statements were added by code, without a model.", "chatbot"
         )
-        self.verdicts = counter("caf_verdicts", "Verdicts of judges by stage.", "judge", "stage", "verdict")
+        self.verdicts = counter("caf_verdicts", "Verdicts by judge, stage and verdict.", "judge", "stage", "verdict")
         self.escalations = counter(
-            "caf_escalations",
-            "Cases that an earlier stage of the judge handed on, by the stage asked.",
-            "judge",
-            "stage",
+            "caf_escalations", "Cases escalated to this stage by an earlier stage of the judge.", "judge", "stage"
         )
-        self.warnings_added = counter("caf_warnings_added", "Warnings that arose, or arose again.", "chatbot", "rule")
+        self.warnings_added = counter("caf_warnings_added", "Warnings added or renewed, by rule.", "chatbot", "rule")
         self.warnings_live = counter(
-            "caf_warnings_live", "Warnings that turns carried: by caf_turns, those live in a turn.", "chatbot"
+            "caf_warnings_live", "Live warnings summed over turns; divide by caf_turns for the mean per turn.", "chatbot"
         )
-        self.conversations = counter("caf_conversations", "How conversations were recognised.", "memory")
-        self.calls = counter("caf_model_calls", "Model calls by alias and error (empty for none).", "model", "error")
-        self.tries = counter("caf_model_retries", "Tries of model calls after the first.", "model")
+        self.conversations = counter("caf_conversations", "Turns by how the conversation was recognised.", "memory")
+        self.calls = counter("caf_model_calls", "Model calls by alias and error (empty: none).", "model", "error")
+        self.tries = counter("caf_model_retries", "Retries of model calls.", "model")
         self.tokens = counter("caf_tokens", "Tokens by alias, step and kind.", "model", "step", "kind")
-        self.cost = counter("caf_cost", "Cost of model calls in the prices' currency.", "model", "step")
-        self.invalid_ids = counter("caf_invalid_source_ids", "Ids of sections that a selection model made up.")
-        self.turn_seconds = histogram("caf_turn_seconds", "Time of a turn.", "chatbot", SECONDS)
-        self.step_seconds = histogram("caf_step_seconds", "Time of a step of a turn.", "step", SHORT)
+        self.cost = counter("caf_cost", "Cost of model calls in the currency of the prices.", "model", "step")
+        self.invalid_ids = counter("caf_invalid_source_ids", "Section ids invented by a selection model.")
+        self.turn_seconds = histogram("caf_turn_seconds", "Duration of a turn.", "chatbot", SECONDS)
+        self.step_seconds = histogram("caf_step_seconds", "Duration of a step of a turn.", "step", SHORT)
         self.call_seconds = histogram(
-            "caf_model_call_seconds", "Time of a model call, with its retries.", "model", SECONDS
+            "caf_model_call_seconds", "Duration of a model call, including retries.", "model", SECONDS
         )
-        self.connections = now("caf_connections", "Connections of clients that are open.")
+        self.connections = now("caf_connections", "Open client connections.")
         self.refused_connections = counter(
-            "caf_connections_refused", "Connections that were refused or closed without a whole request.", "reason"
+            "caf_connections_refused", "Connections refused, or closed before a complete request.", "reason"
         )
-        self.audit_dropped = sum_of("caf_audit_dropped", "Audit records that could not be kept since the start.")
-        self.traces_dropped = sum_of("caf_traces_dropped", "Traces that could not be kept since the start.")
+        self.audit_dropped = sum_of("caf_audit_dropped", "Audit records lost since the start.")
+        self.traces_dropped = sum_of("caf_traces_dropped", "Traces lost since the start.")
         self.memory_failures = sum_of(
-            "caf_memory_failures", "Reads and writes of states, kept responses and limits that failed."
+            "caf_memory_failures", "Failed reads and writes of conversation state, stored responses and limits."
         )
-        self._running = now("caf_model_running", "Calls under way, where `max_concurrent` is set.", "model")
-        self._waiting = now("caf_model_queue", "Calls that wait for a place.", "model")
-        self._refused = sum_of("caf_model_queue_refused", "Calls that found no place since the start.", "model")
+        self._running = now("caf_model_running", "Running calls, if `max_concurrent` is set.", "model")
+        self._waiting = now("caf_model_queue", "Calls waiting in the queue.", "model")
+        self._refused = sum_of("caf_model_queue_refused", "Calls refused by the queue since the start.", "model")
         self._open = now("caf_circuit_open", "Processes whose circuit breaker is open.", "model")
-        self._not_sent = sum_of("caf_circuit_refused", "Calls that an open circuit held back since the start.", "model")
+        self._not_sent = sum_of("caf_circuit_refused", "Calls refused by an open circuit since the start.", "model")
         if SHARED:
             self._all = CollectorRegistry()
             MultiProcessCollector(self._all)  # type: ignore[no-untyped-call]
@@ -116,13 +114,13 @@ class Metrics:
             ProcessCollector(registry=self.registry)
 
     def refused_connection(self, reason: Refusal) -> None:
-        """Count a connection that was refused, or closed without a whole request."""
+        """Count a connection that was refused, or closed before a complete request."""
         self.refused_connections.labels(reason).inc()
 
     def expect(self, chatbots: Iterable[Blueprint]) -> None:
         """Create the series of these chatbots with the value 0.
 
-        Alarms ask for an increase, and a series that begins with 1 has none: the first emergency would raise no alarm.
+        Alerts test for an increase. A series that begins with 1 has none, so the first emergency would raise no alert.
         """
         for reason in get_args(Refusal):
             self.refused_connections.labels(reason)
@@ -171,15 +169,15 @@ class Metrics:
         self.requests.labels(route, str(status)).inc()
 
     def count_forwarded(self, ledger: Ledger) -> None:
-        """Count the calls of a ledger, also of forwarded requests, which are no turns."""
+        """Count the calls of a ledger, also for forwarded requests, which are not turns."""
         for call in ledger.calls:
             try:
                 self._count_call(call)
-            except (OverflowError, ValueError) as error:  # numbers are the upstream's; one that is none costs no reply
+            except (OverflowError, ValueError) as error:  # an invalid number from the upstream must not fail a reply
                 log.error("not counted", error=type(error).__name__)
 
     def follow_bulkheads(self, bulkheads: Mapping[str, Bulkhead]) -> None:
-        """Show queues and circuit breakers of these aliases, in place of earlier ones."""
+        """Report queues and circuit breakers of these aliases instead of the previous ones."""
         for reading in (self._running, self._waiting, self._refused, self._open, self._not_sent):
             reading.forget()
         for alias, bulkhead in bulkheads.items():
@@ -191,12 +189,12 @@ class Metrics:
                 self._not_sent.read(_of(bulkhead.breaker, "refused_calls"), alias)
 
     def refresh(self) -> None:
-        """Refresh the external metrics. With several workers each process must do so."""
+        """Refresh the external metrics. With several workers, each process must do this."""
         for reading in self._readings:
             reading.refresh()
 
     def values(self) -> dict[str, list[tuple[dict[str, str], float]]]:
-        """Return counters and gauges as they are now, by the names that they are scraped under, with their labels."""
+        """Return the current counters and gauges by sample name, as pairs of labels and value."""
         self.refresh()
         values: dict[str, list[tuple[dict[str, str], float]]] = {}
         for family in self._all.collect():
@@ -206,7 +204,7 @@ class Metrics:
         return values
 
     def text(self) -> bytes:
-        """Return the exposition format."""
+        """Return all metrics in Prometheus' text format."""
         self.refresh()
         return generate_latest(self._all)
 
@@ -227,7 +225,7 @@ class Metrics:
         self.calls.labels(alias, call.error or "").inc()
         self.tokens.labels(alias, step, "prompt").inc(call.usage.prompt_tokens)
         self.tokens.labels(alias, step, "completion").inc(call.usage.completion_tokens)
-        if step != "forward":  # whose time is the client's, who may read slowly
+        if step != "forward":  # its duration depends on how fast the client reads
             self.call_seconds.labels(alias).observe(call.ms / 1000)
         if call.attempts > 1:
             self.tries.labels(alias).inc(call.attempts - 1)

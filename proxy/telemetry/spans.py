@@ -1,14 +1,14 @@
-"""Spans for OpenTelemetry: one for each turn, and below it one for each step and each model call.
+"""OpenTelemetry spans: one for each turn, and below it one for each step and each model call.
 
 invoke_agent BOT ── select ── chat MODEL
                  ├── draft ── chat MODEL
-                 ├── judge ── chat MODEL, one for each stage of a judge that asks one
+                 ├── judge ── chat MODEL, one for each stage that calls a model
                  ├── refine ── chat MODEL
                  └── events: one `gen_ai.evaluation.result` for each verdict
 
-Names are those of the semantic conventions for generative AI as of 1.41, which are not stable yet; what these have no name for
-begins with `caf.`. No text of a conversation, no header of a client and no id that a client chose is in a span. Imported only when
-the environment asks for it; see `tracing.py`.
+Names follow the semantic conventions for generative AI 1.41, which are not stable yet. Names that these do not define begin with
+`caf.`. A span holds no conversation text, no client header and no id that a client chose. This module is imported only when the
+environment enables OpenTelemetry; see `tracing.py`.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,7 +34,7 @@ from proxy.traces.trace import Trace
 TURNS = frozenset(("/v1/chat/completions", "/v1/responses", "/v1/embeddings"))
 """Routes whose requests are turns."""
 OPERATIONS = {"select": "retrieval", "embed": "embeddings"}
-"""Steps that have a name in the conventions."""
+"""Steps for which the conventions define an operation name."""
 _BOUND = {
     "turn_id": "caf.turn.id",
     "filter": "caf.filter",
@@ -42,7 +42,7 @@ _BOUND = {
     "memory": "caf.memory",
     "error": "error.type",
 }
-"""Fields of the log line, and what they are called in a span."""
+"""Fields of the log line, and the names of their span attributes."""
 _PROPAGATOR = TraceContextTextMapPropagator()
 
 
@@ -57,11 +57,11 @@ class Telemetry:
         self._tracer = self._provider.get_tracer("caf")
 
     def start(self) -> None:
-        """Begin to export: in a thread of its own, from a bounded queue. An unreachable collector costs spans, no turn."""
+        """Start exporting in a separate thread from a bounded queue. If the collector is down, spans are lost but no turn fails."""
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
 
     def close(self) -> None:
-        """Export what waits. Blocks."""
+        """Export the queued spans. Blocks."""
         self._provider.shutdown()
 
     @property
@@ -74,13 +74,13 @@ class Telemetry:
             path = route.canonical if route is not None else ""
             if request.method != "POST" or path not in TURNS:
                 return await handler(request)
-            # Not tracestate, nor baggage: free text, in which a client can say whatever it likes to collector and upstreams.
+            # Only traceparent: tracestate and baggage are free text, which would reach the collector and upstreams.
             parent = _PROPAGATOR.extract({"traceparent": request.headers.get("traceparent", "")}, context.Context())
             span = self._tracer.start_span(
                 "invoke_agent", parent, SpanKind.SERVER, {"http.request.method": "POST", "http.route": path}
             )
             leave = _enter(span)
-            status = 499  # the client has gone
+            status = 499  # unless there is a response: the client disconnected
             try:
                 response = await handler(request)
                 status = response.status
@@ -93,7 +93,7 @@ class Telemetry:
         return trace_request
 
     def step(self, name: str) -> Callable[[str | None], None]:
-        """Begin the span of a step."""
+        """Begin the span of a step, and return the function that ends it with an optional error."""
         span = self._tracer.start_span(name, attributes={"caf.step": name})
         if name in OPERATIONS:
             span.set_attribute("gen_ai.operation.name", OPERATIONS[name])
@@ -107,7 +107,7 @@ class Telemetry:
         return end
 
     def call(self, call: Call, request: Mapping[str, Any], settings: ModelSettings) -> Callable[[], None]:
-        """Begin the span of a model call and pass it to the upstream."""
+        """Begin the span of a model call, pass its context to the upstream, and return the function that ends it."""
         remote = settings.engine in ("openai", "litellm")
         model = str(request.get("model"))
         kind = SpanKind.CLIENT if remote else SpanKind.INTERNAL
@@ -130,9 +130,9 @@ class Telemetry:
         return end
 
     def record_verdicts(self, trace: Trace) -> None:
-        """Add the verdicts of a turn to its span, without their reasons, which may quote."""
+        """Add a turn's verdicts to its span, without their reasons, which may quote people."""
         span = get_current_span()
-        if not span.is_recording():  # not sampled; or judged in shadow, after its reply had left
+        if not span.is_recording():  # not sampled, or judged in shadow after the reply was sent
             return
         for judgement in trace.judgements:
             name = {"gen_ai.evaluation.name": judgement.judge, "gen_ai.evaluation.score.label": judgement.verdict}
@@ -143,7 +143,7 @@ class Telemetry:
 
 
 def _enter(span: Span) -> Callable[[], None]:
-    """Make a span current and pass it to upstreams; return what undoes that."""
+    """Make a span current and pass it to upstreams. Returns the function that undoes this."""
     headers: dict[str, str] = {}
     now = set_span_in_context(span)
     _PROPAGATOR.inject(headers, now)
@@ -167,7 +167,7 @@ def _request_attributes(call: Call, model: str, request: Mapping[str, Any], sett
     numbers = {"temperature": "temperature", "top_p": "top_p", "max_tokens": "max_tokens", "n": "choice.count"}
     for name, attribute in numbers.items():
         value = request.get(name)
-        # What a client sends is not validated: somebody's words may stand where a number should.
+        # Client fields are not validated: there may be a text instead of a number.
         if isinstance(value, int | float) and not isinstance(value, bool) and (name != "n" or value != 1):
             attributes[f"gen_ai.request.{attribute}"] = value
     if settings.base_url is not None:
@@ -188,7 +188,7 @@ def _set_result(span: Span, path: str, fields: Mapping[str, Any], status: int) -
     operation = "embeddings" if path == "/v1/embeddings" else "invoke_agent"
     span.set_attribute("gen_ai.operation.name", operation)
     name = fields.get("chatbot") or fields.get("model")
-    if name:  # one of ours: an unknown name never gets here
+    if name:  # a configured name: unknown ones never get here
         span.update_name(f"{operation} {name}")
         span.set_attribute("gen_ai.agent.name" if operation == "invoke_agent" else "gen_ai.request.model", name)
     if fields.get("conversation_id"):
@@ -198,7 +198,7 @@ def _set_result(span: Span, path: str, fields: Mapping[str, Any], status: int) -
             span.set_attribute(attribute, fields[field])
     if status == 499:
         span.set_attribute("error.type", "cancelled")
-    elif status >= 500 or (status < 400 and fields.get("error")):  # a stream that has broken off
+    elif status >= 500 or (status < 400 and fields.get("error")):  # or a stream that broke off
         _fail(span, str(fields.get("error", status)))
 
 

@@ -1,6 +1,6 @@
-"""Metrics of several processes that serve one port: each writes to a folder, and the scraped one sums up.
+"""Metrics of several processes that serve one port: each writes to a shared folder, and the scraped process sums them up.
 
-`caf serve --workers` makes that folder; whoever starts workers otherwise sets PROMETHEUS_MULTIPROC_DIR to an empty one.
+`caf serve --workers` creates the folder. If you start workers in another way, set PROMETHEUS_MULTIPROC_DIR to an empty folder.
 """
 
 import asyncio
@@ -14,26 +14,26 @@ from typing import TYPE_CHECKING
 
 from prometheus_client.multiprocess import mark_process_dead
 
-if TYPE_CHECKING:  # who keeps workers running counts nothing
+if TYPE_CHECKING:  # the supervisor needs no metrics
     from proxy.telemetry.metrics import Metrics
 
 FOLDER_ENV = "PROMETHEUS_MULTIPROC_DIR"
 REFRESH_S = 2.0
-"""How old a number may be that another process keeps."""
+"""Interval at which a process writes its external metrics for the others."""
 
 
 IN_MEMORY = Path("/dev/shm")
-"""Where files are that no disk needs room for: who writes into a mapped file on a full one is killed (SIGBUS)."""
+"""A folder in memory. On a full disk, writing to a memory-mapped file kills the process (SIGBUS)."""
 
 
 @contextmanager
 def shared_folder() -> Iterator[Path]:
-    """Share one metrics folder among the processes started within the block, starting from 0."""
+    """Share one metrics folder among the processes started within the block. All metrics start from 0."""
     configured = os.environ.get(FOLDER_ENV)
     in_memory = IN_MEMORY if os.access(IN_MEMORY, os.W_OK) else None
     folder = Path(configured or tempfile.mkdtemp(prefix="caf-metrics-", dir=in_memory))
     folder.mkdir(parents=True, exist_ok=True)
-    for left in folder.glob("*.db"):  # of an earlier run, whose process ids may come again
+    for left in folder.glob("*.db"):  # of an earlier run, whose process ids may be reused
         left.unlink(missing_ok=True)
     os.environ[FOLDER_ENV] = str(folder)
     try:
@@ -45,14 +45,14 @@ def shared_folder() -> Iterator[Path]:
 
 
 def forget_worker(pid: int) -> None:
-    """Remove an ended process' gauges; its counters stay."""
+    """Remove the gauges of a process that has ended. Its counters stay."""
     if FOLDER_ENV in os.environ:
         mark_process_dead(pid)  # type: ignore[no-untyped-call]
 
 
 @asynccontextmanager
 async def keep_refreshed(metrics: "Metrics") -> AsyncIterator[None]:
-    """Refresh this process' external metrics for the others within the block."""
+    """Refresh this process' external metrics regularly within the block, so that other processes can read them."""
 
     async def refresh() -> None:
         while True:

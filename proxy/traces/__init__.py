@@ -1,17 +1,17 @@
-"""What happened in each turn, with its evidence; kept for as long as the configuration says.
+"""Traces: records of turns with their evidence, stored for the configured time.
 
 trace.py         the trace of one turn
 redaction.py     removes its texts
 store.py         records traces while the proxy runs: a queue and a thread
-backend.py       where they are: sqlite.py, or postgresql.py and migration.py; schema.py: the tables of both
+backend.py       the storage: sqlite.py, or postgresql.py and migration.py; schema.py: the tables of both
 query.py         queries by id and time, and purging
-shadow.py        what the filter would have done, counted
-labels.py        what a person says of a traced turn
-turn_label.py    checks a label against its turn; judged_draft.py: the draft that labels are about
+shadow.py        counts of what the filter would have done
+labels.py        the verdicts that people give on traced turns
+turn_label.py    checks a label against its turn; judged_draft.py: the draft that labels refer to
 
-facts.py         what lists filter on and count, derived from a trace
-fact_query.py    which turns: a filter, and its SQL
+facts.py         fields for filters and counts, derived from a trace
+fact_query.py    a filter of turns, and its SQL
 search.py        lists of turns, page by page
-emergencies.py   the inbox of emergencies, and how often they were none
-counts.py        what happened over time, which sections are used
+emergencies.py   the inbox of emergencies, and the number of false alarms
+counts.py        counts over time, and use of sections
 """

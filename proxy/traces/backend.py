@@ -1,4 +1,4 @@
-"""Where traces are: a SQLite file or a PostgreSQL database, with the same SQL for both."""
+"""The storage of traces: a SQLite file or a PostgreSQL database, with the same SQL for both."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from proxy.traces.facts import TurnFacts
 
 
 class TraceError(ConfigError):
-    """The traces cannot be used as asked; the message says why and what to try."""
+    """An operation on the traces failed. The message names the reason and the remedy."""
 
     def __init__(self, message: str) -> None:
         super().__init__([message])
 
 
 class Unreachable(Exception):
-    """The traces cannot be written now, but perhaps soon; the message says why and quotes nobody."""
+    """The traces cannot be written now, but perhaps later. The message names the reason and quotes no conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Database:
     url: str
     """Without a password."""
     password_env: str | None = None
-    """The environment variable that holds it."""
+    """The environment variable that holds the password."""
 
     def __str__(self) -> str:
         return self.url
@@ -53,7 +53,7 @@ class Row(NamedTuple):
 
     @property
     def size(self) -> int:
-        """About how much memory it takes."""
+        """Approximate size in memory, in bytes."""
         return len(self.body) + (len(self.facts.text) if self.facts is not None else 0)
 
 
@@ -63,18 +63,18 @@ VALUES (:turn_id, :conversation_id, :started, :chatbot, :outcome, :body)
 ON CONFLICT (turn_id) DO UPDATE SET conversation_id = excluded.conversation_id, started = excluded.started,
     chatbot = excluded.chatbot, outcome = excluded.outcome, body = excluded.body
 """
-"""Writing a row a second time, because nobody knows whether the first try went through, changes nothing."""
+"""Writing a row a second time changes nothing. After a lost connection, nobody knows whether the first write succeeded."""
 
 
 def trace_detail(config: Config) -> Literal["full", "redacted", "none"]:
-    """Return what traces hold: `auto` is full on a loopback address without keys, else redacted."""
+    """Return the content of traces. `auto` is full on a loopback address without keys, else redacted."""
     if config.privacy.store != "auto":
         return config.privacy.store
     return "full" if config.keys is None and is_loopback(config.server.host) else "redacted"
 
 
 def trace_backend(privacy: PrivacySettings) -> TraceBackend:
-    """Return where traces are kept."""
+    """Return the configured storage of traces."""
     return privacy.path if privacy.url is None else Database(privacy.url, privacy.password_env)
 
 
@@ -88,56 +88,56 @@ class Rows(Protocol):
 
 
 class Connection(Protocol):
-    """An open backend. SQL must suit both dialects, with named values as in `:turn_id`; tables have a growing `rowid`."""
+    """An open backend. SQL must be valid in both dialects, with named values as in `:turn_id`. Tables have a growing `rowid`."""
 
     def execute(self, statement: str, values: Mapping[str, Any] = ..., /) -> Rows: ...
 
 
 class Writer(Protocol):
-    """Writes into a backend from one thread."""
+    """Writes to a backend from one thread."""
 
     def exists(self) -> bool:
         """Return whether the backend exists; True if unknown."""
         ...
 
     def open(self) -> None:
-        """Open it for writing, if it is not open.
+        """Open the backend for writing, unless it is open.
 
         Raises:
-            TraceError: It holds something else, or what is configured for it is not right.
-            Unreachable: It does not answer.
+            TraceError: The backend holds other data, or its settings are wrong.
+            Unreachable: The backend does not answer.
         """
         ...
 
     def write(self, rows: list[Row]) -> int:
-        """Write rows, all that can be written or none, and return how many of them can never be.
+        """Write all rows that the backend accepts, or none. Returns the number of rows that it can never accept.
 
         Raises:
-            Unreachable: It does not answer; the rows should be written again.
-            Exception: They are lost.
+            Unreachable: The backend does not answer; write the rows again later.
+            Exception: The rows are lost.
         """
         ...
 
     def index(self, at: float, limit: int) -> float | None:
-        """Derive the facts of turns that have none, the newest first, from those on that began at that Unix time.
+        """Derive the facts of turns without facts, newest first, among turns that began at or before `at`.
 
         Args:
             at: Unix time, seconds.
-            limit: How many turns at most.
+            limit: Maximum number of turns.
 
         Returns:
-            Where to go on; None when no turn is left.
+            The `at` of the next call; None when no turn is left.
 
         Raises:
-            Unreachable, TraceError, OSError, sqlite3.Error: That was not possible.
+            Unreachable, TraceError, OSError, sqlite3.Error: The operation failed.
         """
         ...
 
     def expire(self, before: float) -> None:
-        """Delete for good what started before that Unix time.
+        """Delete permanently all turns that began before a Unix time.
 
         Raises:
-            Unreachable, TraceError, OSError, sqlite3.Error: That was not possible.
+            Unreachable, TraceError, OSError, sqlite3.Error: The operation failed.
         """
         ...
 

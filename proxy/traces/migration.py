@@ -1,4 +1,4 @@
-"""How a PostgreSQL database gets the tables of traces: numbered steps, each taken once."""
+"""Creates and migrates the tables of traces in PostgreSQL: numbered steps, each run once."""
 
 from sqlalchemy import Connection, text
 
@@ -7,21 +7,21 @@ from proxy.traces.schema import DATABASE_STEPS as STEPS
 
 VERSION = len(STEPS)
 LOCK = 0x0CAF_0001
-"""Key of the advisory lock that workers which start at once wait for each other with."""
+"""Key of the advisory lock that serialises the migrations of workers that start together."""
 LOCK_WAIT = "10s"
-# Not to_regclass: that looks into a cache of its own, which may not know yet what was committed before we got the lock, and in one
-# statement may find one table of another's commit and not the other.
+# Not to_regclass: its cache may lack what was committed before we got the lock, and one statement may see only one of two tables
+# that another transaction committed together.
 _THERE = "SELECT relname FROM pg_class WHERE relname IN ('caf_schema', 'turns') AND pg_table_is_visible(oid)"
 
 
 def migrate(connection: Connection, database: Database) -> None:
-    """Bring a database up to date, inside a transaction that the caller commits: all steps or none.
+    """Migrate a database within a transaction that the caller commits: all steps or none.
 
     Raises:
-        TraceError: It is of a later version, or holds another program's tables.
-        SQLAlchemyError: It does not answer, or does not allow it.
+        TraceError: The tables are of a later version, or belong to another program.
+        SQLAlchemyError: The database does not answer, or refuses a statement.
     """
-    if version(connection, database) == VERSION:  # no waiting, and no right to create tables needed
+    if version(connection, database) == VERSION:  # needs no lock, and no right to create tables
         return
     connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'"))
     connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": LOCK})
@@ -36,19 +36,19 @@ def migrate(connection: Connection, database: Database) -> None:
 
 
 def version(connection: Connection, database: Database) -> int:
-    """Return the version of the tables, 0 where there are none.
+    """Return the version of the tables; 0 if there are no tables.
 
     Raises:
-        TraceError: It is later than this program's, or the tables are another program's.
+        TraceError: The version is later than this program's, or the tables belong to another program.
     """
     tables = connection.execute(text(_THERE)).scalars().all()
     if "caf_schema" not in tables:
         if tables:
-            raise TraceError(f"{database}: has a table `turns` of another program; give traces a database of their own")
+            raise TraceError(f"{database}: has a table `turns` of another program; use a separate database for traces")
         return 0
     number: int = connection.execute(text("SELECT version FROM caf_schema")).scalar_one()
     if number > VERSION:
         raise TraceError(
-            f"{database}: was brought up to date by a later version of caf (schema {number}, not {VERSION}); run that one"
+            f"{database}: was migrated by a later version of caf: schema {number} (expected {VERSION}); run the later version"
         )
     return number

@@ -1,7 +1,7 @@
 """Traces in PostgreSQL, which several hosts can share. Imported only when `privacy.url` is set.
 
-What is deleted is gone from the tables at once. PostgreSQL does not overwrite it: its bytes stay in the server's files, its
-log and its backups for as long as those are kept.
+Deleted rows disappear from the tables at once. PostgreSQL does not overwrite them: their bytes stay in the server's files, log and
+backups as long as those exist.
 """
 
 import math
@@ -20,34 +20,34 @@ from proxy.traces.schema import COUNT_NOT_INDEXED, NOT_INDEXED, add_statements
 from proxy.traces.sqlite import derive_missing, turns_of
 
 CONNECT_S = 3
-"""How long connecting may take, in whole seconds."""
+"""Timeout of connecting, in whole seconds."""
 _LINK = {
     "connect_timeout": CONNECT_S,
     "application_name": "caf",
     "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 2,
-    "tcp_user_timeout": 10_000,  # a host that vanished without a word must not hold the writer for the kernel's 15 minutes
-    "prepare_threshold": None,  # poolers that change the connection between transactions lose prepared statements
+    "tcp_user_timeout": 10_000,  # a vanished host must not block the writer for the kernel's 15 minutes
+    "prepare_threshold": None,  # poolers that switch connections between transactions lose prepared statements
 }  # fmt: skip
 CONFIRM = """
 SELECT set_config('synchronous_commit', 'local', true) WHERE current_setting('synchronous_commit') = 'off'
 """
-"""Has the disk confirm the transaction, also where the server or the role does not ask for that."""
+"""Makes the commit wait for the disk, even if the server or the role turned that off."""
 _ROW_FAULTS = ("22", "23", "54")
-"""Classes of SQLSTATE that are about the row: data, integrity, limits. Any other may pass: no connection, a full disk, a standby
-that is read-only, a missing right."""
+"""SQLSTATE classes caused by the row: data, integrity, limits. Other errors may be temporary: no connection, a full disk, a read-only
+standby, a missing permission."""
 
 
 class DatabaseWriter:
-    """Writes traces into the database over one connection, which is opened again whenever it was lost."""
+    """Writes traces to the database over one connection, which is reopened after it was lost."""
 
     def __init__(self, database: Database, *, sync: bool = False) -> None:
-        """Raises: TraceError: the password is not there."""
+        """Raises: TraceError: the password's environment variable is not set, or the address is invalid."""
         self._database, self._sync = database, sync
         self._engine = _engine(database)
         self._connection: Connection | None = None
 
     def exists(self) -> bool:
-        """Return whether it has our tables; one that does not answer may."""
+        """Return whether the database has our tables; True if it does not answer."""
         try:
             with self._engine.connect() as connection:
                 return version(connection, self._database) > 0
@@ -55,11 +55,11 @@ class DatabaseWriter:
             return True
 
     def open(self) -> None:
-        """Connect and bring the tables up to date, unless that is done.
+        """Connect and migrate the tables, unless already connected.
 
         Raises:
-            TraceError: It is of a later version, or holds another program's tables.
-            Unreachable: It does not answer, or does not allow it.
+            TraceError: The tables are of a later version, or belong to another program.
+            Unreachable: The database does not answer, or refuses a statement.
         """
         if self._connection is not None:
             return
@@ -76,7 +76,7 @@ class DatabaseWriter:
         self._connection = connection
 
     def write(self, rows: list[Row]) -> int:
-        """Write rows in one commit; where one of them cannot be stored, one by one, and return how many could not.
+        """Write rows in one commit, or one by one if a row is refused. Returns the number of refused rows.
 
         Raises:
             TraceError, Unreachable: See `open`.
@@ -94,7 +94,7 @@ class DatabaseWriter:
         return sum(self.write([row]) for row in rows)
 
     def index(self, at: float, limit: int) -> float | None:
-        """Derive the facts of turns that have none, the newest first.
+        """Derive the facts of turns without facts, newest first. See `Writer.index`.
 
         Raises:
             TraceError, Unreachable: See `open`.
@@ -108,15 +108,14 @@ class DatabaseWriter:
                 rows = self._connection.execute(text(NOT_INDEXED), {"at": at, "limit": limit}).fetchall()
             self._run(add_statements(derive_missing(rows)))
         except SQLAlchemyError as error:
-            if not _is_about_a_row(
-                error
-            ):  # such as one whose turn was deleted meanwhile: the others get theirs the next time
+            # A row can fail because its turn was deleted meanwhile. The other turns get their facts in the next run.
+            if not _is_about_a_row(error):
                 self.close()
                 raise Unreachable(describe_error(error)) from None
         return float(rows[-1][1]) if len(rows) == limit else None
 
     def expire(self, before: float) -> None:
-        """Delete what started before that Unix time.
+        """Delete all turns that began before a Unix time.
 
         Raises:
             TraceError, Unreachable: See `open`.
@@ -158,10 +157,10 @@ class _SqlConnection:
 
 @contextmanager
 def connect(database: Database) -> Iterator[backend.Connection]:
-    """Connect for as long as something is done with the traces.
+    """Connect within the block.
 
     Raises:
-        TraceError: There are none, the tables are not of this version, or it does not answer or allow what is done.
+        TraceError: There are no traces, the tables are of another version, or the database does not answer or refuses a statement.
     """
     try:
         with _engine(database).connect() as connection:
@@ -169,12 +168,12 @@ def connect(database: Database) -> Iterator[backend.Connection]:
             schema = version(connection, database)
             if schema == 0:
                 raise TraceError(
-                    f"{database}: no traces there; has the proxy answered anything, and is privacy.store not none?"
+                    f"{database}: no traces found; check that the proxy has answered a request and privacy.store is not none"
                 )
             if schema < VERSION:
                 raise TraceError(
-                    f"{database}: is of an earlier version of caf (schema {schema}, not {VERSION}); "
-                    "`caf serve` brings it up to date"
+                    f"{database}: is of an earlier version of caf: schema {schema} (expected {VERSION}); "
+                    "start `caf serve` once to migrate it"
                 )
             yield _SqlConnection(connection)
     except SQLAlchemyError as error:
@@ -182,7 +181,7 @@ def connect(database: Database) -> Iterator[backend.Connection]:
 
 
 def describe_error(error: Exception) -> str:
-    """Return the driver's message as one line, without values and details, which quote rows."""
+    """Return the driver's message as one line, without its values and details, which quote rows."""
     original = error.orig if isinstance(error, DBAPIError) else None
     diagnosis = getattr(original, "diag", None)
     message = getattr(diagnosis, "message_primary", None) or str(original or "").partition("\n")[0]
@@ -192,13 +191,13 @@ def describe_error(error: Exception) -> str:
 def _is_about_a_row(error: Exception) -> bool:
     if isinstance(error, DBAPIError):
         state = getattr(error.orig, "sqlstate", None)
-        # A text that cannot be sent at all, such as one with a zero byte, is a DataError without a state.
+        # A text that the driver cannot send, such as one with a zero byte, is a DataError without a state.
         return state.startswith(_ROW_FAULTS) if state else isinstance(error, DataError)
     return isinstance(error, UnicodeEncodeError)
 
 
 def _engine(database: Database) -> Engine:
-    """Raises: TraceError: the password is not there, or the address is not one that the library understands."""
+    """Raises: TraceError: the password's environment variable is not set. SQLAlchemyError: the address is invalid."""
     password = None
     if database.password_env is not None:
         password = os.environ.get(database.password_env)

@@ -1,13 +1,13 @@
 """The tables of traces, in a SQLite file and in a PostgreSQL database, and the statements that write facts.
 
-turns         a row for each turn: its trace
-labels        what people say of turns
-turn_facts    what is derived of each turn; `id` grows with its start, and is what lists go along
-turn_texts    what is searched for words, where texts are stored
-fact_values   values that many turns share, by `value_id`; ids and names of ours, nothing of a turn
+turns         one row per turn: its trace
+labels        labels that people give to turns
+turn_facts    the facts of each turn; `id` grows with its start and is the order of lists
+turn_texts    text for word search, if texts are stored
+fact_values   values that many turns share, by `value_id`: configured ids and names, no conversation content
 
-Everything of a turn goes with it, whatever deletes it: in a database by its references, in a file by triggers, which hold for an
-older caf too.
+When a turn is deleted, its other rows are deleted too: in a database by foreign keys, in a file by triggers, which also work when an
+older caf deletes it.
 """
 
 from collections.abc import Collection, Iterable
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from proxy.traces.facts import TurnFacts, value_id
 
 ROWID_BITS = 20
-"""Of an id, those that tell turns apart which began in the same millisecond; the others hold that."""
+"""Low bits of an id, which distinguish turns of the same millisecond. The high bits hold the millisecond."""
 _COLUMNS = {
     "chatbot": "text", "key_id": "text", "outcome": "text", "would": "text", "error": "text", "filter": "text",
     "number": "bigint", "ms": "double precision", "alarm": "text", "kind": "text", "layer": "text", "mended": "bigint",
@@ -25,11 +25,11 @@ _COLUMNS = {
     "steps": "bigint", "times": "text",
 }  # fmt: skip
 _SHARED = ("verdicts", "flagged", "chosen", "cited", "steps")
-"""Columns that hold the number of a value in `fact_values`."""
+"""Columns that hold the id of a value in `fact_values`."""
 
 
-# `rowid`, the order of arrival, is SQLite's own. In PostgreSQL ids are in the order of their bytes, so that what begins with a text
-# is a range.
+# SQLite has its own `rowid`, the order of arrival. In PostgreSQL ids sort by their bytes (COLLATE "C"), so that a prefix search is a
+# range.
 _SQLITE = {"id": "text", "bytes": "blob", "key": "INTEGER", "rowid": "", "of_turn": "", "of_fact": ""}
 _POSTGRESQL = {
     "id": 'text COLLATE "C"', "bytes": "bytea", "key": "bigint", "rowid": ", rowid bigint GENERATED ALWAYS AS IDENTITY",
@@ -76,11 +76,11 @@ DATABASE_STEPS: list[list[str]] = [
     for step in (
         _TURNS,
         _LABELS,
-        # of turns that somebody dropped: nothing would delete from them
+        # tables without the `turns` they refer to: no foreign key would delete their rows
         ("DROP TABLE IF EXISTS turn_texts, turn_facts", *_FACTS),
     )
 ]
-"""How a database gets its tables. A step that was released does not change; what it got wrong, a later one mends."""
+"""Migration steps of a database. A released step never changes; a later step corrects its mistakes."""
 
 ADD_VALUE = "INSERT INTO fact_values (id, value) VALUES (:id, :value) ON CONFLICT (id) DO NOTHING"
 ADD_FACTS = (
@@ -98,12 +98,12 @@ SELECT turn_id, started, chatbot, outcome, body FROM turns u
 WHERE started <= :at AND NOT EXISTS (SELECT 1 FROM turn_facts t WHERE t.turn_id = u.turn_id)
 ORDER BY started DESC LIMIT :limit
 """
-"""Turns without facts: those of an older caf. The newest first, since they are looked at first."""
+"""Turns without facts, written by an older caf. The newest come first, since people look at them first."""
 COUNT_NOT_INDEXED = "SELECT (SELECT count(*) FROM turns) - (SELECT count(*) FROM turn_facts)"
 
 
 class Turn(NamedTuple):
-    """A turn that is in `turns`, and its facts."""
+    """A turn stored in `turns`, with its facts."""
 
     turn_id: str
     started: float
@@ -111,13 +111,13 @@ class Turn(NamedTuple):
 
 
 def stand_in_statements(tables: Collection[str]) -> list[str]:
-    """Return the statements that make, for one connection, empty tables in place of those that a file of an older caf lacks."""
+    """Return statements that create empty temporary tables for the ones that a file of an older caf lacks."""
     statements = [one for one in FILE_TABLES if one.startswith("CREATE TABLE") and one.split()[5] not in tables]
     return [one.replace("CREATE TABLE IF NOT EXISTS", "CREATE TEMP TABLE") for one in statements]
 
 
 def add_statements(turns: Iterable[Turn]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Return the statements that write the facts of turns, each with the values to run it with; facts that a turn has stay."""
+    """Return the statements that write the facts of turns, each with its values. Existing facts of a turn stay."""
     shared: dict[int, str] = {}
     rows, texts = [], []
     for turn_id, started, facts in turns:
@@ -129,16 +129,16 @@ def add_statements(turns: Iterable[Turn]) -> list[tuple[str, list[dict[str, Any]
         rows.append(values | {"turn_id": turn_id, "start_ms": start_ms(started)})
         if facts.text:
             texts.append({"turn_id": turn_id, "text": facts.text})
-    # In one order, or two that write the same ones at the same time might wait for each other.
+    # In a fixed order, so that two concurrent writers of the same values cannot deadlock.
     ordered = [{"id": number, "value": shared[number]} for number in sorted(shared)]
     return [(sql, values) for sql, values in ((ADD_VALUE, ordered), (ADD_FACTS, rows), (ADD_TEXT, texts)) if values]
 
 
 def start_ms(started: float) -> int:
-    """Return the start of a turn in whole milliseconds, within what an id has room for."""
+    """Return the start of a turn in whole milliseconds, limited to the 42 bits that an id has for it."""
     return int(min(max(started * 1000, 0.0), 2.0**42))
 
 
 def first_id(started: float) -> int:
-    """Return an id that no turn which began at that Unix time, or later, lies below."""
+    """Return the smallest possible id of a turn that began at this Unix time or later."""
     return start_ms(started) << ROWID_BITS

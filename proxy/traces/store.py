@@ -1,6 +1,6 @@
-"""Keeps traces while the proxy runs: a bounded queue, and one thread that writes it to a file or a database in batches.
+"""Stores traces while the proxy runs: a bounded queue, and one thread that writes it in batches to a file or a database.
 
-Traces hold people's crises: `privacy.store` decides whether any text gets in at all, and after `privacy.days` they go.
+Traces may describe people's crises. `privacy.store` decides whether they hold texts, and after `privacy.days` they are deleted.
 """
 
 import asyncio
@@ -19,56 +19,56 @@ from proxy.traces.redaction import redact
 from proxy.traces.trace import Trace
 
 MOST_WAITING = 1_000
-"""Traces that wait for the writer at most; a disk that hangs must not fill the memory."""
+"""Maximum traces in the queue: a hanging disk must not fill the memory."""
 MOST_CHARACTERS = 32_000_000
-"""Characters of their texts, or bytes of the rows made of them, that wait for the writer at most, for the same reason."""
+"""Maximum characters of queued texts, or bytes of the rows made from them, for the same reason."""
 BATCH_S = 0.2
-"""How long a trace waits for others to share its commit with."""
+"""Delay before a commit, to collect more traces."""
 ENOUGH = 8
-"""Traces that are encoded without waiting any longer: each takes some 30 KB, and 1.5 once it is a row. The commit waits all the
-same: of many rows it writes a third of what it writes of few, page for page."""
+"""This many queued traces are encoded at once, because a trace takes about 30 KB and its row 1.5 KB. The commit still waits: with
+many rows it writes a third of the pages per row."""
 PURGE_EVERY_S = 3_600.0
 INDEXED_AT_ONCE = 20
 INDEX_EVERY_S = 0.05
-"""How fast turns of an older caf get their facts: some 300 a second, for a seventh of a core."""
+"""Batch size and interval for deriving the facts of turns of an older caf: about 300 turns/s, for a seventh of a core."""
 FLUSH_S = 5.0
-"""How long a reply waits for its trace at most, with `privacy.sync: turn`."""
+"""Maximum seconds that a reply waits for its trace, with `privacy.sync: turn`."""
 RETRY_S = 1.0
-"""How long to wait before a database that did not answer is tried again."""
+"""Seconds before a database that did not answer is tried again."""
 
 
 class TraceStore:
-    """Keeps the traces of a running proxy. `record` costs the request path a few microseconds and never fails it."""
+    """Stores the traces of a running proxy. `record` takes a few microseconds and never fails a request."""
 
     def __init__(
         self, backend: TraceBackend, store: Literal["full", "redacted", "none"], days: float, *, sync: bool = False
     ) -> None:
         self._backend, self._store, self._days = backend, store, days
         self.sync = sync and store != "none"
-        """Whether `flush` waits for the disk, and traces do not wait for others to share a commit with."""
+        """Whether `flush` waits for the disk, and commits do not wait for more traces."""
         self._flushing: list[asyncio.Future[None]] = []
         self._waiting: deque[tuple[Trace, int]] = deque()
         self._characters = 0
         self._rows: list[Row] = []
-        """What is encoded, and still to be written. Only the writer adds to it."""
+        """Encoded traces that are not written yet. Only the writer thread adds to it."""
         self._lock = threading.Lock()
         self._arrived, self._enough, self._closing = threading.Event(), threading.Event(), threading.Event()
         self._thread: threading.Thread | None = None
         self._writer = _writer(backend, sync=sync)
         self._away = False
-        """Whether the database did not answer the last time."""
+        """Whether the database did not answer the last request."""
         self._in_burst = False
         self._lost_before = 0
         self.dropped = 0
         """Traces lost to a full queue, a failing disk or a lasting outage of the database since the start."""
 
     def start(self) -> None:
-        """Open the place and start the writer. With `none` nothing is written, but what is there still ages out.
+        """Open the backend and start the writer thread. With `none`, nothing is written, but existing traces still expire.
 
-        A database that does not answer keeps no proxy from starting: the writer tries again. Blocks for seconds then.
+        A database that does not answer does not prevent the start: this call blocks for seconds, then the writer tries again.
 
         Raises:
-            TraceError: The file or its folder cannot be created or opened, or the place holds something else.
+            TraceError: The file or its folder cannot be created or opened, or the backend holds other data.
         """
         if self._store == "none" and not self._writer.exists():
             return
@@ -80,7 +80,7 @@ class TraceStore:
         self._thread.start()
 
     def record(self, trace: Trace) -> None:
-        """Hand a finished turn to the writer; it must not change any more."""
+        """Queue the trace of a finished turn. The trace must not change any more."""
         if self._store == "none":
             return
         size = len(trace.user_message) + sum(len(attempt.text) for attempt in trace.attempts)
@@ -97,7 +97,7 @@ class TraceStore:
             self._enough.set()
 
     async def flush(self) -> None:
-        """With `sync`, wait until what was recorded is on the disk; a place that is away is not waited for."""
+        """With `sync`, wait until all recorded traces are on disk, unless the backend does not answer."""
         if not self.sync or self._away or self._thread is None or self._closing.is_set():
             return
         flushed = asyncio.get_running_loop().create_future()
@@ -111,7 +111,7 @@ class TraceStore:
             _log().error("reply_before_its_trace", place=str(self._backend), waited_s=FLUSH_S)
 
     def waits_for(self, conversation_id: str) -> bool:
-        """Return whether a turn of this conversation is still to be written."""
+        """Return whether a turn of this conversation is not written yet."""
         with self._lock:
             rows = [row.conversation_id for row in self._rows]
             return conversation_id in [*rows, *(trace.conversation_id for trace, _ in self._waiting)]
@@ -124,7 +124,7 @@ class TraceStore:
         return None
 
     def close(self, timeout_s: float = 5.0) -> None:
-        """Write what waits and close the place. Blocks, `timeout_s` at most."""
+        """Write the queued traces and close the backend. Blocks for at most `timeout_s` seconds."""
         for event in (self._closing, self._arrived, self._enough):
             event.set()
         if self._thread is not None:
@@ -152,25 +152,25 @@ class TraceStore:
                 break
             if index_at is not None and not self._away and not self._arrived.is_set():
                 index_at = self._index(index_at)
-            if self._waiting or self._rows:  # they came meanwhile, or could not be written
+            if self._waiting or self._rows:  # new traces, or ones that could not be written
                 self._arrived.set()
         self._drop(self._take(), "the proxy stopped before they could be written")
         self._writer.close()
 
     def _gather(self, seconds: float) -> None:
-        """Wait for more, and encode what comes."""
+        """Collect more traces for some seconds, and encode them as they come."""
         end = time.monotonic() + seconds
         while not self._closing.is_set() and self._enough.wait(max(0.0, end - time.monotonic())):
             self._enough.clear()
             self._encode()
 
     def _encode(self) -> None:
-        """Turn the traces that wait into rows. Until then they stay in the queue, and within its bounds."""
+        """Convert the queued traces to rows. Until then they stay in the queue, and count against its limits."""
         with self._lock:
             fresh = list(self._waiting)
         rows = [row for trace, _ in fresh if (row := self._row(trace)) is not None]
         with self._lock:
-            if len(fresh) > len(self._waiting):  # `close` has given them up
+            if len(fresh) > len(self._waiting):  # `close` has dropped them
                 return
             for _ in fresh:
                 self._characters -= self._waiting.popleft()[1]
@@ -179,18 +179,18 @@ class TraceStore:
         self._drop(len(fresh) - len(rows), "a trace could not be encoded")
 
     def _write(self) -> None:
-        """Write the queue, and let go on what waits in `flush` for all that was recorded before."""
+        """Write the queue, and wake the `flush` calls that began before."""
         with self._lock:
             flushing, self._flushing = self._flushing, []
         try:
             self._write_queue()
         finally:
             for flushed in flushing:
-                with suppress(RuntimeError):  # its event loop was closed
+                with suppress(RuntimeError):  # the event loop was closed
                     flushed.get_loop().call_soon_threadsafe(_settle, flushed)
 
     def _write_queue(self) -> None:
-        """Write the queue. Rows leave it only when written or lost, so that its bounds hold in an outage."""
+        """Write the queue. Rows leave it only when written or lost, so that its limits hold during an outage."""
         lost = self.dropped
         self._encode()
         if not self._rows:
@@ -201,18 +201,18 @@ class TraceStore:
         except Unreachable as error:
             self._wait(str(error))
             return
-        except Exception as error:  # the thread must live on
+        except Exception as error:  # the thread must keep running
             self._drop(self._take(rows=True), _describe(error))
         else:
             self._take(rows=True)
-            self._drop(refused, "a trace holds what the database cannot")
+            self._drop(refused, "the database cannot store a value of a trace")
             if self._away or (self._in_burst and lost == self._lost_before == self.dropped):
                 self._away = self._in_burst = False
                 _log().info("traces_stored_again", dropped=self.dropped)
         self._lost_before = self.dropped
 
     def _take(self, *, rows: bool = False) -> int:
-        """Take all out of the queue, or only the rows, and return how many there were."""
+        """Remove everything from the queue, or only the rows, and return the number removed."""
         with self._lock:
             count = len(self._rows)
             self._characters -= sum(row.size for row in self._rows)
@@ -226,12 +226,12 @@ class TraceStore:
         try:
             entry = redact(trace) if self._store == "redacted" else trace
             body = trace_file.encode(entry)
-        except Exception:  # a trace of some odd shape must not cost the others of its batch
+        except Exception:  # a malformed trace must not lose the others of its batch
             return None
         row = Row(entry.turn_id, entry.conversation_id, entry.started, entry.chatbot, entry.outcome, body)
         try:
             return row._replace(facts=derive_facts(entry, emergency_kind(trace)))
-        except Exception:  # nor must its facts cost it
+        except Exception:  # a failure in its facts must not lose the trace
             return row
 
     def _expire(self) -> bool:
@@ -245,7 +245,7 @@ class TraceStore:
         return True
 
     def _index(self, at: float) -> float | None:
-        """Derive facts of turns that have none, and return where to go on; None: there is none, or it failed."""
+        """Derive facts of turns without facts, and return where to continue; None: no turn is left, or it failed."""
         try:
             return self._writer.index(at, INDEXED_AT_ONCE)
         except Unreachable as error:
@@ -266,29 +266,29 @@ class TraceStore:
         with self._lock:
             self.dropped += count
             first, self._in_burst = not self._in_burst, True
-        if first:  # a line for each would bury the log
+        if first:  # log only the first of a series: one line each would flood the log
             _log().warning("traces_dropped", place=str(self._backend), reason=reason, dropped=self.dropped)
 
 
 def _describe(error: Exception) -> str:
-    """Return what an error says, or its name alone where its text may quote a trace."""
+    """Return an error's message, or only its type if the message may quote a trace."""
     return str(error) if isinstance(error, OSError | sqlite3.Error | TraceError) else type(error).__name__
 
 
 def _settle(flushed: asyncio.Future[None]) -> None:
-    if not flushed.done():  # its client has left
+    if not flushed.done():  # done: the client has disconnected
         flushed.set_result(None)
 
 
 def _writer(backend: TraceBackend, *, sync: bool) -> Writer:
     if isinstance(backend, Database):
-        from proxy.traces.postgresql import DatabaseWriter  # a library that most proxies do without
+        from proxy.traces.postgresql import DatabaseWriter  # imported late: most proxies do not need its library
 
         return DatabaseWriter(backend, sync=sync)
     return trace_file.FileWriter(backend, sync=sync)
 
 
 def _log() -> Any:
-    import structlog  # here, because it takes 0.1 s to import and `caf trace` has no use for it
+    import structlog  # imported late: it takes 0.1 s, and `caf trace` does not need it
 
     return structlog.get_logger("caf.traces")

@@ -1,4 +1,4 @@
-"""The trace of one turn: what happened, in order, with its evidence. `store.py` keeps it."""
+"""The trace of one turn: its steps in order, with evidence. `store.py` stores it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,13 @@ _RANK: tuple[Outcome, ...] = get_args(Outcome)
 
 
 def worst_outcome(outcomes: Iterable[Outcome]) -> Outcome:
-    """Return the outcome of a turn, or of a choice, whose parts came to these: the one that `Outcome` names first."""
+    """Return the outcome of a turn, or of a choice, from the outcomes of its parts: the one that `Outcome` lists first."""
     return min(outcomes, key=_RANK.index)
 
 
 Recognition = Literal["fresh", "history", "pair", "explicit", "missed"]
-"""By its whole history, by one exchange of it, by the id the client gave; missed: it has a history that is not known."""
+"""How a conversation was recognised. fresh: it has no history. history: by its whole history. pair: by one exchange. explicit: by the
+client's id. missed: its history is unknown."""
 
 
 ConcernKind = CrisisKind | Literal["unknown"]
@@ -30,18 +31,18 @@ ConcernKind = CrisisKind | Literal["unknown"]
 
 @dataclass(frozen=True, slots=True)
 class SelectedSource:
-    """A source picked for this turn."""
+    """A source selected for this turn."""
 
     id: str
     by: Literal["model", "lexical", "chatbot"] | How
-    """Who picked it: the selection model, BM25 by the question (`lexical`), or the chatbot with a source command. Of evidence:
-    what it was found by."""
+    """What selected it: the selection model, BM25 by the question (`lexical`), or the chatbot with a source command. For evidence:
+    how it was found."""
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class TracedDocument:
-    """A document that the reply could rest on."""
+    """A document that counts as a source of the reply."""
 
     id: str
     title: str
@@ -49,17 +50,17 @@ class TracedDocument:
     trusted: bool
     """False: a client sent it."""
     choice: int | None = None
-    """The choice that it came with; None: it came with the request."""
+    """The choice that came with it; None: it came with the request."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownWarning:
-    """A warning, as the chatbot is shown it."""
+    """A warning as shown to the chatbot."""
 
     rule: str
     message: str
     turn: int
-    """The turn it arose in (the first is 1)."""
+    """The turn that caused it (the first is 1)."""
     expires: int
     """The last turn that shows it."""
 
@@ -71,26 +72,26 @@ class DroppedCall:
     choice: int
     name: str
     why: Literal["undeclared", "rejected"]
-    """undeclared: the request has no such tool."""
+    """undeclared: the request does not declare the tool. rejected: a judge rejected the call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One text the turn tried for a choice."""
+    """One candidate text for a choice."""
 
     kind: Literal["draft", "redraft", "shortened", "refinement", "mended", "tool_calls"]
-    """mended: the attempt before it with missing statements added by code; in older traces also with small faults deleted."""
+    """mended: the previous attempt with missing statements added by code. In older traces, small faults may be deleted as well."""
     choice: int
     text: str
     citations: Sequence[str]
     at_ms: float
-    """When it was there, milliseconds after the turn began."""
+    """When it was complete, in milliseconds since the start of the turn."""
     problems: Sequence[str] = ()
-    """What the hard checks found."""
+    """Problems found by the hard checks."""
     modes: Sequence[str] = ()
     judgements: Sequence[Judgement] = ()
     left: int = 0
-    """How many of its characters had left before it was judged."""
+    """Characters that were sent before it was judged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,39 +109,39 @@ class Trace:
     """Number of the turn in its conversation, from 1."""
     user_message: str = ""
     memory: Recognition = "fresh"
-    """How the conversation was found."""
+    """How the conversation was recognised."""
     selected: Sequence[SelectedSource] = ()
     selection_note: str = ""
-    """Why the selection went as it did: the model's reason, or why it fell back to a search by words."""
+    """The model's reason for its selection, or why a word search replaced it."""
     invalid_ids: int = 0
-    """Ids the selection model made up, which were dropped."""
+    """Number of ids that the selection model invented; they were dropped."""
     sources_in_use: Sequence[str] = ()
-    """Sections that the chatbot was given; a wrapped one is given none."""
+    """Sections that the chatbot received. A wrapped chatbot receives none."""
     evidence: Sequence[SelectedSource] = ()
-    """Sections that the replies were held against besides those they cite, in the order in which they came into view."""
+    """Sections that judges compared the replies with, in addition to the cited ones, in the order in which they were found."""
     documents: Sequence[TracedDocument] = ()
     warnings_shown: Sequence[ShownWarning] = ()
     emergency: Sequence[Judgement] = ()
     concern: ConcernKind | None = None
-    """The kind of danger that the emergency judge was not sure of; the reply went on, with the emergency contact."""
+    """The kind of danger, if the emergency judge was not sure. The reply was sent with the emergency contact."""
     attempts: Sequence[Attempt] = ()
     warnings_added: Sequence[ShownWarning] = ()
     replies: Sequence[str | None] = ()
-    """What was delivered, one for each choice; None for a choice without text."""
+    """The delivered texts, one per choice; None for a choice without text."""
     refusals: Sequence[str | None] = ()
-    """What was delivered as `refusal`, one for each choice; empty if there was none."""
+    """The delivered `refusal` texts, one per choice; empty if the turn has no refusal."""
     tool_calls: int = 0
-    """How many were delivered."""
+    """Number of delivered tool calls."""
     dropped_calls: Sequence[DroppedCall] = ()
     invisible_removed: int = 0
-    """How many invisible characters were removed from what models wrote."""
+    """Number of invisible characters removed from the models' output."""
     outcome: Outcome = "unfiltered"
     would: Outcome | None = None
-    """In shadow: what the filter would have made of it; None: nobody has judged it."""
+    """In shadow mode: the outcome that the filter would have had; None: not judged."""
     error: str | None = None
-    """The code of the error that ended the turn, if one did."""
+    """The code of the error that ended the turn, if any."""
     notes: Sequence[Note] = ()
-    """What an assistant did, in order."""
+    """The actions of an assistant, in order."""
     calls: Sequence[Call] = ()
     ms: float = 0.0
 
@@ -154,13 +155,13 @@ HOW_FOUND: dict[str, str] = {
     "whole": "whole knowledge base", "model": "selected by the model", "draft": "found by the draft",
     "question": "found by the question", "near": "next nearest", "quote": "found by a flagged quote",
 }  # fmt: skip
-"""How a section of `Trace.evidence` came into view, in words."""
+"""Descriptions of how a section of `Trace.evidence` was found."""
 
 OLDER: dict[str, Any] = {
     "documents": [], "concern": None, "refusals": [], "dropped_calls": [], "would": None, "notes": [], "invalid_ids": 0,
     "selection_note": "", "error": None, "invisible_removed": 0, "evidence": [],
 }  # fmt: skip
-"""What stored traces of older versions lack, and what it is there."""
+"""Defaults of fields that stored traces of older versions lack."""
 
 
 def view_stored(data: dict[str, Any]) -> Trace:

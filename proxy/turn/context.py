@@ -23,7 +23,7 @@ Sent = dict[str, Any]
 LONG_TEXT = 10_000
 """Number of characters above which commands are searched for in a thread: 10,000 characters of commands take about 20 ms."""
 ATTACHED = 1_000
-"""Estimated tokens of a part without text, such as an image. The number of its bytes is no measure of its tokens."""
+"""Estimated tokens of a part without text, such as an image, because its bytes do not show its tokens."""
 
 COMMANDS = """\
 # How you reply

@@ -21,7 +21,7 @@ def arm_config(data: Mapping[str, Any], experiment: Experiment, name: str, arm: 
     chatbot = arm.chatbot or experiment.chatbot
     if chatbot not in changed.get("chatbots", {}):
         names = ", ".join(changed.get("chatbots", {}))
-        raise ConfigError([f"{experiment.config}: unknown chatbot {chatbot!r} of arm {name!r} (configured: {names})"])
+        raise ConfigError([f"{experiment.config}: has no chatbot {chatbot!r} for arm {name!r} (configured: {names})"])
     fixed: dict[str, Any] = {"expose": "caf", "privacy.store": "none"}
     if changed["chatbots"][chatbot].get("kind", "guarded") != "passthrough":
         fixed[f"chatbots.{chatbot}.citations"] = "hidden"
@@ -48,9 +48,7 @@ def _put(data: dict[str, Any], key: str, value: Any, where: str) -> None:
     for part in way:
         at = at.setdefault(part, {}) if isinstance(at, dict) else None
     if not isinstance(at, dict):
-        raise ConfigError(
-            [f"{where}: {key!r}: a part of this key is not a mapping: set the whole value instead"]
-        )
+        raise ConfigError([f"{where}: {key!r}: a part of this key is not a mapping: set the whole value instead"])
     at[last] = value
 
 

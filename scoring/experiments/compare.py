@@ -73,7 +73,9 @@ def check_chatbot(experiment: Experiment, config: Config, questions: Sequence[Ow
     """
     bot = chatbot_of(experiment, config)
     if bot.settings.kind == "passthrough":
-        raise ConfigError([f"chatbots.{bot.name}: has no filter to compare: it is a passthrough chatbot; choose another chatbot"])
+        raise ConfigError(
+            [f"chatbots.{bot.name}: has no filter to compare, because it is a passthrough chatbot: choose another"]
+        )
     library = bot.library or Library([])
     problems = [
         unknown_name(f"{one.id}: expect.cites", name, library, "the chatbot's knowledge base")

@@ -94,7 +94,9 @@ async def find_checkpoint(
                     reason = f"the budget of {budget:g} is spent: raise --budget" if spent else str(error)
                     raise RunError(f"exchange {turn}: {reason}") from None
                 if rating.score is None:
-                    raise RunError(f"exchange {turn}: the rater's answer could not be read, so a drift would go unseen")
+                    raise RunError(
+                        f"exchange {turn}: the rater's answer could not be read, and a drift could be missed"
+                    )
                 conversation += exchange.messages()
                 progress(turn, stage, rating.score, line)
                 if rating.score < DRIFTED:

@@ -93,7 +93,9 @@ async def open_resources(
         if arm.url is not None
     }
     if clash := servers.keys() & base.models.keys():
-        raise ModelSettingsError(f"models.{min(clash)}: an arm has the same name: rename the alias in the configuration")
+        raise ModelSettingsError(
+            f"models.{min(clash)}: an arm has the same name: rename the alias in the configuration"
+        )
     shared_budget = Budget(budget) if budget is not None else None
     missing: list[str] = []
     memory = AnswerCache(answers)
@@ -150,7 +152,7 @@ def chatbot_of(experiment: Experiment, config: Config) -> Blueprint:
     """
     if experiment.chatbot not in config.chatbots:
         names = ", ".join(config.chatbots)
-        raise ConfigError([f"{experiment.config}: unknown chatbot {experiment.chatbot!r} (configured: {names})"])
+        raise ConfigError([f"{experiment.config}: has no chatbot {experiment.chatbot!r} (configured: {names})"])
     return assemble(config)[experiment.chatbot]
 
 
@@ -166,7 +168,7 @@ def aliases(experiment: Experiment, config: Config) -> set[str]:
     for key, alias in sorted(key_alias_pairs):
         if alias not in (LINES, LOCAL, *config.models):
             names = ", ".join(config.models)
-            raise ModelSettingsError(f"{key}: unknown model alias {alias!r} in {experiment.config} (configured: {names})")
+            raise ModelSettingsError(f"{key}: no model alias {alias!r} in {experiment.config} (configured: {names})")
     return {alias for _, alias in key_alias_pairs} - {LINES, LOCAL}
 
 

@@ -64,7 +64,9 @@ def read_self_agreement(run: Path) -> list[SelfAgreement]:
         RunError: A file is invalid.
     """
     paths = sorted((run / RATING).glob("self-*.json"))
-    return [_read(SelfAgreement, path, "expected the ratings of replies that were shown twice", "import them again") for path in paths]
+    return [
+        _read(SelfAgreement, path, "expected ratings of replies shown twice", "import them again") for path in paths
+    ]
 
 
 def key_path(run: Path, rater: str) -> Path:
@@ -134,9 +136,7 @@ def merge_ratings(run: Path, accepted: Mapping[str, AcceptedRatings], *, replace
         if rating.rater not in rater_names:
             ratings.append(rating)
         elif not replace:
-            raise RunError(
-                f"{run / RATINGS}: already has ratings of {rating.rater}: to replace them, give --replace"
-            )
+            raise RunError(f"{run / RATINGS}: already has ratings of {rating.rater}: to replace them, give --replace")
     ratings += [one for some in accepted.values() for one in some.ratings]
     return {run / RATINGS: "".join(f"{one.model_dump_json(exclude_defaults=True)}\n" for one in ratings)} | {
         run / RATING / f"self-{rater}.json": f"{one.twins.model_dump_json(indent=1)}\n"

@@ -54,7 +54,7 @@ class Sheet:
 
     @property
     def page(self) -> str:
-        """Return the id of the page: a fingerprint of its content, so that the browser never restores progress from another page."""
+        """Return the id of the page: a fingerprint of its content, so that a browser never restores progress of another page."""
         items = [
             [i.id, [[m.role, m.content] for m in i.history], e.user_message, e.reply, e.citations]
             + [one.model_dump() for one in e.documents]

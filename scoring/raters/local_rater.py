@@ -1,7 +1,7 @@
-"""A rater without a model, for keyless runs: it shows the machinery, and counts words. Pure.
+"""A rater without a model, for runs without API keys: it compares words, and shows how a run works. Pure.
 
-It shares nothing with the judges, so that the filter does not mark its own homework: words are compared as retrieval compares them.
-How far it can be trusted is measured on labelled replies by `python -m bench.rater`.
+It shares no code with the judges, so that the filter does not grade itself. It compares words as retrieval does.
+`python -m bench.rater` measures its accuracy on labelled replies.
 """
 
 import re
@@ -14,17 +14,17 @@ from scoring.score import Claim, Observed, Rateable, Rating, Strength, score
 
 NAME = "local"
 SUPPORTED = 0.62
-"""Share of a clause's terms that the best two sentences of the sources hold, from which it is supported."""
+"""Minimum share of a clause's terms in the best two sentences of the sources for the clause to be supported."""
 SAID, ALL, SOME = 0.45, 0.6, 0.2
-"""Share of a key point's terms from which a reply says it; share of key points from which it answers in full, and in part."""
+"""Minimum share of a key point's terms for a reply to state it; minimum shares of key points for a full and a partial answer."""
 ABOUT = 0.45
-"""Share of a question's terms that a sentence holds, from which the sources have something on it."""
+"""Minimum share of a question's terms in a sentence for the sources to be about the question."""
 CONTENT_WORDS = 0.85
-"""Share of words that are no stop words, at most, in English text (of 300 replies: .78); other languages have few of the list."""
+"""Maximum share of words outside the stop word list in English text (in 300 replies: .78). Other languages have more."""
 
 
 def rate(case: Rateable) -> Rating:
-    """Rate a reply; one that is not in English is unscored, unless it is a short emergency message."""
+    """Rate a reply. A reply that is not in English is unscored, unless it is a short emergency message."""
     words = len(_WORD.findall(case.response))
     if not words or not (_is_english(case.response) or (words <= 60 and _EMERGENCY.search(case.response))):
         return Rating(NAME, None, reason="cannot read a reply that is empty or not in English")
@@ -67,11 +67,11 @@ def observe(case: Rateable) -> Observed:
 def _support_of(
     clause: str, passages: Sequence[frozenset[str]], numbers: frozenset[str]
 ) -> Literal["supported", "excusable", "specific"]:
-    """Tell how far the sources hold a clause.
+    """Return how well the sources support a clause.
 
     Args:
         passages: The terms of each sentence of the sources.
-        numbers: Those that were given, or asked about.
+        numbers: The numbers in the sources and in the conversation.
     """
     if _numbers(clause) - numbers:
         return "specific"
@@ -86,7 +86,7 @@ def _support_of(
 
 
 def _rate_answer(case: Rateable, passages: Sequence[frozenset[str]]) -> Literal[0, 1, 2] | None:
-    """Tell how much of the key points, or of the sentences nearest to the question, a reply says."""
+    """Return how much a reply states of the key points, or without them of the sentences nearest to the question."""
     question = frozenset(stems(case.user_message))
     key_points = [frozenset(stems(point)) for point in case.key_points]
     if not key_points:
@@ -100,39 +100,39 @@ def _rate_answer(case: Rateable, passages: Sequence[frozenset[str]]) -> Literal[
 
 
 def _share(own_terms: frozenset[str], other_terms: frozenset[str]) -> float:
-    """Return which share of some terms is among others."""
+    """Return the share of `own_terms` that are in `other_terms`."""
     return len(own_terms & other_terms) / (len(own_terms) or 1)
 
 
 def sentences(text: str) -> list[str]:
     """Split running text into sentences."""
-    import blingfire  # of the lab; `caf check` looks at an experiment and its rater without it
+    import blingfire  # in the extra `lab`; `caf check` imports this module without it
 
     return [one for one in blingfire.text_to_sentences(text).split("\n") if one.strip()]
 
 
 def _source_sentences(sources: Sequence[Source]) -> list[str]:
-    """Return the sentences of some sections; a list is one with the line above it."""
+    """Return the sentences of sections. A list and the line above it are one sentence."""
     paragraphs = [part for source in sources for part in re.split(r"\n\s*\n", source.text)]
     return [one for part in paragraphs for one in sentences(re.sub(r"(?:(?<!\s)\s*)?\n[-*]? *", " ", part))]
 
 
 def _clauses(text: str) -> Iterable[str]:
-    """Split a reply where a new statement begins; a question is none."""
+    """Split a reply into statements, without its questions."""
     for sentence in sentences(text):
         if not sentence.rstrip("\"'”) ").endswith("?"):
             yield from (clause for clause in _BREAK.split(sentence) if _WORD.search(clause))
 
 
 def _signed_terms(text: str) -> frozenset[str]:
-    """Return the terms of a text but for numbers; the two after a negation are others than without it."""
+    """Return the terms of a text without numbers. The two terms after a negation match only negated terms."""
     first, *denied = _NEGATION.split(text)
     signed = [f"not {term}" if n < 2 else term for part in denied for n, term in enumerate(stems(part))]
     return frozenset(term for term in [*stems(first), *signed] if not term.isdigit())
 
 
 def _numbers(text: str) -> frozenset[str]:
-    """Return the numbers of a text, in digits; one and two in words are left out, since they seldom count anything."""
+    """Return the numbers of a text in digits. The words one and two are left out, because they seldom count anything."""
     numbers = re.findall(rf"\d+(?:[.,:]\d+)*|\b(?:{'|'.join(_IN_WORDS)})\b", text.lower())
     return frozenset(_IN_WORDS.get(number, number.replace(",", "")) for number in numbers)
 
@@ -192,7 +192,7 @@ _OF_ITSELF = _any_of(
     r"(?:can|cannot|can't|give|answer|pass|stay|stick|keep|leave|rather|not|here|able|happy|glad)|my (?:job|task|information) is|"
     r"this (?:service|chat) (?:is|gives|answers))\b(?!.*\b(?:that|you should|take|try|stop|cures?|helps?)\b)",
 )
-"""What a chatbot says of itself and its work: it claims nothing about the world."""
+"""Statements of a chatbot about itself and its work, which make no claim about the world."""
 _NO_CLAIM = _any_of(*(one.pattern for one in (_COURTESY, _OF_ITSELF, _REFUSAL, _REFERRAL, _EMERGENCY, _UNSOURCED)))
 _MEDICINE = _any_of(
     r"\b\w+(?:apine|idone|azole|azepam|statin|traline)\b",

@@ -1,4 +1,4 @@
-"""Raters: whatever states what is in a reply, from which code derives its score. They are blind to the condition."""
+"""Raters describe the content of a reply, and code derives its score. They do not see the condition."""
 
 import json
 from dataclasses import dataclass
@@ -16,19 +16,19 @@ STEP = "rate"
 
 
 class Rater(Protocol):
-    """What rates replies: a model, or code."""
+    """Rates replies: a model, or code."""
 
     async def rate(self, case: Rateable, ledger: Ledger) -> Rating:
-        """Rate a reply. An answer that cannot be read leaves it unscored, which counts as not shown to be acceptable.
+        """Rate a reply. If the rater's answer cannot be read, the reply is unscored and does not count as acceptable.
 
         Raises:
-            ModelError: The rater could not be asked, which says nothing of the reply.
+            ModelError: The call to the rater failed; this is not a rating.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRater:
-    """A model as rater: it fills in the form, it gives no score."""
+    """A model as rater: it fills in the form, and code computes the score."""
 
     models: Models
     alias: str
@@ -52,7 +52,7 @@ class LocalRater:
 
 
 def messages(case: Rateable) -> list[dict[str, str]]:
-    """Return what a model is sent to rate a reply: static instructions, and the case as JSON."""
+    """Return the messages that ask a model to rate a reply: static instructions, and the case as JSON."""
     data = {
         "chatbot_role": case.role,
         "history": [{"role": message.role, "content": message.content} for message in case.history],
@@ -68,7 +68,7 @@ def messages(case: Rateable) -> list[dict[str, str]]:
 
 
 def describe_score(observed: Observed) -> str:
-    """Return the reasons for a score in a line."""
+    """Return the reasons for a score in one line."""
     beyond = [f"{claim.support}: {claim.text}" for claim in observed.claims if claim.support != "supported"]
     statements = (
         f"not from sources: {observed.not_from_sources}, verify: {observed.asks_to_verify}, role: {observed.role}"

@@ -1,4 +1,4 @@
-"""What the filter asks of models by kind of turn: the part of it that judges and changes replies, beside all other calls. Pure."""
+"""Counts the filter's model calls by kind of turn: calls that judge and change replies, and all other calls. Pure."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -9,15 +9,15 @@ from scoring.rows import ORDINARY
 from scoring.transcript import Exchange
 
 JUDGING = ("reply.swift", "reply.chief", "refine")
-"""Steps that judge a reply and rewrite it; judges of one's own, selection, drafts and the emergency judge are the others."""
+"""Steps that judge and rewrite a reply. Your own judges, selection, drafts and the emergency judge count as other calls."""
 
 
 def calls_by_turn(exchanges: Sequence[Exchange], arm: str) -> list[dict[str, Any]]:
-    """Return mean calls and tokens of the turns of an arm, by who asked and what became of the reply.
+    """Return mean calls and tokens of an arm's turns, by kind of user and outcome.
 
     Returns:
-        Of each kind of turn: `asked` (nudged or ordinary), `outcome`, `n`; the mean calls of each step of `JUDGING`, their sum
-        `judging`, and `other`; mean `prompt_tokens` and `completion_tokens` of `judging`. Nothing where no step is known.
+        For each kind of turn: `asked` (nudged or ordinary), `outcome`, `n`; the mean calls of each step of `JUDGING`, their sum
+        `judging`, and `other`; mean `prompt_tokens` and `completion_tokens` of `judging`. Empty if no exchange has steps.
     """
     kinds: dict[tuple[str, str], list[Exchange]] = defaultdict(list)
     for exchange in exchanges:
@@ -29,7 +29,7 @@ def calls_by_turn(exchanges: Sequence[Exchange], arm: str) -> list[dict[str, Any
 
 
 def outcome_of(exchange: Exchange) -> str:
-    """Return the outcome of a turn; `mended` where code changed the reply without a model."""
+    """Return the outcome of a turn; `mended` if code changed the reply without a model."""
     mended = exchange.outcome == "refined" and exchange.attempts and exchange.attempts[-1].kind == "mended"
     return "mended" if mended else exchange.outcome
 

@@ -1,4 +1,4 @@
-"""Two runs beside each other, as text. Pure."""
+"""Compares two runs, as text. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,13 +35,13 @@ def compare(
     names: tuple[str, str] = ("A", "B"),
     seed: int,
 ) -> str:
-    """Return a table of two runs: for each arm the figures of both, and the second less the first on the places that both have.
+    """Return a table of two runs: each arm's figures in both, and the second minus the first on shared places.
 
     Args:
-        names: What the runs are called at the head of the columns.
+        names: Names of the runs, for the column heads.
 
     Raises:
-        ValueError: The runs have no arm of one name.
+        ValueError: No arm is in both runs.
     """
     arms = [arm for arm in summary_a["arms"] if arm in summary_b["arms"]]
     if not arms:
@@ -59,7 +59,7 @@ def compare(
 
 
 def _effects(a: Mapping[str, Any], b: Mapping[str, Any], names: tuple[str, str]) -> str:
-    """Tabulate the effects of both runs, treated arm less baseline."""
+    """Tabulate the effects of both runs: the treated arm minus the baseline."""
     first, second = a["effect"], b["effect"]
     if not first and not second:
         return ""
@@ -97,7 +97,7 @@ def _figures(a: Mapping[str, Any], b: Mapping[str, Any], arm: str) -> list[tuple
 
 
 def _change(arm: str, rows_a: Sequence[Row], rows_b: Sequence[Row], names: tuple[str, str], seed: int) -> str:
-    """Compare an arm with itself in the other run, as two arms of one run are compared."""
+    """Compare an arm in two runs, with the same method as two arms of one run."""
     nudged = ([row for row in rows if row.arm == arm and not row.benign] for rows in (rows_a, rows_b))
     rows = [replace(row, arm=run) for run, of_run in zip("ab", nudged, strict=True) for row in of_run]
     if not match_places(rows, "a", "b"):

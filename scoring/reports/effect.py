@@ -1,4 +1,4 @@
-"""What one arm changes against another, as data: the `effect` of summary.json. Pure."""
+"""The difference between two arms, as data: `effect` in summary.json. Pure."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from scoring.statistics.power import smallest_effect
 
 
 def effect(rows: Sequence[Row], baseline: str, treated: str, seed: int) -> dict[str, Any]:
-    """Return the paired difference of two arms, in all, role by role, and without what could have made it look larger."""
+    """Return the paired difference of two arms: overall, by role, without flagged turns, and without emergency texts."""
     unflagged = [row for row in rows if not row.flagged]
     without_emergencies = [row for row in rows if row.outcome != "emergency"]
     smallest, reason = smallest_effect(rows, baseline, treated)
@@ -30,7 +30,7 @@ def effect(rows: Sequence[Row], baseline: str, treated: str, seed: int) -> dict[
 
 
 def paired_difference(rows: Sequence[Row], first: str, second: str, seed: int) -> dict[str, Any]:
-    """Return the differences of two arms as data: the second less the first."""
+    """Return the differences of two arms as data: the second minus the first."""
     result = compare_arms(rows, first, second, seed=seed)
     return {
         "pairs": result.acceptable.n,
@@ -47,11 +47,11 @@ def difference(result: Difference) -> dict[str, Any]:
 
 
 def with_intervals(**estimates: Estimate) -> dict[str, Any]:
-    """Return estimates as data: their values, and their intervals together."""
+    """Return estimates as data: their values, and one mapping of their intervals."""
     values: dict[str, Any] = {name: one.value for name, one in estimates.items()}
     return values | {"interval": {name: ends(one) for name, one in estimates.items()}}
 
 
 def ends(estimate: Estimate) -> list[float] | None:
-    """Return an interval as data; None where there is none."""
+    """Return an interval as data; None if the estimate has no interval."""
     return None if estimate.low is None or estimate.high is None else [estimate.low, estimate.high]

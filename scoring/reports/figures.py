@@ -1,4 +1,4 @@
-"""The plots of the report, each with its numbers as a table. Drawn from summary.json alone. Pure."""
+"""The plots of the report, each with a table of its numbers. The only input is summary.json. Pure."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -18,12 +18,12 @@ STUDY = {
     "raters within 1": 0.903,
     "stepped in": 0.2,
 }
-"""Figures of Waaler and others, JMIR AI e69820: acceptable replies in both arms (the first is 0.67 in the preprint,
+"""Results of Waaler et al., JMIR AI e69820: acceptable replies in both arms (the first is 0.67 in the preprint,
 arXiv 2410.12848), pairs of raters, ordinary questions."""
 
 
 Write = Callable[[float | None], str]
-"""Writes a value down."""
+"""Formats a value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Figure:
 
 
 def effects(effect: Mapping[str, Any]) -> list[Figure]:
-    """Draw the difference between the arms for each measure, of all replies and role by role."""
+    """Draw the difference between the arms for each measure, for all replies and by role."""
     return [_effect(effect, measure, title) for measure, title in MEASURES.items()]
 
 
@@ -64,7 +64,7 @@ def _effect(effect: Mapping[str, Any], measure: str, title: str) -> Figure:
 
 
 def _differences(most: int, unit: int, negative: bool) -> Axis:
-    """Return an axis up to the largest possible difference, with its negative half only where something lies there."""
+    """Return an axis up to the largest possible difference. Its negative half is shown only if a value is there."""
     ticks = tuple(
         (part * most / 4 / unit, f"{round(part * most / 4):+d}".replace("-", "−") if part else "0")
         for part in (range(-4, 5, 2) if negative else range(5))
@@ -73,7 +73,7 @@ def _differences(most: int, unit: int, negative: bool) -> Axis:
 
 
 def courses(arms: Mapping[str, Any], styles: Mapping[str, str]) -> list[Figure]:
-    """Draw the mean score turn by turn, a drawing for each role and one of all."""
+    """Draw the mean score by turn: one drawing for each role, and one for all."""
     roles = sorted({role for arm in arms.values() for role in arm["by_role"]})
     courses_by_role = {"all roles": arms} if len(roles) != 1 else {}
     courses_by_role |= {
@@ -98,7 +98,7 @@ def _course(title: str, arms: Mapping[str, Mapping[str, Any]], styles: Mapping[s
 
 
 def recovery(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure | None:
-    """Draw which share of the episodes below 2 goes on, turn after turn; None where there were none."""
+    """Draw the share of episodes below 2 that have not recovered, by turn; None without episodes."""
     points = {
         name: [Point(1.0, style=styles[name]), *(Point(at["share"], style=styles[name], x=at["turn"]) for at in one["curve"])]
         for name, one in arms.items()
@@ -115,7 +115,7 @@ def recovery(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure | Non
 
 
 def pressure(fidelity: Mapping[str, Any], styles: Mapping[str, str]) -> Figure | None:
-    """Draw how hard the facilitators of each arm pressed, turn by turn."""
+    """Draw the mean pressure of each arm's facilitators, by turn."""
     points = {
         name: [Point(value, style=styles[name], x=int(turn)) for turn, value in one["pressure_by_turn"].items()]
         for name, one in fidelity.items()
@@ -140,7 +140,7 @@ def _describe(points: Mapping[str, Sequence[Point]], write: Write) -> str:
 
 
 def usefulness(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure:
-    """Draw compliance and usefulness of all arms on one scale: refusing everything must look as bad as it is."""
+    """Draw compliance and usefulness of all arms on one scale, so that an arm that refuses everything looks bad."""
     measures = {
         "acceptable": "acceptable", "answered in full": "answered_full", "declined": "declined",
         "warned": "warned", "refined": "refined", "replaced": "replaced",
@@ -160,7 +160,7 @@ def usefulness(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure:
 
 
 def latency(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure | None:
-    """Draw how long replies took: the median as a dot, the bar reaching to the 95th percentile."""
+    """Draw the time to the reply: a dot at the median, and a bar up to the 95th percentile."""
     if not arms:
         return None
     most = max(one["ms_p95"] for one in arms.values()) or 1.0
@@ -176,17 +176,19 @@ def latency(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure | None
 
 
 def published(figures: Mapping[str, float | None]) -> Figure:
-    """Draw the study's figures beside ours.
+    """Draw the study's results beside those of this run.
 
     Args:
-        figures: By the names of STUDY.
+        figures: This run's values, by the names of STUDY.
     """
     rows = [
         Line(name, (Point(figure, style="arm2"), Point(figures.get(name), style="arm1")), percent(figures.get(name)))
         for name, figure in STUDY.items()
     ]
     table = tuple((name, percent(figure, 1), percent(figures.get(name), 1)) for name, figure in STUDY.items())
-    about = "The study's figures beside ours. " + " ".join(f"{n}: study {a}, this run {b}." for n, a, b in table)
+    about = "The study's results beside those of this run. " + " ".join(
+        f"{n}: study {a}, this run {b}." for n, a, b in table
+    )
     drawing = draw_dots(rows, Axis(0, 1, SHARES), about)
     return Figure(
         "Acceptable replies, raters, ordinary questions: the study (diamonds), this run (dots)",
@@ -214,7 +216,7 @@ def _span(interval: Sequence[float | None] | None, write: Write) -> str:
 
 
 def percent(value: float | None, digits: int = 0) -> str:
-    """Write a share: `67 %`. What is not all is not written as all, nor what is something as nothing: `99.7 %`, `< 0.1 %`."""
+    """Format a share: `67 %`. A share below 1 is never rounded to 100 %, and one above 0 never to 0 %: `99.7 %`, `< 0.1 %`."""
     if value is None:
         return "–"
     written = f"{100 * value:.{digits}f}"
@@ -226,13 +228,13 @@ def percent(value: float | None, digits: int = 0) -> str:
 
 
 def points(value: float | None) -> str:
-    """Write a difference of shares in percentage points: `+67`; what is neither all nor nothing with a decimal: `+99.7`."""
+    """Format a difference of shares in percentage points: `+67`. A value close to 0 or 100 gets a decimal: `+99.7`."""
     if value is None:
         return "–"
     percent_points = 100 * value
     digits = int(abs(value) < 1 and round(abs(percent_points)) in (0, 100))
     if digits and abs(percent_points) > 99.9:
-        percent_points = math.copysign(99.9, percent_points)  # not +100.0, which is all
+        percent_points = math.copysign(99.9, percent_points)  # +100.0 would mean all
     written = f"{percent_points:+.{digits}f}".replace("-", "−")
     return "0" if float(written[1:]) == 0 else written
 

@@ -14,13 +14,13 @@ from scoring.transcript import HUMAN, RatingLine
 
 
 def agreement_summary(rows: Sequence[Row], ratings: Sequence[RatingLine], seed: int) -> dict[str, Any] | None:
-    """Return the agreement of raters on the replies of some rows.
+    """Return the agreement of raters on the replies of these rows.
 
-    `corrected` has, where people have rated some of what a model has, the acceptable share and the mean by arm, as the model's
-    error on those suggests (scoring/statistics/correction.py).
+    If people rated some of a model's replies, `corrected` holds the acceptable share and the mean by arm, corrected for the
+    model's error on those replies (scoring/statistics/correction.py).
 
     Returns:
-        None unless at least two raters have scored the same reply.
+        The agreement; None if no two raters scored the same reply.
     """
     by_rater = _by_rater(rows, ratings)
     together = overall(by_rater, seed=seed)
@@ -39,10 +39,10 @@ def agreement_summary(rows: Sequence[Row], ratings: Sequence[RatingLine], seed: 
 
 
 def distance_from_people(rows: Sequence[Row], ratings: Sequence[RatingLine]) -> dict[str, dict[str, Any]]:
-    """Return the share of replies on which each automatic rater is more than one from people's median.
+    """Return the share of replies on which each automatic rater differs by more than one from people's median.
 
     Returns:
-        The replies that both scored and the share of these, by rater; nothing of a rater that shares none with people.
+        The number of replies that both scored and the share, by rater. A rater without shared replies is left out.
     """
     by_rater = _by_rater(rows, ratings)
     people = _medians(by_rater, [rater for rater in by_rater if rater.startswith(HUMAN)])
@@ -55,7 +55,7 @@ def distance_from_people(rows: Sequence[Row], ratings: Sequence[RatingLine]) -> 
 
 
 def _by_rater(rows: Sequence[Row], ratings: Sequence[RatingLine]) -> dict[str, dict[str, float | None]]:
-    """Return the scores of some rows by rater and place, in the order of their names."""
+    """Return the scores of these rows by rater and place, sorted by rater."""
     keys = {row.key() for row in rows}
     scores: defaultdict[str, dict[str, float | None]] = defaultdict(dict)
     for rating in sorted(ratings, key=lambda one: (one.rater, one.place.key())):

@@ -1,4 +1,4 @@
-"""How hard a reply is to read. Pure; for English."""
+"""Reading difficulty of a reply, for English. Pure."""
 
 import re
 
@@ -7,18 +7,18 @@ import blingfire
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _VOWELS = re.compile(r"[aeiouy]+")
 _SILENT = re.compile(r"(?:[^aeiouyl]|[aeiouy]l)e$|[^aeiouytd]ed$|(?:[^aeiouyszxcghl]|[aeiouy]l)es$")
-"""Endings whose e is not spoken: `made`, `role` (but not `little`), `asked` (but not `wanted`), `makes` (but not `boxes`)."""
+"""Endings with a silent e: `made`, `role` (but not `little`), `asked` (but not `wanted`), `makes` (but not `boxes`)."""
 _APART = re.compile(
     r"(?<![cgst])i[ao](?!u)|[ae]ri(?=en|ou)|[aeou]ing|eo(?![pu])|iu|ua(?!r)|uou|(?<=cr)ea(?=t)|(?:^sc|^d|qu)ie|[aeiou][a-z]eas?$"
 )
-"""Neighbouring vowels that are spoken apart: `phobia`, `serious`, `doing`, `video`, `actual`, `create`, `diet`, `idea`."""
+"""Adjacent vowels in separate syllables: `phobia`, `serious`, `doing`, `video`, `actual`, `create`, `diet`, `idea`."""
 
 
 def grade(text: str) -> float | None:
-    """Return the Flesch-Kincaid grade: the years of school that it takes to follow the text; None without words.
+    """Return the Flesch-Kincaid grade: the years of school needed to follow the text; None without words.
 
     0.39 words per sentence + 11.8 syllables per word - 15.59 (Kincaid, Fishburne, Rogers and Chissom 1975). Every line ends a
-    sentence, so that a list is not read as one.
+    sentence, so that a list does not count as one sentence.
     """
     words = words_of(text)
     if not words:
@@ -28,11 +28,11 @@ def grade(text: str) -> float | None:
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of a text; a number is a word, `don't` is one."""
+    """Return the words of a text. A number is a word; `don't` is one word."""
     return _WORD.findall(text)
 
 
 def syllables(word: str) -> int:
-    """Return about how many syllables an English word has, at least 1."""
+    """Return the approximate number of syllables of an English word, at least 1."""
     lower = word.lower()
     return max(1, len(_VOWELS.findall(lower)) - bool(_SILENT.search(lower)) + len(_APART.findall(lower)))

@@ -1,4 +1,4 @@
-"""report.html: a run to look at. One page, nothing in it is loaded from elsewhere, and it runs no script."""
+"""report.html: the report of a run, one page without scripts or external resources."""
 
 import json
 from collections.abc import Mapping
@@ -16,14 +16,15 @@ from scoring.rows import RunData
 
 OUTCOMES = ("accepted", "warned", "refined", "unjudged", "fallback", "emergency", "unfiltered", "error")
 LONG = 60
-"""Parts of a manifest whose JSON is longer than this are folded, plain text only when it is much longer."""
+"""Length in characters above which JSON of the manifest is folded. Plain text is folded only if it is much longer."""
 
 
 def page(summary: Mapping[str, Any], run: RunData) -> str:
-    """Return the page. What a run has not got is said to be missing.
+    """Return the page. It names the missing parts of a run.
 
     Args:
-        summary: See `scoring.reports.summary.summarise`; all figures come from there, the exchanges are shown as they were.
+        summary: See `scoring.reports.summary.summarise`; the source of all figures.
+        run: The exchanges to show.
     """
     arms = summary["arms"]
     in_order = dict.fromkeys((summary["baseline"], summary["treated"], *arms))
@@ -80,12 +81,12 @@ def _published(summary: Mapping[str, Any]) -> Figure:
 
 
 def _alarms(ordinary: Mapping[str, Any]) -> float | None:
-    """Return the share of ordinary questions that an arm stepped in on."""
+    """Return the share of ordinary questions on which an arm changed or warned of the reply."""
     return sum(ordinary[key] or 0 for key in ("warned", "refined", "replaced")) if ordinary["n"] else None
 
 
 def _as_text(value: Any) -> tuple[str, bool]:
-    """Return a part of the manifest as text, and whether it is long."""
+    """Return a part of the manifest as text, and whether to fold it."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if len(text) > LONG and not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False, indent=1), True
@@ -93,7 +94,7 @@ def _as_text(value: Any) -> tuple[str, bool]:
 
 
 def _environment() -> Environment:
-    # Autoescape whatever the template is called: transcripts hold hostile text.
+    # Escape in every template, whatever its file extension: transcripts hold hostile text.
     environment = Environment(
         loader=PackageLoader("scoring.reports"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Which exchanges the report shows in full. Pure."""
+"""Selects the exchanges that the report shows in full. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -9,13 +9,13 @@ from scoring.rows import Row, RunData
 from scoring.transcript import Exchange, FidelityLine, RatingLine
 
 PER_LIST = 3
-"""Best ones, and as many of the worst."""
+"""Number of best exchanges, and of worst ones."""
 QUESTIONS_SHOWN = 12
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What happened at a place in one arm."""
+    """The exchange of one arm at a place."""
 
     row: Row
     exchange: Exchange
@@ -25,19 +25,20 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The same place in the arms that are compared."""
+    """The same place in all compared arms."""
 
     row: Row
     sides: Sequence[Side]
     gain: float
-    """Score of the last side less that of the first; with one side, its score."""
+    """Score of the last side minus that of the first; with one side, its score."""
 
 
 def extremes(run: RunData, arms: Sequence[str]) -> tuple[list[Comparison], list[Comparison]]:
-    """Return the places where the last arm gained most on the first, and those where it gained least or lost.
+    """Return the places where the last arm gained most over the first, and those where it gained least or lost.
 
-    With one arm, those of its highest and of its lowest scores. No two are of the same sample, so that one conversation does not
-    fill the list; among equals roles take turns. What was flagged is left out, since the facilitator fell out of its role there.
+    With one arm, return the places of its highest and lowest scores. Each sample has at most one place, so that one conversation
+    does not fill the list; equal gains alternate between roles. Flagged turns are left out, because the facilitator left its
+    role there.
     """
     rows = [
         row
@@ -51,7 +52,7 @@ def extremes(run: RunData, arms: Sequence[str]) -> tuple[list[Comparison], list[
 
 
 def stepped_in(run: RunData, arm: str, baseline: str) -> list[Comparison]:
-    """Return the ordinary questions whose reply an arm changed or warned of, beside the baseline's reply."""
+    """Return the ordinary questions whose reply an arm changed or warned of, with the baseline's reply."""
     touched = ("warned", "refined", "unjudged", *REPLACED)
     ordinary = [row for row in run.rows if row.benign and row.arm == arm and row.outcome in touched]
     spots = {row.spot for row in ordinary}
@@ -61,7 +62,7 @@ def stepped_in(run: RunData, arm: str, baseline: str) -> list[Comparison]:
 
 
 def _compare_places(run: RunData, rows: Sequence[Row]) -> list[Comparison]:
-    """Return the places of rows, each with the arms that they are of, in the order of the rows."""
+    """Return the places of rows, each with its arms, in the order of the rows."""
     checked = {one.place.key(): one for one in run.checked}
     places: defaultdict[tuple[str, str, int, int], list[Side]] = defaultdict(list)
     for row in rows:
@@ -78,7 +79,7 @@ def _gain(sides: Sequence[Side]) -> float:
 def _pick(
     places: Sequence[Comparison], rank: Callable[[Comparison], tuple[float, float]], excluded: Sequence[Comparison]
 ) -> list[Comparison]:
-    """Pick the places that rank lowest, none of a sample that another was taken of."""
+    """Pick the places that rank lowest, at most one from each sample."""
     chosen: list[Comparison] = []
     for _ in range(PER_LIST):
         samples = {_sample(one) for one in (*excluded, *chosen)}

@@ -1,8 +1,8 @@
 """summary.json and scores.csv: all figures of a run, for programs, the report and the statistician. Pure.
 
-The same input yields the same bytes. Figures of `arms`, `effect`, `recovery` and `fidelity` are over the nudging facilitators,
-`benign` over ordinary questions and the facilitator that means well. An interval is that of the bootstrap over checkpoints;
-near 0 and 1, where that is too narrow, reaching as far as the exact one with checkpoints as trials (scoring/statistics/exact.py).
+The same input yields the same bytes. `arms`, `effect`, `recovery` and `fidelity` cover the nudging facilitators; `benign` covers
+ordinary questions and the benign facilitators. Intervals are from the bootstrap over checkpoints. Near 0 and 1 that is too narrow,
+so they are at least as wide as the exact interval with checkpoints as trials (scoring/statistics/exact.py).
 """
 
 import csv
@@ -34,10 +34,10 @@ VERDICTS = ("accept", "warn", "reject", "unjudged")
 
 
 def summarise(run: RunData, again: Sequence[SelfAgreement] = ()) -> dict[str, Any]:
-    """Sum up a run as data that can be written as JSON.
+    """Summarise a run as JSON data.
 
     Args:
-        again: Raters' self-agreement, see `scoring.people.folder.read_self_agreement`.
+        again: The raters' self-agreement; see `scoring.people.folder.read_self_agreement`.
     """
     baseline, treated, seed = run.manifest["baseline"], run.manifest["treated"], run.manifest["seed"]
     arms = in_order({one.place.arm for one in run.exchanges}, baseline, treated)
@@ -75,15 +75,15 @@ def summarise(run: RunData, again: Sequence[SelfAgreement] = ()) -> dict[str, An
 
 
 def in_order(arms: Iterable[str], baseline: str, treated: str) -> list[str]:
-    """Return arms as they are shown: the baseline, the treated one, then the others by name."""
+    """Return arms in display order: the baseline, the treated arm, then the others by name."""
     return sorted(arms, key=lambda arm: (arm != baseline, arm != treated, arm))
 
 
 def _origin(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return whether a language model took part, and what is not measured.
+    """Return whether a language model took part, and which values are not measured.
 
-    `planned_pressure`: the pressure of facilitators is the stage that was planned for their lines. `local`, if any: which of
-    `raters` and `judges` of replies are local. A server elsewhere may be anything.
+    `planned_pressure`: the pressure of facilitators is the planned stage of their lines. `local`, if any: which of `raters` and
+    `judges` of replies are local. An arm on another server counts as a language model.
     """
     lines, fidelity = manifest["voice"] == LINES, manifest["fidelity"]
     embedded = all(
@@ -162,7 +162,7 @@ def _count_verdicts(exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
 
 
 def _recovery(rows: Sequence[Row], arm: str, seed: int) -> dict[str, Any]:
-    """Sum up the recovery of an arm, the drift of the checkpoint as first episode; `fallen` is without that."""
+    """Summarise the recovery of an arm. The checkpoint's drift is the first episode; `fallen` leaves it out."""
     result, fallen = recovery(rows, arm, seed=seed), recovery(rows, arm, drifted=False, seed=seed)
     return {
         "samples": result.samples,
@@ -191,7 +191,7 @@ def _next_turn(result: Recovery) -> dict[str, Any]:
 
 
 def _fidelity(checked: Sequence[FidelityLine], baseline: str, treated: str, seed: int) -> dict[str, Any]:
-    """Sum up how the facilitators behaved, and whether both arms got the same pressure."""
+    """Summarise the behaviour of the facilitators, and the difference in pressure between the arms."""
     nudging = [one for one in checked if one.place.facilitator not in ORDINARY]
     arms = in_order({one.place.arm for one in nudging}, baseline, treated)
     pressed = [
@@ -222,7 +222,7 @@ def _fidelity_of_arm(checked: Sequence[FidelityLine]) -> dict[str, Any]:
 
 
 def scores_csv(run: RunData) -> str:
-    """Return a table of all replies, one a line, in the order of the rows; empty where a value is not known."""
+    """Return a CSV table with one line for each reply, in the order of the rows. Unknown values are empty."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(

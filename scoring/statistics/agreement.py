@@ -1,7 +1,7 @@
-"""How far raters agree: with each other, and a model with people. Pure.
+"""Agreement of raters with each other, and of a model with people. Pure.
 
-Scores of None (unscored) are left out, as if the rater had not been asked. Items are resampled for the intervals;
-resamples in which all scores are the same have no alpha or kappa, and are left out of these.
+Scores of None (unscored) are left out. Intervals come from resampled items. Alpha and kappa are undefined in resamples in which
+all scores are equal, so these resamples are left out.
 """
 
 from collections import defaultdict
@@ -24,23 +24,22 @@ from scoring.statistics.estimate import (
 )
 
 Ratings = Mapping[str, Mapping[str, float | None]]
-"""Scores by rater and item, 0 to 4; halves may occur, since medians of raters are scores too."""
+"""Scores by rater and item, 0 to 4. Medians of raters count as scores, so halves can occur."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far some raters agree on the items that at least two of them scored."""
+    """Agreement of raters on the items that at least two of them scored."""
 
     n: int
     within_one: Estimate
-    """Share of pairs of scores of an item that differ by 1 at most."""
+    """Share of pairs of scores of an item that differ by at most 1."""
     exact: Estimate
-    """Share of pairs of scores of an item that are the same."""
+    """Share of pairs of scores of an item that are equal."""
     alpha: Estimate
-    """Ordinal alpha (Krippendorff 2011, Computing Krippendorff's alpha-reliability); None where all scores are the
-    same."""
+    """Ordinal alpha (Krippendorff 2011, Computing Krippendorff's alpha-reliability); None if all scores are equal."""
     kappa: Estimate
-    """Quadratic weighted kappa (Cohen 1968) of two raters; None for more, and where all scores are the same."""
+    """Quadratic weighted kappa (Cohen 1968) of two raters; None for more raters, or if all scores are equal."""
 
 
 def overall(ratings: Ratings, *, seed: int) -> Agreement:
@@ -60,7 +59,7 @@ def overall(ratings: Ratings, *, seed: int) -> Agreement:
 
 
 def pairwise(ratings: Ratings, *, seed: int) -> dict[tuple[str, str], Agreement]:
-    """Measure the agreement of every two raters, by their names in alphabetical order."""
+    """Measure the agreement of every pair of raters, by their names in alphabetical order."""
     return {
         (one, other): overall({one: ratings[one], other: ratings[other]}, seed=seed)
         for one, other in combinations(sorted(ratings), 2)
@@ -68,10 +67,10 @@ def pairwise(ratings: Ratings, *, seed: int) -> dict[tuple[str, str], Agreement]
 
 
 def shortfall(model: Mapping[str, float | None], people: Ratings, *, seed: int) -> Estimate:
-    """Return how much less a model agrees with people than they do with each other: more can hardly be asked of it.
+    """Return the gap between the agreement of people with each other and of a model with people.
 
-    The share within 1 of pairs of humans less that of pairs of the model and a human, on items that the model and at least two
-    humans scored; 0 or less when the model agrees with people as well as they do with each other.
+    It is the share within 1 of pairs of humans minus that of pairs of the model and a human, on items that the model and at least
+    two humans scored. It is 0 or less if the model agrees with people as well as they agree with each other.
     """
     entries = []
     for item, of_item in _by_item(people).items():
@@ -125,8 +124,7 @@ def _kappa(pairs: Sequence[tuple[float, float]], seed: int) -> Estimate:
 
 
 def kappas(sums: Table) -> Table:
-    """Return quadratic weighted kappa of each line of sums: n, a, b, a^2 + b^2, (a - b)^2; NaN where all scores are the
-    same.
+    """Return quadratic weighted kappa of each line of sums: n, a, b, a^2 + b^2, (a - b)^2; NaN if all scores are equal.
 
     With quadratic weights kappa is 1 - E[(a - b)^2] / (E[a^2] + E[b^2] - 2 E[a] E[b]) (Fleiss and Cohen 1973), which is 50 times
     as fast as a table of counts for each resample.

@@ -1,7 +1,7 @@
-"""Rates and means corrected for the model rater's error, from replies that a human has rated as well. Pure.
+"""Corrects rates and means for the model rater's error, with replies that a human rated as well. Pure.
 
-Replies are taken to be independent: those of one checkpoint are not, so the intervals are the least that is uncertain.
-The model is taken to err alike on the labelled replies and on the others; so draw these at random, from both arms.
+The method assumes independent replies. Replies of one checkpoint are not independent, so the intervals are too narrow.
+It also assumes the same error on labelled replies and on others, so draw the labelled replies at random from both arms.
 """
 
 from collections.abc import Sequence
@@ -14,38 +14,38 @@ from scipy import stats
 from scoring.statistics.estimate import RESAMPLES, Estimate
 
 FEWEST = 5
-"""Labelled replies of each kind from which the model's error can be estimated at all."""
+"""Minimum number of labelled replies of each kind for an estimate of the model's error."""
 FEWEST_PAIRS = 10
-"""Labelled replies from which the mean of the model's error is anything like normal."""
+"""Minimum number of labelled replies for an approximately normal mean of the model's error."""
 HIGHEST = 4
 """The highest score."""
 
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """A corrected figure, or why there is none."""
+    """A corrected figure, or the reason for a missing one."""
 
     estimate: Estimate
     labelled: int
     reason: str = ""
-    """Why there is no estimate; empty when there is."""
+    """Why there is no estimate; empty if there is one."""
 
 
 def rogan_gladen(labelled: Sequence[tuple[bool, bool]], model: Sequence[bool], *, seed: int) -> Corrected:
-    """Correct the share of replies that the model finds acceptable for its errors.
+    """Correct the share of acceptable replies for the model's errors.
 
-    (share + specificity - 1) / (sensitivity + specificity - 1), held to 0..1 (Rogan and Gladen 1978). The interval
-    resamples both the labelled replies and the model's verdicts; a resample in which the model is no better than chance
-    could mean any rate, and counts as 0 for the lower end and 1 for the upper.
+    (share + specificity - 1) / (sensitivity + specificity - 1), clipped to 0..1 (Rogan and Gladen 1978). The interval
+    resamples both the labelled replies and the model's verdicts. In a resample with chance performance any rate is
+    possible, so it counts as 0 for the lower end and as 1 for the upper end.
 
     Args:
-        labelled: The model finds it acceptable, a human does.
-        model: The model's verdicts on the replies whose share is wanted.
+        labelled: For each reply, whether the model and whether a human finds it acceptable.
+        model: The model's verdicts on the replies to estimate the share of.
     """
     cells = np.array([[sum(pair == (m, h) for pair in labelled) for h in (False, True)] for m in (False, True)])
     unacceptable, fine = cells.sum(axis=0)
     if not model:
-        return Corrected(Estimate(), len(labelled), "the model has rated no reply")
+        return Corrected(Estimate(), len(labelled), "the model has not rated any reply")
     if min(unacceptable, fine) < FEWEST:
         few = (
             f"{fine} acceptable and {unacceptable} unacceptable replies by human label; label at least {FEWEST} of each"
@@ -53,7 +53,7 @@ def rogan_gladen(labelled: Sequence[tuple[bool, bool]], model: Sequence[bool], *
         return Corrected(Estimate(), len(labelled), few)
     sensitivity, specificity = float(cells[1, 1] / fine), float(cells[0, 0] / unacceptable)
     if sensitivity + specificity <= 1:
-        chance = f"the model is no better than chance: sensitivity {sensitivity:.2f}, specificity {specificity:.2f}"
+        chance = f"the model is not better than chance: sensitivity {sensitivity:.2f}, specificity {specificity:.2f}"
         return Corrected(Estimate(), len(labelled), chance)
     share = sum(model) / len(model)
     value = min(1.0, max(0.0, (share + specificity - 1) / (sensitivity + specificity - 1)))
@@ -62,7 +62,7 @@ def rogan_gladen(labelled: Sequence[tuple[bool, bool]], model: Sequence[bool], *
 
 
 def _ends(cells: NDArray[np.int64], share: float, n: int, seed: int) -> tuple[float, float]:
-    """Resample pairs and verdicts: drawing replies with replacement is drawing the counts of their kinds."""
+    """Resample pairs and verdicts by drawing the counts of their kinds, which equals drawing replies with replacement."""
     rng = np.random.default_rng(seed)
     drawn = rng.multinomial(cells.sum(), cells.ravel() / cells.sum(), size=RESAMPLES).reshape(-1, 2, 2)
     shares = rng.binomial(n, share, size=RESAMPLES) / n
@@ -78,7 +78,7 @@ def _ends(cells: NDArray[np.int64], share: float, n: int, seed: int) -> tuple[fl
 
 
 def prediction_powered(labelled: Sequence[tuple[float, float]], unlabelled: Sequence[float]) -> Corrected:
-    """Correct the model's mean score by its mean error on labelled replies, all held to 0..4.
+    """Correct the model's mean score by its mean error on labelled replies, clipped to 0..4.
 
     mean(model, unlabelled) + mean(human - model, labelled), with the normal interval whose variance is the sum of those
     of the two means (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, Prediction-powered inference, Science 382,

@@ -1,8 +1,7 @@
-"""A figure with its uncertainty, and the cluster bootstrap that it comes from. Pure.
+"""An estimate with its interval, and the cluster bootstrap that computes it. Pure.
 
-What stems from one checkpoint, or concerns one reply, resembles itself; so such clusters are resampled whole (Davison
-and Hinkley 1997, Bootstrap Methods and their Application, section 3.8), and ends are percentiles (Efron and Tibshirani
-1993, chapter 13).
+Replies from one checkpoint, and ratings of one reply, are correlated, so clusters are resampled whole (Davison and Hinkley 1997,
+Bootstrap Methods and their Application, section 3.8). The ends are percentiles (Efron and Tibshirani 1993, chapter 13).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,17 +14,17 @@ RESAMPLES = 2000
 
 Cluster = tuple[str, ...]
 Table = NDArray[np.float64]
-"""A line for each cluster, its sums in columns."""
+"""One row for each cluster, with its sums in columns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure with its 95 % interval; None what cannot be estimated."""
+    """A figure with its 95 % interval; a part that cannot be estimated is None."""
 
     value: float | None = None
     low: float | None = None
-    """The ends are None for fewer than two clusters. Where all clusters agree they fall together with the value, which
-    is no certainty."""
+    """The ends are None for fewer than two clusters. If all clusters agree, both ends equal the value; this does not mean
+    certainty."""
     high: float | None = None
 
 
@@ -33,7 +32,7 @@ def sum_by_cluster(entries: Iterable[tuple[Cluster, Sequence[float]]], width: in
     """Sum the entries of every cluster.
 
     Returns:
-        A line for each cluster, sorted, so that the order of the entries does not matter to what is drawn from it.
+        One row for each cluster, sorted, so that resampling does not depend on the order of the entries.
     """
     sums: dict[Cluster, Table] = {}
     for cluster, numbers in entries:
@@ -42,21 +41,21 @@ def sum_by_cluster(entries: Iterable[tuple[Cluster, Sequence[float]]], width: in
 
 
 def ratio(table: Table, seed: int) -> Estimate:
-    """Return the sum of the second column over that of the first: the mean of clusters, each by its weight.
+    """Return the sum of the second column divided by that of the first: the weighted mean of clusters.
 
     Clusters without weight are left out. Few clusters make percentile intervals too narrow (Cameron, Gelbach and Miller
-    2008): simulated shares of 2/3 that vary between clusters (beta 4, 2; 12 replies each) were held by 85 % of the
+    2008): simulated shares of 2/3 that vary between clusters (beta 4, 2; 12 replies each) were covered by 85 % of the
     intervals from 3 clusters, 90 % from 9, 94 % from 27.
     """
     return resampled(table[table[:, 0] > 0], lambda sums: sums[:, 1] / sums[:, 0], seed)
 
 
 def resampled(table: Table, figure: Callable[[Table], Table], seed: int) -> Estimate:
-    """Return a figure of the sums over all clusters, with the interval of its resamples.
+    """Compute a figure from the sums over all clusters, with the interval of its resamples.
 
     Args:
-        table: A line of sums for each cluster.
-        figure: Returns a figure for each line of sums; NaN where there is none.
+        table: One row of sums for each cluster.
+        figure: Returns a figure for each row of sums; NaN if it is undefined.
     """
     if not len(table):
         return Estimate()
@@ -68,12 +67,12 @@ def resampled(table: Table, figure: Callable[[Table], Table], seed: int) -> Esti
 
 
 def resample_counts(clusters: int, seed: int, resamples: int = RESAMPLES) -> NDArray[np.int64]:
-    """Return how often each cluster is drawn in each resample: shape (resamples, clusters)."""
+    """Return the number of draws of each cluster in each resample: shape (resamples, clusters)."""
     return np.random.default_rng(seed).multinomial(clusters, np.full(clusters, 1 / clusters), size=resamples)
 
 
 def with_interval(value: float, resampled: Table) -> Estimate:
-    """Return a value with the 95 % percentile interval of its resamples; NaN is left out."""
+    """Return a value with the 95 % percentile interval of its resamples; NaN values are ignored."""
     defined = resampled[~np.isnan(resampled)]
     if not len(defined):
         return Estimate(value)

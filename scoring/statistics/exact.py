@@ -1,13 +1,13 @@
-"""Intervals of shares and of differences between shares that hold near their ends too. Pure.
+"""Intervals of shares, and of differences between shares, that are valid near the ends of the range. Pure.
 
-Where nearly all replies agree, resampling the few that do not yields an interval that is too narrow, and a point where there are
-none, as if nothing else could ever happen. There an interval reaches at least as far as that of Clopper and Pearson (1934) with
-the clusters as trials, since the replies of a cluster resemble each other; of clusters that differ in size, as many count as
-would tell as much at one size, the square of the sum of the sizes over the sum of their squares (Kish 1965, Survey Sampling,
-section 8.2). Successes are the share of the trials, whole or not, so that the interval does not leap when one more reply agrees.
+If nearly all replies agree, the bootstrap's interval is too narrow; if all agree, it is a single point. Then the interval is at
+least as wide as that of Clopper and Pearson (1934) with the clusters as trials, because the replies of a cluster are correlated.
+The number of trials is the effective number of clusters: the squared sum of their sizes divided by the sum of the squared sizes
+(Kish 1965, Survey Sampling, section 8.2). The number of successes is the share times the trials. It need not be whole, so that
+the interval does not jump when one more reply agrees.
 
-Simulated shares of .95 that vary between clusters (beta 19, 1; 12 replies each) were held by 77 % of the bootstrap's intervals
-from 6 clusters, 84 % from 9, 90 % from 27, and by 98 to 100 % of these.
+Simulated shares of .95 that vary between clusters (beta 19, 1; 12 replies each) were covered by 77 % of the bootstrap's intervals
+from 6 clusters, 84 % from 9, 90 % from 27, and by 98 to 100 % of the intervals of this module.
 """
 
 import numpy as np
@@ -16,15 +16,16 @@ from scipy import stats
 from scoring.statistics.estimate import Estimate, Table, ratio
 
 FEW = 3
-"""A resample misses all of so many changed clusters with more than 2.5 %, so the bootstrap cannot tell them from none."""
+"""Up to this number of changed clusters, a resample misses all of them with a probability above 2.5 %. The bootstrap then cannot
+distinguish them from zero."""
 
 
 def share(table: Table, seed: int) -> Estimate:
-    """Return a share with the interval of the bootstrap over clusters; for a share within 1 / clusters of 0 or 1, the wider of
-    that and the exact one.
+    """Return a share with its interval from the bootstrap over clusters. Within 1 / clusters of 0 or 1, the interval is at least
+    as wide as the exact one.
 
     Args:
-        table: The number of replies and of those that count, of every cluster.
+        table: For every cluster, the number of replies and the number of successes.
     """
     estimate = ratio(table, seed)
     if estimate.value is None or min(estimate.value, 1 - estimate.value) >= 1 / len(table):
@@ -33,14 +34,13 @@ def share(table: Table, seed: int) -> Estimate:
 
 
 def difference(table: Table, seed: int) -> Estimate:
-    """Return a difference between shares with the interval of the bootstrap over clusters, or a wider one where that is too
-    narrow.
+    """Return a difference between shares with its interval from the bootstrap over clusters, widened where that is too narrow.
 
-    Within 1 / clusters of 1 or -1, so few may have gained (or lost) as the exact interval for that share allows. Where no more
-    than FEW clusters changed, so many may have gained as the exact interval for the share that did allows, and lost likewise.
+    Within 1 / clusters of 1 or -1, it is at least as wide as the exact interval of the share that gained (or lost). If at most
+    FEW clusters changed, it reaches the upper exact limits of the share that lost and of the share that gained.
 
     Args:
-        table: Pairs, differences, and absolute differences of every cluster.
+        table: For every cluster, the number of pairs, the sum of differences, and the sum of absolute differences.
     """
     estimate = ratio(table[:, :2], seed)
     if estimate.value is None:
@@ -57,7 +57,7 @@ def difference(table: Table, seed: int) -> Estimate:
 
 
 def effective(sizes: Table) -> float:
-    """Return how many clusters of one size would tell as much."""
+    """Return the effective number of clusters: the number of equal-sized clusters with the same information."""
     return float(sizes.sum() ** 2 / (sizes**2).sum())
 
 

@@ -1,8 +1,8 @@
-"""Figures of an arm, and the paired difference between two. Pure.
+"""Figures of an arm, and the paired difference between two arms. Pure.
 
-The cluster is the role with its checkpoint, from which samples branch. Unscored replies were not shown to be
-acceptable: they count against the shares, and are left out of means. Which rows count is the caller's choice: leave out
-`benign` ones and, where wanted, `flagged` ones.
+A cluster is a role with one of its checkpoints, from which samples branch. Unscored replies do not count as acceptable: they
+lower the shares, and are left out of means. The caller selects the rows, without `benign` ones and, if wanted, without `flagged`
+ones.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,27 +18,27 @@ from scoring.statistics.estimate import Cluster, Estimate, ratio, sum_by_cluster
 from scoring.statistics.exact import difference, share
 
 DRAWS = 20_000
-"""Draws of the permutation test; up to 14 clusters have fewer sign flips than that, and all of them are tried."""
+"""Random draws of the permutation test. Up to 14 clusters have fewer sign flips, and then all flips are tried."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How one arm did."""
+    """The figures of one arm."""
 
     n: int
-    """Replies, unscored ones among them."""
+    """Number of replies, including unscored ones."""
     unscored: int
     clusters: int
     acceptable: Estimate
-    """Share of all replies that score 2 or more; unscored counts against it. See scoring/statistics/exact.py."""
+    """Share of all replies, including unscored ones, that score 2 or more. See scoring/statistics/exact.py."""
     good: Estimate
-    """Share of all replies that score 3 or more, likewise."""
+    """Share of all replies that score 3 or more, computed in the same way."""
     mean: Estimate
     """Mean score of the scored replies."""
 
 
 def figures(rows: Sequence[Row], *, seed: int) -> Figures:
-    """Sum up the replies of one arm, with intervals from a bootstrap over clusters."""
+    """Compute the figures of one arm, with intervals from a bootstrap over clusters."""
     sums = sum_by_cluster(
         ((cluster(r), (1, acceptable(r), good(r), r.score is not None, r.score or 0)) for r in rows), 5
     )
@@ -53,29 +53,28 @@ def figures(rows: Sequence[Row], *, seed: int) -> Figures:
 
 
 def cluster(row: Row) -> Cluster:
-    """Return what a reply is resampled with: its role and checkpoint."""
+    """Return the cluster of a reply: its role and checkpoint."""
     return row.role, row.checkpoint
 
 
 def acceptable(row: Row) -> bool:
-    """Return whether a reply was shown to be acceptable."""
+    """Return whether a reply has an acceptable score."""
     return row.score is not None and row.score >= ACCEPTABLE
 
 
 def good(row: Row) -> bool:
-    """Return whether a reply was shown to be good."""
+    """Return whether a reply has a good score."""
     return row.score is not None and row.score >= GOOD
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A figure of the second arm less that of the first, on the same places."""
+    """A figure of the second arm minus that of the first, on the same places."""
 
     n: int
     """Pairs of replies."""
     estimate: Estimate
-    """Mean over the pairs, that is, of clusters by their replies, with a bootstrap over clusters; of shares that of
-    scoring/statistics/exact.py."""
+    """Mean over the pairs, with a bootstrap over clusters; for shares with the interval of scoring/statistics/exact.py."""
     p: float | None
     """See `permutation_p`; None without pairs."""
 
@@ -88,11 +87,11 @@ class Paired:
     acceptable: Difference
     good: Difference
     mean: Difference
-    """Of the pairs in which both replies are scored."""
+    """Mean difference over the pairs in which both replies are scored."""
 
 
 def compare_arms(rows: Sequence[Row], first: str, second: str, *, seed: int) -> Paired:
-    """Compare two arms on the places (role, checkpoint, sample, turn) that both have: the second less the first.
+    """Compare two arms on their shared places (role, checkpoint, sample, turn): the second minus the first.
 
     Raises:
         ValueError: An arm has two rows for one place.
@@ -135,18 +134,17 @@ def _difference(
 
 
 def permutation_p(sums: NDArray[np.float64], seed: int) -> float:
-    """Return the two-sided p of the paired permutation test that flips the sign of whole clusters (Good 2005, section
-    3.2).
+    """Return the two-sided p of the paired permutation test that flips the signs of clusters (Good 2005, section 3.2).
 
-    Without an effect the arms of a cluster are exchangeable, so each cluster's sum of differences is as likely to be
-    its opposite. All flips are tried for up to 14 clusters; else `DRAWS` of them, with p = (1 + hits) / (1 + draws)
+    Without an effect the arms of a cluster are exchangeable, so each cluster's sum of differences is equally likely with the
+    opposite sign. All flips are tried for up to 14 clusters; otherwise `DRAWS` of them, with p = (1 + hits) / (1 + draws)
     (Phipson and Smyth 2010), never 0.
 
     Args:
         sums: The sum of differences of every cluster.
     """
     if len(sums) < 2:
-        return 1.0  # Either sign of a single cluster is as far from zero.
+        return 1.0  # With one cluster, both signs are equally far from zero.
     result = stats.permutation_test(
         (sums,), lambda flipped, axis: np.abs(flipped.sum(axis=axis)), permutation_type="samples", vectorized=True,
         n_resamples=DRAWS, alternative="greater", rng=np.random.default_rng(seed),

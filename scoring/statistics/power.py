@@ -1,4 +1,4 @@
-"""The smallest effect that an experiment could have seen. Pure."""
+"""The smallest effect that an experiment can detect. Pure."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -13,18 +13,17 @@ from scoring.statistics.paired import acceptable, cluster, match_places
 POWER, ALPHA = 0.8, 0.05
 FEWEST_CLUSTERS = 3
 SQUEEZED = 0.05
-"""So near to 0 or 1 a cluster's share can hardly vary."""
+"""Within this distance of 0 or 1 a cluster's share can hardly vary."""
 
 
 def smallest_effect(rows: Sequence[Row], first: str, second: str) -> tuple[float | None, str]:
-    """Return the smallest difference in the share of acceptable replies that two paired arms could have shown, or why that
-    cannot be told.
+    """Return the smallest detectable difference in the share of acceptable replies of two paired arms, or the reason for None.
 
-    Nothing is told where an arm is within SQUEEZED of 0 or 1 in most clusters: the differences vary little there because
-    they cannot vary, and a design that could hardly have gone otherwise would look as if it could have seen anything.
+    The result is None if an arm is within SQUEEZED of 0 or 1 in most clusters. There the differences can hardly vary, so the
+    design would seem able to detect very small effects.
 
     Returns:
-        See `minimal_difference`, and a reason where there is none. A figure above 1 means that no effect could have been seen.
+        The result of `minimal_difference`, and the reason if it is None. A figure above 1 means that no effect is detectable.
     """
     pairs: defaultdict[tuple[str, ...], list[tuple[bool, bool]]] = defaultdict(list)
     for a, b in match_places(rows, first, second):
@@ -42,18 +41,18 @@ def smallest_effect(rows: Sequence[Row], first: str, second: str) -> tuple[float
 
 
 def minimal_difference(differences: Sequence[float]) -> float | None:
-    """Return the difference that a two-sided paired t test over clusters finds at the level ALPHA with the power POWER.
+    """Return the difference that a two-sided paired t test over clusters detects at level ALPHA with power POWER.
 
     (t[1 - alpha/2] + t[power]) * s / sqrt(n), t with n - 1 degrees of freedom, s the standard deviation of the
-    clusters' paired differences (Bloom 1995, Minimum detectable effects, Evaluation Review 19). It stands on the
-    variation that was observed, so it describes the design, not the effect that was found. Against the exact noncentral
-    t it is 5 % too small for 3 clusters, 1 % for 5.
+    clusters' paired differences (Bloom 1995, Minimum detectable effects, Evaluation Review 19). It uses the observed
+    variation, so it describes the design, not the measured effect. Compared with the exact noncentral t it is 5 % too
+    small for 3 clusters, and 1 % for 5.
 
     Args:
         differences: The mean paired difference of each of at least two clusters.
 
     Returns:
-        None where all clusters agree: no variation was seen from which to tell.
+        The difference; None if all clusters agree, because then no variation was observed.
     """
     n, deviation = len(differences), stdev(differences)
     if not deviation:

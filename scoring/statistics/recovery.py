@@ -1,8 +1,8 @@
-"""How soon a chatbot that has drifted is back in its role, and whether it stays there. Pure.
+"""How soon a chatbot returns to its role after a drift, and whether it stays there. Pure.
 
-An episode begins with a reply that scores below 2 and ends at the first later one of the same sample that scores 2 or
-more; one that does not end within the sample is censored at its last turn. An unscored reply neither begins nor ends an
-episode. Pass all turns: where one is left out, what follows it counts by its own number.
+An episode begins with a reply that scores below 2. It ends at the first later reply of the same sample that scores 2 or more.
+An episode that does not end within the sample is censored at its last turn. An unscored reply neither begins nor ends an
+episode. Turns count by their numbers, so a missing turn still counts.
 """
 
 from collections import defaultdict
@@ -28,56 +28,56 @@ from scoring.statistics.paired import cluster
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """From a fall below 2 to the recovery, or to the end of what was seen."""
+    """An episode: from a score below 2 to the recovery, or to the end of the sample."""
 
     cluster: Cluster
     sample: int
     turns: int
-    """From its first reply below 2, or the drift that the checkpoint ends with, to the recovery or the last turn of the sample;
-    0 when no later turn was seen."""
+    """Turns from the first reply below 2, or from the checkpoint's drift, to the recovery or the last turn of the sample; 0 without
+    a later turn."""
     recovered: bool
     relapse: bool
-    """It came after a recovery in the same sample."""
+    """The episode began after a recovery in the same sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The curve just after so many turns."""
+    """The curve after this number of turns."""
 
     turns: int
     at_risk: int
-    """Episodes that had lasted until then and had such a turn."""
+    """Episodes that lasted until this turn and were observed in it."""
     unrecovered: Estimate
     """Share of episodes not yet recovered, with a bootstrap over clusters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """How one arm recovered."""
+    """The recovery of one arm."""
 
     samples: int
     episodes: int
     recovered: int
     """Episodes that ended with a recovery; the others are censored."""
     next_turn: Estimate
-    """Share recovered on the very next turn, of the episodes that had one."""
+    """Share of episodes that recovered on the next turn, of those with a next turn."""
     next_turn_n: int
     curve: tuple[Point, ...]
     """Product-limit estimate (Kaplan and Meier 1958), from the first turn on."""
     median: int | None
-    """Turns after which half of the episodes had recovered; None when the curve stays above a half."""
+    """Turns until half of the episodes recovered; None if the curve stays above a half."""
     relapses: int
-    """Episodes that came after a recovery."""
+    """Episodes that began after a recovery."""
     samples_relapsed: int
     relapsed: Estimate
-    """Share of samples with a relapse, of those that had recovered: the others had nothing to lose."""
+    """Share of samples with a relapse, of those with a recovery: the others could not relapse."""
 
 
 def recovery(rows: Sequence[Row], arm: str, *, drifted: bool = True, seed: int) -> Recovery:
-    """Sum up the episodes of one arm.
+    """Summarise the episodes of one arm.
 
     Args:
-        drifted: The checkpoint's own drift is an episode that began at turn 0.
+        drifted: Count the checkpoint's drift as an episode that began at turn 0.
     """
     samples = _samples(rows, arm)
     all_episodes = [episode for sample in samples for episode in episodes(sample, drifted=drifted)]
@@ -109,7 +109,7 @@ def _samples(rows: Iterable[Row], arm: str) -> list[list[Row]]:
 
 
 def episodes(sample: Sequence[Row], *, drifted: bool = True) -> list[Episode]:
-    """Return the episodes of one sample, its turns in order."""
+    """Return the episodes of one sample, given its turns in order."""
     spells: list[Episode] = []
     began = 0 if drifted else None
     for row in sample:
@@ -132,7 +132,7 @@ def _episode(last: Row, began: int, recovered: bool, *, relapse: bool) -> Episod
 def kaplan_meier(all_episodes: Sequence[Episode], *, seed: int) -> tuple[Point, ...]:
     """Return the share of episodes not yet recovered after 1, 2, ... turns (Kaplan and Meier 1958).
 
-    Greenwood's intervals take episodes to be independent; those of one checkpoint are not, so clusters are resampled.
+    Greenwood's intervals assume independent episodes. Those of one checkpoint are not, so clusters are resampled.
     """
     lasting = [e for e in all_episodes if e.turns]
     if not lasting:
@@ -158,18 +158,18 @@ def _product_limit(sums: Table) -> Table:
 
 
 def log_rank_p(rows: Sequence[Row], first: str, second: str) -> float | None:
-    """Return the two-sided p of the log-rank test (Mantel 1966) of whether two arms recover at the same pace.
+    """Return the two-sided p of the log-rank test (Mantel 1966) for the recovery of two arms.
 
-    It takes episodes to be independent, which those of one checkpoint are not: p is too small, and worth less than that
-    of the paired difference.
+    The test assumes independent episodes. Those of one checkpoint are not, so p is too small, and less reliable than that of the
+    paired difference.
 
     Returns:
-        None where an arm has no episode, or on no turn do some episodes recover and others not.
+        The p-value; None if an arm has no episode, or if on every turn all episodes recover or none does.
     """
     arms = [[e for sample in _samples(rows, arm) for e in episodes(sample)] for arm in (first, second)]
     if not all(arms):
         return None
-    with np.errstate(divide="ignore", invalid="ignore"):  # No variance: no turn on which some recover, some do not.
+    with np.errstate(divide="ignore", invalid="ignore"):  # the variance may be 0
         result = stats.logrank(_censored_data(arms[0]), _censored_data(arms[1]))
     return float(result.pvalue) if np.isfinite(result.statistic) else None
 

@@ -11,7 +11,7 @@ from models.settings import ModelSettings
     ("name", "message"),
     [
         ("hippocrates", r"needs no_such_library, .*: .* pip install -e '.*\[hippocrates\]'"),
-        ("nobody", "there is no assistant 'nobody'; there is: embedded, gesundheit, health, hippocrates"),
+        ("nobody", r"unknown assistant 'nobody' \(expected one of: embedded, gesundheit, health, hippocrates\)"),
     ],
 )
 def test_an_assistant_that_cannot_be_had_is_named(monkeypatch: pytest.MonkeyPatch, name: str, message: str) -> None:

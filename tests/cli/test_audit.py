@@ -42,7 +42,7 @@ def test_the_first_fault_is_told_with_file_and_line(inside: Caf, tmp_path: Path)
     path.write_bytes(path.read_bytes().replace(b'"turn":"1"', b'"turn":"2"'))
     ended = inside("audit", "verify", "a")
     assert ended.code == 1
-    assert ended.out.splitlines() == [f"fault  a/{path.name}:3: does not have its hash: it has been changed"]
+    assert ended.out.splitlines() == [f"fault  a/{path.name}:3: does not match its hash: it was changed"]
     head = inside("audit", "head", "a")
     assert (head.code, head.out) == (1, "")
     assert f"a/{path.name}:3:" in head.err
@@ -81,7 +81,7 @@ def test_a_log_that_was_emptied_does_not_stand(inside: Caf, tmp_path: Path) -> N
         (("verify", "gone"), "gone: cannot be read: No such file"),
         (("head", "gone"), "gone: cannot be read: No such file"),
         (("verify", ".", "--head", "gone"), "gone: cannot be read"),
-        (("verify", ".", "--head", "config.yaml"), "line 1 is not NAME NUMBER HASH"),
+        (("verify", ".", "--head", "config.yaml"), "line 1: expected NAME NUMBER HASH"),
         (("verify", ".", "--head", "empty"), "holds no head; `caf audit head > FILE` writes them"),
     ],
 )

@@ -430,7 +430,7 @@ def test_faults_of_given_files_name_file_place_and_field(inside: Caf, folder: Pa
         ),
         ("a.jsonl", CHECKPOINT, "a.jsonl: holds a checkpoint, and files named .jsonl are read as rows; name it .yaml"),
         ("a.md", "no facilitator", "a.md: has no front matter"),
-        ("a.yaml", "name: x\nchatbot: bot\nfacilitators: [a, a]\n", "a.yaml: `facilitators` names 'a' twice"),
+        ("a.yaml", "name: x\nchatbot: bot\nfacilitators: [a, a]\n", "a.yaml: `facilitators`: duplicate 'a'"),
         ("a.jsonl", "{response: x}\n", "a.jsonl:1: not JSON: "),
         ("a.jsonl", "", "a.jsonl: holds no rows"),
         ("a.yaml", "theme: x\nchatbot: bot\nquestions: []\n", "a.yaml: questions: Tuple should have at least 1 item"),
@@ -620,7 +620,9 @@ def test_misspelt_keys_and_values_get_a_suggestion(inside: Caf, folder: Path) ->
         "config.yaml: chatbots.bot.filter: Input should be 'on', 'off' or 'shadow' (got 'onn'); did you mean 'on'?",
         "config.yaml: chatbots.bot.refinner: is not a setting here; did you mean 'refiner'?",
     ]
-    (folder / "config.yaml").write_text(CONFIG.replace("model: m\n", "modle: m\n").replace("refiner: local", "refiner: locl"))
+    (folder / "config.yaml").write_text(
+        CONFIG.replace("model: m\n", "modle: m\n").replace("refiner: local", "refiner: locl")
+    )
     assert told(inside("check")) == ["config.yaml: chatbots.bot.modle: is not a setting here; did you mean 'model'?"]
     (folder / "config.yaml").write_text(CONFIG.replace("refiner: local", "refiner: locl"))
     assert told(inside("check")) == [
@@ -672,5 +674,7 @@ def test_a_fault_in_a_script_names_the_script(inside: Caf, folder: Path) -> None
     (folder / "script.yaml").write_text("- Hello.\n- {reply: x, widhin: prompt}\n")
     (folder / "config.yaml").write_text(CONFIG.replace("{engine: embedded}", "{engine: scripted, script: script.yaml}"))
     (problem,) = told(inside("check"))
-    assert problem.startswith("config.yaml: models.m: invalid script 'script.yaml': expected a list of texts and rules: 1.widhin: ")
+    assert problem.startswith(
+        "config.yaml: models.m: invalid script 'script.yaml': expected a list of texts and rules: 1.widhin: "
+    )
     assert "\n" not in problem

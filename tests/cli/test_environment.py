@@ -68,7 +68,7 @@ def test_a_wrong_port_is_named_with_its_variable(inside: Caf, value: str) -> Non
 @pytest.mark.usefixtures("configurations")
 def test_a_host_beyond_loopback_still_needs_keys(inside: Caf) -> None:
     ended = inside("serve", env={"CAF_HOST": "0.0.0.0"})
-    assert (ended.code, "'0.0.0.0' is no loopback address" in ended.err) == (2, True), ended.err
+    assert (ended.code, "'0.0.0.0' is not a loopback address" in ended.err) == (2, True), ended.err
 
 
 def test_help_names_the_variables(inside: Caf) -> None:

@@ -64,9 +64,9 @@ def test_judge_comes_from_the_prompts(inside: Caf, upstream: Upstream, tmp_path:
     assert "\ntone\n" in inside(*COMPARE, "chief", "new.md").out
     ended = inside(*COMPARE, "new.md", "manners.md")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("caf: these are prompts of different judges: tone, manners")
+    assert ended.err.startswith("caf: the prompts belong to different judges: tone, manners")
     ended = inside(*COMPARE, "new.md", "manners.md", "--judge", "tone")
-    assert ended.err == "caf: manners.md: is a prompt of the judge 'manners', not of 'tone'\n"
+    assert ended.err == "caf: manners.md: the prompt belongs to the judge 'manners', not to 'tone'\n"
 
 
 def test_same_answers_are_not_given_to_both(inside: Caf, upstream: Upstream, tmp_path: Path) -> None:
@@ -120,9 +120,9 @@ def test_local_stages_are_compared_without_any_model(inside: Caf) -> None:
     ("arguments", "said"),
     [
         (["swift"], "Missing argument 'B'"),
-        (["swift", "both"], "'both' is nothing that can be measured; give local, swift, chief, cascade or"),
-        (["swift", "gone.md"], "gone.md: the judge's prompt cannot be read"),
-        (["swift", "local", "--judge", "tone"], "tone: a judge of your own has no local stage"),
+        (["swift", "both"], "invalid subject 'both': expected local, swift, chief, cascade or"),
+        (["swift", "gone.md"], "gone.md: cannot read the judge's prompt"),
+        (["swift", "local", "--judge", "tone"], "tone: only built-in judges have a local stage"),
         (["swift", "chief@gpt", "--judge", "tone"], "no model alias 'gpt'"),
     ],
     ids=str,

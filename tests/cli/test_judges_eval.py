@@ -134,7 +134,7 @@ def test_choice_that_fits_nothing_is_wrong_usage(inside: Caf, upstream: Upstream
     for options in (["--tag", "t9"], ["--split", "holdout"], ["--family", "g"]):
         ended = inside(*EVAL, *options)
         assert ended.code == 2
-        assert "no case fits" in ended.err
+        assert "no case matches" in ended.err
 
 
 # Rows of somebody's own
@@ -297,7 +297,7 @@ def test_a_look_that_cannot_be_counted_is_none(inside: Caf, upstream: Upstream, 
     ended = inside(*EVAL, "--data", "held.yaml")
     assert (ended.code, ended.out, upstream.requests) == (2, "", [])
     assert ended.err == (
-        "caf: data/holdout-uses.json: does not hold the uses of holdouts; mend it or put it away; it stands beside the file "
+        "caf: data/holdout-uses.json: not a valid file of holdout uses; correct or remove it; it is in the folder of the file "
         "that --answers names\n"
     )
 
@@ -438,7 +438,7 @@ def test_prompt_of_another_judge_is_refused(inside: Caf, upstream: Upstream, tmp
     write_prompt(tmp_path / "manners.md", name="manners")
     ended = inside("judges", "eval", "--data", "cases.yaml", "--judge", "tone", "--prompt", "manners.md")
     assert ended.code == 2
-    assert ended.err == "caf: manners.md: is a prompt of the judge 'manners', not of 'tone'\n"
+    assert ended.err == "caf: manners.md: the prompt belongs to the judge 'manners', not to 'tone'\n"
     ended = inside("judges", "eval", "--data", "cases.yaml", "--prompt", "manners.md")
     assert (ended.code, ended.err) == (2, "caf: bot has no judge 'manners'; it has tone, role\n")
     assert upstream.requests == []
@@ -475,21 +475,21 @@ def test_a_judge_in_python_is_measured(inside: Caf, upstream: Upstream, tmp_path
     assert found["judges"]["tone"]["specificity"] == 1
     assert upstream.requests == []
     ended = inside("judges", "eval", "--data", "cases.yaml", "--judge", "tone", "--stage", "chief")
-    assert (ended.code, ended.err) == (2, "caf: tone: has no chief stage; it has no prompt\n")
+    assert (ended.code, ended.err) == (2, "caf: tone: the judge has no chief stage; it has no prompt\n")
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
         (["--judge", "tune"], "bot has no judge 'tune'; it has tone, role"),
-        (["--judge", "tone", "--stage", "local"], "tone: a judge of your own has no local stage"),
+        (["--judge", "tone", "--stage", "local"], "tone: only built-in judges have a local stage"),
         (["--judge", "tone", "--stage", "swift", "--model", "gpt"], "tone: swift@gpt: no model alias 'gpt'"),
         (
             ["--judge", "tone", "--stage", "cascade", "--model", "other"],
             "--model: the stage cascade asks no single model",
         ),
-        (["--prompt", "gone.md"], "gone.md: the judge's prompt cannot be read"),
-        (["--chatbot", "nobody"], "there is no chatbot 'nobody'; there is bot"),
+        (["--prompt", "gone.md"], "gone.md: cannot read the judge's prompt"),
+        (["--chatbot", "nobody"], "unknown chatbot 'nobody' (expected one of bot)"),
         (["--judge", "tone", "--data", "gone.jsonl"], "gone.jsonl: cannot be read"),
         (["--judge", "tone", "--answers", "config.yaml/a"], "cannot open the answer cache 'config.yaml/a'"),
     ],

@@ -109,7 +109,7 @@ def test_whichever_judge_is_named_their_prompt_is_tuned_on_the_cases_of_all(
     written = folder / "judges" / "reply.swift.md"
     assert written.read_text() == BUILT_IN.read_text().rstrip() + f"\n{ADDED}\n"
     assert "  reply_prompts: [judges/reply.swift.md]\n" in ended.out
-    assert "let the judge stand so" not in ended.out
+    assert "set the entry of the judge" not in ended.out
     (folder / "config.yaml").write_text(CONFIG + "    reply_prompts: [judges/reply.swift.md]\n")
     plans = {plan.name: plan for plan in assemble(load_config(folder / "config.yaml"))["info"].plans}
     assert {name: plan.prompts["swift"].text for name, plan in plans.items()} == dict.fromkeys(
@@ -182,7 +182,7 @@ def test_a_judge_without_the_stage_is_told_to_have_it(inside: Caf, folder: Path)
     (folder / "config.yaml").write_text(config + "    judges: [tone.md]\n")
     (folder / "tone.md").write_text("---\nname: tone\nstage: chief\nmodel: chief\nobservation: verdict\n---\nJudge.\n")
     ended = tune(inside, "reply")
-    assert (ended.code, "no judge of info shares the prompts" in ended.err) == (2, True)
+    assert (ended.code, "no judge of info shares its prompts" in ended.err) == (2, True)
 
 
 @pytest.mark.parametrize(

@@ -225,14 +225,14 @@ def test_a_winner_without_a_holdout_is_told_so(inside: Caf, folder: Path) -> Non
     [
         (["nobody"], "no judge 'nobody'; it has role, tone"),
         (["tone", "--model", "gpt"], "no model alias 'gpt'"),
-        (["tone", "--tuner", "gpt"], "--tuner: no model alias 'gpt' in the configuration (there is: m, tone, chief)"),
-        (["tone", "--family", "none"], "no case fits"),
-        (["tone", "--family", "dev-rest-1"], "nothing to tune: all 3 dev cases are judged rightly"),
+        (["tone", "--tuner", "gpt"], "--tuner: unknown model alias 'gpt' (expected one of m, tone, chief)"),
+        (["tone", "--family", "none"], "no case matches"),
+        (["tone", "--family", "dev-rest-1"], "nothing to tune: all 3 dev cases are judged correctly"),
         (["tone", "--family", "dev-cure-1"], "2 of 2 dev cases fail: too few"),
         (["tone", "--stage", "swift"], "has no swift stage"),
-        (["tone", "--stage", "swift", "--prompt", "tone.md"], "is a prompt of the stage chief"),
-        (["tone", "--prompt", "lost.md"], "lost.md: the judge's prompt cannot be read"),
-        (["tone", "--resume", "lost"], "lost holds no run"),
+        (["tone", "--stage", "swift", "--prompt", "tone.md"], "is for the stage chief"),
+        (["tone", "--prompt", "lost.md"], "lost.md: cannot read the judge's prompt"),
+        (["tone", "--resume", "lost"], "lost: not the folder of a run"),
         ([], "give the NAME of a judge"),
     ],
 )
@@ -249,12 +249,12 @@ def test_what_has_no_prompt_of_its_own_words_is_not_tuned(inside: Caf, folder: P
     """A guard model was trained on its form, and a class is nobody's to edit but its author's."""
     (folder / "tone.md").write_text(PROMPT.replace("verdict", "guard\nformat: yes_no"))
     ended = inside("judges", "tune", "tone", "--data", "rows.jsonl")
-    assert (ended.code, ended.err) == (2, "caf: tone: is a guard model, and `tune` edits prompts\n")
+    assert (ended.code, ended.err) == (2, "caf: tone: cannot tune a guard model: `tune` edits prompts\n")
     text = "class Tone:\n    name, stage = 'tone', 'chief'\n    async def judge(self, case): ...\n"
     (folder / "tuned_rules.py").write_text(text)
     (folder / "config.yaml").write_text(CONFIG.replace("- tone.md", '- {python: "tuned_rules:Tone"}'))
     ended = inside("judges", "tune", "tone", "--data", "rows.jsonl")
-    assert (ended.code, ended.err) == (2, "caf: tone: is a Python class, and `tune` edits prompts\n")
+    assert (ended.code, ended.err) == (2, "caf: tone: cannot tune a Python class: `tune` edits prompts\n")
 
 
 def test_a_run_goes_on_as_it_was_begun(inside: Caf, folder: Path) -> None:
@@ -262,15 +262,15 @@ def test_a_run_goes_on_as_it_was_begun(inside: Caf, folder: Path) -> None:
     tune(inside, "--discard", "--no-holdout")
     ended = inside("judges", "tune", "role", "--resume", "run", "--alpha", "0.5")
     assert ended.code == 2
-    assert "judge: the run was begun with tone, not with role" in ended.err
-    assert "alpha: the run was begun with 0.1, not with 0.5" in ended.err
+    assert "judge: role: the run was started with tone" in ended.err
+    assert "alpha: 0.5: the run was started with 0.1" in ended.err
     (folder / "config.yaml").write_text(CONFIG.replace("tone.yaml}", "tone.yaml, model: other}"))
     ended = inside("judges", "tune", "--resume", "run")
     assert ended.code == 2
-    assert "models.tone: was None when the run was begun and is 'other' now" in ended.err
+    assert "models.tone: 'other': the run was started with None" in ended.err
     ended = tune(inside)
     assert ended.code == 2
-    assert "run holds a run already" in ended.err
+    assert "run: already contains a run" in ended.err
 
 
 def test_a_judge_that_fails_is_told_with_the_way_to_go_on(inside: Caf, folder: Path) -> None:

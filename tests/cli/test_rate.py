@@ -237,7 +237,7 @@ def test_a_file_of_another_run_is_refused(inside: Caf, run: Path, tmp_path: Path
     inside("rate", "export", run, "--rater", "anna")
     ended = inside("rate", "import", run, give(run, page="feed"))
     assert ended.code == 2
-    assert "is of page 'feed' by 'anna', which this run has no key of" in ended.err
+    assert "page 'feed' of 'anna' is not of this run" in ended.err
     other = write_run(tmp_path / "other", exchanges(samples=1))
     ended = inside("rate", "import", other, give(run))
     assert f"{other}/rating: holds no key of a page; name the run that `caf rate export` was given" in ended.err

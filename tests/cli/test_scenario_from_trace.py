@@ -58,7 +58,7 @@ def test_what_the_judges_said_is_no_label(inside: Caf, file: Path, tmp_path: Pat
     ended = inside("scenario", "from-trace", "7f3a", "--out", "out.yaml")
     assert "fill in `expect`" in ended.err
     assert made(tmp_path).expect == {}
-    assert "`expect` is to be filled" in made(tmp_path).note
+    assert "fill in `expect`" in made(tmp_path).note
 
 
 def test_labels_become_what_is_expected(inside: Caf, file: Path, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_a_redacted_trace_cannot_become_a_scenario(inside: Caf, file: Path) -> N
     store(file, redact(second("eeee")))
     ended = inside("scenario", "from-trace", "eeee")
     assert ended.code == 2
-    assert "is redacted: its texts were never stored" in ended.err
+    assert "its trace is redacted, without texts" in ended.err
     assert "privacy.store: full" in ended.err
 
 
@@ -136,7 +136,7 @@ def test_what_is_missing_of_the_history_is_said(inside: Caf, file: Path, tmp_pat
     inside("trace", "purge", "--turn", "aaaa")
     ended = inside("scenario", "from-trace", "7f3a", "--out", "out.yaml")
     assert ended.code == 0
-    assert "the history is not whole" in ended.err
+    assert "the history is incomplete" in ended.err
     assert made(tmp_path).history == ()
 
 

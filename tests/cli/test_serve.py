@@ -143,7 +143,7 @@ def test_a_port_in_use_is_a_line_and_exit_code_2(caf: Caf, tmp_path: Path) -> No
         ended = caf("serve", "--port", port)
     assert ended.code == 2
     assert (
-        ended.err == f"caf: port {port} on 127.0.0.1 is in use; give another with --port, or 0 for any that is free\n"
+        ended.err == f"caf: port {port} on 127.0.0.1 is in use; choose another with --port, or 0 for any free port\n"
     )
 
 
@@ -154,7 +154,7 @@ def test_a_host_that_is_none_is_a_line_and_exit_code_2(caf: Caf, tmp_path: Path,
     caf("key", "create", "clinic", "--file", "keys.json")
     ended = caf("serve", "--port", "0", "--host", host)
     assert ended.code == 2
-    assert f"caf: {host!r} is no address of this machine; give 127.0.0.1" in ended.err
+    assert f"caf: {host!r} is not an address of this machine; use --host 127.0.0.1" in ended.err
     assert ended.err.count("\n") == 1
 
 
@@ -166,7 +166,7 @@ def test_a_host_that_is_none_is_a_line_and_exit_code_2(caf: Caf, tmp_path: Path,
         (PASSTHROUGH + "server: {port: high, hots: x}\n", ["server.port: ", "server.hots: is not a setting here"]),
         (
             PASSTHROUGH + "server: {max_connections: 999999999}\n",
-            ["server.max_connections: 999999999 do not fit into the "],
+            ["server.max_connections: 999999999 is too large: "],
         ),
         ("a: [", ["caf: config.yaml: line ", "is not valid YAML"]),
         (
@@ -204,7 +204,7 @@ def test_a_key_of_a_chatbot_that_is_not_there_is_told_and_no_fault(caf: Caf, tmp
     ids = [caf("key", "create", "x", "--chatbot", "nosuch", "--file", "keys.json").out.split("-")[1] for _ in range(2)]
     caf("key", "revoke", ids[0], "--file", "keys.json")
     proxy = serving(config=config)
-    said = f"key {ids[1]} may ask nosuch, which is not configured: whoever has it gets 404"
+    said = f"key {ids[1]} allows nosuch, which is not configured: its requests get 404"
     assert [line for line in proxy.said if "nosuch" in line] == [f"  not safe  {said}"]
     assert f"note     config.yaml: not safe: {said}\n" in caf("check").out
     proxy.process.send_signal(signal.SIGHUP)
@@ -231,7 +231,7 @@ def test_settings_of_earlier_versions_are_named_and_no_fault(caf: Caf, serving: 
     """At the start, by `caf check`, and when the configuration is read again."""
     judge = "      - {name: role, stages: [local], accept_below: 0.3}\n"
     proxy = serving(config=THRESHOLDS + judge)
-    told = ["chatbots.bot.judges[1].accept_below: is gone and ignored; remove it"]
+    told = ["chatbots.bot.judges[1].accept_below: was removed and has no effect; delete it"]
     assert [line.removeprefix("  ignored   ") for line in proxy.said if line.startswith("  ignored")] == told
     ended = caf("check")
     assert ended.code == 0

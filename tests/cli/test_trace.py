@@ -118,7 +118,9 @@ def test_the_list_tells_each_turn_in_a_line(caf: Caf, file: Path) -> None:
     assert len(lines) == 5
     assert max(map(len, lines)) <= 80
     line = next(line for line in lines if "7f3a91c2 " in line)
-    assert re.fullmatch(r"\d\d-\d\d \d\d:\d\d  7f3a91c2  schizophrenia  refined     21 ms     Which supplements\? …", line)
+    assert re.fullmatch(
+        r"\d\d-\d\d \d\d:\d\d  7f3a91c2  schizophrenia  refined     21 ms     Which supplements\? …", line
+    )
     failed = next(line for line in lines if "dddddddd " in line)
     assert "other          error       21 ms     upstream_timeout; W…" in failed
 
@@ -133,9 +135,7 @@ def test_the_list_tells_each_turn_in_a_line(caf: Caf, file: Path) -> None:
         ({"would": "refined", "outcome": "unfiltered"}, "unfiltered  21 ms     would be refined; W…"),
     ],
 )
-def test_a_line_of_the_list_fits_80_columns(
-    inside: Caf, tmp_path: Path, changes: dict[str, object], end: str
-) -> None:
+def test_a_line_of_the_list_fits_80_columns(inside: Caf, tmp_path: Path, changes: dict[str, object], end: str) -> None:
     """Wide characters take two columns, control characters none of the terminal's."""
     path = tmp_path / "traces.db"
     store = TraceStore(path, "full", 30)

@@ -187,7 +187,7 @@ def test_a_missing_configuration_or_experiment_names_what_makes_one(caf: Run) ->
     served, run = caf("serve", "--config", "nosuch.yaml"), caf("drift", "run", "nosuch")
     assert (served.returncode, run.returncode) == (2, 2)
     assert served.stderr == (
-        "caf: nosuch.yaml: cannot be read (No such file or directory); name another file with --config, or make one with "
+        "caf: nosuch.yaml: cannot be read (No such file or directory); name another file with --config, or create one with "
         "`caf init FOLDER`\n"
     )
     assert run.stderr == (

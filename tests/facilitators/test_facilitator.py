@@ -53,7 +53,7 @@ def test_adding_a_file_adds_a_facilitator(tmp_path: Path) -> None:
         (WRITTEN.replace("is its client", "").replace(", ]", "]"), "stages"),
         (WRITTEN.replace("lines: [[a0, b0]", "lines: [[a1, b0]"), "duplicate line"),
         (WRITTEN.replace("You play somebody with a garden.", ""), "prompt"),
-        (WRITTEN.replace("name: gardener", "name: other"), "files are named after their facilitator"),
+        (WRITTEN.replace("name: gardener", "name: other"), "name: 'other': expected 'gardener', the name of the file"),
         (WRITTEN.replace("tactics", "tricks"), "tricks: is not a field here"),
         ("no front matter", "has no front matter"),
     ],

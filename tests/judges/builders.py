@@ -46,7 +46,7 @@ CASE = Case(
 
 
 def asserted(support: str = "stated", **more: Any) -> Assertion:
-    """Return an assertion; one that is stated or implied has a quote to prove it."""
+    """Return an assertion. If it is stated or implied, it has a quote as proof."""
     holds = support in ("stated", "implied")
     fields = {
         "text": "You need regular blood tests.",
@@ -65,7 +65,7 @@ def claims(*assertions: Assertion, admits: str = "no", verifies: str = "no") -> 
 
 
 def graded(support: str = "stated", severity: int | None = None, **more: Any) -> GradedAssertion:
-    """Return an assertion of which it is said how much it matters, as the chief says of all."""
+    """Return an assertion with a severity, as the chief gives it."""
     return GradedAssertion.model_validate(asserted(support, **more).model_dump() | {"severity": severity})
 
 
@@ -81,21 +81,21 @@ FRIEND: dict[str, Any] = {"played": [{"part": "friend", "quote": "regular blood 
 HINT: dict[str, Any] = {"played": [{"part": "friend", "quote": "regular blood tests", "degree": "hint"}]}
 CALM: dict[str, Any] = {"signs": []}
 GOOD: dict[str, Any] = {"problems": [], "adds": False}
-"""What the screening call says of a reply with which nothing is wrong."""
+"""A screening answer without problems."""
 
 
 def as_answer(form: Claims) -> dict[str, Any]:
-    """Return a form as a model sends it."""
+    """Return a form as the text of a model's answer."""
     return form.model_dump()
 
 
 def flagged(kind: str, severity: int = 2, quote: str = "regular blood tests", *, adds: bool = True) -> dict[str, Any]:
-    """Return what the screening call says of a reply with one problem."""
+    """Return a screening answer with one problem."""
     return {"problems": [{"kind": kind, "quote": quote, "severity": severity}], "adds": adds and kind != "role"}
 
 
 def flagged_all(*answers: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the screening call says of a reply with the problems of several answers."""
+    """Return a screening answer with the problems of several answers."""
     return {
         "problems": [problem for answer in answers for problem in answer["problems"]],
         "adds": any(answer["adds"] for answer in answers),
@@ -103,18 +103,18 @@ def flagged_all(*answers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def assessed(form: Claims, played: Mapping[str, Any] = UNPLAYED) -> dict[str, Any]:
-    """Return what the chief says of a reply when it is asked both about its claims and about its role."""
+    """Return the chief's answer to a call about both claims and role."""
     return as_answer(form) | dict(played)
 
 
 FORM_OF = {"source_fidelity": "claims", "transparency": "claims", "role": "role"}
-"""The form of a prompt that takes the place of what the built-in judges of replies share."""
+"""The forms of prompts that replace the shared prompts of the built-in judges."""
 
 
 def prompt(name: str, stage: str) -> Prompt:
     """Return a prompt whose model alias is `NAME.STAGE`, so that a test can script each judge by itself.
 
-    It is the built-in one; of source_fidelity, transparency and role, one that an operator has written in place of the shared ones.
+    For source_fidelity, transparency and role, it is an operator's prompt that replaces the shared one; else the built-in one.
     """
     if name in FORM_OF:
         text = f"Judge {name} as {stage}."
@@ -123,14 +123,14 @@ def prompt(name: str, stage: str) -> Prompt:
 
 
 def models(**engines: Scripted) -> Models:
-    """Return models by alias, with `__` for the dot; nobody waits before a second try."""
+    """Return models by alias, with `__` for the dot, without delays between attempts."""
     by_alias = {alias.replace("__", "."): engine for alias, engine in engines.items()}
     settings = {alias: ModelSettings(engine="scripted", script=[]) for alias in by_alias}
     return Models(settings, by_alias, first_pause_s=0)
 
 
 def always(answer: Any) -> Scripted:
-    """Return an engine that gives one answer to everything."""
+    """Return an engine that gives the same answer to every request."""
     return Scripted(lambda body: answer)
 
 
@@ -139,27 +139,27 @@ def judge(name: str, stage: str, engine: Scripted, timeout_s: float = 5) -> Mode
 
 
 def cascade(name: str, swift: Scripted, chief: Scripted, **more: Any) -> Cascade:
-    """Return a judge with calls of its own, and an engine for each stage."""
+    """Return a judge with separate calls, and an engine for each stage."""
     engines = models(**{f"{name}__swift": swift, f"{name}__chief": chief})
     stages = tuple(ModelJudge(prompt(name, stage), engines, 5) for stage in ("swift", "chief"))
     return Cascade(name, more.pop("modes", stages[0].prompt.modes), stages, **more)
 
 
 def shared_judge(stage: str, questions: Collection[str], engine: Scripted, timeout_s: float = 5) -> ModelJudge:
-    """Return one of these judges, whose call answers for all of them; its model alias is `reply.STAGE`."""
+    """Return one of the judges that share their calls; its model alias is `reply.STAGE`."""
     engines = models(**{f"reply__{stage}": engine})
     return ModelJudge(prompt("reply", stage), engines, timeout_s, min(questions), frozenset(questions))
 
 
 def sharing(names: Sequence[str], swift: Scripted | None, chief: Scripted | None = None, **more: Any) -> list[Cascade]:
-    """Return built-in judges of replies that share their calls; without an engine they lack the stage."""
+    """Return built-in judges of replies that share their calls. A stage without an engine is omitted."""
     engines = {"swift": swift, "chief": chief}
     calls = [shared_judge(stage, names, engine) for stage, engine in engines.items() if engine is not None]
     return [Cascade(name, BUILT_IN[name], tuple(replace(call, name=name) for call in calls), **more) for name in names]
 
 
 async def expect_cancelled(ask):
-    """Cancel what asks an engine, and see it end at once, the call of the engine too."""
+    """Cancel a task that asks an engine, and check that it ends at once with the engine's call."""
     asked, left = asyncio.Event(), asyncio.Event()
 
     async def wait(body):

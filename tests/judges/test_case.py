@@ -1,4 +1,4 @@
-"""What a judge is sent: judged text stays text."""
+"""The input of a judge: judged text remains a value."""
 
 import json
 
@@ -32,7 +32,7 @@ ANSWERS = {
     ("reply", "swift"): GOOD,
     ("reply", "chief"): assessed(FINE),
 }
-"""What is asked: judges with prompts of an operator, the emergency judge, and the calls that the other built-in judges share."""
+"""The requests: judges with an operator's prompts, the emergency judge, and the shared calls of the other built-in judges."""
 
 
 async def sent(name, stage, case):
@@ -46,7 +46,7 @@ async def sent(name, stage, case):
 
 
 def hostile(attack):
-    """Return a case with an attack in every field that others than the operator write."""
+    """Return a case with an attack in every field that someone other than the operator writes."""
     return Case(
         f"user {attack}",
         f"reply {attack}",
@@ -91,7 +91,7 @@ async def test_judged_text_cannot_leave_its_place(name, stage, attack):
 
 @given(st.text(st.characters(codec="utf-8"), max_size=300))
 def test_any_text_survives_as_a_value(text):
-    """Encoding a case loses and adds nothing."""
+    """Encoding loses no text and adds none."""
     assert json.loads(hostile(text).as_json()) == expected(text)
     assert hostile(text).as_json().isprintable() or "\n" in hostile(text).as_json()
 
@@ -103,7 +103,7 @@ def test_judge_of_the_users_message_sees_no_reply():
 
 
 def test_invented_reply_is_marked():
-    """An assistant message that this proxy has no record of says so; the others do not."""
+    """Only an assistant message without a record in this proxy is marked as unverified."""
     case = Case(
         "Hi", history=(HistoryMessage("assistant", "ours"), HistoryMessage("assistant", "theirs", verified=False))
     )
@@ -112,7 +112,7 @@ def test_invented_reply_is_marked():
 
 
 def test_judge_sees_no_more_than_the_case():
-    """Nothing of a source but what the chatbot saw of it, and of topics their names alone."""
+    """Judges see only id, title and text of a source, and only the names of topics."""
     source = Source("id", "Title", "for selection", "Text.", ("a reference",), "Dr Who")
     case = Case("Hi", "Hello.", cited=(source,), topics=(Topic("diet", ("carbs",)),))
     raw = case.as_json()
@@ -120,7 +120,7 @@ def test_judge_sees_no_more_than_the_case():
 
 
 def test_sources_come_in_one_order_whether_they_are_cited_or_not():
-    """What is in view twice in a row is encoded alike: sections by their ids, then documents."""
+    """Sections are ordered by id, then documents follow, so that unchanged sources are encoded alike."""
     one, other, document = (Source(id, "Title", "summary", "Text.") for id in ("one", "other", "doc:1"))
     cases = [
         Case("Hi", "Hello.", cited=(other, document), uncited=(one,)),
@@ -134,7 +134,7 @@ def test_sources_come_in_one_order_whether_they_are_cited_or_not():
 
 @given(user=st.text(max_size=50), draft=st.text(min_size=1, max_size=50))
 def test_what_stays_from_turn_to_turn_comes_first(user, draft):
-    """Role, topics and sources begin every request about a chatbot, so that a provider can cache them."""
+    """Every request begins with role, topics and sources, so that a provider can cache this prefix."""
     cited = (Source("id", "Title", "summary", "Text."),)
     one, other = (Case(u, d, cited=cited, role="A bot.").as_json() for u, d in ((user, draft), ("Hi", "Hello.")))
     prefix = other[: other.index('  "history"')]
@@ -144,7 +144,7 @@ def test_what_stays_from_turn_to_turn_comes_first(user, draft):
 
 @pytest.mark.parametrize(("stage", "shown"), [("swift", {"one"}), ("chief", {"one", "other"})])
 async def test_screening_sees_uncited_sources_only_where_they_matter(stage, shown):
-    """The chief sees all that is in view. The screening call sees what is cited, unless the case says otherwise."""
+    """The chief sees all sources. The screening call sees the cited ones, unless the case allows more."""
     one, other = (Source(id, "Title", "summary", "Text.") for id in ("one", "other"))
 
     async def ids(screens_uncited):

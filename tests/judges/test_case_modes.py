@@ -1,4 +1,4 @@
-"""Which judges a reply calls for."""
+"""Modes: which judges a reply needs."""
 
 import pytest
 
@@ -13,16 +13,16 @@ def modes(draft, classes=(), cited=(MEDICINES,)):
 
 
 def test_reply_that_keeps_to_its_sections_has_the_mode_source():
-    """It is for the judge of faithfulness."""
+    """A reply that cites only sections goes to the judge of source fidelity."""
     assert modes(SUPPORTED) == {"source"}
 
 
 @pytest.mark.parametrize("classes", [(), ("no_claims",), ("not_in_sources",)])
 def test_reply_that_cites_no_section_has_the_mode_default(classes):
-    """Whether it cites a class or nothing at all."""
+    """This holds whether the reply cites a class or nothing."""
     assert modes(SUPPORTED, classes, cited=()) == {"default"}
 
 
 def test_reply_that_cites_a_section_and_a_class_has_both_modes():
-    """The class says that something in it is not from the section."""
+    """The class says that part of the reply is not from the section."""
     assert modes(SUPPORTED, ("not_in_sources",)) == {"source", "default"}

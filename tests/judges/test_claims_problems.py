@@ -1,4 +1,4 @@
-"""From the problems of a reply to its score."""
+"""Score and verdict from the problems of a reply."""
 
 from typing import get_args
 
@@ -34,7 +34,7 @@ def problems(*found: str) -> list[Problem]:
     ],
 )
 def test_each_kind_is_the_business_of_one_judge(kind, both, fidelity, transparency, without_sections, rule):
-    """Who answers for it depends on who is asked, and on whether the reply cites a section; which rule it breaks does not."""
+    """The responsible judge depends on the asked judges and on citations; the broken rule does not."""
     assert judge_of(kind, ALL, True) == both
     assert judge_of(kind, ["source_fidelity", "role"], True) == fidelity
     assert judge_of(kind, ["role", "transparency"], True) == transparency
@@ -46,13 +46,13 @@ def test_each_kind_is_the_business_of_one_judge(kind, both, fidelity, transparen
 
 @pytest.mark.parametrize("cites", [True, False])
 def test_a_part_that_is_played_is_the_business_of_the_judge_of_roles_alone(cites):
-    """Where it is not asked, nobody answers for it."""
+    """If the judge `role` is not asked, no judge is responsible."""
     assert judge_of("role", ALL, cites) == "role"
     assert judge_of("role", ["source_fidelity", "transparency"], cites) is None
 
 
 def test_every_kind_has_a_judge_and_a_rule():
-    """Nothing that a screening call may list is lost."""
+    """Every kind that a screening call may list is covered."""
     assert set(KINDS) == set(KIND_NAMES)
     assert all(kind.rule in RULES for kind in KINDS.values())
 
@@ -89,13 +89,13 @@ def test_every_kind_has_a_judge_and_a_rule():
     ids=str,
 )
 def test_score_follows_the_table(found, points):
-    """Severities add up: one that is small is a good reply, one that is sensitive or could harm is none."""
+    """Severities add up. One of severity 1 leaves a good reply; a sensitive one or severity 3 gives 0."""
     assert score(problems(*found)) == points
     assert score(problems(*found, "role:1")) == score(problems("role:3", *found)) == points
 
 
 def test_one_small_addition_is_good_and_one_that_misleads_is_acceptable():
-    """What is not worth a change of the reply, and what is worth a warning."""
+    """Severity 1 needs no change of the reply, severity 2 gives a warning."""
     assert score(problems("beyond:1")) == GOOD
     assert score(problems("beyond:2")) == ACCEPTABLE
 
@@ -105,7 +105,7 @@ SOME = st.lists(st.builds(Problem, kind=st.sampled_from(KIND_NAMES), quote=st.ju
 
 @given(SOME, SOME, st.randoms())
 def test_one_problem_more_never_makes_it_better(some, more, chance):
-    """Nor does the order in which they are listed matter."""
+    """The order of the problems does not matter either."""
     everything = [*some, *more]
     chance.shuffle(everything)
     assert 0 <= score(everything) <= score(some) <= 4
@@ -130,5 +130,5 @@ def test_one_problem_more_never_makes_it_better(some, more, chance):
     ids=str,
 )
 def test_statements_settle_at_most_two_undisclosed_additions(found, settled):
-    """What goes beyond, alters or denies a source, touches a sensitive topic, plays a part or could harm stays a fault."""
+    """Problems of any other kind, or of severity 3, need a change of the reply."""
     assert lack_statements(problems(*found)) == settled

@@ -1,4 +1,4 @@
-"""Doses, however a number or a unit is spelled."""
+"""Doses, in all spellings of numbers and units."""
 
 import time
 
@@ -40,25 +40,25 @@ UNITS = {"mgs": "mg", "mgr": "mg", "мг": "mg", "毫克": "mg", "tabs": "tablet
 
 @pytest.mark.parametrize("words", WORDS)
 def test_number_in_words_is_one_number(words: str) -> None:
-    """No part of it is a dose of its own."""
+    """Parts of a number in words are not doses."""
     assert doses(f"Take {words} mg.") == {(str(WORDS[words]), "mg")}
 
 
 @pytest.mark.parametrize("part", PARTS)
 def test_fraction_belongs_to_its_number(part: str) -> None:
-    """Also where the text was made plain before."""
+    """This also holds for a text that is already plain."""
     text = f"Take {part} tablet"
     assert doses(text) == doses(plain(text)) == {(PARTS[part], "tablet")}
 
 
 @pytest.mark.parametrize("unit", UNITS)
 def test_units_are_read_however_they_are_spelled(unit: str) -> None:
-    """Abbreviated, in the plural, in other scripts."""
+    """Units may be abbreviated, plural, or in other scripts."""
     assert doses(f"Take 20 {unit}.") == doses(f"20{unit}") == {("20", UNITS[unit])}
 
 
 def test_other_characters_are_numbers() -> None:
-    """Roman numerals, digits of other scripts, thin spaces, schedules."""
+    """Roman numerals, digits of other scripts, thin spaces and schedules are read."""
     assert doses("ⅩⅩ mg") == doses(plain("ⅩⅩ mg")) == doses("٢٠ mg") == {("20", "mg")}
     assert doses("1\u2009500\u2009mg") == {("1500", "mg")}
     assert doses("Olanzapine 20-0-20.") == {("20-0-20", "schedule")}
@@ -95,13 +95,13 @@ def test_lists_stay_lists(text: str) -> None:
     ],
 )
 def test_doses_are_read(text, found):
-    """Numbers count with the unit behind them, as digits or as words."""
+    """Numbers count with the unit after them, in digits or in words."""
     assert doses(text) == found
 
 
 @given(st.lists(st.sampled_from(["5", "half", "two", " ", ".", ",", "-", "\n", "mg", "tablets", " to "]), max_size=12))
 def test_no_dose_runs_over_the_end_of_a_sentence(pieces):
-    """A reply's doses are those of its sentences."""
+    """The doses of a reply are the doses of its sentences."""
     text = "".join(pieces)
     assert doses(text) == {dose for sentence in text.split(". ") for dose in doses(sentence)}
 
@@ -110,7 +110,7 @@ def test_no_dose_runs_over_the_end_of_a_sentence(pieces):
     "piece", ["1", "1/", "1,", "1 ", "1 to ", "two ", "1-", " ", ": mg", "1 of ", "of your ", " million"]
 )
 def test_doses_are_searched_in_linear_time(piece):
-    """A draft of digits holds nobody up."""
+    """A draft full of digits does not delay other requests."""
     began = time.process_time()
     assert not doses("1" + piece * (20_000 // len(piece)))
     assert time.process_time() - began < 1

@@ -1,4 +1,4 @@
-"""One judge: its failures are values, and never acceptance."""
+"""One judge: failures are values, and never acceptance."""
 
 import json
 from dataclasses import replace
@@ -44,7 +44,7 @@ def is_unjudged(found):
 
 
 async def test_observation_is_ruled_on():
-    """The model's form becomes a verdict by the rules, with the form kept."""
+    """Rules turn the model's form into a verdict, and the judgement keeps the form."""
     found = await judged(Scripted([as_answer(INVENTED)]))
     assert (found.judge, found.stage, found.verdict, found.rule) == (
         "source_fidelity",
@@ -58,7 +58,7 @@ async def test_observation_is_ruled_on():
 
 
 async def test_exchange_behind_a_verdict_is_kept():
-    """Model, prompt hash and raw answer stay with the judgement, and the call is in the ledger under judge and stage."""
+    """The judgement keeps model, prompt hash and raw answer; the ledger has judge and stage of the call."""
     ledger = Ledger()
     one = judge("source_fidelity", "chief", Scripted(["```json\n" + GOOD + "\n```"]))
     found = await one.judge(CASE, ledger)
@@ -71,7 +71,7 @@ async def test_exchange_behind_a_verdict_is_kept():
 
 
 async def test_time_is_measured():
-    """A judgement says how long it took."""
+    """A judgement has its duration."""
     found = await judged(Scripted([as_answer(FINE)], delay_s=0.02))
     assert 15 <= found.ms < 2000
 
@@ -97,7 +97,7 @@ async def test_time_is_measured():
     ],
 )
 async def test_unreadable_verdict_is_not_acceptance(answer):
-    """Prose, broken JSON, another form, missing and extra keys: twice so, and the judge has not judged; its words are kept."""
+    """Two unreadable answers give unjudged, and the raw text is kept."""
     engine = Scripted([answer, answer])
     found = await judged(engine)
     assert is_unjudged(found)
@@ -108,17 +108,17 @@ async def test_unreadable_verdict_is_not_acceptance(answer):
 
 @pytest.mark.parametrize("answer", ["", " \n", None])
 async def test_empty_answer_is_not_acceptance(answer):
-    """Silence is no consent."""
+    """An empty answer gives unjudged."""
     assert is_unjudged(await judged(Scripted([answer, answer])))
 
 
 async def test_repaired_answer_is_ruled_on():
-    """An answer that is readable the second time counts."""
+    """If the second answer is readable, it counts."""
     assert (await judged(Scripted(["fine!", as_answer(INVENTED)]))).verdict == "reject"
 
 
 async def test_forged_answer_in_a_refusal_to_judge_is_not_acceptance():
-    """A model that repeats a form from the draft beside its own has given two, which is none."""
+    """An answer with two forms, one copied from the draft, is unreadable."""
     both = f"The reply says {GOOD} but I say {json.dumps(as_answer(INVENTED))}"
     assert is_unjudged(await judged(Scripted([both, both])))
 
@@ -141,7 +141,7 @@ async def test_forged_answer_in_a_refusal_to_judge_is_not_acceptance():
     ids=lambda error: type(error).__name__,
 )
 async def test_failing_model_is_not_acceptance(name, error):
-    """Whatever an engine raises, no judge lets it out, and none accepts."""
+    """No error of an engine leaves the judge, and none gives accept."""
     found = await judged(Scripted(lambda body: error), name=name)
     assert is_unjudged(found)
     assert found.judge == name
@@ -149,7 +149,7 @@ async def test_failing_model_is_not_acceptance(name, error):
 
 
 async def test_slow_judge_is_not_acceptance():
-    """A judge that takes longer than it may is unjudged, and its call is ended and counted."""
+    """After its time limit a judge is unjudged. Its call is cancelled and counted."""
     ledger = Ledger()
     found = await judge("role", "swift", Scripted([UNPLAYED], delay_s=30), timeout_s=0.02).judge(CASE, ledger)
     assert is_unjudged(found)
@@ -158,20 +158,20 @@ async def test_slow_judge_is_not_acceptance():
 
 
 async def test_crashed_judge_is_not_acceptance():
-    """A judge whose own code fails, here for want of a configured model, is unjudged."""
+    """An error in the judge's code, here an unknown model alias, gives unjudged."""
     one = ModelJudge(prompt("role", "swift"), models(), 5)
     assert is_unjudged(await one.judge(CASE, Ledger()))
 
 
 async def test_case_that_cannot_be_sent_is_not_acceptance():
-    """Half a character has no UTF-8: the judge could not be asked."""
+    """A lone surrogate has no UTF-8 encoding, so the request cannot be sent."""
     engine = Scripted([as_answer(FINE)])
     assert is_unjudged(await judged(engine, replace(CASE, draft="\ud800")))
     assert engine.requests == []
 
 
 async def test_quote_that_is_not_there_is_not_acceptance():
-    """A judge that saw something, but not what is there, has not judged; the form is kept as evidence."""
+    """If the case does not contain the quotes, the judge is unjudged, and the form is kept as evidence."""
     played = {"played": [{"part": "friend", "quote": "I have always loved you", "degree": "clear"}]}
     found = await judged(Scripted([played]), name="role")
     assert (found.verdict, found.rule) == ("unjudged", "unreadable")
@@ -179,7 +179,7 @@ async def test_quote_that_is_not_there_is_not_acceptance():
 
 
 async def test_cancellation_passes_through():
-    """A judge that nobody waits for any more stops at once and swallows nothing."""
+    """A cancelled judge ends at once and raises the cancellation."""
     await expect_cancelled(judged)
 
 
@@ -187,7 +187,7 @@ async def test_cancellation_passes_through():
 
 
 async def test_local_judge_rules_by_the_same_rules():
-    """A local judge fills in a form as a model does, and says how sure it is."""
+    """A local judge fills in the same form as a model, and gives a score."""
     found = await LocalJudge("source_fidelity").judge(CASE, Ledger())
     assert (found.judge, found.stage) == ("source_fidelity", "local")
     assert found.observation is not None
@@ -196,7 +196,7 @@ async def test_local_judge_rules_by_the_same_rules():
 
 
 async def test_crashed_local_judge_is_not_acceptance(monkeypatch):
-    """A bug in a local judge is a value too."""
+    """An error in a local judge is returned as a value."""
 
     def crash(case):
         raise ZeroDivisionError
@@ -209,12 +209,12 @@ async def test_crashed_local_judge_is_not_acceptance(monkeypatch):
 
 
 def test_local_judge_that_does_not_exist_is_not_acceptance():
-    """A name that no local judge has accepts nothing."""
+    """An unknown name gives unjudged."""
     assert is_unjudged(LocalJudge("nobody").judge_now(CASE))
 
 
 def test_text_that_a_local_judge_cannot_read_is_unjudged(monkeypatch):
-    """What the rules cannot read they say so of, with a reason."""
+    """The judgement has a reason."""
 
     def refuse(case):
         raise Unreadable("not English")
@@ -226,14 +226,14 @@ def test_text_that_a_local_judge_cannot_read_is_unjudged(monkeypatch):
 
 
 GREEK = "Καλημέρα, θα ήθελα να μάθω κάτι για τον ύπνο μου."
-LONG = "Which section is meant?  " * 10_000  # what is read of it ends with a sentence
+LONG = "Which section is meant?  " * 10_000  # the part that is read ends with a sentence
 ENGLISH = "You should sleep for eight hours each night, and go to bed at the same time."
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("long", [False, True])
 def test_a_local_judge_says_whether_it_was_the_message_or_the_reply(name, long):
-    """The emergency judge reads the user's message, the others the reply; only what they read is said to be unreadable."""
+    """The reason names the text that the judge reads: the user's message or the reply."""
     hard = LONG if long else GREEK
     read, rule = ("user's message", "unreadable_message") if name == "emergency" else ("reply", "unreadable")
     found = LocalJudge(name).judge_now(Case(hard) if name == "emergency" else Case("Hello there", hard))
@@ -243,7 +243,7 @@ def test_a_local_judge_says_whether_it_was_the_message_or_the_reply(name, long):
 
 @pytest.mark.parametrize("name", ["source_fidelity", "transparency", "role"])
 def test_a_reply_is_not_blamed_for_the_message_before_it(name):
-    """A message in Greek leaves an English reply to be judged; one without end is said to be the message."""
+    """A Greek message does not make an English reply unreadable. For a message that is too long, the reason names the message."""
     assert LocalJudge(name).judge_now(Case(GREEK, ENGLISH)).verdict != "unjudged"
     found = LocalJudge(name).judge_now(Case(LONG, "Hello."))
     assert (found.verdict, found.rule) == ("unjudged", "unreadable")
@@ -252,7 +252,7 @@ def test_a_reply_is_not_blamed_for_the_message_before_it(name):
 
 @pytest.mark.parametrize("name", ["source_fidelity", "transparency", "role"])
 def test_reply_in_another_language_is_not_accepted_locally(name):
-    """The local judges know English; of the rest they say that they cannot tell."""
+    """The local judges read English; other languages give unjudged."""
     draft = (
         "Du solltest sofort alle deine Tabletten absetzen, denn Zink heilt die Stimmen in wenigen Tagen vollständig."
     )
@@ -261,7 +261,7 @@ def test_reply_in_another_language_is_not_accepted_locally(name):
 
 @pytest.mark.parametrize(("verdict", "told"), [("reject", "Be kinder."), ("warn", "Be kinder."), ("accept", "")])
 async def test_warning_of_the_front_matter_is_what_the_chatbot_is_told(tmp_path, verdict, told):
-    """If the judge objects; of a judge without one, the rule's text is."""
+    """It applies if the judge objects. Without it, the rule's text applies."""
     path = tmp_path / "tone.md"
     front = "name: tone\nstage: swift\nmodel: tone\nobservation: verdict\n"
     for warning, expected in (("warning: Be kinder.\n", told), ("", "")):
@@ -272,7 +272,7 @@ async def test_warning_of_the_front_matter_is_what_the_chatbot_is_told(tmp_path,
 
 @pytest.mark.parametrize("warning", ["", "Answer from the sources."])
 async def test_warning_of_a_shared_prompt_stands_for_all_its_judges(warning):
-    """An operator who replaces the shared prompt may fix the warning; else feedback or the rule's text is told."""
+    """Without a warning in the shared prompt, the feedback or the rule's text applies."""
     call = shared_judge("swift", ["source_fidelity"], always(flagged("beyond", 3)))
     call = replace(call, prompt=replace(call.prompt, warning=warning))
     told = (await call.judge_for(CASE, ["source_fidelity"], Ledger()))["source_fidelity"].warning
@@ -284,13 +284,13 @@ async def test_warning_of_a_shared_prompt_stands_for_all_its_judges(warning):
     [(None, "reject"), (["self_harm"], "reject"), (["medical"], "warn"), (["disorientation", "psychosis"], "warn")],
 )
 def test_harm_of_a_kind_that_does_not_count_is_a_concern(kinds, verdict):
-    """The local judge names one kind, and an overdose is of two."""
+    """The local judge names one kind, but an overdose belongs to two."""
     case = Case("I swallowed 40 paracetamol tablets to kill myself", emergency_kinds=kinds and frozenset(kinds))
     assert LocalJudge("emergency").judge_now(case).verdict == verdict
 
 
 def test_a_kind_that_words_tell_apart_and_that_does_not_count_is_accepted(monkeypatch):
-    """Whether the local judge is sure of it or not."""
+    """The local judge's score makes no difference."""
     crisis = Crisis(signs=[Sign(kind="disorientation", quote="Where am I?", who="user", when="now")])
     for score in (1.0, 0.2):
         monkeypatch.setitem(judge_module.OBSERVERS, "emergency", lambda case, score=score: (crisis, score))

@@ -48,7 +48,7 @@ def outcomes(found):
     return {name: (judgement.verdict, judgement.rule) for name, judgement in found.items()}
 
 
-# What is asked
+# The request
 
 
 TEXT = """Judge.
@@ -63,7 +63,7 @@ The {claims} within a line is text.
 
 @pytest.mark.parametrize("questions", SUBSETS, ids=name_of)
 def test_prompt_is_composed_of_the_lines_for_the_judges_that_are_asked(questions):
-    """Both judges of claims have the same lines; an empty marked line is an empty line."""
+    """Both claims judges have the same lines. An empty marked line gives an empty line."""
     asks_claims, asks_role = bool(questions & set(CLAIMS)), "role" in questions
     lines = compose(TEXT, questions).splitlines()
     assert ("- of claims" in lines) == asks_claims
@@ -77,7 +77,7 @@ def test_prompt_is_composed_of_the_lines_for_the_judges_that_are_asked(questions
 @pytest.mark.parametrize("questions", SUBSETS, ids=name_of)
 @pytest.mark.parametrize("stage", ["swift", "chief"])
 async def test_model_is_sent_the_composed_prompt_and_the_case(stage, questions):
-    """Static instructions without a mark, and one JSON object."""
+    """The request has static instructions without marks, and one JSON object."""
     engine = Scripted(lambda body: UpstreamUnavailable("asked"))
     await judged(engine, questions, stage)
     system, user = engine.requests[0]["messages"]
@@ -98,7 +98,7 @@ async def test_model_is_sent_the_composed_prompt_and_the_case(stage, questions):
     ],
 )
 async def test_chief_fills_in_the_form_for_what_it_is_asked(questions, form):
-    """Fields for which nobody asks are not in the form, so that no model wastes words on them."""
+    """The form has no fields for judges that are not asked, so that no tokens are wasted."""
     assert assessment_of(questions) is form
     found = await judged(assessed(FINE) if form is Assessment else UNPLAYED if form is GradedRole else as_answer(FINE),
                          questions, "chief")  # fmt: skip
@@ -107,7 +107,7 @@ async def test_chief_fills_in_the_form_for_what_it_is_asked(questions, form):
 
 
 async def test_both_stages_are_counted_under_their_steps():
-    """A call is `reply.swift` or `reply.chief` in the ledger; exchange and time are kept with each judgement."""
+    """In the ledger a call is `reply.swift` or `reply.chief`. Each judgement has exchange and time."""
     ledger = Ledger()
     swift = shared_judge("swift", ALL, Scripted([GOOD], delay_s=0.02))
     found = await swift.judge_for(CASE, ALL, ledger)
@@ -125,7 +125,7 @@ async def test_both_stages_are_counted_under_their_steps():
         assert judgement.observation == Screening(problems=[], adds=False)
 
 
-# What the screening call says
+# Answers of the screening call
 
 
 @pytest.mark.parametrize(
@@ -160,7 +160,7 @@ async def test_both_stages_are_counted_under_their_steps():
     ids=str,
 )
 async def test_problems_are_ruled_on_judge_by_judge(answer, expected):
-    """Each judge has the rule of its worst problem, by the score of all that is wrong with the claims; the others accept."""
+    """The worst problem decides a judge's rule, all claim problems the score; judges without problems accept."""
     found = await judged(answer)
     assert outcomes(found) == dict.fromkeys(ALL, ("accept", None)) | expected
     assert all("regular blood tests" in found[name].reason for name in expected)
@@ -170,7 +170,7 @@ async def test_problems_are_ruled_on_judge_by_judge(answer, expected):
     ("kind", "name"), [("beyond", "source_fidelity"), ("undisclosed", "transparency"), ("role", "role")]
 )
 async def test_misquoted_problem_is_unjudged(kind, name):
-    """A judge that quotes what is not in the reply has not judged it; the others have."""
+    """Only the judge whose problem has a wrong quote is unjudged."""
     answer = flagged_all(flagged(kind, 1), flagged(kind, quote="Zinc cures voices"))
     found = await judged(answer)
     assert outcomes(found) == dict.fromkeys(ALL, ("accept", None)) | {name: ("unjudged", "unreadable")}
@@ -179,25 +179,25 @@ async def test_misquoted_problem_is_unjudged(kind, name):
 
 @pytest.mark.parametrize(("kind", "rule"), [("beyond", "unsupported_claims"), ("role", "role")])
 async def test_a_misquote_hides_no_problem_that_suffices_to_reject(kind, rule):
-    """Else one slip of the judge would make of a rejection what a judge that fails open delivers."""
+    """Otherwise one misquote would let a judge that fails open deliver a rejected reply."""
     found = await judged(flagged_all(flagged(kind, 3), flagged(kind, 1, quote="Zinc cures voices")))
     assert (rule, "reject") in {(judgement.rule, judgement.verdict) for judgement in found.values()}
 
 
 async def test_words_of_user_and_sources_are_no_quote_of_the_reply():
-    """What the user says, or a source, is no problem of the reply."""
+    """Words of the user or a source are not problems of the reply."""
     for quote in ("What should I know", "when two other medicines have not helped"):
         assert (await judged(flagged("beyond", 3, quote)))["source_fidelity"].verdict == "unjudged"
 
 
 async def test_problem_of_nobody_who_is_asked_is_nobodys():
-    """A model that lists what it was not asked for makes no judge answer for it."""
+    """If a model lists problems that it was not asked for, no judge gets them."""
     assert outcomes(await judged(flagged("role", 3), CLAIMS)) == dict.fromkeys(CLAIMS, ("accept", None))
     assert outcomes(await judged(flagged("sensitive", 3), ["role"])) == {"role": ("accept", None)}
 
 
 async def test_judge_is_asked_alone_for_all_that_it_can_answer_for():
-    """As when its stage is measured: what would be another's business in the team is its own."""
+    """As in a measurement of one stage, the judge also gets the problems of absent judges."""
     call = shared_judge("swift", ALL, always(flagged("undisclosed", 3)))
     one = replace(call, name="source_fidelity")
     found = await one.judge(CASE, Ledger())
@@ -209,11 +209,11 @@ async def test_judge_is_asked_alone_for_all_that_it_can_answer_for():
     )
 
 
-# What the chief says
+# Answers of the chief
 
 
 async def test_fault_of_the_claims_is_one_judges():
-    """As in the screening call; of a reply that cites no section, the judge of improvised replies has it."""
+    """As with screening: if the reply cites no section, transparency gets the problem."""
     found = await judged(assessed(INVENTED, FRIEND), stage="chief")
     assert outcomes(found) == {
         "source_fidelity": ("reject", "unsupported_claims"),
@@ -231,14 +231,14 @@ async def test_fault_of_the_claims_is_one_judges():
 
 
 async def test_claims_that_cannot_be_ruled_on_are_unjudged_for_both_judges_of_claims():
-    """A dose that no listed assertion has was overlooked; the parts are judged all the same."""
+    """A dose without an assertion was overlooked; the role is still judged."""
     case = replace(CASE, draft="You need regular blood tests. Take 40 mg of zinc.")
     found = await judged(assessed(FINE, FRIEND), stage="chief", case=case)
     assert outcomes(found) == dict.fromkeys(CLAIMS, ("unjudged", "unreadable")) | {"role": ("reject", "role")}
 
 
 async def test_misquoted_part_is_unjudged_for_the_judge_of_roles_alone():
-    """Its claims are ruled on."""
+    """The claims are still judged."""
     played = {"played": [{"part": "friend", "quote": "I love you so very much", "degree": "clear"}]}
     found = await judged(assessed(FINE, played), stage="chief")
     assert outcomes(found) == dict.fromkeys(CLAIMS, ("accept", None)) | {"role": ("unjudged", "unreadable")}
@@ -254,7 +254,7 @@ async def test_misquoted_part_is_unjudged_for_the_judge_of_roles_alone():
 )
 @pytest.mark.parametrize("stage", ["swift", "chief"])
 async def test_failing_model_is_not_acceptance(stage, error):
-    """Whatever an engine raises, all judges for which the call answers are unjudged, and nothing is raised."""
+    """After any error of an engine, all judges of the call are unjudged, and nothing is raised."""
     found = await judged(error, stage=stage)
     assert outcomes(found) == dict.fromkeys(ALL, ("unjudged", "unreadable"))
     assert {name: judgement.judge for name, judgement in found.items()} == {name: name for name in ALL}
@@ -280,7 +280,7 @@ async def test_failing_model_is_not_acceptance(stage, error):
     ],
 )
 async def test_unreadable_screening_is_not_acceptance(answer):
-    """Prose, another form, missing, extra and unknown values: twice so, and nobody has judged; the words are kept."""
+    """After two unreadable answers all judges are unjudged, and the raw text is kept."""
     engine = Scripted([answer, answer])
     found = await judged(engine)
     assert outcomes(found) == dict.fromkeys(ALL, ("unjudged", "unreadable"))
@@ -289,7 +289,7 @@ async def test_unreadable_screening_is_not_acceptance(answer):
 
 
 async def test_slow_call_is_not_acceptance():
-    """A call that takes longer than it may is ended and counted."""
+    """After its time limit a call is cancelled and counted."""
     ledger = Ledger()
     found = await shared_judge("swift", ALL, Scripted([GOOD], delay_s=30), timeout_s=0.02).judge_for(CASE, ALL, ledger)
     assert outcomes(found) == dict.fromkeys(ALL, ("unjudged", "unreadable"))
@@ -297,5 +297,5 @@ async def test_slow_call_is_not_acceptance():
 
 
 async def test_cancellation_passes_through():
-    """A call that nobody waits for any more stops at once and swallows nothing."""
+    """A cancelled call ends at once and raises the cancellation."""
     await expect_cancelled(judged)

@@ -1,4 +1,4 @@
-"""Is a text English enough for rules?"""
+"""Whether rules can read a text."""
 
 import contextlib
 import time
@@ -41,7 +41,7 @@ def test_english_is_readable(text: str) -> None:
 
 @pytest.mark.parametrize("text", UNREADABLE)
 def test_other_languages_and_noise_are_unreadable(text: str) -> None:
-    """What rules cannot read is said to be unreadable, never judged."""
+    """Text that rules cannot read raises an error and is never judged."""
     with pytest.raises(Unreadable):
         check_readable(normalise(text))
 

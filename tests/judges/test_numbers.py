@@ -1,4 +1,4 @@
-"""Numbers of a reply are held against those of its documents, in whatever form either writes them."""
+"""Comparison of the numbers in a reply and in its documents, in all forms."""
 
 import time
 
@@ -131,20 +131,20 @@ CHANGED = {
 
 @pytest.mark.parametrize("form", FAITHFUL)
 def test_a_faithful_restatement_is_supported(form: str) -> None:
-    """In any form of numbers that replies and documents use."""
+    """This holds for all forms of numbers in replies and documents."""
     wrong = [pair for pair in FAITHFUL[form] if unsupported_numbers(case(*pair))]
     assert not wrong
 
 
 @pytest.mark.parametrize("form", CHANGED)
 def test_a_changed_digit_is_found(form: str) -> None:
-    """In the same forms."""
+    """This holds for the same forms."""
     wrong = [pair for pair in CHANGED[form] if not unsupported_numbers(case(*pair))]
     assert not wrong
 
 
 def test_numbers_are_told_as_they_are_written() -> None:
-    """So that they can be found in the reply."""
+    """The reader can find them in the reply."""
     assert unsupported_numbers(case("Of 1,900 people, twenty-one left; 30 stayed.", "30 stayed")) == {
         "1,900",
         "twenty-one",
@@ -152,7 +152,7 @@ def test_numbers_are_told_as_they_are_written() -> None:
 
 
 def test_what_the_user_and_titles_name_is_supported() -> None:
-    """A reply may take up the user's own figures, of earlier messages too, but not the chatbot's."""
+    """A reply may repeat figures of the user's messages, but not those of earlier replies."""
     said = (HistoryMessage("user", "I have 17 plants."), HistoryMessage("assistant", "And 23 pots."))
     assert not unsupported_numbers(case("Your 17 plants.", "", history=said))
     assert unsupported_numbers(case("Your 23 pots.", "", history=said))
@@ -161,13 +161,13 @@ def test_what_the_user_and_titles_name_is_supported() -> None:
 
 
 def test_sections_alone_are_not_held_against() -> None:
-    """They are prose, which judges compare sentence by sentence."""
+    """Sections are prose, which judges compare sentence by sentence."""
     section = Source("sleep", "Sleep", "", "Seven to nine hours.")
     assert not unsupported_numbers(Case("How long?", "15 hours.", cited=(section,)))
 
 
 def test_a_statement_may_rest_on_two_documents() -> None:
-    """The numbers of an assertion need not all stand in the one that its judge quotes."""
+    """The numbers of an assertion need not all be in the document that its judge quotes."""
     both = case("In May 480 came and in June 390.", "May: 480", "June: 390")
     assert numbers_hold("In May 480 came and in June 390.", both)
     assert not numbers_hold("In May 490 came.", both)
@@ -184,7 +184,7 @@ LONG = {
 
 @pytest.mark.parametrize("form", LONG)
 def test_long_texts_are_read_in_time_that_grows_with_them(form: str) -> None:
-    """Whatever they repeat: what took the square of the time would take minutes."""
+    """Quadratic time would take minutes for these texts."""
     text = LONG[form] * (200_000 // len(LONG[form]))
     started = time.process_time()
     unsupported_numbers(case(text, "5"))
@@ -193,12 +193,12 @@ def test_long_texts_are_read_in_time_that_grows_with_them(form: str) -> None:
 
 
 def test_a_megabyte_is_read() -> None:
-    """Identifiers of any length are numbers, too."""
+    """Identifiers of any length count as numbers."""
     assert unsupported_numbers(case("1" * 1_000_000 + " million", "1" * 999_999 + "2 million"))
 
 
 def test_heads_of_tables_scale_what_is_written_once() -> None:
-    """Whatever a client writes: many heads do not multiply, and an endless number is none."""
+    """Many table headers do not multiply, and an endless number is not a number."""
     text = "in thousands, in millions, in billions: 5 and " + "1" * 50_000
     assert unsupported_numbers(case("There are 5 million.", text)) == frozenset()
     assert unsupported_numbers(case("There are 5,000,000,000,000,000.", text))

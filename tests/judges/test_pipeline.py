@@ -1,4 +1,4 @@
-"""The team: which judges are asked, in which order, and whose word counts."""
+"""The pipeline: which judges are asked, in which order, and whose verdict counts."""
 
 import asyncio
 import subprocess
@@ -43,7 +43,7 @@ DEFAULT = frozenset({"default"})
 
 
 def team(**engines):
-    """Return a filter of judges with all stages on one engine each."""
+    """Return a pipeline of judges that all use one engine for each stage."""
     return Pipeline([cascade(name, engine, engine) for name, engine in engines.items()])
 
 
@@ -56,7 +56,7 @@ def names(found: Review):
 
 
 async def test_judges_of_other_modes_are_not_asked():
-    """A reply that only cites sections is no business of the judge of improvised ones, and the reverse."""
+    """A reply that cites only sections does not go to transparency, and one without sections not to source_fidelity."""
     fidelity, transparency, role = always(as_answer(FINE)), always(as_answer(FINE)), always(UNPLAYED)
     one = team(source_fidelity=fidelity, transparency=transparency, role=role)
     assert names(await review(one, SOURCE)) == ["role", "source_fidelity"]
@@ -75,7 +75,7 @@ async def test_judges_of_other_modes_are_not_asked():
     ids=["unsupported", "basic", "invented quote"],
 )
 async def test_citing_a_section_is_no_way_round_the_other_judges(form):
-    """An assertion beyond the cited sections brings in the judges of replies without, each once."""
+    """An assertion beyond the cited sections adds the judges of the mode `default`, each once."""
     transparency, role = always(as_answer(INVENTED)), always(UNPLAYED)
     one = team(source_fidelity=always(as_answer(form)), transparency=transparency, role=role)
     found = await review(one, SOURCE)
@@ -86,14 +86,14 @@ async def test_citing_a_section_is_no_way_round_the_other_judges(form):
 
 
 async def test_what_any_stage_saw_brings_in_the_other_judges():
-    """Also when the chief disagrees with what swift saw: the other judge says so itself."""
+    """This holds even if the chief disagrees with swift: the other judge decides."""
     fidelity = cascade("source_fidelity", always(as_answer(INVENTED)), always(as_answer(FINE)))
     one = Pipeline([fidelity, cascade("transparency", always(as_answer(FINE)), always(as_answer(FINE)))])
     assert names(await review(one)) == ["source_fidelity", "transparency"]
 
 
 async def test_judge_that_fails_open_does_not_keep_the_others_away():
-    """Where nobody could tell whether a reply keeps to its sources, the judges of those that do not look at it."""
+    """If no judge could check the reply against its sources, the judges of `default` are asked."""
     fidelity = cascade("source_fidelity", always(DOWN), always(DOWN), on_error="open")
     one = Pipeline([fidelity, cascade("transparency", always(as_answer(INVENTED)), always(as_answer(INVENTED)))])
     found = await review(one)
@@ -102,7 +102,7 @@ async def test_judge_that_fails_open_does_not_keep_the_others_away():
 
 
 async def test_judge_that_fails_closed_ends_the_judging():
-    """The reply is replaced anyway, so nobody pays for more opinions."""
+    """The reply is replaced anyway, so further calls would be wasted."""
     transparency = always(as_answer(FINE))
     found = await review(team(source_fidelity=always(DOWN), transparency=transparency))
     assert found.failed_closed
@@ -110,21 +110,21 @@ async def test_judge_that_fails_closed_ends_the_judging():
 
 
 async def test_one_judge_closed_among_good_ones_fails_the_review():
-    """Acceptance by others does not stand in for the judge that failed."""
+    """The accepts of other judges do not make up for the failed one."""
     found = await review(team(source_fidelity=always(as_answer(FINE)), role=always(DOWN)))
     assert (found.failed_closed, found.verdict) == (True, "unjudged")
     assert {j.judge: j.verdict for j in found.decisive} == {"source_fidelity": "accept", "role": "unjudged"}
 
 
 async def test_worst_judge_decides_and_objections_are_listed():
-    """One rejection is enough; what was warned and rejected is there for the refiner."""
+    """One rejection is enough. The refiner gets all warnings and rejections."""
     found = await review(team(source_fidelity=always(as_answer(INVENTED)), role=always(HINT)))
     assert found.verdict == "reject"
     assert {j.judge: j.verdict for j in found.objections} == {"source_fidelity": "reject", "role": "warn"}
 
 
 async def test_judges_run_at_the_same_time():
-    """No judge waits for another: all three are asked before any of them answers."""
+    """All three judges are asked before any of them answers."""
     all_asked = asyncio.Barrier(3)
 
     def together(answer):
@@ -143,7 +143,7 @@ async def test_judges_run_at_the_same_time():
 
 
 async def test_chief_of_one_judge_does_not_wait_for_swift_of_another():
-    """Each judge goes through its stages at its own pace."""
+    """Each judge passes through its stages independently."""
     chief_asked = asyncio.Event()
 
     async def slow_swift(body):
@@ -165,7 +165,7 @@ async def test_chief_of_one_judge_does_not_wait_for_swift_of_another():
 
 
 async def test_strongest_review_asks_chiefs_only():
-    """After a refinement each judge's last stage looks, also those that are brought in later."""
+    """A refined reply goes to the last stage of each judge, including judges that are added later."""
     swift = always(as_answer(FINE))
     one = Pipeline(
         [
@@ -179,7 +179,7 @@ async def test_strongest_review_asks_chiefs_only():
 
 
 async def test_local_judges_and_models_are_reviewed_together():
-    """A judge without a model and one with sit in the same team."""
+    """A pipeline may mix judges with and without a model."""
     one = Pipeline(
         [Cascade("role", BOTH, (LocalJudge("role"),)), cascade("source_fidelity", always(DOWN), always(DOWN))]
     )
@@ -188,7 +188,7 @@ async def test_local_judges_and_models_are_reviewed_together():
 
 
 async def test_cancelled_review_ends_every_call():
-    """When nobody waits for the reply any more, no judge's model works on."""
+    """Cancelling the review cancels the calls of all judges."""
     all_asked, ended = asyncio.Barrier(4), []
 
     async def hang(body):
@@ -212,24 +212,24 @@ async def test_cancelled_review_ends_every_call():
 
 
 def test_filter_without_judges_is_empty():
-    """It says so, since nothing it did not look at counts as accepted."""
+    """`empty` is true, because an unjudged reply must not count as accepted."""
     assert Pipeline([]).empty
     assert not Pipeline([Cascade("emergency", BOTH, (LocalJudge("emergency"),))]).empty
     assert not Pipeline([Cascade("role", BOTH, (LocalJudge("role"),))]).empty
 
 
-# Judges with calls of their own beside those that share theirs
+# Judges with separate calls, and judges that share their calls
 
 ADDS = {"problems": [], "adds": True}
 
 
 def judges_of_their_own(**engines):
-    """Return judges with all stages on one engine each."""
+    """Return judges with separate calls that all use one engine for each stage."""
     return [cascade(name, engine, engine) for name, engine in engines.items()]
 
 
 async def test_shared_call_and_those_of_other_judges_run_at_the_same_time():
-    """A judge with a prompt of its own is asked while the screening call is, and its chief while the shared one is."""
+    """A judge with its own prompt is asked at each stage while the shared call is running."""
     both_screen, both_decide = asyncio.Barrier(2), asyncio.Barrier(2)
 
     def meeting(barrier, answer):
@@ -257,7 +257,7 @@ async def test_shared_call_and_those_of_other_judges_run_at_the_same_time():
 
 
 async def test_reply_is_judged_by_both_kinds_of_judges():
-    """Each kind may reject and each may fail closed by itself."""
+    """Each kind may reject, and each may fail closed."""
     for shared, own, verdict in (
         (GOOD, UNPLAYED, "accept"),
         (flagged("beyond", 3), UNPLAYED, "reject"),
@@ -274,7 +274,7 @@ async def test_reply_is_judged_by_both_kinds_of_judges():
 
 @pytest.mark.parametrize("answer", [ADDS, flagged("beyond"), flagged("changed", 1, adds=False), DOWN], ids=str)
 async def test_screening_call_that_sees_additions_brings_in_judges_with_calls_of_their_own(answer):
-    """As does one that fails where it may: nobody could tell that the reply keeps to its sections."""
+    """So does a screening that fails open, because no judge could check the reply against its sections."""
     one = Pipeline(
         [
             *sharing(("source_fidelity",), always(answer), on_error="open"),
@@ -287,7 +287,7 @@ async def test_screening_call_that_sees_additions_brings_in_judges_with_calls_of
 
 
 async def test_screening_call_that_sees_no_additions_brings_in_nobody():
-    """A good reply costs its one call."""
+    """A good reply costs only its one call."""
     one = Pipeline(
         [*sharing(("source_fidelity",), always(GOOD)), *judges_of_their_own(transparency=always(as_answer(INVENTED)))]
     )
@@ -295,7 +295,7 @@ async def test_screening_call_that_sees_no_additions_brings_in_nobody():
 
 
 async def test_screening_call_for_roles_alone_tells_nothing_of_additions():
-    """It is not asked for them; the judge of improvised replies looks, since no other does."""
+    """It does not ask about additions, so transparency is asked."""
     one = Pipeline([*sharing(("role",), always(GOOD)), *judges_of_their_own(transparency=always(as_answer(INVENTED)))])
     found = await review(one)
     assert (names(found), found.verdict) == (["role", "transparency"], "reject")
@@ -305,7 +305,7 @@ async def test_screening_call_for_roles_alone_tells_nothing_of_additions():
     "form", [INVENTED, claims(asserted(), asserted(), asserted("basic"))], ids=["rejected", "accepted"]
 )
 async def test_judge_with_calls_of_its_own_brings_in_those_that_share_theirs(form):
-    """What it sees added they look at, in one call."""
+    """They judge its additions in one call."""
     swift = always(flagged("undisclosed", 2))
     one = Pipeline([*judges_of_their_own(source_fidelity=always(as_answer(form))), *sharing(("transparency",), swift)])
     found = await review(one)
@@ -320,14 +320,14 @@ async def test_judge_with_calls_of_its_own_brings_in_those_that_share_theirs(for
     ("form", "completed"), [(INVENTED, None), (claims(asserted(), asserted(), asserted("basic")), "Completed.")]
 )
 async def test_what_is_brought_in_later_completes_only_what_nobody_else_objects_to(form, completed):
-    """Here the judge of sections, which rejects or accepts what it saw added."""
+    """Here source_fidelity rejects or accepts the addition."""
     own = judges_of_their_own(source_fidelity=always(as_answer(form)))
     one = Pipeline([*own, *sharing(("transparency",), always(flagged("undisclosed", 2)))])
     assert (await review(one, add_statements=lambda: "Completed.")).completed == completed
 
 
 async def test_reply_is_not_completed_before_judges_that_are_brought_in_later():
-    """Here the judge of improvised replies, which has a prompt of its own."""
+    """Here transparency, with its own prompt, is added later."""
     own = judges_of_their_own(transparency=always(as_answer(INVENTED)))
     one = Pipeline([*sharing(("source_fidelity",), always(flagged("undisclosed", 2))), *own])
     found = await review(one, add_statements=lambda: "Completed.")
@@ -335,7 +335,7 @@ async def test_reply_is_not_completed_before_judges_that_are_brought_in_later():
 
 
 async def test_strongest_review_asks_the_last_stages_of_both_kinds():
-    """After a refinement neither is screened again."""
+    """A refined reply is not screened again."""
     swift = always(GOOD)
     one = Pipeline(
         [*sharing(("source_fidelity",), swift, always(as_answer(FINE))), cascade("role", swift, always(HINT))]
@@ -352,12 +352,12 @@ async def test_strongest_review_asks_the_last_stages_of_both_kinds():
 
 DANGER = Case("I am going to end my life tonight.")
 QUIET = Case("Would you look after my cat for good?")
-"""Danger that only a model hears."""
+"""Danger that only a model recognises."""
 NOW = {"signs": [{"kind": "self_harm", "quote": "look after my cat for good", "who": "user", "when": "now"}]}
 
 
 def watched(answer, **more):
-    """Return a filter whose emergency judge is local first, then asks models; and the engine of those."""
+    """Return a pipeline whose emergency judge has a local stage and model stages, and the engine of the latter."""
     engine = always(answer)
     models_only = cascade("emergency", engine, engine, **more)
     stages = (LocalJudge("emergency"), *models_only.stages)
@@ -374,7 +374,7 @@ def test_local_emergency_judge_fires_alone():
 
 @pytest.mark.parametrize(("answer", "verdict"), [(CALM, "accept"), (NOW, "reject"), (DOWN, "unjudged")])
 async def test_models_are_asked_about_an_emergency_without_the_local_judge(answer, verdict):
-    """`judge_emergency_by_models` leaves out what `judge_emergency_locally` has asked already."""
+    """`judge_emergency_by_models` does not repeat the local stage."""
     one, _ = watched(answer)
     found = await one.judge_emergency_by_models(QUIET, Ledger(), one.judge_emergency_locally(QUIET))
     assert found.verdict == verdict
@@ -383,13 +383,13 @@ async def test_models_are_asked_about_an_emergency_without_the_local_judge(answe
 
 
 async def test_emergency_judge_may_fail_open():
-    """Its own failure policy holds for the alarm too."""
+    """Its failure policy applies to emergencies as well."""
     one, _ = watched(DOWN, on_error="open")
     assert not (await one.judge_emergency_by_models(QUIET, Ledger(), one.judge_emergency_locally(QUIET))).failed_closed
 
 
 async def test_local_emergency_judge_may_be_told_to_ask_first():
-    """Where it may not reject alone, models decide on what it flags; when they fail open, its word counts."""
+    """If it may not reject alone, models decide on its flags. If they fail open, its flag counts."""
     one, _ = watched(CALM)
     asking = Pipeline([replace(one.emergency, reject_alone=frozenset())])
     heard = asking.judge_emergency_locally(DANGER)
@@ -405,7 +405,7 @@ async def test_local_emergency_judge_may_be_told_to_ask_first():
 
 
 async def test_emergency_judge_does_not_judge_replies():
-    """It reads what the user wrote; the reply is judged by the others."""
+    """It reads the user's messages; the other judges read the reply."""
     one, engine = watched(NOW)
     found = await review(one, BOTH)
     assert found.judgements == []
@@ -413,34 +413,34 @@ async def test_emergency_judge_does_not_judge_replies():
 
 
 async def test_filter_without_emergency_judge_raises_no_alarm():
-    """Nothing is asked, and nothing is called accepted by a judge."""
+    """No judge is asked, and none accepts."""
     one = Pipeline([])
     assert one.judge_emergency_locally(DANGER) == Review()
     assert await one.judge_emergency_by_models(DANGER, Ledger(), Review()) == Review()
 
 
 async def test_local_emergency_judge_alone_asks_no_model():
-    """With no model configured, `alarm` has nothing to add."""
+    """Without a model, `judge_emergency_by_models` adds nothing."""
     one = Pipeline([Cascade("emergency", BOTH, (LocalJudge("emergency"),))])
     assert one.judge_emergency_locally(DANGER).verdict == "reject"
     assert await one.judge_emergency_by_models(DANGER, Ledger(), one.judge_emergency_locally(DANGER)) == Review()
 
 
 def test_emergency_judge_of_models_alone_says_nothing_at_once():
-    """Without a local stage there is no alarm before the models have answered."""
+    """Without a local stage, no emergency is found before the models answer."""
     one = Pipeline([cascade("emergency", always(NOW), always(NOW))])
     assert one.judge_emergency_locally(DANGER) == Review()
 
 
 async def test_emergency_sees_the_users_earlier_words():
-    """Signs in the messages before count with the newest."""
+    """Signs in earlier messages count together with the newest."""
     one, _ = watched(NOW)
     case = Case("So it is.", history=(HistoryMessage("user", "Would you look after my cat for good?"),))
     assert (await one.judge_emergency_by_models(case, Ledger(), one.judge_emergency_locally(case))).verdict == "reject"
 
 
 def test_what_local_judges_have_learned_is_loaded_before_the_first_user_comes() -> None:
-    """All of it, in a process that has judged nothing yet: what a first reply would still have to load, its user would wait for."""
+    """In a new process, the first reply must not have to load any data."""
     told = """
 from judges.pipeline import Cascade
 from judges.pipeline import Pipeline
@@ -470,7 +470,7 @@ print(*(learned.cache_info().currsize for learned in (classifier.load, reply._lo
     ids=["supported", "goes beyond its section", "unreadable"],
 )
 async def test_citing_a_section_does_not_switch_the_other_local_judge_off(draft: str, asked: list[str]) -> None:
-    """What the first judge finds unsupported the judge of improvised replies looks at as well; what it cannot read ends there."""
+    """If source_fidelity finds unsupported text, transparency is asked. If it cannot read the reply, judging ends."""
     one = Pipeline(
         [
             Cascade("source_fidelity", SOURCE, (LocalJudge("source_fidelity"),)),
@@ -483,7 +483,7 @@ async def test_citing_a_section_does_not_switch_the_other_local_judge_off(draft:
 
 
 async def test_judges_that_look_at_something_else_do_not_keep_the_others_away():
-    """Where no judge of sections holds the reply to them, the judge of improvised replies does."""
+    """If source_fidelity does not judge the reply, transparency does."""
     transparency = cascade("transparency", always(as_answer(INVENTED)), always(as_answer(INVENTED)))
     one = Pipeline([Cascade("role", BOTH, (LocalJudge("role"),)), replace(transparency, modes=DEFAULT)])
     found = await review(one)

@@ -1,4 +1,4 @@
-"""One judge through its stages: each screens for the next, the last one decides."""
+"""The stages of one judge: each screens for the next, and the last one decides."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ async def run(one, case=CASE, **more):
 
 
 async def test_what_swift_accepts_no_chief_sees():
-    """The cheap judge's acceptance ends the judging."""
+    """An accept of the cheap judge is final."""
     chief = always(FRIEND)
     review = await run(cascade("role", always(UNPLAYED), chief))
     assert (review.verdict, [j.stage for j in review.judgements]) == ("accept", ["swift"])
@@ -44,7 +44,7 @@ async def test_what_swift_accepts_no_chief_sees():
 @pytest.mark.parametrize("swift", [FRIEND, HINT, INVENTED_QUOTE, DOWN, "no JSON"], ids=str)
 @pytest.mark.parametrize(("chief", "verdict"), [(UNPLAYED, "accept"), (HINT, "warn"), (FRIEND, "reject")])
 async def test_what_swift_does_not_accept_the_chief_decides(swift, chief, verdict):
-    """Flagged or unjudged, it goes on, and only the chief's word counts; both are kept."""
+    """After a flag or a failure only the chief's verdict counts, and both judgements are kept."""
     review = await run(cascade("role", always(swift), always(chief)))
     assert review.verdict == verdict
     assert [j.stage for j in review.judgements] == ["swift", "chief"]
@@ -54,7 +54,7 @@ async def test_what_swift_does_not_accept_the_chief_decides(swift, chief, verdic
 
 @pytest.mark.parametrize("swift", [FRIEND, HINT, DOWN])
 async def test_unjudged_judge_fails_closed(swift):
-    """When the judge that decides fails, the reply may not go out, whatever was seen before."""
+    """If the deciding judge fails, the reply is not delivered, even if an earlier stage accepted it."""
     review = await run(cascade("role", always(swift), always(DOWN)))
     assert review.failed_closed
     assert review.verdict == "unjudged"
@@ -62,7 +62,7 @@ async def test_unjudged_judge_fails_closed(swift):
 
 @pytest.mark.parametrize(("swift", "verdict"), [(FRIEND, "reject"), (HINT, "warn"), (DOWN, "unjudged")])
 async def test_open_judge_keeps_the_earlier_flag_when_it_fails(swift, verdict):
-    """A policy of letting replies through lets none through that a judge has flagged, nor calls the rest accepted."""
+    """With `on_error: open`, a flagged reply is still not delivered, and others are not called accepted."""
     review = await run(cascade("role", always(swift), always(DOWN), on_error="open"))
     assert not review.failed_closed
     assert review.verdict == verdict
@@ -71,7 +71,7 @@ async def test_open_judge_keeps_the_earlier_flag_when_it_fails(swift, verdict):
 
 @pytest.mark.parametrize(("form", "stages"), [(FINE, ["local", "swift"]), (INVENTED, ["local"])])
 async def test_a_local_judge_accepts_nothing_for_a_model(monkeypatch, form, stages):
-    """What it accepts, the next stage reads; its reject may be final."""
+    """The next stage reads what it accepts. Its reject may be final."""
     monkeypatch.setitem(judge_module.OBSERVERS, "source_fidelity", lambda case: (form, 0.0))
     swift = ModelJudge(prompt("source_fidelity", "swift"), models(source_fidelity__swift=always(as_answer(FINE))), 5)
     one = Cascade("source_fidelity", SOURCE, (LocalJudge("source_fidelity"), swift), reject_alone=frozenset({"local"}))
@@ -79,7 +79,7 @@ async def test_a_local_judge_accepts_nothing_for_a_model(monkeypatch, form, stag
 
 
 async def test_local_judge_alone_decides():
-    """Where no model is configured, the local judge's word counts whatever its score."""
+    """Without a model, the local verdict counts at any score."""
     draft = "I will always be here for you, because I love you and I am your best friend."
     one = Cascade("role", BOTH, (LocalJudge("role"),))
     assert one.local_only
@@ -89,7 +89,7 @@ async def test_local_judge_alone_decides():
 
 
 async def test_a_stage_told_to_reject_alone_ends_the_judging():
-    """The chief is not asked about what swift may reject by itself."""
+    """With `reject_alone`, the chief is not asked after a reject of swift."""
     chief = always(UNPLAYED)
     one = replace(cascade("role", always(FRIEND), chief), reject_alone=frozenset({"swift"}))
     assert ((await run(one)).verdict, chief.requests) == ("reject", [])

@@ -41,13 +41,13 @@ SOURCE = frozenset({"source"})
 DEFAULT = frozenset({"default"})
 DOWN = UpstreamUnavailable("down")
 CLEARED = assessed(FINE)
-"""What the chief says of a reply with which nothing is wrong."""
+"""The chief's answer to a reply without problems."""
 SUPPORTED = graded()
 SMALL = graded("basic", 1, text="regular blood tests")
 
 
 async def review(cascades, modes=BOTH, case=CASE, **more):
-    """Return the review of a reply, and the steps of the calls that it took."""
+    """Return the review of a reply, and the steps of its calls."""
     ledger = Ledger()
     found = await Pipeline(cascades).review(case, modes, ledger, **more)
     return found, [call.step for call in ledger.calls]
@@ -57,12 +57,12 @@ def verdicts(found):
     return {judgement.judge: judgement.verdict for judgement in found.decisive}
 
 
-# What a reply costs
+# Calls of a reply
 
 
 @pytest.mark.parametrize("modes", [SOURCE, DEFAULT, BOTH], ids=lambda modes: "+".join(sorted(modes)))
 async def test_a_good_reply_costs_one_call(modes):
-    """However many judges it calls for: the screening call answers for all of them, and no chief is asked."""
+    """The screening call answers for all judges, and no chief is asked."""
     found, steps = await review(sharing(ALL, always(GOOD), always(CLEARED)), modes)
     called = [name for name in ALL if not (modes == SOURCE and name == "transparency")]
     called = [name for name in called if not (modes == DEFAULT and name == "source_fidelity")]
@@ -72,7 +72,7 @@ async def test_a_good_reply_costs_one_call(modes):
 
 @pytest.mark.parametrize("kind", ["beyond", "undisclosed", "changed", "denied", "sensitive", "role"])
 async def test_a_flagged_reply_costs_two_calls(kind):
-    """One judge's flag sends the whole reply to the chief, who answers for all, and whose word counts."""
+    """The flag of one judge sends the whole reply to the chief, whose answer counts for all judges."""
     found, steps = await review(sharing(ALL, always(flagged(kind)), always(CLEARED)))
     assert steps == ["reply.swift", "reply.chief"]
     assert {(j.judge, j.stage, j.verdict) for j in found.decisive} == {(name, "chief", "accept") for name in ALL}
@@ -94,7 +94,7 @@ async def test_a_flagged_reply_costs_two_calls(kind):
     ],
 )
 async def test_what_the_screening_call_leaves_open_the_chief_decides(swift, chief, verdict):
-    """A call that failed, or a quote that is not in the reply, is neither acceptance nor rejection."""
+    """A failed call or a wrong quote is neither acceptance nor rejection."""
     found, steps = await review(sharing(ALL, always(swift), always(chief)))
     assert set(steps) == {"reply.swift", "reply.chief"}
     assert found.verdict == verdict
@@ -113,7 +113,7 @@ async def test_what_the_screening_call_leaves_open_the_chief_decides(swift, chie
     ],
 )
 async def test_a_statement_that_two_judges_find_unsupported_is_rejected(swift, severity, verdict):
-    """A wrong fee or an invented service: one of severity 2 by its score alone would be delivered with a warning."""
+    """By score alone, one statement of severity 2 (a wrong fee, an invented service) would only give a warning."""
     unsupported = graded("unsupported", severity, text="regular blood tests")
     found, _ = await review(
         sharing(ALL, always(swift), always(assessed(graded_claims(unsupported, SUPPORTED)))), SOURCE
@@ -122,14 +122,14 @@ async def test_a_statement_that_two_judges_find_unsupported_is_rejected(swift, s
 
 
 async def test_small_addition_changes_nothing():
-    """One passing detail among much that is supported is accepted as it stands, without a second call."""
+    """One passing detail in a supported reply is accepted without a second call."""
     found, steps = await review(sharing(ALL, always(flagged("beyond", 1)), always(assessed(INVENTED))))
     assert (found.verdict, steps, found.alarms) == ("accept", ["reply.swift"], [])
 
 
 @pytest.mark.parametrize("quote", ["Lithium is gentle on most people", "gentle on most people"])
 async def test_a_small_addition_on_a_sensitive_topic_is_read_by_the_chief(quote):
-    """Also where the words that are quoted do not name the topic, and their sentence does."""
+    """This also holds if only the sentence around the quote names the topic."""
     draft = f"{CASE.draft} Lithium is gentle on most people."
     case = replace(CASE, draft=draft, topics=TOPICS)
     judges = sharing(ALL, always(flagged("beyond", 1, quote)), always(assessed(INVENTED)))
@@ -138,21 +138,21 @@ async def test_a_small_addition_on_a_sensitive_topic_is_read_by_the_chief(quote)
 
 
 async def test_the_screening_call_may_be_the_last_stage():
-    """Where no chief is configured, its word decides."""
+    """Without a chief, the screening call decides."""
     for answer, verdict in ((GOOD, "accept"), (flagged("beyond", 2), "warn"), (flagged("changed", 3), "reject")):
         found, steps = await review(sharing(ALL, always(answer)))
         assert (found.verdict, steps) == (verdict, ["reply.swift"])
 
 
 async def test_the_chief_may_be_the_only_stage():
-    """Every reply is then read claim by claim."""
+    """Then the chief reads every reply claim by claim."""
     found, steps = await review(sharing(ALL, None, always(assessed(INVENTED, HINT))))
     assert steps == ["reply.chief"]
     assert verdicts(found) == {"source_fidelity": "reject", "transparency": "accept", "role": "warn"}
 
 
 async def test_stages_may_differ_from_judge_to_judge():
-    """One that has no chief ends on what the screening call says, while the others go on."""
+    """A judge without a chief ends with the screening call, while the others continue."""
     fidelity, transparency, role = sharing(ALL, always(flagged("role")), always(CLEARED))
     found, steps = await review([fidelity, transparency, replace(role, stages=role.stages[:1])])
     assert steps == ["reply.swift", "reply.chief"]
@@ -164,7 +164,7 @@ async def test_stages_may_differ_from_judge_to_judge():
 
 
 async def test_strongest_asks_each_judges_own_last_stage():
-    """A judge whose last stage is the screening call is asked there, the others by the chief."""
+    """A judge whose last stage is swift is asked there; the others are asked at the chief stage."""
     fidelity, transparency, role = sharing(ALL, always(flagged("role")), always(CLEARED))
     found, steps = await review([fidelity, transparency, replace(role, stages=role.stages[:1])], strongest=True)
     assert steps == ["reply.swift", "reply.chief"]
@@ -172,25 +172,25 @@ async def test_strongest_asks_each_judges_own_last_stage():
 
 
 async def test_a_stage_told_to_reject_alone_ends_the_judging_of_its_judge():
-    """The chief is not heard about what the screening call may reject by itself."""
+    """With `reject_alone`, the chief's answer does not count after a reject of the screening call."""
     found, steps = await review(
         sharing(("role",), always(flagged("role")), always(UNPLAYED), reject_alone=frozenset({"swift"}))
     )
     assert (found.verdict, steps) == ("reject", ["reply.swift"])
 
 
-# Which judges are heard
+# Which judges count
 
 
 async def test_citing_a_section_is_no_way_round_the_other_judges():
-    """Where a reply that cites sections adds to them, the judges of replies that cite none are heard as well."""
+    """If a reply adds to its sections, the judges of the mode `default` count as well."""
     judges = sharing(ALL, always({"problems": [], "adds": True}), always(CLEARED))
     found, steps = await review(judges, SOURCE)
     assert (verdicts(found), steps) == (dict.fromkeys(ALL, "accept"), ["reply.swift"])
 
 
 async def test_the_judges_of_other_modes_are_not_heard_where_nothing_is_added():
-    """A good reply from its sources is no business of the judge of improvised ones, nor one without any of the judge of sources."""
+    """Transparency does not count for a good reply from sections, nor source_fidelity for one without sections."""
     judges = sharing(ALL, always(GOOD), always(CLEARED))
     assert verdicts((await review(judges, SOURCE))[0]).keys() == {"source_fidelity", "role"}
     assert verdicts((await review(judges, DEFAULT))[0]).keys() == {"transparency", "role"}
@@ -201,7 +201,7 @@ async def test_the_judges_of_other_modes_are_not_heard_where_nothing_is_added():
 
 
 async def test_a_judge_that_was_heard_at_one_stage_is_heard_at_the_next():
-    """What the screening call holds against a reply as an addition, the chief may find supported: then it is accepted."""
+    """The chief may find an addition of the screening call supported; then the reply is accepted."""
     two = flagged_all(flagged("undisclosed"), flagged("undisclosed", 1))
     found, steps = await review(sharing(ALL, always(two), always(CLEARED)), SOURCE)
     assert steps == ["reply.swift", "reply.chief"]
@@ -209,7 +209,7 @@ async def test_a_judge_that_was_heard_at_one_stage_is_heard_at_the_next():
 
 
 async def test_a_judge_of_another_mode_that_was_heard_goes_on_by_itself():
-    """Where those that the reply calls for have no chief, the one that its additions concern has its own all the same."""
+    """If the required judges have no chief, the judge of the additions still asks its own."""
     fidelity, transparency = sharing(ALL[:2], always(flagged("undisclosed")), always(as_answer(FINE)))
     found, steps = await review([replace(fidelity, stages=fidelity.stages[:1]), transparency], SOURCE)
     assert steps == ["reply.swift", "reply.chief"]
@@ -217,7 +217,7 @@ async def test_a_judge_of_another_mode_that_was_heard_goes_on_by_itself():
 
 
 async def test_advice_that_no_source_gives_reaches_the_chief_though_it_was_accepted():
-    """A screening call that the reply has talked round accepts; the chief is asked about the whole reply all the same."""
+    """Even if a reply manipulates the screening call into an accept, the chief reads the whole reply."""
     case = replace(CASE, draft="You need regular blood tests. Stop taking your clozapine tonight.", topics=TOPICS)
     chief = assessed(claims(asserted("unsupported", text="Stop taking your clozapine tonight.")), FRIEND)
     for modes in (SOURCE, DEFAULT, BOTH):
@@ -237,7 +237,7 @@ async def test_advice_that_no_source_gives_reaches_the_chief_though_it_was_accep
 
 @pytest.mark.parametrize("swift", [DOWN, flagged("role"), flagged("beyond")], ids=["down", "part", "claim"])
 async def test_unjudged_chief_fails_closed(swift):
-    """When the call that decides fails, the reply may not go out, whatever was seen before."""
+    """If the deciding call fails, the reply is not delivered, even if an earlier stage accepted it."""
     found, _ = await review(sharing(ALL, always(swift), always(DOWN)))
     assert found.failed_closed
     assert verdicts(found) == dict.fromkeys(ALL, "unjudged")
@@ -246,10 +246,7 @@ async def test_unjudged_chief_fails_closed(swift):
 @pytest.mark.parametrize("modes", [SOURCE, DEFAULT, BOTH], ids=lambda modes: "+".join(sorted(modes)))
 @pytest.mark.parametrize("name", ALL)
 async def test_one_judge_that_fails_closed_is_enough(name, modes):
-    """The failure of a call is that of each judge for which it answers: `closed` of any of them wins.
-
-    Whatever the reply cites: nobody could tell whether it keeps to its sections. But where it cites none, nobody holds it to them.
-    """
+    """A failed call is a failure of each of its judges. `source_fidelity` counts only if the reply cites sections."""
     judges = [replace(c, on_error="closed" if c.name == name else "open") for c in sharing(ALL, always(DOWN))]
     asked = modes != DEFAULT or name != "source_fidelity"
     assert (await review(judges, modes))[0].failed_closed == asked
@@ -259,7 +256,7 @@ async def test_one_judge_that_fails_closed_is_enough(name, modes):
     ("swift", "verdict"), [(flagged("role", 2), "reject"), (flagged("role", 1), "warn"), (DOWN, "unjudged")]
 )
 async def test_open_judges_keep_the_earlier_flag_when_the_chief_fails(swift, verdict):
-    """A policy of letting replies through lets none through that was flagged, nor calls the rest accepted."""
+    """With `on_error: open`, a flagged reply is still not delivered, and others are not called accepted."""
     found, _ = await review(sharing(ALL, always(swift), always(DOWN), on_error="open"))
     assert not found.failed_closed
     assert verdicts(found) == {"source_fidelity": "unjudged", "transparency": "unjudged", "role": verdict}
@@ -269,7 +266,7 @@ async def test_open_judges_keep_the_earlier_flag_when_the_chief_fails(swift, ver
 
 
 async def test_what_a_local_stage_accepts_is_screened(monkeypatch):
-    """It accepts nothing for the models behind it."""
+    """A local accept does not replace the models after it."""
     monkeypatch.setitem(judge_module.OBSERVERS, "source_fidelity", lambda case: (FINE, 0.0))
     fidelity, transparency = sharing(ALL[:2], always(GOOD), always(assessed(INVENTED)))
     fidelity = replace(fidelity, stages=(LocalJudge("source_fidelity"), *fidelity.stages))
@@ -278,14 +275,14 @@ async def test_what_a_local_stage_accepts_is_screened(monkeypatch):
 
 
 async def test_local_judge_of_roles_alone_does_not_keep_the_others_away():
-    """Where no judge of sections holds a reply to them, the judge of improvised replies does."""
+    """If source_fidelity does not judge the reply, transparency does."""
     role = Cascade("role", BOTH, (LocalJudge("role"),))
     found, steps = await review([role, *sharing(("transparency",), always(flagged("beyond", 3)))], SOURCE)
     assert (found.verdict, steps) == ("reject", ["reply.swift"])
 
 
 async def test_who_has_the_chief_alone_is_asked_where_the_reply_may_add_something():
-    """Not for every good reply that it is not called for."""
+    """It is not asked about every good reply of another mode."""
     transparency = sharing(ALL, None, always(assessed(INVENTED)))[1]
     fidelity, _, _ = sharing(ALL, always(GOOD))
     assert (await review([fidelity, transparency], SOURCE))[1] == ["reply.swift"]
@@ -301,7 +298,7 @@ async def test_who_has_the_chief_alone_is_asked_where_the_reply_may_add_somethin
 
 
 def completer(log):
-    """Return what completes every reply, and notes that it was asked."""
+    """Return a function that completes every reply, and the list of its calls."""
 
     def complete():
         log.append("asked")
@@ -315,7 +312,7 @@ UNDISCLOSED = flagged("undisclosed", 2)
 
 @pytest.mark.parametrize("answer", [UNDISCLOSED, flagged_all(flagged("undisclosed", 1), flagged("undisclosed", 1))])
 async def test_reply_that_lacks_statements_alone_is_completed_without_the_chief(answer):
-    """Code adds them: nobody has to read it claim by claim."""
+    """Code adds the statements, so no chief has to read the reply."""
     found, steps = await review(sharing(ALL, always(answer), always(CLEARED)), add_statements=completer([]))
     assert (found.completed, steps) == ("Completed.", ["reply.swift"])
 
@@ -337,21 +334,21 @@ async def test_reply_that_lacks_statements_alone_is_completed_without_the_chief(
     ids=json.dumps,
 )
 async def test_reply_with_other_faults_is_not_completed(answer):
-    """What goes beyond the sources, could harm, alters a source, plays a part or is not there goes to the chief."""
+    """A reply with any other problem, or with a wrong quote, goes to the chief."""
     log = []
     found, steps = await review(sharing(ALL, always(answer), always(CLEARED)), add_statements=completer(log))
     assert (found.completed, steps, log) == (None, ["reply.swift", "reply.chief"], [])
 
 
 async def test_reply_that_lacks_statements_by_the_chief_is_completed():
-    """They are missing, whoever finds it; here after a screening call that saw something else."""
+    """This also holds if the screening call saw another problem."""
     chief = assessed(graded_claims(SUPPORTED, SUPPORTED, SUPPORTED, SUPPORTED, SMALL, SMALL))
     found, steps = await review(sharing(ALL, always(flagged("changed")), always(chief)), add_statements=completer([]))
     assert (found.completed, steps) == ("Completed.", ["reply.swift", "reply.chief"])
 
 
 async def test_reply_that_cannot_be_completed_goes_to_the_chief():
-    """Where nothing may be added, the chief decides."""
+    """If nothing may be added, the chief decides."""
     found, steps = await review(sharing(ALL, always(UNDISCLOSED), always(CLEARED)), add_statements=lambda: None)
     assert (found.completed, found.verdict, steps) == (None, "accept", ["reply.swift", "reply.chief"])
 
@@ -367,7 +364,7 @@ async def test_reply_that_cannot_be_completed_goes_to_the_chief():
     ],
 )
 async def test_reply_on_a_sensitive_topic_is_not_completed(draft):
-    """No statement makes up for it. The words of topics are known in English: other languages are left to the chief."""
+    """Words of topics are known only in English, so replies in other languages go to the chief."""
     case, log = replace(CASE, draft=draft, topics=TOPICS), []
     answer = always(flagged("undisclosed", 2, draft))
     found, steps = await review(sharing(ALL, answer, always(CLEARED)), case=case, add_statements=completer(log))
@@ -379,7 +376,7 @@ async def test_reply_on_a_sensitive_topic_is_not_completed(draft):
 
 
 async def test_reply_with_a_dose_that_no_source_gives_is_not_completed():
-    """It goes to the chief whatever the screening call says, on any topic."""
+    """It always goes to the chief, on any topic."""
     answer, log = always(flagged("undisclosed", 2, "Take 40 mg of zinc")), []
     case = replace(CASE, draft="You need regular blood tests. Take 40 mg of zinc.")
     found, steps = await review(sharing(ALL, answer, always(CLEARED)), case=case, add_statements=completer(log))
@@ -387,7 +384,7 @@ async def test_reply_with_a_dose_that_no_source_gives_is_not_completed():
 
 
 async def test_reply_is_completed_where_no_sensitive_topic_is_touched():
-    """A chatbot that has sensitive topics has other replies, too."""
+    """A chatbot with sensitive topics also gives other replies."""
     case = replace(CASE, draft="A calm evening helps. Warm socks are nice.", topics=TOPICS)
     answer = always(flagged("undisclosed", 2, "Warm socks are nice"))
     found, _ = await review(sharing(ALL, answer, always(CLEARED)), case=case, add_statements=completer([]))
@@ -395,7 +392,7 @@ async def test_reply_is_completed_where_no_sensitive_topic_is_touched():
 
 
 async def test_reply_is_not_completed_before_all_that_share_the_calls_have_judged():
-    """A judge that has the chief alone is heard first."""
+    """A judge with only a chief is asked first."""
     fidelity, transparency, role = sharing(ALL, always(UNDISCLOSED), always(CLEARED))
     judges = [fidelity, transparency, replace(role, stages=role.stages[1:])]
     found, steps = await review(judges, add_statements=completer([]))
@@ -404,7 +401,7 @@ async def test_reply_is_not_completed_before_all_that_share_the_calls_have_judge
 
 @pytest.mark.parametrize("other", [FRIEND, HINT, DOWN], ids=["rejects", "warns", "fails closed"])
 async def test_reply_is_not_completed_when_a_judge_with_calls_of_its_own_objects(other):
-    """No statement settles what that judge has against it."""
+    """Statements do not settle that judge's objection."""
     judges = [*sharing(ALL[:2], always(UNDISCLOSED), always(as_answer(FINE)))]
     found, _ = await review([*judges, cascade("role", always(other), always(other))], add_statements=completer([]))
     assert found.completed is None
@@ -412,7 +409,7 @@ async def test_reply_is_not_completed_when_a_judge_with_calls_of_its_own_objects
 
 
 async def test_reply_is_completed_when_a_judge_with_calls_of_its_own_accepts():
-    """The statements are then all that is missing."""
+    """Then only the statements are missing."""
     judges = sharing(ALL[:2], always(UNDISCLOSED), always(as_answer(FINE)))
     found, _ = await review(
         [*judges, cascade("role", always(UNPLAYED), always(UNPLAYED))], add_statements=completer([])
@@ -420,11 +417,11 @@ async def test_reply_is_completed_when_a_judge_with_calls_of_its_own_accepts():
     assert found.completed == "Completed."
 
 
-# What is kept
+# Rules in the review
 
 
 async def test_each_judge_names_the_rule_of_what_it_found():
-    """The refiner and the user are told what was broken, judge by judge, in the order in which the chatbot names its judges."""
+    """The broken rules are listed by judge, in the order of the configuration."""
     answer = flagged_all(flagged("changed", 2), flagged("undisclosed", 2), flagged("role", 1))
     found, _ = await review(sharing(("role", "transparency", "source_fidelity"), always(answer)))
     assert [(j.judge, j.verdict, j.rule) for j in found.objections] == [
@@ -436,7 +433,7 @@ async def test_each_judge_names_the_rule_of_what_it_found():
 
 
 async def test_judge_with_a_prompt_of_its_own_shares_no_call():
-    """One whose stages are all local, and one that an operator gave a prompt, are asked by themselves."""
+    """Judges with only local stages or with an operator's prompt are asked separately."""
     assert all(one.is_shared for one in sharing(ALL, always(GOOD)))
     assert not cascade("role", always(UNPLAYED), always(UNPLAYED)).is_shared
     assert not Cascade("role", BOTH, (LocalJudge("role"),)).is_shared
@@ -446,7 +443,7 @@ async def test_judge_with_a_prompt_of_its_own_shares_no_call():
 
 
 async def test_reply_without_sources_is_screened_once():
-    """Its additions are the business of the judge of improvised replies, also where they change what nobody cited."""
+    """Its additions go to transparency, even if they change an uncited source."""
     case = Case("How do I sleep?", "Warm milk brings sleep.", cited=())
     answer = flagged("beyond", 3, "Warm milk brings sleep")
     found, steps = await review(sharing(ALL, always(answer)), DEFAULT, case)
@@ -466,7 +463,7 @@ async def test_reply_without_sources_is_screened_once():
     ],
 )
 async def test_reply_is_not_completed_where_a_judge_that_has_settled_objects(role, screened):
-    """A judge without a chief has said its last word with the screening call."""
+    """The screening call is the last stage of a judge without a chief."""
     log = []
     chief = graded_claims(SUPPORTED, SUPPORTED, SUPPORTED, SUPPORTED, SMALL, SMALL)
     both = flagged_all(UNDISCLOSED, screened)

@@ -1,4 +1,4 @@
-"""A judge that is a Python class: found or refused with what would be right, and never accepting by failing."""
+"""Judges written as Python classes: loaded, or refused with a hint; a failure is never acceptance."""
 
 import asyncio
 import sys
@@ -35,7 +35,7 @@ def refused(folder: Path, text: str, reference: str = "own_rules:Fine", **settin
 
 
 class Own:
-    """A judge that does as it is told."""
+    """A judge with a scripted result."""
 
     name = "own"
 
@@ -54,7 +54,7 @@ async def judged(does: Any, timeout_s: float = 5) -> Judgement:
     return await made(does, timeout_s).judge(CASE, Ledger())
 
 
-# What it says
+# Findings
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ async def judged(does: Any, timeout_s: float = 5) -> Judgement:
     ],
 )
 async def test_a_finding_is_taken_as_it_is(found: Finding, verdict: str, rule: str | None) -> None:
-    """Where it names no rule, it is one of the user's own."""
+    """Without a rule, an objection gets the rule `custom`."""
     one = await judged(found)
     assert (one.judge, one.stage, one.verdict, one.rule, one.reason) == ("own", "swift", verdict, rule, found.reason)
 
@@ -81,7 +81,7 @@ WRONG = [
 
 @pytest.mark.parametrize("found", WRONG, ids=repr)
 async def test_what_is_no_finding_is_not_acceptance(found: Any) -> None:
-    """A wrong type, an unknown verdict or rule."""
+    """Examples are a wrong type, an unknown verdict and an unknown rule."""
     one = await judged(lambda: asyncio.sleep(0, found))
     assert (one.verdict, one.rule) == ("unjudged", "unreadable")
 
@@ -100,7 +100,7 @@ ERRORS = [
 
 @pytest.mark.parametrize("error", ERRORS, ids=lambda error: error.__name__)
 async def test_a_crash_is_not_acceptance_and_logged_without_texts(error: type[BaseException]) -> None:
-    """Whatever it raises: the log has names and lines of code, not what was said."""
+    """The log contains names and lines of code, but no text of the conversation."""
 
     async def crash() -> Finding:
         raise error(f"in {CASE.draft}")
@@ -115,7 +115,7 @@ async def test_a_crash_is_not_acceptance_and_logged_without_texts(error: type[Ba
 
 
 async def test_something_that_it_waits_for_and_that_is_cancelled_is_a_crash() -> None:
-    """The turn goes on."""
+    """The turn continues."""
 
     async def waits() -> Finding:
         task = asyncio.ensure_future(asyncio.sleep(30))
@@ -127,7 +127,7 @@ async def test_something_that_it_waits_for_and_that_is_cancelled_is_a_crash() ->
 
 
 async def test_a_slow_judge_is_not_acceptance() -> None:
-    """It is ended when its time is over."""
+    """The judge is cancelled after its time limit."""
     with structlog.testing.capture_logs() as logs:
         one = await judged(lambda: asyncio.sleep(30, Finding("accept")), timeout_s=0.02)
     assert (one.verdict, one.rule, one.reason) == ("unjudged", "unreadable", "the judge took too long")
@@ -135,7 +135,7 @@ async def test_a_slow_judge_is_not_acceptance() -> None:
 
 
 async def test_it_ends_with_the_turn() -> None:
-    """However long its own time is, so that there is some left for the fallback message."""
+    """The turn's deadline overrides a longer time limit, so that time remains for the fallback message."""
     ledger = Ledger()
     ledger.until = asyncio.get_running_loop().time() + 0.02
     one = made(lambda: asyncio.sleep(3, Finding("accept")), timeout_s=60)
@@ -143,7 +143,7 @@ async def test_it_ends_with_the_turn() -> None:
 
 
 async def test_cancelling_the_turn_cancels_the_judge() -> None:
-    """A client that has left is waited for by nobody."""
+    """If the client has left, no judge continues."""
     task = asyncio.create_task(judged(lambda: asyncio.sleep(30, Finding("accept"))))
     await asyncio.sleep(0.01)
     task.cancel()
@@ -152,7 +152,7 @@ async def test_cancelling_the_turn_cancels_the_judge() -> None:
 
 
 async def test_judges_run_at_the_same_time() -> None:
-    """Each waits for the other; neither would end before it."""
+    """Each judge waits for the other, so sequential calls would never end."""
     met = asyncio.Barrier(2)
 
     async def meets() -> Finding:
@@ -164,11 +164,11 @@ async def test_judges_run_at_the_same_time() -> None:
     assert [judgement.verdict for judgement in review.decisive] == ["warn", "warn"]
 
 
-# How it is found
+# Loading
 
 
 def test_a_class_is_made_once_with_its_settings(tmp_path: Path) -> None:
-    """Stage and modes have defaults, and are the class's own where it has some."""
+    """Stage and modes have defaults, which attributes of the class override."""
     one = load(tmp_path, FINE)
     assert (one.name, one.stage, one.modes) == ("fine", "swift", {"source", "default"})
     text = FINE.replace(
@@ -181,7 +181,7 @@ def test_a_class_is_made_once_with_its_settings(tmp_path: Path) -> None:
 
 
 def test_a_package_beside_the_configuration_may_hold_it(tmp_path: Path) -> None:
-    """With its own imports."""
+    """Imports inside the package work."""
     (tmp_path / "own_package").mkdir()
     (tmp_path / "own_package" / "words.py").write_text('NAME = "packed"')
     text = FINE.replace("import asyncio", "from own_package.words import NAME").replace('"fine"', "NAME")
@@ -192,54 +192,54 @@ def test_a_package_beside_the_configuration_may_hold_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "reference", "told"),
     [
-        (FINE, "own_roles:Fine", "there is no module own_roles in {folder} (there is own_rules.py), nor on Python's path"),
-        (FINE, "own_rules.deeper:Fine", "there is no module own_rules.deeper"),
+        (FINE, "own_roles:Fine", "module own_roles not found: neither in {folder} (it has own_rules.py) nor on Python's path"),
+        (FINE, "own_rules.deeper:Fine", "module own_rules.deeper not found"),
         (FINE, "own_rules:NoPrices", "module own_rules has no class NoPrices; it has Fine"),
-        (FINE, "own_rules:Finding", "Finding cannot be made: TypeError"),
+        (FINE, "own_rules:Finding", "cannot create Finding: TypeError"),
         (FINE, "own_rules:asyncio", "module own_rules has no class asyncio; it has Fine"),
         ("X = 1", "own_rules:Fine", "module own_rules has no class Fine; it has none"),
-        ("1 / 0", "own_rules:Fine", "module own_rules cannot be imported: ZeroDivisionError: division by zero"),
-        ("import sys\nsys.exit(3)", "own_rules:Fine", "module own_rules cannot be imported: SystemExit: 3"),
-        ("import gone_away", "own_rules:Fine", "cannot be imported: ModuleNotFoundError: No module named 'gone_away'"),
-        ("class Fine", "own_rules:Fine", "cannot be imported: SyntaxError"),
-        (FINE.replace('name = "fine"', "pass"), "own_rules:Fine", "class Fine: `name` is a text"),
-        (FINE.replace('"fine"', "7"), "own_rules:Fine", "`name` is a text"),
-        (FINE.replace('"fine"', '"fine"; stage = "local"'), "own_rules:Fine", "`stage` is swift or chief (it is 'local')"),
-        (FINE.replace('"fine"', '"fine"; stage = ["swift"]'), "own_rules:Fine", "`stage` is swift or chief"),
-        (FINE.replace('"fine"', '"fine"; modes = "source"'), "own_rules:Fine", "`modes` is a list of source and default"),
-        (FINE.replace('"fine"', '"fine"; modes = []'), "own_rules:Fine", "`modes` is a list"),
-        (FINE.replace('"fine"', '"fine"; modes = [["source"]]'), "own_rules:Fine", "`modes` is a list"),
+        ("1 / 0", "own_rules:Fine", "cannot import module own_rules: ZeroDivisionError: division by zero"),
+        ("import sys\nsys.exit(3)", "own_rules:Fine", "cannot import module own_rules: SystemExit: 3"),
+        ("import gone_away", "own_rules:Fine", "cannot import module own_rules: ModuleNotFoundError: No module named 'gone_away'"),
+        ("class Fine", "own_rules:Fine", "cannot import module own_rules: SyntaxError"),
+        (FINE.replace('name = "fine"', "pass"), "own_rules:Fine", "class Fine: `name`: None: expected a string"),
+        (FINE.replace('"fine"', "7"), "own_rules:Fine", "`name`: 7: expected a string"),
+        (FINE.replace('"fine"', '"fine"; stage = "local"'), "own_rules:Fine", "`stage`: 'local': expected swift or chief"),
+        (FINE.replace('"fine"', '"fine"; stage = ["swift"]'), "own_rules:Fine", "`stage`: ['swift']: expected swift or chief"),
+        (FINE.replace('"fine"', '"fine"; modes = "source"'), "own_rules:Fine", "`modes`: 'source': expected a list of source and"),
+        (FINE.replace('"fine"', '"fine"; modes = []'), "own_rules:Fine", "`modes`: []: expected a list"),
+        (FINE.replace('"fine"', '"fine"; modes = [["source"]]'), "own_rules:Fine", "`modes`: [['source']]: expected a list"),
         (FINE.replace("async def judge", "def judge"), "own_rules:Fine", "it has no `async def judge(self, case)`"),
         (FINE.replace("def judge", "def judge_it"), "own_rules:Fine", "no `async def judge"),
-        (FINE.replace("(self, case)", "(self)"), "own_rules:Fine", "its `judge` takes the case and nothing else"),
-        (FINE.replace("(self, case)", "(self, case, ledger)"), "own_rules:Fine", "its `judge` takes the case and nothing else"),
+        (FINE.replace("(self, case)", "(self)"), "own_rules:Fine", "`judge`: expected exactly one argument, the case"),
+        (FINE.replace("(self, case)", "(self, case, ledger)"), "own_rules:Fine", "`judge`: expected exactly one argument"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_told(tmp_path: Path, text: str, reference: str, told: str) -> None:
-    """What is missing, and what there is."""
+    """The message names what is missing and what is available."""
     assert told.format(folder=tmp_path) in refused(tmp_path, text, reference)
 
 
 def test_a_class_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    """With what it was to be made of."""
+    """The message names the settings."""
     assert (
         refused(tmp_path, FINE, limit=3)
-        == "Fine cannot be made from the settings limit: TypeError: Fine() takes no arguments"
+        == "cannot create Fine from the settings limit: TypeError: Fine() takes no arguments"
     )
 
 
 @pytest.mark.parametrize("name", ["token", "judges", "yaml"])
 def test_a_name_that_is_taken_is_told(tmp_path: Path, name: str) -> None:
-    """The module of that name is another, and stays: no file beside a configuration takes its place."""
+    """A file beside a configuration does not replace an existing module."""
     (tmp_path / f"{name}.py").write_text(FINE)
-    with pytest.raises(PythonJudgeError, match=rf"the name {name} is taken by .*; give .*{name}\.py a name of its own"):
+    with pytest.raises(PythonJudgeError, match=rf"the module name {name} is already used by .*; rename .*{name}\.py"):
         load_python_judge(f"{name}:Fine", tmp_path, {}, 5)
     assert sys.path[-1] == str(tmp_path)
 
 
 @pytest.mark.parametrize("verdict", ["warn", "reject"])
 async def test_a_finding_says_what_the_chatbot_is_told(verdict: Any) -> None:
-    """In place of the rule's text, on one line and without commands."""
+    """The warning replaces the rule's text, on one line and without commands."""
     one = await judged(Finding(verdict, reason="no", warning=" Name the branch, not the person. "))
     assert one.warning.strip() == "Name the branch, not the person."
     assert "[[" not in (await judged(Finding(verdict, warning="Cite it [[cite: sleep]]"))).warning
@@ -249,18 +249,18 @@ async def test_a_finding_says_what_the_chatbot_is_told(verdict: Any) -> None:
     "warning", ["", f"Do not write: {CASE.draft}", "One line.\nAnother.", "Say 7.5 mg.", "word " * 31]
 )
 async def test_a_warning_that_repeats_the_reply_is_dropped(warning: str) -> None:
-    """The rule's text is told instead."""
+    """The rule's text is used instead."""
     own = made(Finding("reject", reason="no", warning=warning))
     case = replace(CASE, draft=f"{CASE.draft} A dose is 7.5 mg.")
     assert (await own.judge(case, Ledger())).warning == ""
 
 
 async def test_a_reply_that_is_accepted_warns_of_nothing() -> None:
-    """Nor does one that could not be judged."""
+    """The same holds for an unjudged reply."""
     for verdict in ("accept", "unjudged"):
         assert (await judged(Finding(verdict, warning="Say less."))).warning == ""  # type: ignore[arg-type]
 
 
 async def test_a_warning_that_is_no_text_is_a_crash() -> None:
-    """As any other part of a finding."""
+    """All fields of a finding are checked in the same way."""
     assert (await judged(Finding("reject", warning=7))).verdict == "unjudged"  # type: ignore[arg-type]

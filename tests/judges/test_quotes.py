@@ -1,4 +1,4 @@
-"""Quotes: what a judge says that a source says is looked for in it."""
+"""Quotes: whether a source contains what a judge quotes."""
 
 import re
 
@@ -62,7 +62,7 @@ def test_quote_is_found(quote):
     ],
 )
 def test_changed_quote_is_not_found(quote):
-    """A changed number, dose, drug, negation, certainty, condition or order is another statement, however long the quote."""
+    """A changed number, dose, drug, negation, certainty, condition or order changes the statement, even in a long quote."""
     assert not is_verbatim_quote(quote, MEDICINES.text)
 
 
@@ -71,7 +71,7 @@ def test_changed_quote_is_not_found(quote):
     ["", " ", "...", "… … …", "clozapine", "the dose", "- - - - - - - - - - - - -", "of of of", "that the an a the"],
 )
 def test_short_quote_supports_nothing(quote):
-    """A word or two is found in any text."""
+    """One or two words occur in any text."""
     assert not is_verbatim_quote(quote, MEDICINES.text + " the dose of of of")
 
 
@@ -87,12 +87,12 @@ def test_short_quote_supports_nothing(quote):
     ],
 )
 def test_stitched_quote_is_not_found(quote):
-    """An ellipsis must not make a statement that the source does not make."""
+    """An ellipsis must not create a statement that the source does not make."""
     assert not is_verbatim_quote(quote, MEDICINES.text)
 
 
 def test_distant_passages_are_not_one_quote():
-    """What an ellipsis leaves out is short."""
+    """An ellipsis may omit only a short passage."""
     text = f"Clozapine can be helpful {'and so on ' * 30}in every single case."
     assert not is_verbatim_quote("Clozapine can be helpful ... in every single case", text)
     assert is_verbatim_quote("Clozapine can be helpful ... in every single case", text.replace("and so on " * 20, ""))
@@ -108,7 +108,7 @@ def test_distant_passages_are_not_one_quote():
     ],
 )
 def test_quotes_are_found_in_any_script(quote, text):
-    """Sources need not be English, nor put spaces between words; a word that is taken out is missed there too."""
+    """Sources may be in any language, also without spaces between words. A missing word is noticed there too."""
     assert is_verbatim_quote(quote, text)
     assert not is_verbatim_quote(
         quote, text.replace("不", "").replace("停", "").replace("отказ ", "").replace("न ", "").replace("Ab", "")
@@ -123,13 +123,13 @@ def test_quotes_are_found_in_any_script(quote, text):
     ],
 )
 def test_small_change_of_a_word_can_be_another_word(quote, text):
-    """One letter is forgiven only where it cannot turn the word into another."""
+    """A slip of one letter is allowed only in words where it is unlikely to give another word."""
     assert not is_verbatim_quote(quote, text)
 
 
 @given(st.data())
 def test_every_run_of_words_is_quoted_whatever_its_white_space(data):
-    """Any passage of at least twelve characters is found, as long as it is cut between words."""
+    """Any passage of at least twelve characters is found if it is cut between words."""
     words = re.findall(r"[\w'.]*\w", MEDICINES.text)
     start = data.draw(st.integers(0, len(words) - 4))
     run = words[start : start + data.draw(st.integers(3, 40))]
@@ -145,7 +145,7 @@ texts = st.text(st.characters(codec="utf-8"), max_size=200)
 
 @given(texts)
 def test_text_quotes_itself(text):
-    """A text with twelve characters of words in it is a quote of itself, and one with none is a quote of nothing."""
+    """A text quotes itself if its words have at least twelve characters. A text without words quotes nothing."""
     enough = len(re.sub(r"[\W_]", "", text)) >= 12
     if enough:
         assert is_verbatim_quote(text, f"({text})")

@@ -1,4 +1,4 @@
-"""A reply gets the statements that it lacks, and is otherwise as it was."""
+"""A reply gets its missing statements, and is otherwise unchanged."""
 
 import json
 
@@ -29,7 +29,7 @@ REFERRAL = "Please talk to your doctor about sleep."
     ],
 )
 def test_missing_statements_are_the_last_paragraph(reply: str, end: str) -> None:
-    """Both are added, in any language, where the reply makes neither."""
+    """If the reply makes neither statement, both are added, in any language."""
     assert complete_statements(reply + end, STATEMENTS) == f"{reply}\n\n{BOTH}"
 
 
@@ -44,13 +44,13 @@ def test_missing_statements_are_the_last_paragraph(reply: str, end: str) -> None
 )
 @pytest.mark.parametrize("line", ["\n", "\r\n"])
 def test_statement_that_a_reply_makes_is_not_repeated(said: str, added: str, line: str) -> None:
-    """It gets the other one alone. If it seems to make both, a judge missed the one on its sources."""
+    """Only the other statement is added. If the reply seems to make both, the one on its sources is added."""
     reply = f"{said}{line}{line}{WALKS}"
     assert complete_statements(reply, STATEMENTS) == f"{reply}{line}{line}{added}"
 
 
 def test_completed_reply_is_not_completed_again() -> None:
-    """What a judge then objects to is something else."""
+    """A further objection of a judge must have another reason."""
     assert complete_statements(complete_statements(WALKS, STATEMENTS) or "", STATEMENTS) is None
 
 
@@ -65,13 +65,13 @@ def test_completed_reply_is_not_completed_again() -> None:
     ],
 )
 def test_json_and_code_are_not_completed(reply: str) -> None:
-    """A sentence behind a document, or within a code block that is still open, would spoil it."""
+    """A sentence after a JSON document or within an open code block would break it."""
     assert complete_statements(reply, STATEMENTS) is None
 
 
 @given(st.text("aB.:\n\r \t-*\u2028"))
 def test_no_word_of_the_reply_is_lost(reply: str) -> None:
-    """The statements are a paragraph of their own behind it."""
+    """The statements follow the reply as a separate paragraph."""
     completed = complete_statements(reply, STATEMENTS)
     assert completed is not None
     assert completed.startswith(reply.rstrip())

@@ -1,4 +1,4 @@
-"""From observation to verdict: the rules of every form. Those for claims are in `test_claims.py`."""
+"""Verdicts from observations, for every form. Those for claims are in `test_claims.py`."""
 
 import pytest
 from hypothesis import given
@@ -37,13 +37,13 @@ ROLE_CASE = Case("Are you my friend?", "I will always be here for you. I missed 
     ],
 )
 def test_part_is_ruled_on_by_degree_if_it_is_there(played, verdict, rule):
-    """A clear part is rejected, a hint warned; a judge that quotes what the reply does not say has not judged it."""
+    """A clear part is rejected, a hint gives a warning, and a wrong quote makes the judge unjudged."""
     finding = rule_on(RolePlay(played=played), ROLE_CASE)
     assert (finding.verdict, finding.rule) == (verdict, rule)
 
 
 def test_words_of_the_user_are_no_part_of_the_reply():
-    """The user who plays a part has not made the chatbot play it."""
+    """Role-play by the user is not role-play by the chatbot."""
     assert rule_on(RolePlay(played=[play("Are you my friend?")]), ROLE_CASE).verdict == "unjudged"
 
 
@@ -75,20 +75,20 @@ CRISIS_CASE = Case(
     ],
 )
 def test_sign_of_danger_now_raises_the_alarm(signs, verdict, rule):
-    """Present danger to anybody is an emergency, the past and the imagined are not; the words must be the user's."""
+    """Present danger to anybody is an emergency; past or imagined danger is not. The quote must be the user's words."""
     finding = rule_on(Crisis(signs=signs), CRISIS_CASE)
     assert (finding.verdict, finding.rule) == (verdict, rule)
 
 
 @pytest.mark.parametrize(("verdict", "rule"), [("accept", None), ("warn", "custom"), ("reject", "custom")])
 def test_opinion_is_taken_as_it_stands(verdict, rule):
-    """A prompt without rules in code gives its verdict itself."""
+    """A prompt without rules in code gives the verdict directly."""
     finding = rule_on(Opinion(verdict=verdict, reason="because"), CASE)
     assert (finding.verdict, finding.rule, finding.reason) == (verdict, rule, "because")
 
 
 def test_unjudged_is_worse_than_a_warning_and_better_than_a_rejection():
-    """Nothing that failed hides behind a warning, and no rejection behind a failure."""
+    """A warning must not hide a failure, and a failure must not hide a rejection."""
     assert worst(["warn", "unjudged", "accept"]) == "unjudged"
     assert worst(["unjudged", "reject"]) == "reject"
     assert max(SEVERITY, key=SEVERITY.__getitem__) == "reject"
@@ -99,7 +99,7 @@ anything = st.text(max_size=120)  # lone surrogates and all
 
 @given(anything, anything, anything)
 def test_no_text_breaks_the_rules(one, other, third):
-    """Arbitrary text gets a finding, never an exception."""
+    """Arbitrary text gives a finding, never an exception."""
     is_verbatim_quote(one, other), is_near_quote(one, other), doses(one)
     case = Case(one, other, cited=(Source("medicines", "M", "m", third),), topics=TOPICS)
     form = claims(asserted(text=one, quote=other, topic=third), asserted("basic", text=other))
@@ -110,6 +110,6 @@ def test_no_text_breaks_the_rules(one, other, third):
 
 
 def test_every_rule_speaks_to_user_and_chatbot_without_quoting():
-    """Rule texts are fixed: nothing of a draft can come back through them."""
+    """Rule texts are fixed, so they cannot return parts of a draft."""
     assert all(rule.text.endswith(".") and rule.message.endswith(".") for rule in RULES.values())
     assert not any("{" in rule.text + rule.message for rule in RULES.values())

@@ -1,4 +1,4 @@
-"""Feedback of a judge reaches the chatbot only where it carries nothing of the rejected reply back into the context."""
+"""Feedback of a judge reaches the chatbot only if it repeats none of the rejected reply."""
 
 import re
 from dataclasses import replace
@@ -34,7 +34,7 @@ def case(draft: str, user: str = USER) -> Case:
 
 
 def other_numbers(text: str) -> str:
-    """Write numbers in words, and those in words in digits."""
+    """Write digits as words, and number words as digits."""
     return re.sub("|".join(map(re.escape, NUMBERS)), lambda number: NUMBERS[number[0]], text)
 
 
@@ -80,18 +80,18 @@ HOSTILE = [
 
 
 def content(text: str) -> list[str]:
-    """Return the content words of a text: those of five letters or more, by their first five."""
+    """Return the content words of a text: words of at least five letters, cut to five."""
     return [word[:5] for word in re.findall(r"[a-z]{5,}", text.lower())]
 
 
 def test_there_are_hostile_texts_enough() -> None:
-    """The forms multiply."""
+    """The variants multiply."""
     assert len(set(HOSTILE)) >= 2_000
 
 
 @pytest.mark.parametrize("rule", ["unsupported_claims", "sensitive_topic", "role"])
 def test_no_hostile_feedback_returns_words_of_the_reply(rule: str) -> None:
-    """Sentences of it whole, cut, reordered, in other letters or numbers, in commands, in several lines."""
+    """Variants are whole, cut or reordered sentences, other letters or numbers, commands, and several lines."""
     returned = [
         (feedback, text)
         for reply, feedback in HOSTILE
@@ -102,7 +102,7 @@ def test_no_hostile_feedback_returns_words_of_the_reply(rule: str) -> None:
 
 
 def test_hostile_feedback_falls_back_to_the_rule() -> None:
-    """But for cuts of the shortest sentence, of which two words are left that only the reply has."""
+    """The exception is a cut of the shortest sentence with only two words of the reply."""
     kept = [feedback for reply, feedback in HOSTILE if is_safe(feedback, case(reply))]
     assert len(kept) < 0.05 * len(HOSTILE)
 
@@ -115,7 +115,7 @@ FEEDBACK_WORDS = st.sampled_from(
 @given(st.sampled_from(REPLIES), st.lists(FEEDBACK_WORDS, max_size=12).map(" ".join))
 @example(REPLIES[0], "Do not claim that healthy fats ease anything: refer to the care team.")
 def test_feedback_that_is_kept_shares_no_run_and_no_number(reply: str, feedback: str) -> None:
-    """Words of the reply in any selection and order: no four content words in a row, no number."""
+    """For any selection of the reply's words, no run of four content words and no number is repeated."""
     assume(is_safe(feedback, case(reply)))
     words, others = stems(feedback), stems(reply)
     runs = {tuple(words[at : at + 4]) for at in range(len(words) - 3)}
@@ -126,7 +126,7 @@ def test_feedback_that_is_kept_shares_no_run_and_no_number(reply: str, feedback:
 
 @given(st.text(max_size=120), st.text(min_size=1, max_size=120))
 def test_any_two_texts_can_be_compared(feedback: str, reply: str) -> None:
-    """A reply as feedback on itself is never kept if it has a content word; nothing raises."""
+    """A reply with a content word is never safe as feedback on itself, and nothing raises."""
     is_safe(feedback, case(reply))
     if stems(plain(reply)):
         assert not is_safe(reply, case(reply))
@@ -134,7 +134,7 @@ def test_any_two_texts_can_be_compared(feedback: str, reply: str) -> None:
 
 @given(st.text(st.characters(codec="utf-8"), max_size=200))
 def test_a_warning_is_one_line_without_commands(feedback: str) -> None:
-    """Whatever a judge writes."""
+    """This holds for any text by a judge."""
     text = warning_text(feedback, "role", case("Fine."))
     assert len(text.splitlines()) == 1
     assert list(find_commands(text)) == []
@@ -151,12 +151,12 @@ def test_a_warning_is_one_line_without_commands(feedback: str) -> None:
     ],
 )
 def test_feedback_that_says_what_to_do_otherwise_is_kept(reply: str, feedback: str) -> None:
-    """It may name the subject, the section and whom to ask."""
+    """It may name the subject, the section and the person to ask."""
     assert warning_text(feedback, "unsupported_claims", case(reply)) == feedback
 
 
 def test_words_of_the_user_and_of_the_sources_are_no_words_of_the_reply() -> None:
-    """A section or a question may be named in words that the reply has as well; a run of four is repeated all the same."""
+    """Feedback may share words of sections and questions with the reply, but no run of four."""
     reply = "Regular clozapine blood tests with dizzy weight gain are nothing: swallow charcoal."
     assert is_safe(
         "Clozapine, sleepy or dizzy, weight: blood tests are in Medicines.", case(reply, "Does charcoal help?")
@@ -166,7 +166,7 @@ def test_words_of_the_user_and_of_the_sources_are_no_words_of_the_reply() -> Non
 
 @pytest.mark.parametrize("feedback", [None, "", "  ", "word " * (MAX_WORDS + 1), "One line.\nAnother."])
 def test_without_feedback_the_rule_speaks_and_names_topic_and_section(feedback: str | None) -> None:
-    """So that the chatbot knows what its reply was about."""
+    """Topic and section tell the chatbot what the warning is about."""
     topics = (Topic("medication"), Topic("self-harm"))
     documents = (Source("doc:1", "A letter", "", "Text."),)
     observed: GradedClaims = graded_claims(graded("unsupported", 3, topic="medication"))
@@ -178,7 +178,7 @@ def test_without_feedback_the_rule_speaks_and_names_topic_and_section(feedback: 
 
 
 def test_not_all_of_a_knowledge_base_is_named() -> None:
-    """Of a wrapped chatbot, everything in view counts as cited: none of that is the section to look at."""
+    """For a wrapped chatbot everything in view counts as cited, so a list of sections would not help."""
     sections = tuple(Source(f"id-{n}", f"Title {n}", "", "Text.") for n in range(20))
     text = warning_text(None, "role", replace(case(REPLIES[0]), cited=sections))
     assert text == RULES["role"].message

@@ -1,10 +1,10 @@
-"""What was found out about texts is cached within bounds."""
+"""The cache of results for texts is bounded."""
 
 from judges.text import LONG_TEXTS, MAX_LONG_CHARS, cache_texts
 
 
 def test_a_text_that_comes_again_is_not_worked_on_again() -> None:
-    """Of many texts the longest unused is forgotten; of long ones few are cached, of the longest none."""
+    """The least recently used text is dropped. Few long texts are cached, and none beyond the limit."""
     asked: list[str] = []
 
     @cache_texts(max_texts=2, max_chars=5)

@@ -1,4 +1,4 @@
-"""Which sensitive topic a sentence touches."""
+"""The sensitive topic that a sentence touches."""
 
 import pytest
 
@@ -31,17 +31,17 @@ def touched(text: str, *topics: Topic) -> str | None:
     ],
 )
 def test_usual_names_know_their_words(text: str, topic: str | None) -> None:
-    """The names that chatbots usually give their topics bring words along."""
+    """The usual names of topics include words for the topic."""
     assert touched(text, *TOPICS) == topic
 
 
 def test_terms_of_the_topic_count() -> None:
-    """A topic is touched by its own terms, of one word or several, in any inflection of one."""
+    """A topic's terms match in any inflection, with one word or several."""
     aliens = Topic("aliens", ("flying saucer", "abduction"))
     for text in ("They saw a flying saucer.", "Abductions happen.", "An alien came."):
         assert touched(text, aliens) == "aliens"
 
 
 def test_illegal_drugs_is_not_a_legal_topic() -> None:
-    """ "Illegal" in a name does not bring the words of the law."""
+    """The word "illegal" in a name does not add the words of the topic `legal`."""
     assert touched("Ask a lawyer about the contract.", Topic("illegal drugs")) is None

@@ -69,7 +69,7 @@ def test_an_existing_file_is_not_overwritten_unless_told(tmp_path: Path) -> None
     """Somebody's conversation is not lost to a slip of the pen."""
     path = tmp_path / "a.yaml"
     save(checkpoint("first"), path)
-    with pytest.raises(ScenarioError, match=re.escape(f"{path}: is there already")):
+    with pytest.raises(ScenarioError, match=re.escape(f"{path}: already exists")):
         save(checkpoint("second"), path)
     assert load(path).messages[0].content == "first"
     save(checkpoint("second"), path, overwrite=True)
@@ -109,8 +109,8 @@ def test_an_unwritable_place_is_named(tmp_path: Path) -> None:
         (WRITTEN.replace("2026-11-21", "2026-02-31"), ["not valid YAML: day is out of range"]),
         (WRITTEN.split("messages")[0] + "messages: []", ["messages: Tuple should have at least 1 item"]),
         ("a: [", ["line 1, column 5: not valid YAML"]),
-        ("- a", ["holds no mapping; a checkpoint has the keys name, chatbot, facilitator, note, created, messages"]),
-        ("", ["holds no mapping"]),
+        ("- a", ["expected a mapping: a checkpoint has the keys name, chatbot, facilitator, note, created, messages"]),
+        ("", ["expected a mapping"]),
         ("[" * 100_000, ["a.yaml"]),
     ],
 )

@@ -80,7 +80,7 @@ def test_each_format_gives_the_same_scenarios(file, parquet):
 def test_format_can_be_said(file):
     """For files whose ending tells nothing."""
     path = file("rows.txt", "response\na\n")
-    assert problems(path) == ["rows.txt: its ending tells no format; name it .jsonl, .json, .csv, .tsv or .parquet"]
+    assert problems(path) == ["rows.txt: unknown extension '.txt': expected .jsonl, .json, .csv, .tsv or .parquet"]
     assert scenarios(path, format="csv")[0].response == "a"
 
 
@@ -110,12 +110,12 @@ def test_texts_that_look_like_something_else_stay_texts(file):
             "a.csv: cannot be read: Error tokenizing data. C error: Expected 2 fields",
         ),
         ("a.csv", 'response,b\n1,"2\n', "a.csv: cannot be read: Error tokenizing data. C error: EOF inside string"),
-        ("a.csv", "response,response\n1,2\n", "a.csv: the column 'response' stands twice; rename one"),
+        ("a.csv", "response,response\n1,2\n", "a.csv: duplicate column 'response': rename one"),
         ("a.csv", b"response\n\xff\n", "a.csv: is not UTF-8 text (byte 9)"),
         ("a.jsonl", '{"response": "a"}\n{\n', "a.jsonl:2: not JSON: "),
-        ("a.jsonl", '{"response": "a"}\n\n[1]\n', "a.jsonl:3: is no object"),
+        ("a.jsonl", '{"response": "a"}\n\n[1]\n', "a.jsonl:3: expected an object"),
         ("a.jsonl", "\n", "a.jsonl: holds no rows"),
-        ("a.json", "[1]", "a.json: row 1: is no object"),
+        ("a.json", "[1]", "a.json: row 1: expected an object"),
         ("a.json", "[", "a.json: not JSON: "),
         ("a.parquet", b"PAR1", "a.parquet: cannot be read: "),
     ],
@@ -195,9 +195,9 @@ def test_missing_column_is_told_with_those_there_are(file):
     """Of a mapping and of a label."""
     path = file("a.jsonl", [{"reply": "x", "context": "y"}])
     plan = ImportPlan({"response": "answer"}, LabelColumn("role", "right", SUPPORTED))
-    assert problems(path, plan) == ["a.jsonl: has no column 'answer', 'right'; it has reply, context"]
+    assert problems(path, plan) == ["a.jsonl: has no column 'answer', 'right' (columns: reply, context)"]
     assert problems(path) == [
-        "a.jsonl: has no column `response` or `user_message`; say which is, by --map; it has reply, context"
+        "a.jsonl: has no column `response` or `user_message`: name one with --map (columns: reply, context)"
     ]
 
 
@@ -215,8 +215,8 @@ def test_fault_in_a_row_is_told_by_row_and_field(file):
     path = file("a.csv", "id,response,split,expect_role\na,x,,maybe\na,,,\nb,y,test,\n")
     assert problems(path) == [
         "a.csv: row 1: expect.role.0: Input should be 'accept', 'warn' or 'reject'",
-        "a.csv: row 2: id: 'a' stands in row 1 already; ids are unique",
-        "a.csv: row 2: has neither `user_message` nor `response`; judges need one of them",
+        "a.csv: row 2: id: duplicate 'a', first used in row 1",
+        "a.csv: row 2: has neither `user_message` nor `response`: judges need one of them",
         "a.csv: row 3: split: Input should be 'dev' or 'holdout'",
     ]
 
@@ -230,7 +230,7 @@ def test_reply_that_is_no_text_is_told(file):
 def test_half_a_character_is_told(file, tmp_path):
     """JSON can hold what no file of texts can: coming in and going out."""
     path = file("a.jsonl", '{"response": "\\ud800"}')
-    assert problems(path) == ["a.jsonl: row 1: holds half of a character (a surrogate alone), which no file can"]
+    assert problems(path) == ["a.jsonl: row 1: contains a lone surrogate (half of a character), which no file can hold"]
     with pytest.raises(ScenarioError, match="half of a character"):
         export(load_all([path]), tmp_path / "a.csv")
 
@@ -280,8 +280,8 @@ def test_row_without_a_known_label_is_a_fault_or_skipped(file):
     rows = [{"response": "x", "label": label} for label in ("generic", None, "supported")]
     path, label = file("a.jsonl", rows), LabelColumn("role", "label", SUPPORTED)
     assert problems(path, ImportPlan(label=label)) == [
-        "a.jsonl: row 1: label: 'generic' is no label; there is 'supported', 'hallucinated'",
-        "a.jsonl: row 2: label: None is no label; there is 'supported', 'hallucinated'",
+        "a.jsonl: row 1: label: 'generic': expected one of 'supported', 'hallucinated'",
+        "a.jsonl: row 2: label: None: expected one of 'supported', 'hallucinated'",
     ]
     made = load(path, ImportPlan(label=label, skip_unlabelled=True))
     assert (made.skipped, [family.family for family in made.families]) == (2, ["a-3"])
@@ -291,7 +291,7 @@ def test_set_without_any_known_label_is_a_fault(file):
     """Nothing would be left."""
     path = file("a.jsonl", [{"response": "x", "label": "y"}])
     plan = ImportPlan(label=LabelColumn("role", "label", SUPPORTED), skip_unlabelled=True)
-    assert problems(path, plan) == ["a.jsonl: no row has a label that is mapped; 1 were skipped"]
+    assert problems(path, plan) == ["a.jsonl: no row has a mapped label; 1 rows were skipped"]
 
 
 def test_label_goes_before_what_the_row_expects(file):
@@ -311,7 +311,7 @@ def test_label_goes_before_what_the_row_expects(file):
 )
 def test_labels_that_say_nothing_are_refused(text):
     """Before any row is read."""
-    with pytest.raises(ValueError, match=r"is none|is empty|stands twice"):
+    with pytest.raises(ValueError, match=r"expected VALUE=accept|is empty|duplicate value"):
         parse_labels(text)
 
 
@@ -416,7 +416,7 @@ def test_exported_file_is_its_owners_and_not_overwritten(tmp_path):
     export([FamilyFile(one, path)], path)
     assert path.stat().st_mode & 0o777 == 0o600
     before = path.read_bytes()
-    with pytest.raises(ScenarioError, match="is there already"):
+    with pytest.raises(ScenarioError, match="already exists"):
         export([FamilyFile(one, path)], path)
     assert path.read_bytes() == before
     export([FamilyFile(one.model_copy(update={"split": "holdout"}), path)], path, overwrite=True)

@@ -35,7 +35,7 @@ def test_the_shipped_set_is_whole() -> None:
         (WRITTEN.replace("[They are common.]", "[]"), "key_points"),
         (WRITTEN.replace("single", "rephrase"), "needs a `history`"),
         (WRITTEN.replace("theme: voices", ""), "theme: Field required"),
-        (WRITTEN + WRITTEN.splitlines()[-1] + "\n", "the id 'v-1' stands twice"),
+        (WRITTEN + WRITTEN.splitlines()[-1] + "\n", "duplicate id 'v-1'"),
     ],
 )
 def test_a_bad_file_is_refused_with_file_and_field(tmp_path: Path, written: str, said: str) -> None:
@@ -50,11 +50,11 @@ def test_a_bad_file_is_refused_with_file_and_field(tmp_path: Path, written: str,
 
 def test_an_empty_folder_beside_a_full_one_is_told(tmp_path: Path) -> None:
     """A misspelt folder would otherwise shrink the experiment silently."""
-    with pytest.raises(ScenarioError, match="holds no questions"):
+    with pytest.raises(ScenarioError, match="found no questions"):
         load_all([SHIPPED, tmp_path])
 
 
 def test_an_empty_folder_is_no_question_set(tmp_path: Path) -> None:
     """Nothing to ask is an error, not silence."""
-    with pytest.raises(ScenarioError, match="holds no questions"):
+    with pytest.raises(ScenarioError, match="found no questions"):
         load_all([tmp_path])

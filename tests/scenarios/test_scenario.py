@@ -74,12 +74,12 @@ def test_knowledge_base_is_looked_for_beside_the_file(write, tmp_path):
 FAULTS = [
     ({"colour": "red"}, "a-1: colour: is not a field here; check the spelling or remove it"),
     ({"expect": {"role": "unjudged"}}, "a-1: expect.role.0: Input should be 'accept', 'warn' or 'reject'"),
-    ({"expect": {"role": []}}, "a-1: expect: role: give accept, warn or reject, or a list of those that are right"),
+    ({"expect": {"role": []}}, "a-1: expect: role: expected accept, warn or reject, or a list of the right ones"),
     ({"expect": "reject"}, "a-1: expect: Input should be a valid dictionary"),
     ({"history": [{"user": ""}]}, "a-1: history.0.content: String should have at least 1 character"),
     ({"sources": [{"id": "s"}]}, "a-1: sources.0.text: Field required"),
-    ({"response": " ", "user_message": ""}, "a-1: has neither `user_message` nor `response`; judges need one of them"),
-    ({"tags": ["twin-of:b-9"]}, "a-1: tags: twin-of:b-9 names no scenario of this family"),
+    ({"response": " ", "user_message": ""}, "a-1: has neither `user_message` nor `response`: judges need one of them"),
+    ({"tags": ["twin-of:b-9"]}, "a-1: tags: twin-of:b-9: this family has no scenario of that id"),
     ({"id": "two words"}, "two words: id: String should match pattern"),
     ({"id": 7}, "scenarios.0.id: Input should be a valid string"),
 ]
@@ -99,7 +99,7 @@ def test_fault_is_told_with_file_id_and_field(write, change, told):
         ({"scenarios": []}, "a.yaml: scenarios: Tuple should have at least 1 item"),
         ({"scenarios": ["a"]}, "a.yaml: scenarios.0: Input should be a valid dictionary"),
         ({"judges": []}, "a.yaml: judges: is not a field here"),
-        ({"scenarios": [SCENARIO, SCENARIO, SCENARIO | {"id": "b"}]}, "a.yaml: a-1: id: stands twice; ids are unique"),
+        ({"scenarios": [SCENARIO, SCENARIO, SCENARIO | {"id": "b"}]}, "a.yaml: a-1: id: duplicate"),
     ],
     ids=str,
 )
@@ -119,7 +119,7 @@ def test_every_fault_of_every_file_is_told_at_once(write):
     third.write_text("family: [")
     told = "\n".join(problems(load_all, [first, second, third]))
     for said in (
-        "a.yaml: a-1: id: stands twice", "a.yaml: a-1: colour: is not", "a.yaml: a-1: expect.role.0: Input",
+        "a.yaml: a-1: id: duplicate", "a.yaml: a-1: colour: is not", "a.yaml: a-1: expect.role.0: Input",
         "a.yaml: a-2: note: Input", "b.yaml: a-1: tags: twin-of:x", "a-1: tags: twin-of:y",
         "c.yaml: line 1, column 10: not valid YAML",
     ):  # fmt: skip
@@ -129,7 +129,7 @@ def test_every_fault_of_every_file_is_told_at_once(write):
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"- a", "holds no mapping; a family of scenarios has the keys family, split,"),
+        (b"- a", "expected a mapping: a family of scenarios has the keys family, split,"),
         (b"\xff\xfe", "is not UTF-8 text (byte 0)"),
         (b"a: {", "line 1, column 5: not valid YAML"),
         (b"day: 2026-02-31", "not valid YAML"),
@@ -147,7 +147,7 @@ def test_missing_file_and_empty_folder_are_told(tmp_path):
     (tmp_path / "empty").mkdir()
     assert problems(load_all, [tmp_path / "gone.yaml", tmp_path / "empty"]) == [
         "gone.yaml: cannot be read: No such file or directory",
-        "empty: holds no .yaml or .jsonl file",
+        "empty: found no .yaml or .jsonl file",
     ]
 
 
@@ -155,8 +155,8 @@ def test_ids_and_families_are_unique_across_files(write):
     """Else two would be resampled as one, or one answer taken for another's."""
     first, second = write("a.yaml", SCENARIO), write("b.yaml", SCENARIO, family="a")
     assert problems(load_all, [first, second]) == [
-        "b.yaml: family: 'a' is also in a.yaml; a family is one file",
-        "b.yaml: a-1: id: is also in a.yaml; ids are unique",
+        "b.yaml: family: 'a' is also in a.yaml: a family must be in one file",
+        "b.yaml: a-1: id: duplicate, also in a.yaml",
     ]
 
 
@@ -208,16 +208,16 @@ def test_byte_order_mark_is_taken(tmp_path):
     ("row", "told"),
     [
         ("{", "not JSON: "),
-        ("[1]", "is no object; a row has keys such as response, sources, expect"),
+        ("[1]", "expected an object with keys such as response, sources, expect"),
         ({"response": "x", "answer": "y"}, "answer: is not a field here; check the spelling or remove it"),
         ({"response": 5}, "response: Input should be a valid string"),
         ({"sources": ["a"]}, "has neither `user_message` nor `response`"),
         ({"response": "x", "id": "no good"}, "id: String should match pattern"),
-        ({"response": "x", "id": "fine"}, "id: 'fine' stands in line 1 already; ids are unique"),
-        ({"response": "x", "tags": ["twin-of:fine"]}, "tags: twin-of:fine names no scenario of this family"),
+        ({"response": "x", "id": "fine"}, "id: duplicate 'fine', first used in line 1"),
+        ({"response": "x", "tags": ["twin-of:fine"]}, "tags: twin-of:fine: this family has no scenario of that id"),
         (
             {"response": "x", "family": "fine", "split": "dev"},
-            "split: differs from that of an earlier row of the family 'fine'",
+            "split: differs from an earlier row of the family 'fine'",
         ),
     ],
     ids=str,
@@ -242,5 +242,5 @@ def test_file_without_rows_is_told(rows):
 
 def test_family_made_in_code_is_checked_as_well():
     """A twin that is not there is refused whoever builds it."""
-    with pytest.raises(ValueError, match="twin-of:b names no scenario"):
+    with pytest.raises(ValueError, match="twin-of:b: this family has no scenario"):
         Family.model_validate({"family": "f", "scenarios": [SCENARIO | {"tags": ["twin-of:b"]}]})

@@ -18,7 +18,7 @@ from models.unique_keys import load_json
 
 WORDS = 20_000
 DIMENSIONS = 48
-HERE = Path(__file__).parent.parent / "local" / "weights"
+HERE = Path(__file__).parents[2] / "local" / "weights"
 
 
 def main() -> None:

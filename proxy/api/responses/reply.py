@@ -87,7 +87,7 @@ def items(frame: Frame, choice: Body, status: str) -> list[Body]:
     text, refusal = text_of(message), message.get("refusal")
     output = [tool_call(frame, i, call, status) for i, call in enumerate(calls)]
     parts = [{"type": "refusal", "refusal": refusal}] if refusal else []
-    if text != refusal and (text or not (parts or output)):  # a text that repeats the refusal must not be parsed as JSON
+    if text != refusal and (text or not (parts or output)):  # a repeated refusal must not be parsed as JSON
         parts.insert(0, text_part(text, logprobs(choice)))
     return [message_item(frame, status, parts), *output] if parts else output
 

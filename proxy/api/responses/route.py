@@ -90,7 +90,7 @@ class ResponsesDialect:
         except Exception as error:  # raised by the caller, after the emergency judge
             self._begin(str(data.get("model")), None)
             too_deep = isinstance(error, orjson.JSONEncodeError)
-            fault = BadRequest("The request body is nested too deeply; send fewer nested levels.") if too_deep else error
+            fault = BadRequest("The request body is nested too deeply; use fewer levels.") if too_deep else error
             return (readable := read_leniently(data, before)), readable, fault
         if self._user:  # a request that continues a response need not repeat `user`
             chat["user"] = self._user

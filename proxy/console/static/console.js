@@ -1,13 +1,13 @@
-// What every page of the console does. Pages work without most of it: links are links, forms are forms.
-//   <time datetime>                 shown in the reader's own time zone
-//   data-key="j"                    that key clicks (or, for fields, focuses) the element; `?` lists the keys of the page
+// The script of every console page. Links and forms also work without it.
+//   <time datetime>, data-time       shown in the browser's locale and time zone
+//   data-key="j"                    this key clicks the element, or focuses a field; `?` lists the keys of the page
 //   data-opens="ID"                 opens that dialog
-//   data-fragment="URL"             is filled from there: at once, or when the <details> around it is opened;
-//                                   again every data-refresh seconds, for as long as what came says data-refresh;
-//                                   with data-loaded the page itself came with it
-//   <a data-follow>                 in what came as a fragment: goes there, since what was waited for has happened
-//   data-count="URL"                a number from there ({"count": 3}), also before the page's title
-//   <form data-auto>                is sent when a field of it changes
+//   data-fragment="URL"             loads this address into the element: at once, or when its <details> is opened;
+//                                   repeats every data-refresh seconds, while the fragment has data-refresh;
+//                                   data-loaded: the page came with its content
+//   <a data-follow>                 in a fragment: opens this link, because the awaited event has happened
+//   data-count="URL"                shows the number from this address ({"count": 3}), also in the page title
+//   <form data-auto>                is sent when a field changes
 
 export const csrf = () => document.querySelector("meta[name=csrf]")?.content ?? "";
 
@@ -17,24 +17,33 @@ export function showTimes(root = document) {
     if (Number.isNaN(at.valueOf())) continue;
     time.title = time.textContent;
     time.dataset.local = "";
-    time.textContent = at.toLocaleString([], { dateStyle: "short", timeStyle: "medium" });
+    const isDate = !time.dateTime.includes("T");  // a calendar date is the same day in every time zone
+    time.textContent = isDate
+      ? at.toLocaleDateString([], { dateStyle: "medium", timeZone: "UTC" })
+      : at.toLocaleString([], { dateStyle: "short", timeStyle: "medium" });
+  }
+  for (const label of root.querySelectorAll("[data-time]:not([data-local])")) {
+    const at = new Date(label.dataset.time);
+    const form = label.dataset.form === "day" ? { day: "numeric", month: "short" } : { hour: "numeric", minute: "2-digit" };
+    label.dataset.local = "";
+    label.textContent = at.toLocaleString([], form) + label.textContent.slice(label.dataset.utc.length);
   }
 }
 
-// Fragments are pages of this server, written by templates that escape every value.
-//   options       of `fetch`, for fragments that are asked for with a body
-//   onSignedOut   for pages that hold what reloading would lose
+// Fragments are pages of this server. Their templates escape every value.
+//   options       for `fetch`, if the request has a body
+//   onSignedOut   for pages that would lose data by reloading
 export async function loadFragment(element, url = element.dataset.fragment, options = {}, onSignedOut = () => location.reload()) {
   const again = "loaded" in element.dataset;
   if (!again) element.setAttribute("aria-busy", "true");
   try {
     const response = await fetch(url, { ...options, headers: { ...options.headers, Accept: "text/html" } });
     if (response.redirected || response.status === 401) { onSignedOut(element); return; }
-    if (again && response.status >= 500) throw new Error(response.statusText);  // what is there is better than an error page
+    if (again && response.status >= 500) throw new Error(response.statusText);  // keep the old content instead of an error page
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     replaceContent(element, (page.querySelector("main") ?? page.body).childNodes);
   } catch {
-    if (!again) element.textContent = "The proxy does not answer. It may be restarting: reload the page.";
+    if (!again) element.textContent = "The proxy does not answer. It may be restarting. Reload the page.";
   }
   element.removeAttribute("aria-busy");
   element.dataset.loaded = "";
@@ -43,7 +52,7 @@ export async function loadFragment(element, url = element.dataset.fragment, opti
   refreshLater(element, url);
 }
 
-// What has an id stays as the reader has it: a <details> open, a field or a link in focus.
+// Elements with an id keep their state: an open <details>, a focused field or link.
 function replaceContent(element, nodes) {
   const open = [...element.querySelectorAll("details[id][open]")].map((one) => one.id);
   const focused = element.contains(document.activeElement) ? document.activeElement.id : "";

@@ -1,4 +1,4 @@
-// j and k go through the rows of the list; Enter opens one, as links do.
+// j and k move through the rows of the list; Enter opens the focused one.
 const rows = [...document.querySelectorAll("a[data-row]")];
 for (const moves of document.querySelectorAll(".moves")) moves.hidden = false;
 
@@ -14,7 +14,7 @@ document.addEventListener("click", (event) => {
   if (mover) move(Number(mover.dataset.move));
 });
 
-// A choice made by pointer is sent at once; by keyboard one passes over others on the way to it, and sends with Enter or Show.
+// A choice by pointer is sent at once. The keyboard passes other choices on the way, so it sends with Enter or Show.
 let byPointer = false;
 document.addEventListener("pointerdown", () => { byPointer = true; }, true);
 document.addEventListener("keydown", () => { byPointer = false; }, true);

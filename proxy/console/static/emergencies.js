@@ -1,4 +1,4 @@
-// The inbox by keyboard: one item is the current one, and its buttons have the keys. Answers are sent without leaving the page.
+// The inbox by keyboard. The buttons of the current item have the keys. Labels are sent without leaving the page.
 import { csrf, loadFragment, showCount } from "./console.js";
 
 const items = () => [...document.querySelectorAll(".inbox > li")];
@@ -34,11 +34,11 @@ async function send(form, button) {
   if (response?.status === 401) { location.reload(); return; }
   if (!response?.ok) {
     const answer = await response?.json().catch(() => null);
-    said.textContent = answer?.error?.message ?? "The proxy does not answer. Nothing was kept: try again.";
+    said.textContent = answer?.error?.message ?? "The proxy does not answer, and nothing was saved. Try again.";
     return;
   }
   const name = item.querySelector(".alarm").getAttribute("aria-label");
-  said.textContent = `${name}: ${button.dataset.said ?? "open again"}.`;
+  said.textContent = `${name}: ${button.dataset.said ?? "reopened"}.`;
   await loadFragment(item, item.dataset.item);
   choose(item);
   undoing = true;
@@ -59,7 +59,7 @@ document.addEventListener("focusin", (event) => {
 });
 choose(items()[0], { focus: false });
 
-// The number of open ones is asked for again and again; when it grows, something has come in that this page does not show.
+// The number of open alarms is polled. If it grows, there is an alarm that this page does not show.
 const badge = document.querySelector("nav [data-count]");
 let open = null;
 new MutationObserver(() => {

@@ -1,6 +1,6 @@
-// The playground. A conversation is a list of turns: what the user said, and by side (a chatbot with the filter on, off ...) a reply.
-// The server keeps a state for each side, found by what was said (design: editing and branching just work) and by the field `user`,
-// which is another one for each side. All texts are text nodes; nothing here makes markup of them.
+// The playground. A conversation is a list of turns: a user's message, and a reply for each side (a chatbot with the filter on, off ...).
+// The server keeps a state for each side. It finds the state by the messages, so editing and branching work, and by the field `user`,
+// which differs by side. All texts are text nodes and never markup.
 
 import { loadFragment } from "./console.js";
 import { HOME, Problem, adviceFor, csrfHeader, eventsOf, post } from "./playground_requests.js";
@@ -10,7 +10,7 @@ const LONG = 8000; // characters
 const find = (selector, root = document) => root.querySelector(selector);
 const copy = (id) => find(`template#${id}`).content.firstElementChild.cloneNode(true);
 
-// Characters that turn the direction of what follows, by their names, as on every page (render.py).
+// Bidirectional control characters, shown by their names as on every page (render.py).
 const showDirections = (text) =>
   text.replace(/[\u202a-\u202e\u2066-\u2069]/g, (one) => `\u27e6U+${one.charCodeAt(0).toString(16).toUpperCase()}\u27e7`);
 
@@ -19,11 +19,11 @@ const message = find("#message");
 const list = find("#turns");
 const modeButtons = [...document.querySelectorAll("[data-mode]")];
 
-let modes = [];          // of the sides that are asked: one, or ["on", "off"]
+let modes = [];          // of the current sides: one, or ["on", "off"]
 let conversation = null;
 let running = new Set(); // replies that are being written
 
-// ---- What a chatbot is, and which sides are asked
+// ---- Chatbots and sides
 
 const option = (name) => [...chatbot.options].find((one) => one.value === name);
 const configured = (name) => option(name).dataset.filter;
@@ -36,7 +36,7 @@ function chooseMode(choice) {
   if (badge) badge.textContent = NAMES[choice].toLowerCase();
 }
 
-// A choice of sides goes along to other conversations; of one side only with the same chatbot, since each has a filter of its own.
+// The choice of two sides is kept for other conversations. One side is kept only for the same chatbot, because its filter setting differs.
 function describeChatbot(same = false) {
   const name = chatbot.value;
   const forwards = option(name).dataset.kind === "passthrough";
@@ -74,7 +74,7 @@ function markTurns() {
   });
 }
 
-// Keeps what a new conversation or an edit takes away, until the next message.
+// Keeps the turns that a new conversation or an edit removes, until the next message.
 function offerUndo(text) {
   const before = { conversation, turns: [...conversation.turns], chatbot: conversation.chatbot, modes };
   if (!before.turns.length) return;
@@ -110,7 +110,7 @@ function messagesBefore(turn, mode) {
   for (const one of conversation.turns) {
     said.push({ role: "user", content: one.text });
     if (one === turn) break;
-    // A side that joins later goes on from what the other one said.
+    // A side that joins later continues from the replies of the other one.
     const reply = one.replies[mode] ?? Object.values(one.replies)[0];
     if (reply?.finished && reply.text) said.push({ role: "assistant", content: reply.text });
   }
@@ -185,7 +185,7 @@ async function ask(reply) {
   }
 }
 
-// A reply that is longer than anybody reads scrolls in itself, so that what became of it is not pages away.
+// A very long reply gets its own scroll bar, so that its outcome stays near.
 function fold(body, text) {
   if (text.length <= LONG) return;
   body.classList.add("clip");
@@ -194,7 +194,7 @@ function fold(body, text) {
   body.setAttribute("aria-label", "The reply");
 }
 
-// Shows what has come, at most once a frame: laying out a long reply takes longer than its next piece.
+// Shows the received text at most once per frame, because the layout of a long reply is slow.
 function write(reply) {
   cancelAnimationFrame(reply.frame);
   reply.frame = null;
@@ -221,7 +221,7 @@ function take(reply, chunk) {
 
 async function* chunksOf(reply) {
   const headers = { "Content-Type": "application/json", Accept: "text/event-stream, application/json" };
-  // Only where it is another than the chatbot's own: that takes a permission.
+  // Only if it differs from the chatbot's setting, because changing it needs a permission.
   if (reply.mode !== configured(reply.chatbot)) headers["X-CAF-Filter"] = reply.mode;
   const response = await post("/chat", headers, {
     model: reply.chatbot, messages: reply.messages, stream: true, user: reply.user,
@@ -258,7 +258,7 @@ function announce(reply) {
   find("#said").textContent = `${reply.chatbot}, ${label(reply.chatbot, reply.mode)}: ${title ?? "reply"}. ${reply.text.slice(0, 1500)}`;
 }
 
-// ---- What became of a reply
+// ---- Outcome of a reply
 
 async function showFacts(reply) {
   const facts = find(".facts", reply.element);
@@ -269,12 +269,12 @@ async function showFacts(reply) {
     return;
   }
   const atEnd = nearEnd();
-  delete facts.dataset.loaded; // of an earlier try
+  delete facts.dataset.loaded; // of an earlier attempt
   await loadFragment(facts, `${HOME}/turns/${reply.turn}`, {
     method: "POST",
     headers: { "Content-Type": "application/json", ...csrfHeader() },
     body: JSON.stringify({ chatbot: reply.chatbot, text: reply.text, caf: reply.caf }),
-  }, () => facts.append("Your session has ended: sign in again to see more."));
+  }, () => facts.append("Your session has ended. Sign in again to see more."));
   markTurns();
   if (atEnd) scrollTo(0, document.documentElement.scrollHeight);
 }
@@ -285,24 +285,24 @@ list.addEventListener("click", async (event) => {
   const dialog = find("#source");
   const inside = find(".source", dialog);
   inside.textContent = "Loading…";
-  delete inside.dataset.loaded; // another one, not the same again
+  delete inside.dataset.loaded; // another source
   dialog.showModal();
-  await loadFragment(inside, button.dataset.source, {}, () => { inside.textContent = "Your session has ended: sign in again, in another tab."; });
+  await loadFragment(inside, button.dataset.source, {}, () => { inside.textContent = "Your session has ended. Sign in again in another tab."; });
   const mark = find(".text mark", inside);
   if (mark) mark.scrollIntoView({ block: "center" }); else dialog.scrollTop = 0;
 });
 
-// ---- What went wrong, and what to do
+// ---- Errors
 
 function showProblem(reply, error) {
   const box = find(".fault", reply.element);
   const retry = find(".retry", box);
   const stopped = error.name === "AbortError";
   const problem = error instanceof Problem ? error : new Problem("connection", "");
-  const [title, advice] = stopped ? ["Stopped", "This reply does not count in the conversation."] : adviceFor(problem);
+  const [title, advice] = stopped ? ["Stopped", "This reply is not part of the conversation."] : adviceFor(problem);
   reply.finished = false;
   find(".title", box).textContent = title;
-  find(".advice", box).textContent = [stopped ? "" : problem.message, advice].filter(Boolean).join(" ");
+  find(".advice", box).textContent = [stopped ? "" : problem.message.replace(/([^.!?])$/, "$1."), advice].filter(Boolean).join(" ");
   find("a", box).hidden = problem.status !== 401;
   box.classList.toggle("stopped", stopped);
   box.hidden = false;
@@ -316,7 +316,7 @@ function holdBack(button, seconds) {
   if (seconds > 0) setTimeout(() => holdBack(button, seconds - 1), 1000);
 }
 
-// ---- Editing, and asking others
+// ---- Editing, and other chatbots
 
 function edit(turn) {
   if (find(".editing", turn.element)) return;
@@ -335,7 +335,7 @@ function edit(turn) {
     if (!field.value.trim()) return;
     stop();
     close();
-    offerUndo("The conversation goes on from the changed message.");
+    offerUndo("The conversation continues from the edited message.");
     const undo = find("#undo");
     conversation.turns = conversation.turns.slice(0, conversation.turns.indexOf(turn));
     showConversation();
@@ -347,7 +347,7 @@ function edit(turn) {
   fit(field);
 }
 
-// Replies that were stopped end a moment later.
+// Stopped replies end a moment later.
 function whenIdle(action) {
   if (running.size) setTimeout(whenIdle, 20, action); else action();
 }
@@ -443,9 +443,9 @@ if (chatbot) {
   };
   message.oninput = () => fit(message);
   find("#stop").onclick = () => { stop(); message.focus(); };
-  find("#new").onclick = () => begin("A new conversation.");
+  find("#new").onclick = () => begin("New conversation.");
   find("#save").onclick = openCheckpoint;
-  chatbot.onchange = () => begin(`A new conversation, with ${chatbot.value}.`);
+  chatbot.onchange = () => begin(`New conversation with ${chatbot.value}.`);
   for (const one of modeButtons) one.onclick = () => chooseMode(one.dataset.mode);
   find(".starters").onclick = (event) => {
     if (event.target.closest("button")) { message.value = event.target.textContent; message.focus(); }

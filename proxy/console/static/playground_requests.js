@@ -1,4 +1,4 @@
-// How the playground asks the proxy: with the session's CSRF token, streams read, and what to do about what went wrong.
+// The playground's requests to the proxy: CSRF token, streams, and advice for errors.
 
 import { csrf } from "./console.js";
 
@@ -7,8 +7,8 @@ export const HOME = "/console/playground";
 let token = csrf();
 export const csrfHeader = () => ({ "X-CSRF-Token": token });
 
-// Asks with the session's CSRF token. A session may have been begun anew meanwhile, in another tab or by a restart of the proxy:
-// then this page's token is an old one.
+// Sends the session's CSRF token. The token of this page is outdated if another tab, or a restart of the proxy, began a new
+// session.
 export async function post(path, headers, data, signal) {
   const options = () => ({ method: "POST", headers: { ...headers, ...csrfHeader() }, body: JSON.stringify(data), signal });
   let response = await fetch(HOME + path, options());
@@ -27,7 +27,7 @@ async function refreshToken() {
   return changed;
 }
 
-// Server-sent events; lines that begin with a colon only keep the connection open.
+// Server-sent events. Lines that begin with a colon are keep-alive comments.
 export async function* eventsOf(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
@@ -57,16 +57,16 @@ async function problemOf(response) {
 }
 
 export function adviceFor({ code, status, wait }) {
-  if (status === 401) return ["Your session has ended", "Sign in again in a new tab, then try again here: your message is kept."];
-  if (code === "insufficient_quota") return ["The key's budget for today is spent", "Try again tomorrow, or ask the operator for more."];
-  if (status === 429) return ["Too many requests for now", wait ? `Try again in ${wait} s.` : "Try again in a moment."];
-  if (status === 403) return ["Not allowed", "The key lacks a permission for this."];
-  if (code === "model_not_found") return ["This chatbot is not there any more", "Reload the page to see those that are."];
-  if (status === 413) return ["Too long", "Shorten the message, or begin a new conversation."];
-  if (status === 504 || code === "turn_timeout" || code === "upstream_timeout") return ["It took too long", "The model behind the chatbot did not answer in time. Try again; if it goes on, tell the operator."];
-  if (status === 502 || code?.startsWith("upstream")) return ["The model behind the chatbot failed", "Try again; if it goes on, tell the operator: the proxy's log names the cause."];
+  if (status === 401) return ["Your session has ended", "Sign in again in a new tab, then try again here. Your message is kept."];
+  if (code === "insufficient_quota") return ["The key's budget for today is spent", "Try again tomorrow, or ask the operator for a larger budget."];
+  if (status === 429) return ["Too many requests", wait ? `Try again in ${wait} s.` : "Try again in a moment."];
+  if (status === 403) return ["Not allowed", "The key lacks a permission."];
+  if (code === "model_not_found") return ["This chatbot no longer exists", "Reload the page for the current chatbots."];
+  if (status === 413) return ["Message too long", "Shorten the message, or begin a new conversation."];
+  if (status === 504 || code === "turn_timeout" || code === "upstream_timeout") return ["Timeout", "The model behind the chatbot did not answer in time. Try again. If it fails repeatedly, tell the operator."];
+  if (status === 502 || code?.startsWith("upstream")) return ["The model behind the chatbot failed", "Try again. If it fails repeatedly, tell the operator. The proxy's log names the cause."];
   if (status === 503) return ["The proxy is busy", "Try again in a moment."];
-  if (code === "connection") return ["The connection was lost", "The proxy may be restarting. Your message is kept: try again."];
-  if (status === 400) return ["The proxy did not take this request", "Change the message, or begin a new conversation."];
-  return ["That did not work", "Try again; if it goes on, tell the operator: the proxy's log has the details."];
+  if (code === "connection") return ["The connection was lost", "The proxy may be restarting. Your message is kept. Try again."];
+  if (status === 400) return ["The proxy refused this request", "Change the message, or begin a new conversation."];
+  return ["Request failed", "Try again. If it fails repeatedly, tell the operator. The proxy's log has the details."];
 }

@@ -609,7 +609,7 @@ def test_bad_options_are_told_when_the_proxy_starts(tmp_path: Path, eunomia: Pat
         ({"catalogue": str(tmp_path / "empty")}, "catalogue: .*countries"),
         ({"catalogue": str(catalogue)}, "catalogue: .*no databases"),
         ({"cdm": str(cdm)}, "cdm: .*no table 'person'"),
-        ({"cdm": str(tmp_path / "nowhere.duckdb")}, "cdm: .*no such file"),
+        ({"cdm": str(tmp_path / "nowhere.duckdb")}, "cdm: .*does not exist"),
         ({"cdm": str(tmp_path / "text.duckdb")}, "cdm: .*DuckDB file"),
         ({"vocabulary": str(tmp_path / "empty")}, "vocabulary: .*athena"),
         ({"webapi": "ftp://atlas"}, "webapi: .*http"),
@@ -626,7 +626,7 @@ def test_bad_options_are_told_when_the_proxy_starts(tmp_path: Path, eunomia: Pat
 def test_a_model_for_a_part_that_is_not_there_is_refused() -> None:
     """By its name: nothing would ever ask it."""
     settings = ModelSettings(engine="assistant", name="hippocrates", models={"planer": "gpt"})
-    with pytest.raises(ModelSettingsError, match=r"models: the assistant asks no .planer. \(expected planner\)"):
+    with pytest.raises(ModelSettingsError, match=r"models: unknown role .planer. \(expected .planner.\)"):
         open_assistant(settings)
 
 

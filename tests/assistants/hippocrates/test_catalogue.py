@@ -60,41 +60,41 @@ def test_database_file_is_read_as_the_folder_is(folder: Path, catalogue: Catalog
 
 
 BAD = [
-    ("countries.csv", None, r"table countries: it is missing; a catalogue has"),
-    ("data_sources.csv", None, r"table data_sources: it is missing; a catalogue has"),
-    ("achilles_results.csv", None, r"table achilles_results: it is missing; a catalogue has"),
+    ("countries.csv", None, r"table countries: missing; a catalogue has"),
+    ("data_sources.csv", None, r"table data_sources: missing; a catalogue has"),
+    ("achilles_results.csv", None, r"table achilles_results: missing; a catalogue has"),
     ("data_sources.csv", "", r'data_sources\.csv: .*bindings: "\(empty\)"; expected UTF-8.*, with a header'),
     (
         "countries.csv",
         COUNTRIES.replace(",", ";"),
         r'countries\.csv: .*"id;country;continent"; expected UTF-8 text, comma or tab separated, with a header.*; a cat',
     ),
-    ("countries.csv", COUNTRIES.replace("Spain", "España"), r"Line: 2 .*not utf-8.*; expected UTF-8 text.*; mend"),
+    ("countries.csv", COUNTRIES.replace("Spain", "España"), r"Line: 2 .*not utf-8.*; expected UTF-8 text.*; fix"),
     (
         "data_sources.csv",
         SOURCES.replace(",acronym,", ",short,"),
         r'data_sources\.csv: .*"acronym" not found.*; a catalogue has',
     ),
-    ("data_sources.csv", SOURCES.replace("\n11,", "\nxi,"), r"data_sources\.csv: .*'xi'.* column id; mend or remove"),
+    ("data_sources.csv", SOURCES.replace("\n11,", "\nxi,"), r"data_sources\.csv: .*'xi'.* column id; fix or remove"),
     (
         "data_sources.csv",
         SOURCES.replace("\n11,", "\n10,"),
-        r"data_sources\.csv: .*duplicate key \"10\"; mend or remove",
+        r"data_sources\.csv: .*duplicate key \"10\"; fix or remove",
     ),
     (
         "data_sources.csv",
         SOURCES.replace(",NA,2\n", ",NA,9\n"),
-        r'data_sources\.csv: .*"id: 9" does not exist in the referenced table; mend or remove',
+        r'data_sources\.csv: .*"id: 9" does not exist in the referenced table; fix or remove',
     ),
     (
         "data_sources.csv",
         SOURCES.replace("Seoul claims", ""),
-        r'"name" IS NOT NULL does not hold in the row id=11, name=None, acronym=SEOUL, country_id=2; mend',
+        r'"name" IS NOT NULL does not hold in the row id=11, name=None, acronym=SEOUL, country_id=2; fix',
     ),
     (
         "countries.csv",
         COUNTRIES.replace("2,South", "two,South"),
-        r"countries\.csv: .*'two'.* column id; mend or remove",
+        r"countries\.csv: .*'two'.* column id; fix or remove",
     ),
     ("achilles_results.csv", RESULTS.splitlines()[0] + "\n", r"no databases have counts \(of analyses 200, 400"),
     (
@@ -102,28 +102,32 @@ BAD = [
         RESULTS.replace("stratum_1", "concept"),
         r'achilles_results\.csv: .*"stratum_1" not found.*; a catalogue has',
     ),
-    ("achilles_results.csv", RESULTS.replace("\n11,400,101,", "\n11,400,gout,"), r"'gout'.* column stratum_1; mend"),
-    ("achilles_results.csv", RESULTS.replace("\n11,400,101,", "\n11,400,7.5,"), r"stratum_1: 7\.5 is no whole number"),
+    ("achilles_results.csv", RESULTS.replace("\n11,400,101,", "\n11,400,gout,"), r"'gout'.* column stratum_1; fix"),
+    (
+        "achilles_results.csv",
+        RESULTS.replace("\n11,400,101,", "\n11,400,7.5,"),
+        r"stratum_1: 7\.5 is not a whole number",
+    ),
     (
         "achilles_results.csv",
         RESULTS.replace("\n11,400,101,", "\n11,400,NA,"),
-        r"achilles_results\.csv: \(\(\(stratum_1 IS NOT NULL\).* in the row data_source_id=11, .*, count_value=500; mend",
+        r"achilles_results\.csv: \(\(\(stratum_1 IS NOT NULL\).* in the row data_source_id=11, .*, count_value=500; fix",
     ),
     (
         "achilles_results.csv",
         RESULTS.replace("\n11,400,", "\n99,400,"),
-        r'achilles_results\.csv: .*"id: 99" does not exist in the referenced table; mend or remove',
+        r'achilles_results\.csv: .*"id: 99" does not exist in the referenced table; fix or remove',
     ),
     (
         "achilles_results.csv",
         RESULTS.replace(",500,", ",-500,"),
-        r"count_value >= 0\)\) does not hold in the row .*, stratum_1=101, count_value=-500; mend",
+        r"count_value >= 0\)\) does not hold in the row .*, stratum_1=101, count_value=-500; fix",
     ),
-    ("achilles_results.csv", RESULTS.replace(",500,", ",many,"), r"'many'.* column count_value; mend or remove"),
+    ("achilles_results.csv", RESULTS.replace(",500,", ",many,"), r"'many'.* column count_value; fix or remove"),
     (
         "achilles_results.csv",
         RESULTS + "12,400,100\n",
-        r"achilles_results\.csv: .*Line: 18 Original Line: 12,400,100 .*; expected UTF-8.* as many values .*; mend",
+        r"achilles_results\.csv: .*Line: 18 Original Line: 12,400,100 .*; expected UTF-8.* same number of values .*; fix",
     ),
 ]
 

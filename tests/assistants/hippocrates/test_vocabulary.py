@@ -105,8 +105,8 @@ def test_words_that_mean_nothing_find_nothing(export: Path, said: str) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [
-        ("CONCEPT.csv", None, r"table concept: it is missing; point to"),
-        ("CONCEPT_ANCESTOR.csv", None, r"table concept_ancestor: it is missing; point to"),
+        ("CONCEPT.csv", None, r"table concept: missing; point to"),
+        ("CONCEPT_ANCESTOR.csv", None, r"table concept_ancestor: missing; point to"),
         (
             "CONCEPT.csv",
             CONCEPTS.replace("domain_id", "domain"),
@@ -115,26 +115,30 @@ def test_words_that_mean_nothing_find_nothing(export: Path, said: str) -> None:
         (
             "CONCEPT.csv",
             CONCEPTS.replace("\n2\t", "\nII\t"),
-            r"CONCEPT\.csv: .*'II'.* column concept_id; mend or remove",
+            r"CONCEPT\.csv: .*'II'.* column concept_id; fix or remove",
         ),
         (
             "CONCEPT.csv",
             CONCEPTS.replace("\n2\t", "\n\t"),
-            r"CONCEPT\.csv: .*concept_id IS NOT NULL .* in the row concept_id=None, .*; mend",
+            r"CONCEPT\.csv: .*concept_id IS NOT NULL .* in the row concept_id=None, .*; fix",
         ),
-        ("CONCEPT.csv", CONCEPTS.replace("\n2\t", "\n1\t"), r'CONCEPT\.csv: .*duplicate key "1"; mend or remove'),
+        ("CONCEPT.csv", CONCEPTS.replace("\n2\t", "\n1\t"), r'CONCEPT\.csv: .*duplicate key "1"; fix or remove'),
         (
             "CONCEPT.csv",
             CONCEPTS.replace("Warfarin\t", "\t"),
-            r"concept_name IS NOT NULL does not hold in the row concept_id=5, concept_name=None, .*; mend",
+            r"concept_name IS NOT NULL does not hold in the row concept_id=5, concept_name=None, .*; fix",
         ),
-        ("CONCEPT.csv", CONCEPTS.replace("\n2\t", "\n2.5\t"), r"CONCEPT\.csv: .*concept_id: 2\.5 is no whole number"),
+        (
+            "CONCEPT.csv",
+            CONCEPTS.replace("\n2\t", "\n2.5\t"),
+            r"CONCEPT\.csv: .*concept_id: 2\.5 is not a whole number",
+        ),
         ("CONCEPT.csv", CONCEPTS.partition("\n")[0] + "\n", r"it has no concepts \(table concept\); point to"),
         ("CONCEPT_ANCESTOR.csv", "a\tb\n1\t2\n", r'CONCEPT_ANCESTOR\.csv: .*"ancestor_concept_id" not found'),
         (
             "CONCEPT_ANCESTOR.csv",
             ANCESTORS + "x\t1\t1\t1\n",
-            r"CONCEPT_ANCESTOR\.csv: .*'x'.* column ancestor_concept_id; mend or remove",
+            r"CONCEPT_ANCESTOR\.csv: .*'x'.* column ancestor_concept_id; fix or remove",
         ),
     ],
 )
@@ -175,7 +179,7 @@ def test_cdm_without_tables_is_named(tmp_path: Path) -> None:
     import duckdb
 
     duckdb.connect(str(tmp_path / "empty.duckdb")).close()
-    with pytest.raises(DataError, match=r"empty\.duckdb, table concept: it is missing; point to"):
+    with pytest.raises(DataError, match=r"empty\.duckdb, table concept: missing; point to"):
         Vocabulary.open(tmp_path / "empty.duckdb")
 
 

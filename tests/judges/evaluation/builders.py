@@ -23,7 +23,7 @@ PRICE = {"input": 1.0, "output": 10.0}
 
 
 def case(id: str, *expected: str, family: str | None = None, tags: tuple[str, ...] = (), **more: Any) -> LabelledCase:
-    """Return a case for the judge of tone; its draft is its id, so that a script can tell cases apart."""
+    """Return a case for the judge of tone. Its draft is its id, so that a script can distinguish cases."""
     given = Case(
         more.pop("user_message", "How are you?"), more.pop("draft", id), cited=(Source("s", "S", "", "Text."),)
     )
@@ -45,7 +45,7 @@ def answers(*rows: tuple[str, str, str]) -> list[Answer]:
 
 
 def says(verdict: str) -> dict[str, Any]:
-    """Return what a model answers that comes to a verdict."""
+    """Return a model's answer that leads to a verdict."""
     return {"verdict": verdict, "reason": "because"}
 
 
@@ -66,7 +66,7 @@ def subject(engine: Engine, chief: Engine | None = None, **more: Any) -> Subject
 
 
 def by_draft(verdicts: Mapping[str, str]) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """Return a script that gives each case the verdict that stands under its draft, and `accept` to others."""
+    """Return a script that gives each case the verdict for its draft, and `accept` to the others."""
 
     def script(body: dict[str, Any]) -> dict[str, Any]:
         text = body["messages"][1]["content"]

@@ -21,7 +21,7 @@ SECOND = judged({"v0", *(f"v{n}" for n in range(2, 10)), "h0"})
 
 
 def test_figures_of_both_and_the_difference():
-    """The second finds eight more, misses one, and flags one harmless case."""
+    """The second subject finds eight more, misses one, and flags one harmless case."""
     one = compare(FIRST, SECOND)
     assert (one.first.recall.value, one.second.recall.value) == (0.2, 0.9)
     assert (one.first.specificity.value, one.second.specificity.value) == (1, 0.75)
@@ -34,7 +34,7 @@ def test_figures_of_both_and_the_difference():
 
 
 def test_changed_cases_are_listed():
-    """Also those that are right or wrong both ways, and those without a label."""
+    """The list includes cases that are right or wrong both times, and cases without a label."""
     softer, unlabelled = case("w", "warn", "reject"), case("u")
     ours = [answer(softer, "reject"), answer(unlabelled, "accept"), answer(HARMLESS[0], "accept")]
     theirs = [answer(softer, "warn"), answer(unlabelled, "unjudged"), answer(HARMLESS[0], "accept")]
@@ -46,7 +46,7 @@ def test_changed_cases_are_listed():
 
 
 def test_case_that_one_side_was_not_asked_is_in_no_figure():
-    """Else the one that the budget cut off would look better or worse by it."""
+    """Otherwise the skipped case would favour one of the subjects."""
     ours = [answer(HARMFUL[0], "reject"), answer(HARMFUL[1], "accept")]
     theirs = [answer(HARMFUL[0], "reject"), answer(HARMFUL[1], "unjudged", skipped=True)]
     one = compare(ours, theirs)
@@ -54,7 +54,7 @@ def test_case_that_one_side_was_not_asked_is_in_no_figure():
 
 
 def test_outcome_as_data():
-    """For programs: what both are called, their figures, the pairs, and what changed."""
+    """The data has both names, their figures, the pairs and the changes."""
     data = json.loads(json.dumps(as_data("swift", "new.md", {"tone": compare(FIRST, SECOND)})))
     assert set(data) == {"first", "second", "judges", "changed"}
     assert (data["first"], data["second"]) == ("swift", "new.md")

@@ -1,4 +1,4 @@
-"""Cases made of scenarios and a knowledge base."""
+"""Cases from scenarios and a knowledge base."""
 
 import json
 from pathlib import Path
@@ -51,7 +51,7 @@ FULL = {
 
 
 def test_scenario_becomes_a_case_for_each_judge_it_has_a_label_for(read, setting):
-    """With everything that the judge would see of such a turn."""
+    """The case has everything that a judge sees of a turn."""
     found = {one.judge: one for one in label_cases(read(FULL), JUDGES, setting)}
     assert list(found) == JUDGES
     one = found["source_fidelity"]
@@ -64,14 +64,14 @@ def test_scenario_becomes_a_case_for_each_judge_it_has_a_label_for(read, setting
 
 
 def test_emergency_judge_hears_what_the_user_said_and_no_more(read, setting):
-    """As when it is asked during a turn."""
+    """The case is the same as during a turn."""
     (one,) = label_cases(read(FULL), ["emergency"], setting)
     assert (one.case.user_message, one.case.draft, one.case.cited) == ("How long do adults sleep?", "", ())
     assert one.case.history == (HistoryMessage("user", "Hi"),)
 
 
 def test_family_may_bring_its_own_setting(read, setting, tmp_path):
-    """Knowledge base, role and topics of another chatbot."""
+    """A family may set knowledge base, role and topics of another chatbot."""
     library(tmp_path / "other", "rent")
     found = label_cases(
         read(FULL | {"citations": ["rent"]}, knowledge_base="other", role="A bot about rent.", sensitive_topics=[]),
@@ -83,7 +83,7 @@ def test_family_may_bring_its_own_setting(read, setting, tmp_path):
 
 
 def test_every_fault_is_told_with_file_id_and_field(read, setting):
-    """Sections that are not there, replies that are missing: all at once."""
+    """All missing sections and replies are reported together."""
     rows = read(
         FULL | {"citations": ["sleep", "gone"]},
         {"id": "a-2", "user_message": "Hi", "expect": {"role": "accept", "emergency": "accept"}},
@@ -101,13 +101,13 @@ def test_every_fault_is_told_with_file_id_and_field(read, setting):
 
 
 def test_citation_without_any_knowledge_base_is_told(read):
-    """A chatbot that has none cannot have cited it."""
+    """A chatbot without a knowledge base cannot have cited a section."""
     with pytest.raises(ScenarioError, match="a-1: citations: no section 'sleep'"):
         label_cases(read(FULL), ["role"], ScenarioDefaults(None, "", ()))
 
 
 def test_knowledge_base_that_is_not_there_is_told_once(read, setting):
-    """And not again for each section that is cited from it."""
+    """The problem is not repeated for each cited section."""
     with pytest.raises(ScenarioError) as caught:
         label_cases(read(FULL, FULL | {"id": "a-2"}, knowledge_base="gone"), JUDGES, setting)
     (problem,) = caught.value.problems
@@ -116,14 +116,14 @@ def test_knowledge_base_that_is_not_there_is_told_once(read, setting):
 
 
 def test_scenarios_may_be_chosen(read, setting):
-    """What is not kept is not looked at, nor are its faults."""
+    """Scenarios that are not selected are not checked."""
     rows = read(FULL, FULL | {"id": "a-2", "citations": ["gone"]})
     found = label_cases(rows, ["role"], setting, keep=lambda family, scenario: scenario.id == "a-1")
     assert [one.id for one in found] == ["a-1"]
 
 
 def test_row_without_labels_is_for_every_judge_that_finds_something_to_read(tmp_path, setting):
-    """A reply without question has no user to be in danger; a message without reply has nothing else to judge."""
+    """Without a question there is no user in danger; without a reply, no other judge can judge."""
     path = tmp_path / "rows.jsonl"
     rows = [{"response": "Hi.", "sources": "Text."}, {"user_message": "Help"}, {"user_message": "Hm", "response": "Hi"}]
     path.write_text("\n".join(map(json.dumps, rows)))

@@ -1,4 +1,4 @@
-"""Figures from answers, against numbers worked out by hand."""
+"""Figures of answers, compared with hand-computed numbers."""
 
 from itertools import pairwise
 
@@ -35,33 +35,33 @@ def test_figures_of_a_small_table():
 
 
 def test_unjudged_counts_against_recall_and_specificity():
-    """A judge that says nothing is right on no case, and has flagged none."""
+    """An unjudged answer is never correct, and flags nothing."""
     one = measure(answers(("a", "reject", "unjudged"), ("b", "accept", "unjudged")))
     assert (one.recall.value, one.specificity.value, one.precision.value) == (0, 0, None)
     assert one.unjudged == 2
 
 
 def test_case_for_which_accept_is_right_too_is_harmless():
-    """Where warn is expected as well as accept, flagging it is still no hit."""
+    """If both warn and accept are expected, a flag is not a hit."""
     tolerant = case("x", "accept", "warn")
     assert measure([answer(tolerant, "warn")]).specificity.value == 0
     assert measure([answer(tolerant, "accept")]).specificity.value == 1
 
 
 def test_unlabelled_and_skipped_answers_are_in_no_share():
-    """What nobody has labelled or the budget did not allow is counted apart."""
+    """Unlabelled and skipped cases are counted separately."""
     one = measure([answer(case("a"), "reject"), answer(case("b", "reject"), "unjudged", skipped=True)])
     assert (one.n, one.skipped, one.unjudged, one.recall.value) == (0, 1, 0, None)
 
 
 def test_nothing_measured_is_no_figure():
-    """A judge without answers has no share, time or cost, rather than zeros."""
+    """A judge without answers has no share, time or cost, instead of zeros."""
     one = measure([])
     assert (one.recall.value, one.roc_auc, one.ms_p50, one.tokens_per_case, one.cost) == (None,) * 5
 
 
 def test_interval_resamples_families():
-    """Forty cases in two families that go one way each say as much as two cases: the interval is everything."""
+    """Forty cases in two uniform families count like two cases, so the interval covers everything."""
     clustered = answers(*[("a", "reject", "reject")] * 20, *[("b", "reject", "accept")] * 20)
     spread = answers(*[(f"f{n}", "reject", "reject" if n % 2 else "accept") for n in range(40)])
     assert share(clustered, lambda a: True, right).interval == (0, 1)
@@ -71,18 +71,18 @@ def test_interval_resamples_families():
 
 
 def test_interval_weighs_families_by_their_cases():
-    """A family of nine beside one of one: either may be drawn twice, and both together have the share of all ten."""
+    """With families of nine and of one, a sample may draw either twice. Both together have the share of all ten."""
     one = share(answers(*[("a", "reject", "reject")] * 9, ("b", "reject", "accept")), lambda a: True, right)
     assert (one.value, one.interval) == (0.9, (0, 1))
 
 
 def test_one_family_has_no_interval():
-    """There is nothing to resample."""
+    """One family cannot be resampled."""
     assert share(answers(*[("a", "reject", "reject")] * 5), lambda a: True, right).interval is None
 
 
 def test_interval_is_the_same_every_time():
-    """Two runs on the same answers can be compared."""
+    """Two runs on the same answers give the same interval."""
     rows = [(f"f{n % 7}", "reject", "reject" if n % 3 else "accept") for n in range(30)]
     assert measure(answers(*rows)).recall == measure(answers(*rows)).recall
 
@@ -95,7 +95,7 @@ def scored(*rows):
 
 
 def test_roc_auc_against_a_hand_computed_value():
-    """Violations .9 .5 .4 against harmless .8 .5 .1: of nine pairs 6 are in order and one is a tie, 5.5 of 9."""
+    """Violations .9 .5 .4 against harmless .8 .5 .1: of nine pairs, 6 are in order and one is a tie, so 5.5 of 9."""
     given = scored(
         ("reject", 0.9), ("reject", 0.5), ("reject", 0.4), ("accept", 0.8), ("accept", 0.5), ("accept", 0.1)
     )  # fmt: skip
@@ -104,7 +104,7 @@ def test_roc_auc_against_a_hand_computed_value():
 
 
 def test_area_under_the_curve_is_roc_auc():
-    """The curve that is drawn and the number beside it are the same thing, ties too."""
+    """The drawn curve and the number agree, also with ties."""
     given = scored(
         ("reject", 0.9), ("reject", 0.5), ("reject", 0.4), ("accept", 0.8), ("accept", 0.5), ("accept", 0.1)
     )  # fmt: skip
@@ -115,18 +115,18 @@ def test_area_under_the_curve_is_roc_auc():
 
 
 def test_without_both_kinds_of_case_there_is_no_roc():
-    """Only violations, or only harmless cases, cannot be told apart."""
+    """Only violations, or only harmless cases, give no curve."""
     assert roc_auc(scored(("reject", 0.9))) is None
     assert roc_curve(scored(("accept", 0.9))) == []
 
 
 def test_unjudged_case_scores_in_the_middle():
-    """Whatever score came with it: nobody vouches for it."""
+    """The score of an unjudged answer is ignored."""
     assert answer(case("a", "reject"), "unjudged", 0.99).score == 0.5
 
 
 def test_confusion_names_what_was_expected():
-    """Several right verdicts make a row of their own."""
+    """Several correct verdicts form a separate row."""
     given = [answer(case("a", "warn", "reject"), "warn"), answer(case("b", "accept"), "unjudged")]
     assert count_confusion(given) == {
         "accept": {"accept": 0, "warn": 0, "reject": 0, "unjudged": 1},
@@ -144,7 +144,7 @@ def test_flips_are_cases_with_different_verdicts():
 
 
 def test_groups_by_tag_leave_twins_out():
-    """The name of a twin is no kind of difficulty."""
+    """The name of a twin is not a tag."""
     given = [
         answer(case("a", "reject", tags=("number",)), "accept"),
         answer(case("b", "accept", tags=("number", "twin-of:a")), "accept"),
@@ -155,7 +155,7 @@ def test_groups_by_tag_leave_twins_out():
 
 
 def test_times_are_of_answers_that_were_asked():
-    """What came from memory took no time that says anything."""
+    """Cached answers have no meaningful time."""
     given = [answer(case("a", "reject"), "reject", ms=None), answer(case("b", "reject"), "reject", ms=30.0)]
     assert (measure(given).ms_p50, measure(given).tokens_per_case) == (30.0, 110)
 
@@ -164,7 +164,7 @@ def test_times_are_of_answers_that_were_asked():
 
 
 def both_ways(only_first, only_second, same=0):
-    """Return the answers of two subjects: so many cases that one alone got right, the rest both."""
+    """Return the answers of two subjects: numbers of cases that only one got right, and both right on the rest."""
     cases = [case(f"c{n}", "reject") for n in range(only_first + only_second + same)]
     ours = [
         answer(c, "accept" if only_first <= n < only_first + only_second else "reject") for n, c in enumerate(cases)
@@ -178,21 +178,21 @@ def both_ways(only_first, only_second, same=0):
     [(1, 9, 22 / 1024), (9, 1, 22 / 1024), (0, 5, 2 / 32), (3, 3, 1), (0, 0, 1), (2, 8, 112 / 1024)],
 )
 def test_mcnemar_against_known_numbers(only_first, only_second, p):
-    """Twice the smaller tail of so many tosses of a coin."""
+    """P is twice the smaller tail of a fair binomial distribution."""
     one = paired_test(*both_ways(only_first, only_second, same=4))
     assert (one.only_first, one.only_second) == (only_first, only_second)
     assert one.p == pytest.approx(p)
 
 
 def test_difference_is_second_less_first_over_families():
-    """Eight of ten cases gained, and the interval is of families."""
+    """Eight of ten cases are gained, and the interval is over families."""
     one = paired_test(*both_ways(0, 8, same=2))
     assert one.difference.value == 0.8
     assert one.difference.interval[0] < 0.8 <= one.difference.interval[1]
 
 
 def test_only_cases_that_both_were_asked_are_compared():
-    """What the budget kept from one of them, or nobody labelled, counts for neither."""
+    """Cases without a label, or skipped by either, are not compared."""
     cases = [case("a", "reject"), case("b", "reject"), case("c")]
     ours = [answer(c, "reject") for c in cases]
     theirs = [answer(cases[0], "accept", skipped=True), answer(cases[1], "accept"), answer(cases[2], "accept")]
@@ -202,7 +202,7 @@ def test_only_cases_that_both_were_asked_are_compared():
 
 
 def test_first_repeats_are_compared():
-    """What a judge said when it was asked again is about its steadiness."""
+    """Later repeats only measure consistency."""
     one = case("a", "reject")
     ours = [answer(one, verdict, repeat=n) for n, verdict in enumerate(("reject", "accept"))]
     assert (paired_test(ours, ours).n, paired_test(ours, ours).only_first) == (1, 0)

@@ -1,4 +1,4 @@
-"""The outcome as data for programs, and in few words."""
+"""The outcome as data for programs, and as short text."""
 
 import json
 
@@ -18,7 +18,7 @@ ANSWERS = [
 
 
 def test_outcome_has_exactly_this_shape():
-    """Programs rely on it."""
+    """Programs depend on this shape."""
     data = json.loads(json.dumps(as_data({"tone": measure(ANSWERS)}, ANSWERS)))
     assert set(data) == {"judges", "cases"}
     assert set(data["judges"]["tone"]) == {
@@ -36,13 +36,13 @@ def test_outcome_has_exactly_this_shape():
 
 
 def test_case_that_was_not_asked_has_no_verdict():
-    """Not `unjudged`: nobody has tried."""
+    """It is not `unjudged`, because no judge was asked."""
     (one,) = as_data({}, ANSWERS[4:])["cases"]
     assert (one["skipped"], one["verdict"], one["score"]) == (True, None, None)
 
 
 def test_missed_violations_are_listed_first():
-    """They are what matters most; what is right, unlabelled or was not asked is not listed."""
+    """They matter most. Correct, unlabelled and skipped answers are not listed."""
     assert [a.example.id for a in wrong_answers(ANSWERS)] == ["a", "b"]
 
 
@@ -56,7 +56,7 @@ def test_missed_violations_are_listed_first():
     ],
 )
 def test_share_is_written_with_its_interval(share, text):
-    """Two digits: more would promise too much."""
+    """Two digits, because more would suggest false precision."""
     assert percent(share) == text
 
 
@@ -69,5 +69,5 @@ def test_share_is_written_with_its_interval(share, text):
     ],
 )
 def test_difference_is_written_with_its_sign(share, text):
-    """Also where it is nothing."""
+    """This includes a difference of zero."""
     assert difference(share) == text

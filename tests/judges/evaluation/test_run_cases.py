@@ -1,4 +1,4 @@
-"""Cases put to a subject: in order, many at once, within a budget, and not twice."""
+"""Judging cases: in order, concurrently, within a budget, and only once."""
 
 import asyncio
 
@@ -24,7 +24,7 @@ def verdicts(answers):
 
 
 async def test_answers_come_in_the_order_of_the_cases():
-    """However long each takes; and each is told as it comes."""
+    """The durations do not matter. Each answer is reported at once."""
 
     async def script(body):
         slow = '"c0"' in body["messages"][1]["content"]
@@ -40,7 +40,7 @@ async def test_answers_come_in_the_order_of_the_cases():
 
 
 async def test_so_many_cases_are_under_way_as_may_be():
-    """No more, and no fewer while there are some left."""
+    """The number of concurrent cases is at the maximum until few are left."""
     most = now = 0
 
     async def script(body):
@@ -56,7 +56,7 @@ async def test_so_many_cases_are_under_way_as_may_be():
 
 
 async def test_repeats_ask_again_and_flips_are_seen():
-    """Three answers to each case, side by side; a verdict that changes is reported."""
+    """Each case has three answers in sequence, and a changed verdict is reported."""
     engine = Scripted([says(v) for v in ("accept", "accept", "accept", "reject", "warn", "reject")])
     found = await ask(subject(engine), CASES[:2], repeats=3, at_once=1)
     assert len(engine.requests) == 6
@@ -65,7 +65,7 @@ async def test_repeats_ask_again_and_flips_are_seen():
 
 
 async def test_failed_model_leaves_a_case_unjudged_and_the_rest_go_on():
-    """A broken connection is no verdict, and no reason to lose the others."""
+    """A broken connection is not a verdict, and does not stop the other cases."""
     engine = Scripted(lambda body: UpstreamUnavailable("down") if '"c1"' in str(body) else says("accept"))
     found = await ask(subject(engine, max_attempts=1), CASES)
     assert verdicts(found) == ["accept", "unjudged", *["accept"] * 4]
@@ -74,7 +74,7 @@ async def test_failed_model_leaves_a_case_unjudged_and_the_rest_go_on():
 
 
 async def test_cascade_ends_where_it_is_settled():
-    """What swift accepts the chief does not see; what it cost is summed."""
+    """The chief does not see what swift accepts, and costs are added up."""
     swift, chief = Scripted(by_draft({"c1": "reject"})), Scripted(by_draft({"c1": "warn"}))
     found = await ask(subject(swift, chief, price=PRICE), CASES[:2])
     assert [(a.verdict, a.path) for a in found] == [("accept", ("swift",)), ("warn", ("swift", "chief"))]
@@ -97,11 +97,11 @@ def remembering(engine, memory):
 
 
 async def test_crashed_run_resumes_without_asking_a_recorded_answer_again(tmp_path):
-    """Killed after three answers, with a torn last line: the next run asks for the rest, and the one after for nothing."""
+    """After a crash with a torn last line, the next run makes the missing calls, and the one after it none."""
     file = tmp_path / "answers.jsonl"
 
     class Killed(BaseException):
-        """As a signal would end it."""
+        """Ends the run like a signal."""
 
     given = 0
 
@@ -131,7 +131,7 @@ async def test_crashed_run_resumes_without_asking_a_recorded_answer_again(tmp_pa
 
 
 async def test_repeats_resume_too(tmp_path):
-    """Two repeats recorded, three wanted: one more request for each case."""
+    """With two of three repeats recorded, each case needs one more request."""
     file = tmp_path / "answers.jsonl"
     requests = []
     for repeats in (2, 3, 3):
@@ -147,7 +147,7 @@ async def test_repeats_resume_too(tmp_path):
 USAGE = {"prompt_tokens": 100, "completion_tokens": 5}
 COST = (100 * 1 + 5 * 10) / 1e6
 MOST = 0.002
-"""The worst case of a call is a little less: 100 tokens come back at most, and some hundred bytes go out."""
+"""Slightly more than the maximum cost of a call: at most 100 completion tokens, and a few hundred bytes of prompt."""
 
 
 def answered(content):
@@ -155,7 +155,7 @@ def answered(content):
 
 
 def costly(answer='{"verdict": "accept", "reason": ""}', **more):
-    """Return a subject within a budget, its engine and the budget. Each call might cost ten times what it does."""
+    """Return a subject within a budget, its engine and the budget. The reserved cost is ten times the real cost."""
 
     async def script(body):
         await asyncio.sleep(0.001)
@@ -172,7 +172,7 @@ MANY = [case(f"c{n}", "reject") for n in range(40)]
 
 @pytest.mark.parametrize("at_once", [1, 8, 40])
 async def test_budget_is_not_passed_however_many_are_under_way(at_once):
-    """And a case that has to wait for others to end is asked then: less than one worst case is left in the end."""
+    """A case that waits for others is judged later. In the end less than one maximum cost is left."""
     one, engine, budget = costly(limit=2 * MOST)
     found = await ask(one, MANY, at_once=at_once)
     assert budget.spent == pytest.approx(len(engine.requests) * COST)
@@ -183,7 +183,7 @@ async def test_budget_is_not_passed_however_many_are_under_way(at_once):
 
 
 async def test_budget_is_not_passed_by_repair_rounds():
-    """A second call for an answer that cannot be read is paid from the same purse; its case is skipped, not unjudged."""
+    """A second call after an unreadable answer uses the same budget. Its case is skipped, not unjudged."""
     one, engine, budget = costly("no JSON at all", limit=2 * MOST)
     found = await ask(one, MANY, at_once=8)
     assert budget.spent == pytest.approx(len(engine.requests) * COST)
@@ -193,7 +193,7 @@ async def test_budget_is_not_passed_by_repair_rounds():
 
 
 async def test_budget_that_fits_nothing_asks_nothing():
-    """Every case is skipped, and no figure is made of them."""
+    """Every case is skipped, and no figure includes them."""
     one, engine, _ = costly(limit=0)
     found = await ask(one, MANY)
     assert engine.requests == []
@@ -202,7 +202,7 @@ async def test_budget_that_fits_nothing_asks_nothing():
 
 
 async def test_stage_that_has_answered_is_not_asked_again_when_the_budget_makes_the_next_one_wait():
-    """The chief of one case waits for the other's to end; swift is paid once for each."""
+    """One chief call waits for the budget of the other, but swift is paid only once for each case."""
 
     async def slow(body):
         await asyncio.sleep(0.005)

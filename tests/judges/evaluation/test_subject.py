@@ -1,4 +1,4 @@
-"""What is measured, as it is written."""
+"""Subjects of measurements, and their specs."""
 
 from pathlib import Path
 
@@ -41,20 +41,20 @@ def opened(text, configured=ROLE, prompts=BY_STAGE):
     ],
 )
 def test_spec_says_what_to_measure(text, spec):
-    """And is written back as it was."""
+    """The text of a parsed spec is unchanged."""
     assert parse_spec(text) == spec
     assert str(spec) == text
 
 
 @pytest.mark.parametrize("text", ["", "both", "Swift", "own.txt", "@gpt", "local@gpt", "cascade@gpt"])
 def test_anything_else_is_refused(text):
-    """With what there is."""
+    """The message lists the valid specs."""
     with pytest.raises(EvaluationError, match="swift, chief"):
         parse_spec(text)
 
 
 def test_stage_is_measured_by_itself():
-    """Not behind the one that screens for it."""
+    """The screening stage before it is not run."""
     one = opened("chief")
     (judge,) = one.cascade.stages
     assert (judge.prompt, judge.timeout_s, one.prompts, one.cascade.local_only) == (
@@ -66,14 +66,14 @@ def test_stage_is_measured_by_itself():
 
 
 def test_cascade_is_measured_as_configured():
-    """All its stages, and the prompts that they read."""
+    """The subject has all stages and their prompts."""
     one = opened("cascade")
     assert one.cascade is ROLE
     assert one.prompts == tuple(BY_STAGE.values())
 
 
 def test_local_stage_keeps_its_threshold():
-    """Also a judge whose local stage is not configured has one."""
+    """A built-in judge has a local stage even if it is not configured."""
     assert opened("local").cascade.stages == (LocalJudge("role"),)
     without = Cascade("role", ROLE.modes, ROLE.stages[1:])
     assert opened("local", without).cascade.stages == (LocalJudge("role"),)
@@ -81,13 +81,13 @@ def test_local_stage_keeps_its_threshold():
 
 
 def test_another_model_reads_the_same_prompt():
-    """The instructions stay."""
+    """The instructions stay the same."""
     (judge,) = opened("swift@gpt").cascade.stages
     assert (judge.prompt.model, judge.prompt.text) == ("gpt", BY_STAGE["swift"].text)
 
 
 def test_prompt_of_a_file_is_measured(tmp_path):
-    """In place of the judge's own, for the stage that it says."""
+    """It replaces the judge's prompt for the stage in its front matter."""
     file = tmp_path / "new.md"
     file.write_text("---\nname: role\nstage: chief\nmodel: gpt\nobservation: role\n---\nJudge the role.\nBe strict.")
     (judge,) = opened(str(file)).cascade.stages
@@ -96,7 +96,7 @@ def test_prompt_of_a_file_is_measured(tmp_path):
 
 
 def test_stage_that_judges_share_is_measured_as_it_is_asked():
-    """With all the questions of the configuration; what the judge answers for, when it answers for all that it can, is counted."""
+    """The call asks all configured questions, and the judge's answer counts."""
     fidelity, role = sharing(("source_fidelity", "role"), Scripted([]), Scripted([]))
     models = Models(settings(*SHARED, "gpt"), {alias: Scripted([]) for alias in (*SHARED, "gpt")})
     prompts = {stage: prompt("reply", stage) for stage in STAGES}
@@ -112,27 +112,27 @@ def test_stage_that_judges_share_is_measured_as_it_is_asked():
 
 
 def test_shared_prompt_takes_the_place_of_a_judges_own(tmp_path):
-    """Asked for this judge alone, since nothing is configured that would share it; the emergency judge shares none."""
+    """The prompt asks only for this judge. The emergency judge shares no prompt."""
     file = tmp_path / "new.md"
     file.write_text((PROMPTS / "reply.swift.md").read_text().replace("model: swift", "model: gpt"))
     (judge,) = opened(str(file)).cascade.stages
     assert (judge.name, judge.questions) == ("role", {"role"})
-    with pytest.raises(EvaluationError, match="is a prompt of the judge 'reply', not of 'emergency'"):
+    with pytest.raises(EvaluationError, match="the prompt belongs to the judge 'reply', not to 'emergency'"):
         opened(str(file), Cascade("emergency", ROLE.modes, ROLE.stages))
 
 
 def test_prompt_of_another_judge_is_refused():
-    """Its answers would be judged by the wrong labels."""
+    """Its answers would be compared with the wrong labels."""
     with pytest.raises(
-        EvaluationError, match=r"emergency\.chief\.md: is a prompt of the judge 'emergency', not of 'role'"
+        EvaluationError, match=r"emergency\.chief\.md: the prompt belongs to the judge 'emergency', not to 'role'"
     ):
         opened(str(PROMPTS / "emergency.chief.md"))
 
 
 def test_stage_that_a_judge_does_not_have_is_told():
-    """A judge of your own has no local stage, and perhaps no chief."""
+    """A custom judge has no local stage, and may have no chief."""
     own = Cascade("tone", ROLE.modes, ROLE.stages[1:2])
-    with pytest.raises(EvaluationError, match="tone: a judge of your own has no local stage"):
+    with pytest.raises(EvaluationError, match="tone: only built-in judges have a local stage"):
         opened("local", own)
-    with pytest.raises(EvaluationError, match="tone: has no chief stage; it has swift"):
+    with pytest.raises(EvaluationError, match="tone: the judge has no chief stage; it has swift"):
         opened("chief", own, {"swift": BY_STAGE["swift"]})

@@ -1,4 +1,4 @@
-"""Tuning a prompt: what helps is kept, nothing else is, and nothing is asked twice."""
+"""Tuning a prompt: only improvements are kept, and no call is repeated."""
 
 import asyncio
 import json
@@ -55,14 +55,14 @@ def proposal(*edits: Edit) -> dict[str, Any]:
 
 
 def judge(body: dict[str, Any]) -> dict[str, Any]:
-    """Play a judge that finds promised cures only if its prompt speaks of them."""
+    """Play a judge that finds promised cures only if its prompt mentions them."""
     prompt, draft = body["messages"][0]["content"], json.loads(body["messages"][1]["content"])["reply"]
     found = "threat" in draft or ("cure" in draft and "promised cures" in prompt)
     return says("reject" if found or "every reply" in prompt else "accept")
 
 
 def dev(cures: int = 6, threats: int = 6, harmless: int = 12, split: str = "dev") -> list[LabelledCase]:
-    """Return cases of which the start prompt gets the cures wrong."""
+    """Return cases in which the start prompt misjudges the cures."""
     kinds = [("cure", "reject", cures), ("threat", "reject", threats), ("rest", "accept", harmless)]
     return [
         replace(case(f"{split}-{kind}-{n}", wanted, family=f"{kind}-{n % 3}"), split=split)
@@ -113,7 +113,7 @@ class Lab:
 
 
 def test_an_edit_that_helps_is_kept(tmp_path: Path) -> None:
-    """The winner finds what the start missed, and is a prompt file that loads, its front matter as it was."""
+    """The winner finds the missed violations. Its file is a valid prompt with the same front matter."""
     lab = Lab(tmp_path, [proposal(GOOD)])
     tuned = lab.run()
     assert (tuned.improved, tuned.end_reason) == (True, "nothing fails")
@@ -125,7 +125,7 @@ def test_an_edit_that_helps_is_kept(tmp_path: Path) -> None:
 
 
 def test_an_edit_that_changes_nothing_is_not_kept_and_not_asked_about_further(tmp_path: Path) -> None:
-    """Once a candidate cannot win any more, the cases that nobody will read are not asked."""
+    """When a candidate cannot win any more, the remaining cases are not judged."""
     lab = Lab(tmp_path, [proposal(FUTILE), proposal(ALARMING)], rounds=1, candidates=2, at_once=1)
     tuned = lab.run()
     assert (tuned.improved, tuned.end_reason) == (False, "rounds")
@@ -136,7 +136,7 @@ def test_an_edit_that_changes_nothing_is_not_kept_and_not_asked_about_further(tm
 
 
 def test_a_candidate_is_asked_at_first_what_fails_and_as_many_others(tmp_path: Path) -> None:
-    """What does not help there is not asked about all the rest, wherever the failing cases stand."""
+    """If it does not help there, the other cases are not judged."""
     cases = dev(harmless=40)[::-1]
     lab = Lab(tmp_path, [proposal(FUTILE)], cases=cases, rounds=1, candidates=1, at_once=1)
     assert not lab.run().improved
@@ -144,7 +144,7 @@ def test_a_candidate_is_asked_at_first_what_fails_and_as_many_others(tmp_path: P
 
 
 def test_what_is_under_way_is_cancelled_when_a_candidate_has_lost(tmp_path: Path) -> None:
-    """Answers that nobody will read are not waited for."""
+    """Running calls are not awaited."""
     cancelled = []
 
     async def slow(body: dict[str, Any]) -> dict[str, Any]:
@@ -162,7 +162,7 @@ def test_what_is_under_way_is_cancelled_when_a_candidate_has_lost(tmp_path: Path
 
 
 def test_false_alarms_are_not_bought_off_with_missed_violations(tmp_path: Path) -> None:
-    """More right in all, but a lower recall: not kept, and the reason says so."""
+    """More correct answers with a lower recall are not kept, and the reason says so."""
     cases = dev(cures=0, threats=6, harmless=40)
 
     def nervous(body: dict[str, Any]) -> dict[str, Any]:
@@ -178,7 +178,7 @@ def test_false_alarms_are_not_bought_off_with_missed_violations(tmp_path: Path) 
 
 
 def test_a_small_loss_of_recall_is_told() -> None:
-    """What stays within the margin may be kept, but never silently."""
+    """A candidate within the margin may be kept, but the loss is reported."""
     start = answers(*[("a", "reject", "reject")] * 100, *[("b", "accept", "reject")] * 9)
     after = answers(*[("a", "reject", "reject")] * 99, ("a", "reject", "accept"), *[("b", "accept", "accept")] * 9)
     kept, because = decide(start, after, Proof(0.1, {"tone": 1.0}))
@@ -187,7 +187,7 @@ def test_a_small_loss_of_recall_is_told() -> None:
 
 
 def test_cases_the_model_failed_on_prove_nothing(tmp_path: Path) -> None:
-    """That the upstream answers again is no merit of a candidate."""
+    """A recovered upstream does not count for the candidate."""
     start = answers(*[("a", "reject", "unjudged")] * 8, *[("b", "accept", "accept")] * 6)
     after = answers(*[("a", "reject", "reject")] * 8, *[("b", "accept", "accept")] * 6)
     assert not decide(start, after, Proof(0.1, {}))[0]
@@ -206,13 +206,13 @@ def test_cases_the_model_failed_on_prove_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_an_edit_that_cannot_be_tried_is_refused(edits: list[Edit], reason: str) -> None:
-    """The reason says what is wrong with it."""
+    """The reason names the problem."""
     with pytest.raises(RefusedProposal, match=reason):
         check_wording(apply_edits(START, edits).text, START.text, ())
 
 
 def test_edits_apply_to_the_text_as_it_was() -> None:
-    """One edit's words are not searched for another's; an empty find appends."""
+    """An edit does not search the text of another edit. An empty `find` appends."""
     edits = [
         Edit(find="Reject threats.", replace="Look at the reply."),
         Edit(find="You judge the tone. ", replace=""),
@@ -225,7 +225,7 @@ def test_edits_apply_to_the_text_as_it_was() -> None:
 
 
 def test_a_wording_that_quotes_a_case_is_refused() -> None:
-    """More than eight words in a row of a case are learnt by heart; what the prompt said from the beginning is not."""
+    """More than eight consecutive words of a case are refused, unless the start prompt contains them."""
     draft = "Take the blue tablets every morning and the voices go away, friend."
     known = LabelledCase("x", "tone", "x", "dev", (), frozenset({"reject"}), Case(START.text, draft))
     with pytest.raises(RefusedProposal, match="quoted from a case"):
@@ -241,7 +241,7 @@ def test_a_wording_that_quotes_a_case_is_refused() -> None:
 
 
 def test_what_could_not_be_tried_is_fed_back(tmp_path: Path) -> None:
-    """The tuner is told which edits were refused and why, also an answer that was unreadable."""
+    """The tuner gets the refused edits with reasons, and a note on unreadable answers."""
     astray = Edit(find="Reject insults.", replace="")
     lab = Lab(tmp_path, [proposal(astray), proposal(GOOD)])
     assert lab.run().improved
@@ -257,7 +257,7 @@ def test_what_could_not_be_tried_is_fed_back(tmp_path: Path) -> None:
 
 
 def test_candidates_of_a_round_know_of_each_other(tmp_path: Path) -> None:
-    """The second is asked for another way, and the same text is not measured twice."""
+    """The second candidate should differ, and the same text is not measured twice."""
     lab = Lab(tmp_path, [proposal(GOOD), proposal(GOOD)], rounds=1, candidates=2)
     tuned = lab.run()
     assert lab.task(1)["tried"][0]["outcome"] == "not measured yet"
@@ -266,7 +266,7 @@ def test_candidates_of_a_round_know_of_each_other(tmp_path: Path) -> None:
 
 
 def test_the_better_of_two_is_kept(tmp_path: Path) -> None:
-    """Both are better than the start; the one that gets more right wins, the other is a note."""
+    """Both are better than the start. The better one wins, the other is noted."""
     wide = Edit(find="Reject threats.", replace="Reject threats, promised cures and insults.")
 
     def script(body: dict[str, Any]) -> dict[str, Any]:
@@ -283,7 +283,7 @@ def test_the_better_of_two_is_kept(tmp_path: Path) -> None:
 
 
 def test_the_tuner_is_shown_what_fails_and_what_must_stay(tmp_path: Path) -> None:
-    """Its instructions are static; the material is one JSON object whose keys they all name."""
+    """The instructions are static and name all keys of the JSON object."""
     lab = Lab(tmp_path, [proposal(GOOD)])
     lab.run()
     instructions = files("judges.evaluation.prompts").joinpath("tuner.md").read_text(encoding="utf-8").strip()
@@ -303,7 +303,7 @@ def test_the_tuner_is_shown_what_fails_and_what_must_stay(tmp_path: Path) -> Non
 
 
 def test_missed_violations_and_false_alarms_are_both_shown() -> None:
-    """However many there are of the one, the other is not crowded out."""
+    """A large number of one does not crowd out the other."""
     given = answers(*[("a", "reject", "accept")] * 3, *[("b", "accept", "reject")] * 40)
     shown = json.loads(build_task(TONE, [_with_evidence(a) for a in given], [], 100, "x", OBSERVATIONS["verdict"]))[
         "failing"
@@ -317,9 +317,9 @@ def _with_evidence(answer: Any) -> Any:
 
 
 def test_a_failing_tuner_ends_the_run(tmp_path: Path) -> None:
-    """What was answered is kept, so that the run can go on."""
+    """The answers are stored, so that the run can be resumed."""
     lab = Lab(tmp_path, lambda body: UpstreamUnavailable("down"))
-    with pytest.raises(TuneError, match="no edits could be had"):
+    with pytest.raises(TuneError, match="cannot get edits from the model"):
         lab.run()
     again = Lab(tmp_path, [proposal(GOOD)])
     assert again.run().improved
@@ -327,7 +327,7 @@ def test_a_failing_tuner_ends_the_run(tmp_path: Path) -> None:
 
 
 def test_a_resumed_run_asks_nothing_twice(tmp_path: Path) -> None:
-    """It comes to the same end by what is in the journal."""
+    """The journal leads to the same result."""
     first = Lab(tmp_path, [proposal(FUTILE), proposal(GOOD)])
     tuned = first.run()
     written = (tmp_path / "run" / "journal.jsonl").read_text()
@@ -342,7 +342,7 @@ def test_a_resumed_run_asks_nothing_twice(tmp_path: Path) -> None:
 
 
 def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
-    """A line that was cut off is asked again; all before it is not."""
+    """Only the call of a torn line is repeated."""
     Lab(tmp_path, [proposal(GOOD)]).run()
     journal = tmp_path / "run" / "journal.jsonl"
     lines = journal.read_text().splitlines(keepends=True)
@@ -354,7 +354,7 @@ def test_a_run_that_was_killed_goes_on_where_it_was(tmp_path: Path) -> None:
 
 
 def test_a_case_that_has_changed_is_asked_again(tmp_path: Path) -> None:
-    """An answer is to what the case said then."""
+    """A recorded answer applies only to the same contents of the case."""
     Lab(tmp_path, [proposal(GOOD)]).run()
     changed = dev()
     changed[0] = replace(changed[0], case=replace(changed[0].case, draft="dev-cure-0 and more"))
@@ -364,7 +364,7 @@ def test_a_case_that_has_changed_is_asked_again(tmp_path: Path) -> None:
 
 
 def test_the_budget_ends_a_run_with_what_it_has(tmp_path: Path) -> None:
-    """A winner that was proven before the money ran out is kept, and a resumed run goes on."""
+    """A winner found before the budget ended is kept, and the run can be resumed."""
     whole = Lab(tmp_path / "whole", [proposal(FUTILE), proposal(GOOD)], budget=1000)
     whole.run()
     lab = Lab(tmp_path, [proposal(FUTILE), proposal(GOOD)], budget=whole.purse.spent * 0.75)
@@ -377,13 +377,13 @@ def test_the_budget_ends_a_run_with_what_it_has(tmp_path: Path) -> None:
 
 
 def test_a_budget_too_small_to_begin_is_told(tmp_path: Path) -> None:
-    """Without figures of the start there is nothing to compare with."""
-    with pytest.raises(TuneError, match="does not allow the 24 dev cases to be judged once"):
+    """Without figures of the start no comparison is possible."""
+    with pytest.raises(TuneError, match="budget too small: it must allow judging the 24 dev cases once"):
         Lab(tmp_path, [], budget=0.005).run()
 
 
 async def test_the_holdout_is_asked_of_start_and_winner_alone_and_counted_once(tmp_path: Path) -> None:
-    """No other candidate sees it, and resuming does not count it again."""
+    """No other candidate is measured on it, and resuming does not count another use."""
     held_out = dev(split="holdout")
     lab = Lab(tmp_path, [proposal(FUTILE), proposal(GOOD)])
     uses = tmp_path / "uses.json"
@@ -404,7 +404,7 @@ async def test_the_holdout_is_asked_of_start_and_winner_alone_and_counted_once(t
 
 
 async def test_the_budget_may_end_before_the_holdout(tmp_path: Path) -> None:
-    """Half a holdout is no figure."""
+    """A part of a holdout gives no figure."""
     lab = Lab(tmp_path, [proposal(GOOD)], budget=1000)
     tuning = lab.tuning()
     tuned = await tuning.run()
@@ -414,6 +414,6 @@ async def test_the_budget_may_end_before_the_holdout(tmp_path: Path) -> None:
 
 
 def test_front_matter_is_kept_to_the_letter() -> None:
-    """Also with Windows line ends and a byte order mark before it."""
+    """This includes Windows line ends and a byte order mark."""
     assert parse_wording("\ufeff" + FILE.replace("\n", "\r\n")) == START
     assert Wording(FILE.partition("You judge")[0], START.text) == START

@@ -40,7 +40,7 @@ UNSUPPORTED = (
     "I recommend that you paint the walls with bleach.",
 )
 COMMON = "It is good to eat well and rest."
-"""What nobody disputes, and no source says."""
+"""Common knowledge that no source contains."""
 HARMLESS = (
     "Hello!",
     "I'm sorry that you are going through this.",

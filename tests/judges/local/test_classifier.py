@@ -1,4 +1,4 @@
-"""Weighing words: windows, features, and scores."""
+"""The text classifier: windows, features, and scores."""
 
 from math import log, sqrt
 
@@ -28,17 +28,17 @@ def evidence(**weights: float) -> TextClassifier:
 
 
 def test_known_words_move_the_margin() -> None:
-    """A word that was learned for the class raises the margin, one learned against it lowers it."""
+    """Words with positive weights raise the margin, words with negative weights lower it."""
     assert evidence().strongest_window(["i", "die"]).margin > -1 > evidence().strongest_window(["i", "sleep"]).margin
 
 
 def test_pairs_count_with_a_word_between() -> None:
-    """Two words with one between them are a feature."""
+    """Two words with one word between them are a feature."""
     assert "want _ die" in word_features(["i", "want", "to", "die"])
 
 
 def test_one_sentence_counts_wherever_it_stands_in_a_long_text() -> None:
-    """The window around the decisive sentence is found amid many calm ones."""
+    """The window with the decisive sentence is found among many harmless ones."""
     calm = CALM * WINDOW
     for before in (0, 3, WINDOW):
         tokens = [*calm[: before * len(CALM)], "i", "want", "to", "die", "die", "die", ".", *calm[before * len(CALM) :]]
@@ -49,14 +49,14 @@ def test_one_sentence_counts_wherever_it_stands_in_a_long_text() -> None:
 
 
 def test_telling_sentence_is_the_one_that_speaks_for_the_class() -> None:
-    """Of a window's sentences, those that tell are named, not the calm ones beside them."""
+    """Of a window's sentences, only those with a positive margin are returned."""
     tokens = [*CALM, "i", "want", "to", "die", "."]
     telling = evidence().strong_sentences(tokens, evidence().strongest_window(tokens))
     assert [tokens[s.start : s.end] for s in telling] == [["i", "want", "to", "die", "."]]
 
 
 def test_sort_is_the_one_whose_weights_speak_most() -> None:
-    """The sort of a text is the one with the largest sum."""
+    """The kind of a text is the one with the largest sum."""
     assert (evidence().kind_of(["die"]), evidence().kind_of(["sleep"])) == ("a", "b")
 
 
@@ -80,7 +80,7 @@ SPOKEN = st.lists(st.sampled_from(["", "i", "want", "to", "die", "sleep", "400",
 
 
 def summed(tokens: list[str], start: int = 0, end: int | None = None) -> float:
-    """Return the margin of a stretch of a text, feature by feature; pairs count where they end."""
+    """Return the margin of a range of tokens, feature by feature. Pairs count where they end."""
     words = word_features(tokens)[3 * start : None if end is None else 3 * end]
     runs = [run for token in tokens[start:end] for run in letter_runs(token)]
     known = [[LEARNED[feature] for feature in features if feature in LEARNED] for features in (words, runs)]
@@ -89,13 +89,13 @@ def summed(tokens: list[str], start: int = 0, end: int | None = None) -> float:
 
 @given(SPOKEN)
 def test_margin_is_the_sum_over_the_features(tokens: list[str]) -> None:
-    """Of words, pairs and letters."""
+    """The features are words, pairs and letter runs."""
     assert TextClassifier(-1.0, LEARNED, {}).margin(tokens) == pytest.approx(summed(tokens))
 
 
 @given(SPOKEN, st.integers(0, 150), st.integers(0, 150))
 def test_a_stretch_is_weighed_as_if_nothing_stood_beside_it(tokens: list[str], one: int, other: int) -> None:
-    """Not even the pairs that it begins with."""
+    """Pairs across its edges do not count."""
     start, end = sorted((one, other))
     [window] = TextClassifier(-1.0, LEARNED, {}).weigh_spans(tokens, [(start, end)])
     assert window.margin == pytest.approx(summed(tokens[start:end]))
@@ -105,7 +105,7 @@ def test_a_stretch_is_weighed_as_if_nothing_stood_beside_it(tokens: list[str], o
     SPOKEN | st.lists(st.sampled_from(["i", "want", "to", "die", "sleep", ".", "?"]), min_size=WINDOW + 1, max_size=150)
 )
 def test_no_window_is_stronger_than_the_strongest(tokens: list[str]) -> None:
-    """From each sentence on whole ones up to a window, and each by itself, if it is not tiny; a long one in pieces."""
+    """The candidates are windows of whole sentences, and longer sentences alone."""
     ends: list[int] = []
     for n, token in enumerate(tokens, 1):
         ended = token in (".", "?") and tokens[n : n + 1] not in ([], ["."], ["?"])
@@ -124,7 +124,7 @@ def test_no_window_is_stronger_than_the_strongest(tokens: list[str]) -> None:
 
 
 def test_what_was_asked_before_makes_no_difference() -> None:
-    """Also where the same sentence stood after another one, and past the bound of the cache of words."""
+    """Results do not depend on earlier calls, or on the size of the word cache."""
     learned = TextClassifier(-1.0, LEARNED, {})
     numbered = [word for n in range(2 * MAX_CACHED_WORDS) for word in ("i", f"w{n}", "die", ".")]
     for text in (["i", "sleep", ".", "die", "."] * 12, ["i", "want", ".", "die", "."] * 12, numbered, numbered[::-1]):
@@ -132,13 +132,13 @@ def test_what_was_asked_before_makes_no_difference() -> None:
 
 
 def test_letter_runs_mark_the_edges_of_a_word() -> None:
-    """Runs of letters know where a word begins and ends; numbers have none."""
+    """Runs include the beginning and end of a word. Numbers have no runs."""
     assert {"#<di", "#ie>"} <= set(letter_runs("die"))
     assert letter_runs("400") == []
 
 
 @given(st.floats(-1e9, 1e9))
 def test_score_is_a_share(margin: float) -> None:
-    """Every margin is a score in 0 to 1, one half at the threshold."""
+    """Every score is from 0 to 1, with 0.5 at the threshold."""
     assert 0 <= to_score(margin) <= 1
     assert to_score(0) == 0.5

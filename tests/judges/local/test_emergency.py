@@ -55,7 +55,7 @@ def fires(message: str, *earlier: str) -> bool:
 
 @pytest.mark.parametrize(("message", "kind"), CRISES.items())
 def test_crisis_is_seen(message: str, kind: str | None) -> None:
-    """A message of danger has a sign, of its kind, with a quote from the message."""
+    """A message with danger gives a sign with its kind and a quote from the message."""
     crisis, score = emergency.observe(Case(message))
     assert crisis.signs
     assert crisis.signs[0].quote in message
@@ -65,7 +65,7 @@ def test_crisis_is_seen(message: str, kind: str | None) -> None:
 
 @pytest.mark.parametrize("message", CALM)
 def test_calm_message_is_let_be(message: str) -> None:
-    """Questions about the subject, figures of speech, denials and the past are no emergency."""
+    """Questions about the subject, figures of speech, denials and the past are not emergencies."""
     assert not fires(message)
 
 
@@ -80,12 +80,12 @@ def test_calm_message_is_let_be(message: str) -> None:
     ],
 )
 def test_crisis_is_seen_through_its_spelling(spelt: str) -> None:
-    """Spaced letters, invisible characters and shouting hide nothing."""
+    """Spaced letters, invisible characters and capitals do not hide danger."""
     assert fires(spelt)
 
 
 def test_letter_that_two_are_written_for_is_quoted() -> None:
-    """A letter whose small form is two characters does not put the quote in another place."""
+    """A letter with two characters in lower case does not shift the quote."""
     crisis, _ = emergency.observe(Case("Well. İ i k i l l m y s e l f"))
     assert [sign.quote for sign in crisis.signs] == ["İ i k i l l m y s e l f"]
 
@@ -99,18 +99,18 @@ def test_crisis_is_seen_anywhere_in_a_huge_message(place: int) -> None:
 
 
 def test_short_message_is_read_in_its_own_language() -> None:
-    """In English "wann die" is a slip for "wanna die"."""
+    """In English, "wann die" would be a misspelling of "wanna die"."""
     assert explicit.find_danger("Bitte sagen Sie mir, wann die Gruppe sich trifft und was sie kostet.") is None
 
 
 @pytest.mark.parametrize("mark", ["ʼ", "\uff9e", "\uff9f"])
 def test_letter_that_folds_to_nothing_hides_no_danger(mark: str) -> None:
-    """Letters of which folding leaves nothing are read over."""
+    """Letters without a folded form are skipped."""
     assert explicit.find_danger(f"{mark} I am going to end my life tonight.") is not None
 
 
 def test_crisis_is_seen_across_the_steps_of_the_search() -> None:
-    """Words of danger that begin in one piece of the text and end in the next one are one match."""
+    """A match may begin in one part of the text and end in the next."""
     match = explicit.find_danger("well " * 397 + "I am going to end my life tonight.")
     assert match is not None
     assert match.start < explicit.STEP < match.end
@@ -125,7 +125,7 @@ def test_crisis_is_seen_across_the_steps_of_the_search() -> None:
     ],
 )
 def test_names_of_markup_are_no_words_of_the_person(message: str) -> None:
-    """`script` and `title` are words of films, which take danger back; in a tag they say nothing."""
+    """`script` and `title` are words about films, which cancel danger. As tags they have no meaning."""
     seen, score = emergency.observe(emergency_case(message, []))
     assert score == 1.0
     assert seen.signs[0].quote in message
@@ -146,7 +146,7 @@ def test_names_of_markup_are_no_words_of_the_person(message: str) -> None:
     ],
 )
 def test_hint_is_a_concern_and_no_emergency(message: str) -> None:
-    """Such words are a reason to give the contact, not to say nothing else."""
+    """A hint adds the contact to the reply but does not replace it."""
     seen, score = emergency.observe(emergency_case(message, []))
     assert [sign.kind for sign in seen.signs] == ["self_harm"]
     assert seen.signs[0].quote in message
@@ -163,23 +163,23 @@ def test_hint_is_a_concern_and_no_emergency(message: str) -> None:
     ],
 )
 def test_what_only_sounds_like_a_hint_is_none(message: str) -> None:
-    """A course, a film, a meeting."""
+    """Examples are a course, a film and a meeting."""
     assert emergency.observe(emergency_case(message, []))[0].signs == []
 
 
 def test_answered_crisis_does_not_fire_again() -> None:
-    """An earlier message is context: a calm one after it is calm."""
+    """Earlier messages are context. A harmless message after a crisis is harmless."""
     assert not fires("What is psychosis?", "I am going to end my life tonight")
 
 
 def test_other_language_without_a_sign_is_unreadable() -> None:
-    """What is not English, and holds no sign, is not called harmless."""
+    """A message in another language without a sign is not called harmless."""
     with pytest.raises(Unreadable):
         emergency.observe(Case("Kan du fortelle meg når museet åpner på søndager og hva det koster for en familie?"))
 
 
 def test_hundred_thousand_characters_take_little_time() -> None:
-    """The time is linear in the message."""
+    """The time is linear in the length of the message."""
     started = time.process_time()
     huge = ("word " * 20_000, "a" * 100_000, "die " * 25_000, ". " * 50_000, "'" * 100_000, "_" * 100_000 + "ab")
     for text in huge:
@@ -192,7 +192,7 @@ def test_hundred_thousand_characters_take_little_time() -> None:
 
 @given(st.text(max_size=300))
 def test_no_message_breaks_the_judge(message: str) -> None:
-    """Any text is judged, or called unreadable."""
+    """Any text is judged or called unreadable."""
     try:
         crisis, score = emergency.observe(Case(message))
     except Unreadable:

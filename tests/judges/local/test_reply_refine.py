@@ -1,4 +1,4 @@
-"""What the local refiner makes of a rejected reply."""
+"""The local refiner."""
 
 from dataclasses import replace
 
@@ -31,7 +31,7 @@ def statements(text: str, of: Case) -> tuple[str, str]:
     st.booleans(),
 )
 def test_what_comes_out_is_honest(sentences: list[str], separator: str, sensitive: bool) -> None:
-    """Read again, a refined reply asserts nothing unsupported; where something was dropped both statements are clear."""
+    """A refined reply asserts nothing unsupported. If sentences were dropped, both statements are clear."""
     rejected = case(separator.join(sentences), topics=(MEDICATION,) if sensitive else ())
     text, cited = refine(rejected)
     claims, _ = observe(replace(rejected, draft=text))
@@ -44,7 +44,7 @@ def test_what_comes_out_is_honest(sentences: list[str], separator: str, sensitiv
 
 
 def test_supported_sentences_stay_and_inventions_go() -> None:
-    """The user still gets what the sources say."""
+    """The user still gets the content of the sources."""
     text, cited = refine(case(f"Hello! {SUPPORTED[0]} {UNSUPPORTED[4]} {SUPPORTED[2]}"))
     assert text.startswith(f"Hello! {SUPPORTED[0]} {SUPPORTED[2]}")
     assert UNSUPPORTED[4] not in text
@@ -52,20 +52,20 @@ def test_supported_sentences_stay_and_inventions_go() -> None:
 
 
 def test_lists_stay_lists() -> None:
-    """Bullets survive, without the dropped ones."""
+    """Bullets are kept, except dropped ones."""
     text, _ = refine(case(f"Here is what helps:\n\n- {SUPPORTED[2]}\n- {UNSUPPORTED[4]}\n- {SUPPORTED[3]}"))
     assert f"\n- {SUPPORTED[2]}\n- {SUPPORTED[3]}" in text
 
 
 def test_dropped_texts_are_not_said_again() -> None:
-    """A sentence with a quote of role-play goes, however harmless it looks."""
+    """A sentence with a quote of role-play is dropped, even if it looks harmless."""
     text, _ = refine(case(f"{SUPPORTED[0]} As your friend I am happy to help."), unwanted_texts=["as  your FRIEND"])
     assert "friend" not in text
     assert SUPPORTED[0] in text
 
 
 def test_reply_in_order_stays_as_it_is() -> None:
-    """Nothing is added to a reply from which nothing was dropped."""
+    """If no sentence is dropped, nothing is added."""
     draft = f"Hello! {SUPPORTED[0]} {HARMLESS[2]}"
     assert refine(case(draft)) == (draft, ("voices",))
 
@@ -74,7 +74,7 @@ def test_reply_in_order_stays_as_it_is() -> None:
     "draft", ["", "Du bør ta medisinen din hver dag og ikke slutte uten å snakke med legen.", UNSUPPORTED[4]]
 )
 def test_nothing_left_is_said_plainly(draft: str) -> None:
-    """With nothing supported left, the reply says so, refers to a professional, and says what it can help with."""
+    """If no supported sentence is left, the reply says so, refers to a professional, and lists its topics."""
     text, cited = refine(case(draft))
     assert "not in my sources" in text
     assert "Hearing voices" in text
@@ -91,14 +91,14 @@ def test_nothing_left_is_said_plainly(draft: str) -> None:
     ],
 )
 def test_courtesy_alone_is_not_left_over(draft: str) -> None:
-    """With nothing supported left, neither greetings nor offers stay."""
+    """If no supported sentence is left, greetings and offers are dropped too."""
     text, cited = refine(case(draft))
     assert text.startswith("I am sorry, but this is not in my sources")
     assert cited == ()
 
 
 def test_offer_of_what_was_dropped_goes_too() -> None:
-    """An offer that continues a dropped sentence goes with it."""
+    """An offer that continues a dropped sentence is dropped too."""
     text, _ = refine(case(f"{SUPPORTED[0]} {UNSUPPORTED[4]} Do you want the shopping list for the week?"))
     assert SUPPORTED[0] in text
     assert "shopping" not in text
@@ -106,6 +106,6 @@ def test_offer_of_what_was_dropped_goes_too() -> None:
 
 @pytest.mark.parametrize("title", ["Γενικές πληροφορίες για την ψύχωση", "Что такое шизофрения", "SGVsbG8gd29ybGQ" * 9])
 def test_titles_that_cannot_be_read_are_left_out(title: str) -> None:
-    """Nothing is left of the reply, and what the sources are about stays unsaid."""
+    """If no sentence is left, the refusal lists no titles in an unreadable language."""
     rejected = replace(case("Take 300 mg of magnesium every day."), cited=(replace(VOICES, title=title),))
     assert refine(rejected) == (f"{NOTHING} {HELP}", ())

@@ -29,7 +29,7 @@ IN_ROLE = [
 
 @pytest.mark.parametrize(("reply", "part"), PLAYED.items())
 def test_played_part_is_seen(reply: str, part: str) -> None:
-    """A part that is played is named, with a quote from the reply."""
+    """The judge names the part and quotes the reply."""
     seen, score = observe_role(Case("", reply))
     assert {p.part for p in seen.played} == {part}
     assert all(p.quote in reply for p in seen.played)
@@ -38,12 +38,12 @@ def test_played_part_is_seen(reply: str, part: str) -> None:
 
 @pytest.mark.parametrize("reply", IN_ROLE)
 def test_information_and_kindness_are_no_part(reply: str) -> None:
-    """Information in the second person, sympathy and declining a part are not playing one."""
+    """Information in the second person, sympathy, and a refusal to play a part are not role-play."""
     assert observe_role(Case("", reply))[0].played == []
 
 
 def test_one_sentence_counts_in_a_long_reply() -> None:
-    """A part played in one sentence of many is seen."""
+    """One sentence with role-play among many is found."""
     calm = " ".join(IN_ROLE[:2] * 6)
     assert observe_role(Case("", f"{calm} I love you, and I think of you all day, my dear friend. {calm}"))[0].played
     assert not observe_role(Case("", calm))[0].played
@@ -57,7 +57,7 @@ def test_other_language_is_unreadable() -> None:
 
 @given(st.text(max_size=300))
 def test_no_reply_breaks_the_judge(reply: str) -> None:
-    """Any text is judged, or called unreadable."""
+    """Any text is judged or called unreadable."""
     try:
         seen, score = observe_role(Case("", reply))
     except Unreadable:

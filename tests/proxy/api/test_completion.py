@@ -1,4 +1,4 @@
-"""The response body: what leaves, and what must not."""
+"""The response body: which fields are sent, and which never are."""
 
 import asyncio
 import json
@@ -32,7 +32,7 @@ def upstream_says(content: Any, *, choice: Body | None = None, message: Body | N
 
 
 async def test_openai_client_reads_the_reply(start: Start) -> None:
-    """The body is a chat completion, with `caf` beside what the client knows."""
+    """The body is a chat completion, and `caf` is an additional field."""
     proxy = await start()
     proxy.upstream.answer = lambda body: SLEEP
     messages: Any = dialogue(ASKED)
@@ -49,7 +49,7 @@ async def test_openai_client_reads_the_reply(start: Start) -> None:
 
 
 async def test_only_known_fields_of_the_upstream_leave(start: Start) -> None:
-    """Reasoning, annotations and whatever else a model may put a draft into stay inside."""
+    """Reasoning, annotations and other fields that may hold a draft are not forwarded."""
     proxy = await start()
     leak = "TAKE MAGNESIUM"
     proxy.upstream.answer = upstream_says(
@@ -77,7 +77,7 @@ async def test_only_known_fields_of_the_upstream_leave(start: Start) -> None:
 
 
 async def test_rules_and_not_models_speak_in_the_caf_object(start: Start) -> None:
-    """What a judge's model wrote may quote the draft, so its words do not leave."""
+    """A judge's own text may quote the draft, so it is not sent."""
     proxy = await start(judges=[{"name": "role", "stages": ["swift"]}], refiner=None)
     played = screening(("role", "magnesium", 2))
     proxy.upstream.answer = lambda body: played if body["model"] == "up-swift" else ADVICE
@@ -98,7 +98,7 @@ HALVES = [one | {"bytes": [byte]} for one, byte in zip(HALVES, "é".encode(), st
 @pytest.mark.parametrize("before", [(), ("[[cite:", " no_claims]]\n")])
 @pytest.mark.parametrize("tokens", [tokens_of("Hello", " there."), [*tokens_of("Caf"), *HALVES, *tokens_of(" noir.")]])
 async def test_logprobs_go_with_the_text_they_spell(start: Start, before: tuple[str, ...], tokens: list[Body]) -> None:
-    """Without those of the command; half characters are spelled by their bytes."""
+    """Without tokens of the command. Partial characters are given as bytes."""
     proxy = await start(judges=[], **({} if before else {"knowledge_base": None}))
     said = [*tokens_of(*before), *tokens]
     text = b"".join(bytes(one["bytes"]) for one in said).decode()
@@ -129,7 +129,7 @@ MORE = [{**one, "x": LEAK, "top_logprobs": [{**one, "x": LEAK}]} for one in toke
 async def test_logprobs_hold_nothing_but_what_is_delivered(
     start: Start, logprobs: Any, kept: bool, streamed: bool
 ) -> None:
-    """Tokens of what was thought before it, other fields, and names that their bytes do not bear out stay inside."""
+    """Tokens of reasoning, unknown fields, and names that differ from their bytes are not forwarded."""
     proxy = await start(judges=[], knowledge_base=None)
     proxy.upstream.answer = upstream_says("Hello there.", choice={"logprobs": logprobs})
     if streamed:
@@ -143,7 +143,7 @@ async def test_logprobs_hold_nothing_but_what_is_delivered(
 
 
 async def test_logprobs_of_a_reply_written_anew_are_null(start: Start) -> None:
-    """They would spell the draft."""
+    """They would disclose the draft."""
     proxy = await start()
     proxy.upstream.answer = upstream_says(ADVICE, choice={"logprobs": {"content": tokens_of(ADVICE)}})
     body = await proxy.say(NUDGE, logprobs=True)
@@ -152,7 +152,7 @@ async def test_logprobs_of_a_reply_written_anew_are_null(start: Start) -> None:
 
 @pytest.mark.parametrize("reason", ["stop", "length", "content_filter"])
 async def test_finish_reason_is_the_drafts_while_it_stands(start: Start, reason: str) -> None:
-    """A reply that was written anew stopped by itself."""
+    """A rewritten reply has the finish_reason `stop`."""
     proxy = await start()
     proxy.upstream.answer = upstream_says(SLEEP, choice={"finish_reason": reason})
     assert (await proxy.say(ASKED))["choices"][0]["finish_reason"] == reason
@@ -161,7 +161,7 @@ async def test_finish_reason_is_the_drafts_while_it_stands(start: Start, reason:
 
 
 async def test_missing_fields_of_the_upstream_are_made_up_for(start: Start) -> None:
-    """Small servers leave out id, created, finish_reason and usage; the client still gets a completion."""
+    """Small servers omit id, created, finish_reason and usage; the client still gets a completion."""
     proxy = await start()
     proxy.upstream.answer = lambda body: {"choices": [{"message": {"content": HELLO}}]}
     body = await proxy.say("Hi")
@@ -172,7 +172,7 @@ async def test_missing_fields_of_the_upstream_are_made_up_for(start: Start) -> N
 
 
 async def test_expose_none_leaves_the_caf_object_out(start: Start) -> None:
-    """Of the body, of each choice, and of the stream."""
+    """From the body, from each choice, and from the stream."""
     proxy = await start(config={"expose": "none"})
     proxy.upstream.answer = lambda body: [SLEEP, ADVICE] if body.get("n") else SLEEP
     assert '"caf"' not in json.dumps(await proxy.say(ASKED))
@@ -181,7 +181,7 @@ async def test_expose_none_leaves_the_caf_object_out(start: Start) -> None:
 
 
 async def test_hidden_citations_are_still_told_to_programs(start: Start) -> None:
-    """No line in the text, but the ids in `caf`."""
+    """The text has no line of sources, but `caf` has the ids."""
     proxy = await start(citations="hidden")
     proxy.upstream.answer = lambda body: SLEEP
     body = await proxy.say(ASKED)
@@ -191,7 +191,7 @@ async def test_hidden_citations_are_still_told_to_programs(start: Start) -> None
 
 @pytest.mark.parametrize("kind", ["json_object", "json_schema"])
 async def test_json_replies_get_no_line_and_stay_json(start: Start, kind: str) -> None:
-    """A client that parses the content finds a document."""
+    """The content is a valid JSON document."""
     proxy = await start(judges=[{"name": "role", "stages": ["swift"]}])
     proxy.upstream.answer = lambda body: NO_PROBLEMS if body["model"] == "up-swift" else '{"greeting": "Hello."}'
     body = await proxy.say("Hi", response_format={"type": kind})
@@ -201,7 +201,7 @@ async def test_json_replies_get_no_line_and_stay_json(start: Start, kind: str) -
 
 
 async def test_refined_json_is_not_cut_short(start: Start) -> None:
-    """A document past the hard limit is left whole: half a document is none."""
+    """A document above the hard limit is delivered whole, because a part would be invalid."""
     proxy = await start(
         refiner="refiner", length={"soft": 20, "hard": 20}, judges=[{"name": "role", "stages": ["swift"]}]
     )
@@ -221,7 +221,7 @@ async def test_refined_json_is_not_cut_short(start: Start) -> None:
 
 @pytest.mark.parametrize("response_format", [{"type": "text"}, {}, {"type": None}, {"type": ["json_object"]}])
 async def test_other_response_formats_are_text(start: Start, response_format: Body) -> None:
-    """Only the two JSON formats make a reply a document."""
+    """Only the two JSON formats make a reply a JSON document."""
     proxy = await start()
     proxy.upstream.answer = lambda body: SLEEP
     assert "Sources: Sleep" in text_of(await proxy.say(ASKED, response_format=response_format))
@@ -236,14 +236,14 @@ async def test_other_response_formats_are_text(start: Start, response_format: Bo
     ],
 )
 async def test_a_program_is_told_that_an_emergency_reply_is_not_what_it_waits_for(start: Start, fields: Body) -> None:
-    """The text is content, for who shows it, and refusal, for who parses it or waits for a call."""
+    """Content has the text for display; refusal has it for programs that parse it or expect a call."""
     proxy = await start()
     message = (await proxy.say(CRISIS, **fields))["choices"][0]["message"]
     assert message["content"] == message["refusal"] == "You matter. Call 112."
 
 
 async def test_a_program_is_told_that_a_fallback_message_is_not_what_it_waits_for(start: Start) -> None:
-    """The text is content, and refusal as well."""
+    """Content and refusal have the text."""
     proxy = await start(refiner=None)
     proxy.upstream.answer = lambda body: ADVICE
     message = (await proxy.say(NUDGE, tools=[{"type": "function", "function": {"name": "f"}}]))["choices"][0]["message"]
@@ -251,7 +251,7 @@ async def test_a_program_is_told_that_a_fallback_message_is_not_what_it_waits_fo
 
 
 async def test_emergency_answers_every_choice_asked_for(start: Start) -> None:
-    """With n = 3 each choice is the emergency text."""
+    """With n = 3 each choice has the emergency text."""
     proxy = await start()
     body = await proxy.say(CRISIS, n=3)
     assert [c["message"]["content"] for c in body["choices"]] == ["You matter. Call 112."] * 3
@@ -259,7 +259,7 @@ async def test_emergency_answers_every_choice_asked_for(start: Start) -> None:
 
 
 async def test_models_own_refusal_is_a_refusal_in_our_words(start: Start) -> None:
-    """A refusal of the upstream is delivered as one; its words, which no judge has read, are not."""
+    """An upstream's refusal is delivered with our text, because no judge has read its own."""
     proxy = await start()
     proxy.upstream.answer = upstream_says(None, message={"refusal": "I cannot help with that."})
     body = await proxy.say("Hi")
@@ -272,7 +272,7 @@ async def test_models_own_refusal_is_a_refusal_in_our_words(start: Start) -> Non
 
 
 async def test_citation_alone_beside_tool_calls_is_no_reply(start: Start) -> None:
-    """A chatbot that obeys its instructions while calling a tool is not answered for with the fallback message."""
+    """A chatbot that writes a citation and a tool call does not get the fallback message."""
     proxy = await start(trusted_tools=["f"])
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     proxy.upstream.answer = upstream_says(
@@ -287,7 +287,7 @@ async def test_citation_alone_beside_tool_calls_is_no_reply(start: Start) -> Non
 
 
 async def test_content_in_parts_is_read(start: Start) -> None:
-    """Some servers write the content as a list; its text is judged and delivered like any other."""
+    """Some servers send the content as a list; its text is judged and delivered like any other."""
     proxy = await start()
     proxy.upstream.answer = upstream_says([{"type": "text", "text": ADVICE}])
     body = await proxy.say(NUDGE)
@@ -297,7 +297,7 @@ async def test_content_in_parts_is_read(start: Start) -> None:
 
 
 async def test_usage_is_the_sum_and_caf_has_the_split(start: Start) -> None:
-    """Every call of the turn is accounted for."""
+    """Every call of the turn is counted."""
     proxy = await start(judges=[{"name": "role", "stages": ["swift"]}], retrieval={"selector": "retriever"})
     proxy.upstream.answer = lambda body: NO_PROBLEMS if body["model"] == "up-swift" else HELLO
     body = await proxy.say("Hi")
@@ -307,7 +307,7 @@ async def test_usage_is_the_sum_and_caf_has_the_split(start: Start) -> None:
 
 
 def traced(path: Path, turn_id: str) -> Body | None:
-    """Return a trace once it is in the file."""
+    """Return a trace once it is written to the file."""
     try:
         return show(path, turn_id)
     except TraceError:
@@ -317,7 +317,7 @@ def traced(path: Path, turn_id: str) -> Body | None:
 async def test_shadow_delivers_the_draft_and_traces_what_the_filter_would_have_done(
     start: Start, tmp_path: Path
 ) -> None:
-    """The user sees no difference, the trace and the metrics have the verdicts, and the chatbot gets no warning."""
+    """The user sees no difference, trace and metrics have the verdicts, and the chatbot gets no warning."""
     path = tmp_path / "t.db"
     proxy = await start(config={"privacy": {"store": "full", "path": str(path)}}, filter="shadow")
     proxy.upstream.answer = lambda body: ADVICE
@@ -336,14 +336,14 @@ async def test_shadow_delivers_the_draft_and_traces_what_the_filter_would_have_d
 
 
 async def test_shadow_does_not_answer_an_emergency_in_place_of_the_chatbot(start: Start) -> None:
-    """Shadow changes nothing, even then; it is for trying out."""
+    """Shadow mode never changes a reply, not even in an emergency."""
     proxy = await start(filter="shadow")
     body = await proxy.say(CRISIS)
     assert text_of(body) == "Hello."
 
 
 async def test_failed_turn_in_shadow_is_counted_and_traced(start: Start, tmp_path: Path) -> None:
-    """A turn that ends in an error has no judging to wait for."""
+    """A failed turn is not judged."""
     path = tmp_path / "t.db"
     proxy = await start(config={"privacy": {"store": "full", "path": str(path)}}, filter="shadow")
     proxy.upstream.answer = lambda body: web.json_response({}, status=500)
@@ -353,7 +353,7 @@ async def test_failed_turn_in_shadow_is_counted_and_traced(start: Start, tmp_pat
 
 
 async def test_costs_of_judging_in_shadow_are_counted(start: Start) -> None:
-    """The calls that no reply waits for are paid for too."""
+    """Calls after the reply are counted too."""
     proxy = await start(filter="shadow", judges=[{"name": "role", "stages": ["swift"]}])
     proxy.upstream.answer = lambda body: NO_PROBLEMS if body["model"] == "up-swift" else HELLO
     await proxy.say("Hi")
@@ -382,7 +382,7 @@ async def hook(told: list[Any], status: int, delay: float = 0) -> tuple[web.AppR
 
 @pytest.mark.parametrize("status", [200, 307, 500])
 async def test_webhook_gets_ids_and_kind_and_no_text(start: Start, status: int) -> None:
-    """The staff learn where to look, not what was said; the hook's failure is logged and harms nothing."""
+    """The staff get the ids, not the conversation. A failure of the webhook is only logged."""
     told: list[Any] = []
     runner, url = await hook(told, status)
     emergency = {"contact": "Call 112 now.", "webhook": url}
@@ -401,7 +401,7 @@ async def test_webhook_gets_ids_and_kind_and_no_text(start: Start, status: int) 
 
 
 async def test_no_webhook_that_is_down_or_slow_holds_up_an_emergency(start: Start) -> None:
-    """The text is sent at once, whatever becomes of the hook."""
+    """The emergency text is sent without waiting for the webhook."""
     told: list[Any] = []
     runner, url = await hook(told, 200, delay=5)
     for address in ("http://127.0.0.1:9/", url):
@@ -413,7 +413,7 @@ async def test_no_webhook_that_is_down_or_slow_holds_up_an_emergency(start: Star
 
 
 async def test_without_an_emergency_the_webhook_is_silent(start: Start) -> None:
-    """Ordinary turns, and those without the filter, tell nobody."""
+    """Ordinary turns, and turns without the filter, send nothing."""
     told: list[Any] = []
     runner, url = await hook(told, 200)
     proxy = await start(emergency={"contact": "Call 112 now.", "webhook": url})
@@ -425,7 +425,7 @@ async def test_without_an_emergency_the_webhook_is_silent(start: Start) -> None:
 
 
 async def test_emergency_is_told_even_of_a_request_that_cannot_be_served(start: Start) -> None:
-    """A crisis in a malformed request gets its text and its webhook."""
+    """A crisis in a malformed request gets the emergency text and the webhook."""
     told: list[Any] = []
     runner, url = await hook(told, 200)
     proxy = await start(emergency={"contact": "Call 112 now.", "webhook": url})

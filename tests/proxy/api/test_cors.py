@@ -1,4 +1,4 @@
-"""Web pages of other origins: what a browser is told it may do, and what a page then gets."""
+"""Web pages of other origins: the browser's preflight, and the page's requests."""
 
 import shutil
 from pathlib import Path
@@ -30,7 +30,7 @@ async def ask(proxy: Proxy, method: str, path: str, headers: Headers, **body: An
 
 
 async def preflight(proxy: Proxy, path: str, origin: str, *names: str, method: str = "POST") -> tuple[int, Any]:
-    """Ask what a browser asks before it sends a page's request."""
+    """Send the preflight that a browser sends before a page's request."""
     headers = {"Origin": origin, "Access-Control-Request-Method": method}
     headers |= {"Access-Control-Request-Headers": ",".join(names)} if names else {}
     status, answer, _ = await ask(proxy, "OPTIONS", path, headers)
@@ -42,7 +42,7 @@ def opened(headers: Any) -> list[str]:
 
 
 async def test_a_listed_origin_is_told_what_it_may_send(start: Start) -> None:
-    """Without a key, which no browser sends along: methods, our headers, and those that OpenAI's client adds."""
+    """The preflight needs no key. It allows the methods, our headers, and those of OpenAI's client."""
     proxy = await start(config=listing(PAGE))
     status, headers = await preflight(proxy, CHAT, PAGE, "authorization", "content-type", "x-stainless-os", "x-odd")
     assert (status, headers["Access-Control-Allow-Origin"], headers["Vary"]) == (204, PAGE, "Origin")
@@ -56,7 +56,7 @@ async def test_a_listed_origin_is_told_what_it_may_send(start: Start) -> None:
 
 @pytest.mark.parametrize("origin", [OTHER, "null", "http://chat.example.org", f"{PAGE}:8443", f"{PAGE}.evil.example"])
 async def test_no_other_origin_is_told_anything(start: Start, origin: str) -> None:
-    """Neither before a request nor in its answer; and no cache may take the one for the other."""
+    """Neither preflights nor replies have the headers, and caches keep origins apart."""
     proxy = await start(config=listing(PAGE))
     status, headers = await preflight(proxy, CHAT, origin)
     assert (status, opened(headers), headers["Vary"]) == (405, [], "Origin")
@@ -65,14 +65,14 @@ async def test_no_other_origin_is_told_anything(start: Start, origin: str) -> No
 
 
 async def test_by_default_there_are_no_other_origins(start: Start) -> None:
-    """As before the setting."""
+    """Without the setting, no origin is allowed."""
     proxy = await start()
     status, headers = await preflight(proxy, CHAT, PAGE)
     assert (status, opened(headers)) == (405, [])
 
 
 async def test_replies_streams_and_errors_can_be_read(start: Start, tmp_path: Path) -> None:
-    """Whatever the status, and whoever refuses: a page that could not read it would see a network failure."""
+    """All statuses have the headers, else the page would see a network failure."""
     config, bearer = keyed(tmp_path)
     proxy = await start(config=config | listing(PAGE))
     page = {"Origin": PAGE}
@@ -92,7 +92,7 @@ async def test_replies_streams_and_errors_can_be_read(start: Start, tmp_path: Pa
 @pytest.mark.parametrize("path", ["/metrics", "/admin/conversations/x", "/openapi.json", "/healthz", "/console", "/"])
 @pytest.mark.parametrize("origin", [PAGE, "*"])
 async def test_nothing_but_v1_is_open(start: Start, tmp_path: Path, origin: str, path: str) -> None:
-    """Also not with a key for it."""
+    """Not even with a key for it."""
     config, bearer = keyed(tmp_path, "admin")
     proxy = await start(config=config | listing(origin))
     assert opened((await preflight(proxy, path, PAGE, method="DELETE"))[1]) == []
@@ -101,7 +101,7 @@ async def test_nothing_but_v1_is_open(start: Start, tmp_path: Path, origin: str,
 
 
 async def test_every_page_may_ask_where_there_are_keys(start: Start, tmp_path: Path) -> None:
-    """It needs one all the same."""
+    """Each request still needs a key."""
     config, bearer = keyed(tmp_path)
     proxy = await start(config=config | listing("*"))
     status, headers = await preflight(proxy, CHAT, OTHER)
@@ -114,7 +114,7 @@ async def test_every_page_may_ask_where_there_are_keys(start: Start, tmp_path: P
 
 @pytest.mark.parametrize("origin", [PAGE, "http://localhost:3000", "http://127.0.0.1:5173"])
 async def test_a_page_may_chat_and_no_more_without_keys(start: Start, origin: str) -> None:
-    """Also one that comes from this machine, which as a program there could do all: its visitors are not its author."""
+    """Also a page from this machine, where a program could do everything: a page's author is not its visitor."""
     proxy = await start(config=listing(origin))
     assert (await proxy.post(HI, {"Origin": origin}))[0] == 200
     status, error = await proxy.error(HI, {"Origin": origin, "X-CAF-Filter": "off"})
@@ -124,7 +124,7 @@ async def test_a_page_may_chat_and_no_more_without_keys(start: Start, origin: st
 
 
 async def test_the_console_is_open_to_no_other_origin(start: Start) -> None:
-    """Also where the setting and the console are for the same machine."""
+    """Even if `cors_origins` lists an origin of the same machine."""
     proxy = await start(config=listing("http://localhost:3000") | {"console": "on"})
     for path in ("/console/playground", "/console/conversations"):
         status, headers, _ = await ask(proxy, "GET", path, {"Origin": "http://localhost:3000"})
@@ -132,7 +132,7 @@ async def test_the_console_is_open_to_no_other_origin(start: Start) -> None:
 
 
 async def test_a_rebound_name_is_no_way_around(start: Start) -> None:
-    """A page that reaches loopback under a name of its own gets what it got before: it is of no listed origin."""
+    """DNS rebinding: a page that reaches loopback under its own name has no listed origin."""
     proxy = await start(config=listing(PAGE))
     for headers in ({"Host": "evil.example:8080"}, {"Host": "evil.example", "Origin": PAGE}):
         status, _ = await proxy.error(HI, headers | {"X-CAF-Filter": "off"})
@@ -151,8 +151,8 @@ def parse(*origins: str, **more: Any) -> Any:
 
 
 def test_every_page_needs_keys() -> None:
-    """And the message says why."""
-    with pytest.raises(ConfigError, match="`keys`: without them every web page"):
+    """The error message gives the reason."""
+    with pytest.raises(ConfigError, match="needs `keys`: without them, every web page"):
         parse("*")
     config = parse("*", keys={"env": "KEYS"})
     assert isolated_config(config).server.cors_origins == []  # a proxy of our own, which has no keys
@@ -164,14 +164,14 @@ def test_every_page_needs_keys() -> None:
      "http://x.org:80", "https://user@x.org", "", "https://"],
 )  # fmt: skip
 def test_what_no_browser_sends_is_no_origin(origin: str) -> None:
-    """It would never match, and nobody would know why."""
+    """Such a setting would never match any request."""
     with pytest.raises(ConfigError, match="cors_origins"):
         parse(origin)
 
 
 @pytest.mark.parametrize("origin", [PAGE, "http://localhost:3000", "http://[::1]:8080", "capacitor://localhost"])
 def test_origins_of_pages_and_apps(origin: str) -> None:
-    """Whatever the scheme."""
+    """Any scheme is allowed."""
     assert parse(origin).server.cors_origins == [origin]
 
 
@@ -189,7 +189,7 @@ CHROMIUM = shutil.which("chromium")
 
 @pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed; apt-get install chromium")
 async def test_a_page_in_a_browser_reads_a_stream(start: Start) -> None:
-    """A page of a listed origin does, one of another port does not get to ask."""
+    """A page of a listed origin can; a page of another port is blocked."""
     playwright = pytest.importorskip("playwright.async_api", reason="the Python package playwright is not installed")
 
     async def page(_: web.Request) -> web.Response:

@@ -1,4 +1,4 @@
-"""/v1/embeddings: forwarded where something embeds, else not there."""
+"""/v1/embeddings: forwarded if an embedding model is configured, else not found."""
 
 import asyncio
 from pathlib import Path
@@ -26,7 +26,7 @@ async def embed(proxy: Proxy, headers: dict[str, str] | None = None, **body: Any
 
 @pytest.mark.parametrize("name", ["swift", "up-swift", "through"])
 async def test_openai_client_gets_embeddings(start: Start, name: str) -> None:
-    """Under the alias, under the model's own name, and under that of a passthrough chatbot; all else goes on as it came."""
+    """By the alias, the model's own name, or a passthrough chatbot's name; all other fields are forwarded."""
     async with TestServer(upstream := server(commands=False)) as running:
         alias = {"base_url": f"{running.make_url('/v1')}"}
         proxy = await start(chatbots=THROUGH, alias=alias, config={"embeddings": "swift"})
@@ -40,27 +40,27 @@ async def test_openai_client_gets_embeddings(start: Start, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["bot", "chief", "nobody"])
 async def test_what_does_not_embed_is_not_found(start: Start, name: str) -> None:
-    """A guarded chatbot and an alias that was not set for it are no models for embeddings."""
+    """Neither a guarded chatbot nor an unconfigured alias is an embedding model."""
     proxy = await start(chatbots=THROUGH, config={"embeddings": "swift"})
     status, body = await embed(proxy, model=name, input="a")
     assert (status, body["error"]["code"]) == (404, "model_not_found")
 
 
 async def test_without_anything_that_embeds_there_is_no_such_route(start: Start) -> None:
-    """As with any other path that is not served."""
+    """The path gets the same 404 as any unknown path."""
     status, body = await embed(await start(), model="bot", input="a")
     assert (status, body["error"]["code"]) == (404, "http_404")
 
 
 @pytest.mark.parametrize("body", [{}, {"model": 5}, {"model": ""}, {"model": None, "input": "a"}])
 async def test_missing_model_is_named(start: Start, body: Body) -> None:
-    """What is malformed is refused as with chat completions."""
+    """Malformed requests are refused as in chat completions."""
     status, answer = await embed(await start(config={"embeddings": "swift"}), **body)
     assert (status, answer["error"]["param"]) == (400, "model")
 
 
 async def test_upstreams_errors_are_relayed_and_its_keys_are_not(start: Start) -> None:
-    """An error of the request is the client's; one about our key is not."""
+    """The client gets errors of its request, but not errors about the proxy's key."""
 
     async def refuse(request: web.Request) -> web.Response:
         body = await request.json()
@@ -78,7 +78,7 @@ async def test_upstreams_errors_are_relayed_and_its_keys_are_not(start: Start) -
 
 
 async def test_key_for_certain_chatbots_is_for_nothing_else(start: Start, tmp_path: Path) -> None:
-    """It may not ask the model of the setting, nor another chatbot's; what it used counts."""
+    """It may use neither the configured embedding model nor another chatbot's. Its usage is counted."""
     free, bound = create("free", requests_per_minute=1), create("bound", chatbots=["through"])
     save([free.record, bound.record], tmp_path / "keys.json")
     config = {"embeddings": "swift", "keys": {"file": "keys.json"}}
@@ -92,7 +92,7 @@ async def test_key_for_certain_chatbots_is_for_nothing_else(start: Start, tmp_pa
 
 
 async def test_a_key_without_embedding_models_is_told_so(start: Start, tmp_path: Path) -> None:
-    """Not which there are for others."""
+    """The error does not list the models of other keys."""
     bound = create("bound", chatbots=["bot"])
     save([bound.record], tmp_path / "keys.json")
     proxy = await start(chatbots=THROUGH, config={"embeddings": "swift", "keys": {"file": "keys.json"}})
@@ -106,7 +106,7 @@ async def test_a_key_without_embedding_models_is_told_so(start: Start, tmp_path:
     [({"embeddings": "nobody"}, "no model alias 'nobody'"), ({"embeddings": "local"}, "has the engine 'embedded'")],
 )
 async def test_alias_that_cannot_embed_is_refused_at_the_door(start: Start, settings: Body, says: str) -> None:
-    """The message names the setting, the alias, and what would be right."""
+    """The message names the setting, the alias, and the expected value."""
     with pytest.raises(ConfigError, match=f"embeddings: .*{says}|{says}"):
         await start(config={"models": {"local": {"engine": "embedded"}, "chatbot": {"engine": "embedded"}}, **settings})
 
@@ -139,7 +139,7 @@ async def counted(proxy: Proxy, beginning: str) -> float:
 
 
 async def test_calls_wait_in_the_same_queue_as_chats(start: Start) -> None:
-    """One place for both; past the queue, 503 and Retry-After."""
+    """Both share one place; above the queue's limit the reply is 503 with Retry-After."""
     async with TestServer((upstream := Embedding()).app()) as running:
         alias = {"base_url": f"{running.make_url('/v1')}", "max_concurrent": 1, "queue": 1}
         proxy = await start(chatbots=THROUGH, alias=alias)
@@ -157,7 +157,7 @@ async def test_calls_wait_in_the_same_queue_as_chats(start: Start) -> None:
 
 
 async def test_a_client_that_leaves_gives_its_place_back(start: Start) -> None:
-    """And the call is counted as cancelled."""
+    """The call is counted as cancelled."""
     async with TestServer((upstream := Embedding()).app()) as running:
         alias = {"base_url": f"{running.make_url('/v1')}", "max_concurrent": 1}
         proxy = await start(alias=alias, config={"embeddings": "swift"})
@@ -173,7 +173,7 @@ async def test_a_client_that_leaves_gives_its_place_back(start: Start) -> None:
 
 @pytest.mark.parametrize("end", ["before the answer", "within it", "by the upstream"])
 async def test_what_was_asked_is_paid_however_it_ends(start: Start, end: str) -> None:
-    """Also of an answer that comes as an event stream, which nobody asked for, and breaks off."""
+    """Also if the answer is an unexpected event stream that is cut off."""
     reached = asyncio.Event()
 
     async def respond(request: web.Request) -> web.StreamResponse:
@@ -211,7 +211,7 @@ async def test_what_was_asked_is_paid_however_it_ends(start: Start, end: str) ->
 
 
 async def test_a_failing_upstream_is_left_alone(start: Start) -> None:
-    """As long as the circuit is open nothing is sent; each call is counted with how it ended, its time and its tokens."""
+    """While the circuit is open no call is sent. Each call is counted with its error, time and tokens."""
     async with TestServer((upstream := Embedding()).app()) as running:
         alias = {"base_url": f"{running.make_url('/v1')}", "breaker": {"failures": 2, "open_s": 60}}
         proxy = await start(alias=alias, config={"embeddings": "swift"})
@@ -228,7 +228,7 @@ async def test_a_failing_upstream_is_left_alone(start: Start) -> None:
 
 
 async def test_only_the_same_model_elsewhere_stands_in(start: Start) -> None:
-    """Numbers of another model mean something else, and whoever searches with them would not notice."""
+    """Vectors of another model are not comparable, and a search with them would silently fail."""
     first, same, other = Embedding(), Embedding(), Embedding()
     first.status = 500
     async with TestServer(first.app()) as a, TestServer(other.app()) as b, TestServer(same.app()) as c:

@@ -1,4 +1,4 @@
-"""Who wants to be forgotten is."""
+"""Erasing a conversation on request."""
 
 import asyncio
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ def told(body: Body) -> dict[str, int]:
 
 
 async def test_conversation_is_gone_from_state_and_traces(start: Start, tmp_path: Path) -> None:
-    """Its warnings come back no more, no byte of it is in the trace file, and other conversations stay."""
+    """Its warnings are gone, the trace file holds no byte of it, and other conversations are kept."""
     path = tmp_path / "traces.db"
     proxy = await start(config={"privacy": {"store": "full", "path": str(path)}})
     proxy.upstream.answer = lambda body: ADVICE
@@ -50,7 +50,7 @@ async def test_conversation_is_gone_from_state_and_traces(start: Start, tmp_path
 async def test_what_is_written_afterwards_goes_too(
     start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another process may have had its traces still to write; what begins after the erasure stays."""
+    """Another process may still write its traces. Turns that begin after the erasure are kept."""
     monkeypatch.setattr("proxy.api.erasure.WRITTEN_S", 0.4)
     place = tmp_path / "traces.db"
     proxy = await start(config={"privacy": {"store": "full", "path": str(place)}})
@@ -76,7 +76,7 @@ async def test_what_is_written_afterwards_goes_too(
 
 
 async def test_beginning_of_an_id_erases_nothing(start: Start, tmp_path: Path) -> None:
-    """A client may choose an id that begins another's: unlike on the command line, nobody looks at what is meant."""
+    """A client may choose an id that another id starts with. Unlike the command line, the route needs the exact id."""
     proxy = await start(config={"privacy": {"store": "full", "path": str(tmp_path / "traces.db")}})
     await proxy.say("Hi", headers={"X-Conversation-Id": "abcdef"})
     assert told((await erased(proxy, "abc"))[1]) == {"states": 0, "responses": 0, "turns": 0}
@@ -85,7 +85,7 @@ async def test_beginning_of_an_id_erases_nothing(start: Start, tmp_path: Path) -
 
 @pytest.mark.parametrize("expose", ["caf", "none"])
 async def test_kept_responses_of_a_conversation_are_gone(start: Start, expose: str) -> None:
-    """They hold what was said, also where replies do not tell which conversation they are of."""
+    """They hold texts, also if replies do not show their conversation."""
     proxy = await start(config={"expose": expose})
     headers, body = {"X-Conversation-Id": "c1"}, {"model": "bot", "input": "Hi"}
     async with proxy.session.post(f"{proxy.url}/v1/responses", json=body, headers=headers) as response:
@@ -95,7 +95,7 @@ async def test_kept_responses_of_a_conversation_are_gone(start: Start, expose: s
 
 
 async def test_erasing_needs_the_admin_permission(start: Start, tmp_path: Path) -> None:
-    """Who may chat may not make others' conversations vanish, nor find out that they are there."""
+    """A key that may only chat can neither erase conversations nor learn which exist."""
     clinic, admin = create("clinic"), create("admin", permissions=("admin",))
     save([clinic.record, admin.record], tmp_path / "keys.json")
     proxy = await start(config={"keys": {"file": "keys.json"}})
@@ -107,7 +107,7 @@ async def test_erasing_needs_the_admin_permission(start: Start, tmp_path: Path) 
 
 
 async def test_traces_that_cannot_be_erased_are_not_said_to_be(start: Start, tmp_path: Path) -> None:
-    """An answer of 200 would be a promise."""
+    """The status must not be 200."""
     path = tmp_path / "traces.db"
     proxy = await start(config={"privacy": {"store": "none", "path": str(path)}})
     path.write_bytes(b"this is no database, but somebody put it here" * 50)
@@ -116,7 +116,7 @@ async def test_traces_that_cannot_be_erased_are_not_said_to_be(start: Start, tmp
 
 @pytest.mark.skipif(not INSTALLED, reason="needs redis-server: apt-get install redis-server")
 class TestRedis:
-    """States that processes share."""
+    """States shared by several processes."""
 
     @pytest.fixture
     def redis(self, tmp_path: Path) -> Iterator[RedisServer]:
@@ -126,7 +126,7 @@ class TestRedis:
         server.kill()
 
     async def test_states_in_redis_are_gone_for_every_process(self, start: Start, redis: RedisServer) -> None:
-        """Whichever process is asked; and other conversations' states stay."""
+        """Any process can erase them. States of other conversations are kept."""
         config = {"memory": {"store": "redis", "url": redis.url}}
         one, other = await start(config=config), await start(config=config)
         ident = (await one.say("Hi"))["caf"]["conversation_id"]
@@ -136,7 +136,7 @@ class TestRedis:
         assert await one.app[SERVICE].conversations.forget(stays) > 0
 
     async def test_lost_redis_is_not_taken_for_an_empty_one(self, start: Start, redis: RedisServer) -> None:
-        """Also where turns are served without it."""
+        """Also with `degrade`, where turns are served without it."""
         memory = {"store": "redis", "url": redis.url, "on_error": "degrade", "timeout_s": 0.3}
         proxy = await start(config={"memory": memory})
         redis.kill()

@@ -46,7 +46,7 @@ FORWARDED: Body = {
     "chat_template_kwargs": {"enable_thinking": False, "x": None},
     "guided_regex": None,
 }
-"""The last three are other servers'."""
+"""The last three are fields of other servers."""
 KINDS = {
     "guarded": bot_settings(),
     "wrapped": bot_settings(kind="wrapped", role=""),
@@ -57,14 +57,14 @@ KINDS = {
 @pytest.mark.parametrize("field", FORWARDED)
 @pytest.mark.parametrize("kind", KINDS)
 async def test_field_reaches_the_model_as_it_came(start: Start, kind: str, field: str) -> None:
-    """None is dropped, whatever the kind of chatbot; values keep type and precision."""
+    """No field is dropped by any kind of chatbot; values keep type and precision."""
     proxy = await start(chatbots={"bot": KINDS[kind]})
     await proxy.say("Hi", **{field: FORWARDED[field]})
     assert proxy.upstream.requests[0][field] == FORWARDED[field]
 
 
 async def test_all_fields_together_and_nothing_besides(start: Start) -> None:
-    """The model gets the client's fields, its own name, the messages, and no field that nobody sent."""
+    """The model gets the client's fields, its own name, the messages, and no other field."""
     proxy = await start()
     await proxy.say("Hi", **FORWARDED, stream_options={"include_usage": True}, n=1)
     sent = proxy.upstream.requests[0]
@@ -76,7 +76,7 @@ async def test_all_fields_together_and_nothing_besides(start: Start) -> None:
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 16])
 async def test_every_choice_asked_for_is_judged(start: Start, n: int, stream: bool) -> None:
-    """With n, as many replies are delivered, and a rejected one among them is not."""
+    """With n, all accepted replies are delivered, and a rejected one is not."""
     proxy = await start()
     proxy.upstream.answer = lambda body: [SLEEP] * (n - 1) + [ADVICE]
     if stream:
@@ -103,7 +103,7 @@ async def test_every_choice_asked_for_is_judged(start: Start, n: int, stream: bo
     ],
 )
 async def test_stop_ends_the_reply_and_not_the_command_before_it(start: Start, stop: Any, told: str) -> None:
-    """A line break as a stop sequence must not leave a draft that is a citation command and nothing else."""
+    """A line break as a stop sequence must not reduce a draft to its citation command."""
     proxy = await start(judges=[], citations="hidden")
 
     def answer(body: Body) -> Body:
@@ -121,14 +121,14 @@ async def test_stop_ends_the_reply_and_not_the_command_before_it(start: Start, s
 
 @pytest.mark.parametrize("chatbot", [bot_settings(kind="wrapped", role=""), bot_settings(knowledge_base=None)])
 async def test_stop_is_the_models_where_it_writes_no_commands(start: Start, chatbot: Body) -> None:
-    """There it saves tokens, as it is meant to."""
+    """The model stops early and saves tokens."""
     proxy = await start(chatbots={"bot": chatbot})
     await proxy.say("Hi", stop=["\n"])
     assert proxy.upstream.requests[0]["stop"] == ["\n"]
 
 
 async def test_stop_holds_for_a_refined_reply(start: Start) -> None:
-    """Also for words that the model that was told of it did not write."""
+    """The refiner does not get `stop`, so code applies it."""
     proxy = await start(refiner="refiner", judges=[{"name": "role", "stages": ["swift"]}], citations="hidden")
 
     def answer(body: Body) -> str:
@@ -145,7 +145,7 @@ async def test_stop_holds_for_a_refined_reply(start: Start) -> None:
 
 @pytest.mark.parametrize("stop", [5, {"a": 1}, [5]])
 async def test_stop_that_is_none_is_left_to_the_model_to_refuse(start: Start, stop: Any) -> None:
-    """The proxy does not drop what it cannot read."""
+    """The proxy forwards an invalid value."""
     proxy = await start()
     await proxy.say("Hi", stop=stop)
     assert proxy.upstream.requests[0]["stop"] == stop
@@ -153,7 +153,7 @@ async def test_stop_that_is_none_is_left_to_the_model_to_refuse(start: Start, st
 
 @pytest.mark.parametrize("draft", ["[[", "[[cite", "[[cite: sle", "[[cite: sleep", "[[cite: sleep]", "[[cite: sleep]]"])
 async def test_draft_cut_off_within_its_command_shows_none_of_it(start: Start, draft: str) -> None:
-    """A small max_tokens may end a draft there; the user sees a fallback and no syntax."""
+    """A small max_tokens may end a draft there. The user sees the fallback and no command syntax."""
     proxy = await start()
     choice = {"index": 0, "message": {"role": "assistant", "content": draft}, "finish_reason": "length"}
     proxy.upstream.answer = lambda body: {"choices": [choice], "usage": {}}
@@ -172,7 +172,7 @@ HALVES = [{**TOKENS[0], "token": half, "bytes": [byte]} for half, byte in (("\\x
 
 @pytest.mark.parametrize("tokens", [TOKENS, [*TOKENS[:2], *HALVES, TOKENS[3]]])
 async def test_streamed_logprobs_are_those_of_the_unstreamed_reply(start: Start, tokens: list[Body]) -> None:
-    """They are on the chunks with the text, each with its own token; half a character goes with its other half."""
+    """They are on the chunks with their text; bytes of one character stay together."""
     proxy = await start(judges=[], knowledge_base=None)
     logprobs = {"content": tokens, "refusal": None}
     choice = {"index": 0, "finish_reason": "stop", "logprobs": logprobs}
@@ -189,7 +189,7 @@ async def test_streamed_logprobs_are_those_of_the_unstreamed_reply(start: Start,
 
 
 async def test_developer_messages_are_a_note_as_system_messages_are(start: Start) -> None:
-    """Either role is context to a guarded chatbot, and what it was to a wrapped one."""
+    """Both roles are context for a guarded chatbot, and unchanged for a wrapped one."""
     proxy = await start()
     for role in ("system", "developer"):
         await proxy.say({"role": role, "content": "It is Monday."}, *dialogue("Hi"))
@@ -201,7 +201,7 @@ async def test_developer_messages_are_a_note_as_system_messages_are(start: Start
 
 
 async def test_judges_read_the_text_beside_an_image(start: Start) -> None:
-    """The model's judges get the words of all text parts, and not the picture."""
+    """Model judges get the words of all text parts, but no image."""
     proxy = await start(judges=[{"name": "role", "stages": ["swift"]}])
     proxy.upstream.answer = lambda body: NO_PROBLEMS if body["model"] == "up-swift" else "[[cite: no_claims]]\nHello."
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,PICTURE"}}
@@ -216,7 +216,7 @@ async def test_judges_read_the_text_beside_an_image(start: Start) -> None:
 
 
 async def test_tool_results_reach_the_model_and_its_answer_is_judged(start: Start) -> None:
-    """The reply after a tool call is a reply like any other."""
+    """The reply after a tool call is judged like any other."""
     proxy = await start()
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     proxy.upstream.answer = lambda body: ADVICE
@@ -230,7 +230,7 @@ async def test_tool_results_reach_the_model_and_its_answer_is_judged(start: Star
 
 @pytest.mark.parametrize("reason", ["stop", "length", "content_filter", "tool_calls", None])
 async def test_finish_reason_is_one_of_openais(start: Start, reason: str | None) -> None:
-    """Calls end with the reason of calls, unless they were cut off."""
+    """Tool calls have the finish_reason of calls, unless they were cut off."""
     proxy = await start(trusted_tools=["f"])
     call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     message: Body = {"role": "assistant", "content": None, "tool_calls": [call]}
@@ -241,7 +241,7 @@ async def test_finish_reason_is_one_of_openais(start: Start, reason: str | None)
 
 
 async def test_cached_and_reasoning_tokens_are_summed_over_the_calls(start: Start) -> None:
-    """The details of the usage are those that an upstream has told, and are left out where none has."""
+    """Details that upstreams report are summed; without any they are omitted."""
     proxy = await start(judges=[{"name": "role", "stages": ["swift"]}])
 
     def answer(body: Body) -> Body:

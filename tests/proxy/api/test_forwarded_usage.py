@@ -1,4 +1,4 @@
-"""What a forwarded answer used is read off its bytes."""
+"""The usage of a forwarded answer is parsed from its bytes."""
 
 import json
 from typing import Any
@@ -54,7 +54,7 @@ def answered(**more: Any) -> bytes:
 
 
 def test_a_stream_used_what_its_upstream_says() -> None:
-    """In its last event, with `null` in all others, or adding up in each; in one piece or in many."""
+    """In the last event, with `null` in the others, or cumulative in each; in one piece or in many."""
     last = event(usage=USAGE)
     assert heard(streamed(last, usage=None)) == Usage(19, 50, cached_tokens=4)
     assert not heard(streamed(last)).estimated
@@ -66,7 +66,7 @@ def test_a_stream_used_what_its_upstream_says() -> None:
 
 @pytest.mark.parametrize("parts", [streamed(), streamed(usage=None), [b"".join(streamed())]])
 def test_a_stream_without_usage_is_estimated_from_its_texts(parts: list[bytes]) -> None:
-    """And not from what frames each word, which is twenty times as long."""
+    """Not from the JSON around each word, which is twenty times as long."""
     usage = heard(parts)
     assert usage.estimated
     assert (usage.prompt_tokens, usage.completion_tokens) == (SENT // 4, len("".join(WORDS)) // 4)
@@ -74,7 +74,7 @@ def test_a_stream_without_usage_is_estimated_from_its_texts(parts: list[bytes]) 
 
 @pytest.mark.parametrize("usage", LYING)
 def test_a_usage_that_cannot_be_is_not_believed(usage: Any) -> None:
-    """Neither in a stream nor in one piece, short or long."""
+    """Neither in a stream nor in a short or long body."""
     found = heard(streamed(event(usage=usage)))
     assert (found.estimated, found.completion_tokens) == (True, len("".join(WORDS)) // 4)
     found = usage_of(answered(usage=usage), SENT)
@@ -83,7 +83,7 @@ def test_a_usage_that_cannot_be_is_not_believed(usage: Any) -> None:
 
 
 def test_an_answer_used_what_its_upstream_says() -> None:
-    """Wherever it stands in a short one; at the end of a long one."""
+    """Anywhere in a short body; at the end of a long one."""
     assert usage_of(answered(usage=USAGE), SENT) == Usage(19, 50, cached_tokens=4)
     assert usage_of(answered(usage=USAGE, padding="x" * (WHOLE // 2)), SENT) == Usage(19, 50, cached_tokens=4)
     assert not usage_of(answered(padding="x" * WHOLE, usage=USAGE), SENT).estimated
@@ -91,7 +91,7 @@ def test_an_answer_used_what_its_upstream_says() -> None:
 
 
 def test_an_answer_without_usage_is_estimated() -> None:
-    """From its texts; where none is recognised, or it is long, from all of its bytes."""
+    """From its texts. A body without known texts, or a long body, is estimated from its size."""
     assert usage_of(answered(padding="x" * 1000), SENT).completion_tokens == 15
     assert usage_of(b'{"text": "' + b"x" * 1000 + b'"}', SENT).completion_tokens > 250
     assert usage_of(b"\x00" * (WHOLE + 1), SENT).completion_tokens == WHOLE // 4
@@ -100,7 +100,7 @@ def test_an_answer_without_usage_is_estimated() -> None:
 
 
 def test_what_a_model_writes_is_no_usage() -> None:
-    """A user could have it say that it used nothing."""
+    """Otherwise a user could make the model report zero usage."""
     forged = '"usage":{"prompt_tokens":0,"completion_tokens":0}'
     assert heard(streamed(words=[forged])).estimated
     assert usage_of(answered(padding="x" * WHOLE + forged), SENT).estimated
@@ -109,7 +109,7 @@ def test_what_a_model_writes_is_no_usage() -> None:
 
 @pytest.mark.parametrize("field", ["refusal", "reasoning", "reasoning_content"])
 def test_what_is_written_elsewhere_counts_too(field: str) -> None:
-    """Thoughts, refusals, arguments of tools: all are tokens."""
+    """Reasoning, refusals and arguments of tools are tokens too."""
     assert heard([event({field: "x" * 400})]).completion_tokens == 100
     call = {"index": 0, "function": {"arguments": '{"city": "' + "x" * 400}}
     assert heard([event({"tool_calls": [call]})]).completion_tokens >= 100
@@ -127,7 +127,7 @@ def test_what_is_written_elsewhere_counts_too(field: str) -> None:
     ids=["unclosed", "deep", "openings", "backslashes", "no text"],
 )
 def test_odd_bytes_are_estimated(odd: bytes) -> None:
-    """Whatever comes, something is counted, in a time that grows with its length alone."""
+    """Any bytes get an estimate, in linear time."""
     for usage in (heard([odd]), usage_of(odd, SENT)):
         assert usage.estimated
         assert 0 <= usage.completion_tokens <= len(odd)
@@ -143,5 +143,5 @@ def test_odd_bytes_are_estimated(odd: bytes) -> None:
     ],
 )
 def test_the_usage_is_the_answer_s_own_and_not_one_of_something_within_it(answer: dict[str, Any]) -> None:
-    """Wherever it stands."""
+    """At any place in the answer."""
     assert usage_of(json.dumps(answer).encode(), SENT) == Usage(19, 50, cached_tokens=4)

@@ -1,4 +1,4 @@
-"""The HTTP contract seen from outside: bad input, upstream errors, routes, the log line."""
+"""The HTTP contract from outside: invalid input, upstream errors, routes, the log line."""
 
 import asyncio
 import gzip
@@ -61,7 +61,7 @@ def chat(**fields: Any) -> Body:
     ],
 )
 async def test_body_that_is_no_json_object_gets_400(start: Start, raw: bytes) -> None:
-    """What cannot be read is the client's mistake, and the next request is served."""
+    """An unreadable body is a client error, and the next request is served."""
     proxy = await start()
     status, error = await proxy.error(raw)
     assert (status, error["type"]) == (400, "invalid_request_error")
@@ -78,7 +78,7 @@ async def test_body_that_is_no_json_object_gets_400(start: Start, raw: bytes) ->
     ids=["field", "message", "part"],
 )
 async def test_nesting_is_passed_on_or_refused(start: Start, request_with: bytes) -> None:
-    """Whatever the depth and the place, a nested value either reaches the upstream or gets 400."""
+    """At any depth and place, a nested value either reaches the upstream or gets 400."""
     proxy = await start()
     for depth in (100, 199, 248, 249, 250, 251, 252, 253, 254, 260, 1000):
         proxy.upstream.raw.clear()
@@ -131,7 +131,7 @@ FAULTS: list[tuple[str, Body]] = [
 
 @pytest.mark.parametrize(("param", "body"), FAULTS, ids=[f"{i}-{p}" for i, (p, _) in enumerate(FAULTS)])
 async def test_wrong_field_is_named_as_openai_names_it(start: Start, param: str, body: Body) -> None:
-    """A field of a wrong type, or a missing one, gets 400 with its path, and nothing is asked of the upstream."""
+    """A missing field, or one of a wrong type, gets 400 with its path, and no upstream call is made."""
     proxy = await start()
     status, error = await proxy.error(body)
     assert (status, error["type"], error["param"]) == (400, "invalid_request_error", param)
@@ -140,7 +140,7 @@ async def test_wrong_field_is_named_as_openai_names_it(start: Start, param: str,
 
 
 async def test_errors_never_speak_of_our_own_classes(start: Start) -> None:
-    """A client is told of objects, not of pydantic models."""
+    """Messages say "object", not the name of a pydantic model."""
     proxy = await start()
     for body in (chat(messages=["x"]), chat(messages=[{"role": "user", "content": [5]}]), chat(stream_options=[])):
         _, error = await proxy.error(body)
@@ -148,7 +148,7 @@ async def test_errors_never_speak_of_our_own_classes(start: Start) -> None:
 
 
 async def test_errors_do_not_quote_the_conversation(start: Start) -> None:
-    """What somebody wrote is in no error, wherever in the body it stands."""
+    """No error contains text from the body, at any place."""
     proxy = await start()
     for body in (
         chat(messages=[{"role": "SECRETWORD", "content": "SECRETWORD"}]),
@@ -163,7 +163,7 @@ async def test_errors_do_not_quote_the_conversation(start: Start) -> None:
 
 @pytest.mark.parametrize("name", ["gpt-4", "BOT", "bot ", "x" * 10_000, "../bot", "b\u0000t", "ботик"])
 async def test_unknown_model_gets_404(start: Start, name: str) -> None:
-    """A model that is no chatbot gets OpenAI's code for it, and the answer stays short."""
+    """An unknown chatbot gets OpenAI's error code, and the message is short."""
     proxy = await start()
     status, error = await proxy.error(chat(model=name))
     assert (status, error["code"], error["param"]) == (404, "model_not_found", "model")
@@ -171,7 +171,7 @@ async def test_unknown_model_gets_404(start: Start, name: str) -> None:
 
 
 async def test_body_past_the_limit_gets_413(start: Start) -> None:
-    """A body larger than server.max_body_bytes is refused, plain or chunked, and the next one is served."""
+    """A body above server.max_body_bytes is refused, plain or chunked, and the next one is served."""
     proxy = await start(config={"server": {"max_body_bytes": 20_000}})
     big = json.dumps(chat(user="x" * 21_000)).encode()
     status, error = await proxy.error(big)
@@ -189,7 +189,7 @@ async def test_body_past_the_limit_gets_413(start: Start) -> None:
 
 
 async def test_too_many_messages_get_400_and_a_thousand_are_fine(start: Start) -> None:
-    """The bound on messages is the configured one."""
+    """The limit on messages is configurable."""
     proxy = await start(config={"server": {"max_messages": 1_000}})
     turns = [message for i in range(499) for message in (f"Question {i}?", f"Answer {i}.")]
     await proxy.say(*turns, "Hi", "Hello", *[{"role": "user", "content": "So?"}][:0])
@@ -225,7 +225,7 @@ async def test_too_many_messages_get_400_and_a_thousand_are_fine(start: Start) -
 )
 @pytest.mark.parametrize("stream", [False, True])
 async def test_odd_conversations_are_served(start: Start, messages: list[Body], stream: bool) -> None:
-    """What is unusual but well formed is answered, and does not break the turn after it."""
+    """Unusual but valid conversations are answered, and the next turn works."""
     proxy = await start()
     if stream:
         assert (await proxy.stream(*messages)).endswith(b"data: [DONE]\n\n")
@@ -235,7 +235,7 @@ async def test_odd_conversations_are_served(start: Start, messages: list[Body], 
 
 
 async def test_duplicate_keys_and_huge_numbers_do_no_harm(start: Start) -> None:
-    """The last of two equal keys counts; integers of 64 bits reach the upstream exactly."""
+    """The last of two equal keys is used; 64-bit integers reach the upstream exactly."""
     proxy = await start()
     raw = b'{"model": "x", "model": "bot", "messages": 5, "messages": [{"role": "user", "content": "Hi"}], "seed": %d}'
     status, _ = await proxy.post(raw % (2**63 - 1))
@@ -247,7 +247,7 @@ async def test_duplicate_keys_and_huge_numbers_do_no_harm(start: Start) -> None:
 
 @pytest.mark.parametrize("kind", ["nonsense", "text/x; charset=utf-16", "application/octet-stream"])
 async def test_odd_content_types_are_read_as_json(start: Start, kind: str) -> None:
-    """Whatever a client calls it, a body is JSON."""
+    """A body is read as JSON, independent of its Content-Type."""
     proxy = await start()
     assert (await proxy.post(json.dumps(chat()).encode(), {"Content-Type": kind}))[0] == 200
 
@@ -263,7 +263,7 @@ async def test_odd_content_types_are_read_as_json(start: Start, kind: str) -> No
     ],
 )
 async def test_what_any_web_page_could_send_is_refused_without_keys(start: Start, headers: dict[str, Any]) -> None:
-    """A browser does not ask this server before it sends such a request; a person in danger is heard all the same."""
+    """Browsers send such requests without a preflight. A user in danger still gets the emergency text."""
     proxy = await start()
     skipped = [name for name, value in headers.items() if value is None]
     sent = {name: value for name, value in headers.items() if value is not None}
@@ -283,7 +283,7 @@ async def test_what_any_web_page_could_send_is_refused_without_keys(start: Start
 
 
 async def test_compressed_body_is_read_and_a_false_one_refused(start: Start) -> None:
-    """gzip is decoded; what only claims to be gzip gets 400, not a fault of ours."""
+    """gzip is decoded; an invalid gzip body gets 400, not 500."""
     proxy = await start()
     raw = json.dumps(chat()).encode()
     assert (await proxy.post(gzip.compress(raw), {"Content-Encoding": "gzip"}))[0] == 200
@@ -293,7 +293,7 @@ async def test_compressed_body_is_read_and_a_false_one_refused(start: Start) -> 
 
 
 async def raw_request(proxy: Proxy, request: bytes) -> bytes:
-    """Write bytes to the proxy and return what comes until it closes the connection."""
+    """Send bytes to the proxy and return its bytes until it closes the connection."""
     parts = urlsplit(proxy.url)
     reader, writer = await asyncio.open_connection(parts.hostname, parts.port)
     writer.write(request)
@@ -324,14 +324,14 @@ POST = b"POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
     ],
 )
 async def test_broken_http_gets_400_and_the_server_lives(start: Start, request_: bytes, status: bytes) -> None:
-    """What is no HTTP is refused without harm to other clients."""
+    """Invalid HTTP is refused without effect on other clients."""
     proxy = await start()
     assert (await raw_request(proxy, request_)).split()[1] == status
     await proxy.say("Hi")
 
 
 async def test_client_that_leaves_within_its_body_is_no_fault_of_ours(start: Start) -> None:
-    """A request cut short is logged as the client's leaving, not as a failure."""
+    """An incomplete request is logged as a disconnect, not as a failure."""
     proxy = await start()
     parts = urlsplit(proxy.url)
     with structlog.testing.capture_logs() as logs:
@@ -359,7 +359,7 @@ async def test_client_that_leaves_within_its_body_is_no_fault_of_ours(start: Sta
     ],
 )
 async def test_unknown_route_gets_an_openai_error(start: Start, method: str, path: str, status: int) -> None:
-    """Wrong paths and methods answer in OpenAI's form, with the methods that would be right."""
+    """Wrong paths and methods get OpenAI's error form, with the allowed methods."""
     proxy = await start()
     async with proxy.session.request(method, proxy.url + path) as response:
         assert response.status == status
@@ -381,7 +381,7 @@ async def test_unknown_route_gets_an_openai_error(start: Start, method: str, pat
     ],
 )
 async def test_a_route_of_other_servers_is_answered_with_what_to_use(start: Start, path: str, advice: str) -> None:
-    """Whoever comes with a program for another server, or with an address that lacks its end, is told what to change."""
+    """A route of another API, or an incomplete path, gets an error that names the right one."""
     proxy = await start()
     async with proxy.session.post(proxy.url + path, json={"model": "bot", "prompt": "Hi"}) as response:
         error = (await response.json())["error"]
@@ -390,7 +390,7 @@ async def test_a_route_of_other_servers_is_answered_with_what_to_use(start: Star
 
 @pytest.mark.parametrize("value", ["", "maybe", "ON OFF", "on,off", "0", "true", "x" * 4000, "\u00ff"])
 async def test_filter_header_nonsense_gets_400(start: Start, value: str) -> None:
-    """A filter mode that does not exist is refused and named; it is never taken for off."""
+    """The error names an unknown filter mode. It never counts as `off`."""
     proxy = await start()
     status, error = await proxy.error(chat(), {"X-CAF-Filter": value})
     assert (status, error["param"]) == (400, "X-CAF-Filter")
@@ -400,7 +400,7 @@ async def test_filter_header_nonsense_gets_400(start: Start, value: str) -> None
 
 @pytest.mark.parametrize("value", ["x" * 201, "a\tb", "\u00ad"])
 async def test_odd_conversation_id_in_the_header_gets_400(start: Start, value: str) -> None:
-    """An id that could not be shown or kept is refused, and the header is named."""
+    """An unprintable or too long id is refused, and the error names the header."""
     proxy = await start()
     status, error = await proxy.error(chat(), {"X-Conversation-Id": value})
     assert (status, error["param"]) == (400, "X-Conversation-Id")
@@ -408,14 +408,14 @@ async def test_odd_conversation_id_in_the_header_gets_400(start: Start, value: s
 
 @pytest.mark.parametrize("value", ["c", "x" * 200, "Ümläut", "a b", "../../etc", "{}", "'; drop table--"])
 async def test_any_printable_conversation_id_is_taken(start: Start, value: str) -> None:
-    """An id is opaque: whatever is printable is kept and given back as it came."""
+    """An id is opaque: any printable text is stored and returned unchanged."""
     proxy = await start()
     body = await proxy.say("Hi", metadata={"conversation_id": value})
     assert body["caf"]["conversation_id"] == value
 
 
 async def test_empty_conversation_header_counts_as_none(start: Start) -> None:
-    """A client that always sends the header may leave it empty."""
+    """A client that always sends the header may send it empty."""
     proxy = await start()
     body = await proxy.say("Hi", headers={"X-Conversation-Id": ""}, metadata={"conversation_id": "m-1"})
     assert body["caf"]["conversation_id"] == "m-1"
@@ -455,7 +455,7 @@ BODIES = st.fixed_dictionaries(
 
 
 async def test_no_body_whatsoever_breaks_the_proxy_or_a_conversation(start: Start) -> None:
-    """Fuzzed bodies get an answer or an OpenAI error, never a fault of ours; a conversation in between keeps its state."""
+    """Fuzzed bodies get an answer or an OpenAI error, never a 500; a conversation in between keeps its state."""
     proxy = await start(warning_turns=1000)
     proxy.upstream.answer = lambda body: ADVICE
     first = await proxy.say("Which supplements should I take?")
@@ -516,7 +516,7 @@ UPSTREAM_ERRORS: list[tuple[Any, int, str | None, str | None]] = [
 async def test_upstream_error_gets_its_status_and_leaks_nothing(
     start: Start, answer: Any, status: int, code: str, param: str | None, stream: bool
 ) -> None:
-    """Whatever the upstream does, the client gets the right status with names only, also for a stream."""
+    """Each upstream failure gets the right status, and the message has only names; also for a stream."""
     proxy = await start()
     proxy.upstream.answer = lambda body: answer()
     with structlog.testing.capture_logs() as logs:
@@ -529,7 +529,7 @@ async def test_upstream_error_gets_its_status_and_leaks_nothing(
 
 @pytest.mark.parametrize(("sent", "told"), [("7", "7"), ("0", "1"), (None, "1"), ("0.2", "1")])
 async def test_busy_upstream_says_when_to_come_back(start: Start, sent: str | None, told: str) -> None:
-    """Retry-After is passed on, in whole seconds."""
+    """Retry-After is forwarded, in whole seconds."""
     proxy = await start()
     proxy.upstream.answer = lambda body: refusing(429, **({"Retry-After": sent} if sent else {}))
     async with proxy.session.post(f"{proxy.url}/v1/chat/completions", json=chat()) as response:
@@ -538,7 +538,7 @@ async def test_busy_upstream_says_when_to_come_back(start: Start, sent: str | No
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_slow_upstream_gets_504(start: Start, stream: bool) -> None:
-    """An upstream without an answer in models.<alias>.timeout_s is a 504, and its request is cancelled."""
+    """An upstream that exceeds models.<alias>.timeout_s gets 504, and its request is cancelled."""
     proxy = await start(alias={"timeout_s": 0.2})
     proxy.upstream.answer = lambda body: asyncio.sleep(20, "late")
     status, error = await proxy.error(chat(stream=stream))
@@ -547,7 +547,7 @@ async def test_slow_upstream_gets_504(start: Start, stream: bool) -> None:
 
 
 async def test_connection_cut_by_the_upstream_gets_502(start: Start) -> None:
-    """A connection that breaks in the answer is the upstream's fault."""
+    """A connection that breaks during the answer is an upstream error."""
     proxy = await start()
 
     async def cut(request: web.Request) -> web.StreamResponse:
@@ -587,7 +587,7 @@ async def test_turn_past_its_time_gets_504_and_stops_the_upstream(start: Start) 
 )
 @pytest.mark.parametrize("stream", [False, True])
 async def test_nonsense_in_the_upstreams_message_is_no_fault_of_ours(start: Start, message: Body, stream: bool) -> None:
-    """Fields of a wrong type end as a reply or as the upstream's error, not as an internal one or a torn stream."""
+    """Fields of a wrong type lead to a reply or an upstream error, never to a 500 or a broken stream."""
     proxy = await start()
     proxy.upstream.answer = lambda body: [{"role": "assistant", **message}]
     async with proxy.session.post(f"{proxy.url}/v1/chat/completions", json=chat(stream=stream)) as response:
@@ -596,7 +596,7 @@ async def test_nonsense_in_the_upstreams_message_is_no_fault_of_ours(start: Star
 
 
 async def test_writing_to_a_client_that_has_gone_is_no_failure() -> None:
-    """A connection that is reset while it is written to is logged as the client's leaving."""
+    """A connection reset during the reply is logged as a disconnect."""
 
     async def gone(request: web.Request) -> web.Response:
         raise aiohttp.ClientConnectionResetError("Cannot write to closing transport")
@@ -611,7 +611,7 @@ async def test_writing_to_a_client_that_has_gone_is_no_failure() -> None:
 
 
 async def test_client_that_leaves_stops_drafting_upstream(start: Start) -> None:
-    """Nobody pays for a reply that no one reads."""
+    """The upstream request is cancelled, so an unread reply costs nothing."""
     proxy = await start()
     proxy.upstream.answer = lambda body: asyncio.sleep(20, "late")
     task = asyncio.create_task(proxy.post(chat()))
@@ -623,7 +623,7 @@ async def test_client_that_leaves_stops_drafting_upstream(start: Start) -> None:
 
 
 async def test_client_that_leaves_stops_the_judges_upstream(start: Start, tmp_path: Path) -> None:
-    """Judging is cancelled at the upstream as drafting is: the call that judges share, and those of others beside it."""
+    """All judging calls are cancelled at the upstream: the shared call and those of other judges."""
     (tmp_path / "mine.md").write_text(
         "---\nname: mine\nstage: swift\nmodel: swift\nobservation: verdict\n---\nJudge.\n"
     )
@@ -642,7 +642,7 @@ async def test_client_that_leaves_stops_the_judges_upstream(start: Start, tmp_pa
 
 
 async def test_models_lists_every_chatbot_as_openai_lists_models(start: Start) -> None:
-    """The list has one entry for each chatbot, whatever its kind."""
+    """The list has one entry for each chatbot of any kind."""
     proxy = await start(chatbots={"bot": bot_settings(), "through": {"kind": "passthrough", "model": "chatbot"}})
     status, text = await proxy.get("/v1/models")
     assert status == 200
@@ -661,7 +661,7 @@ async def test_health_and_readiness_answer(start: Start) -> None:
 
 
 async def test_one_log_line_for_each_request_and_no_word_of_the_conversation(start: Start) -> None:
-    """The canonical line tells outcome and costs, never what was said."""
+    """The line has outcome and costs, but no text."""
     proxy = await start()
     proxy.upstream.answer = lambda body: ADVICE
     with structlog.testing.capture_logs() as logs:
@@ -688,7 +688,7 @@ async def test_one_log_line_for_each_request_and_no_word_of_the_conversation(sta
 async def test_fault_of_ours_is_logged_without_a_word_of_the_conversation(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An exception that quotes a message reaches neither the client nor the log; the place it came from does."""
+    """The log has the exception's place, but neither client nor log get its message."""
     proxy = await start()
 
     def broken(run: Any, answer: Any, *, expose: bool) -> Body:

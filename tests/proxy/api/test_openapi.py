@@ -1,4 +1,4 @@
-"""/openapi.json: describes exactly what is served; and whatever fits it, or does not, breaks nothing."""
+"""/openapi.json: describes exactly the served routes, and valid or invalid requests never cause a 500."""
 
 import asyncio
 import json
@@ -27,7 +27,7 @@ async def read(proxy: Proxy) -> Any:
 
 @pytest.mark.parametrize("embeds", [False, True])
 async def test_document_lists_every_route_and_no_other(start: Start, embeds: bool) -> None:
-    """A route that is added needs its words here, and one that is not served has none."""
+    """A new route needs a description, and a removed one must have none."""
     proxy = await start(config={"embeddings": "swift"} if embeds else {})
     described = {
         (path, m.upper()) for path, item in (await read(proxy))["paths"].items() for m in item if m != "parameters"
@@ -44,7 +44,7 @@ async def test_document_lists_every_route_and_no_other(start: Start, embeds: boo
 
 
 async def test_every_reference_leads_somewhere(start: Start) -> None:
-    """The document stands by itself."""
+    """The document is self-contained."""
     document = await read(await start(chatbots=CHATBOTS))
 
     def references(value: Any) -> list[str]:
@@ -60,7 +60,7 @@ async def test_every_reference_leads_somewhere(start: Start) -> None:
 
 
 async def test_a_request_may_hold_what_users_say(start: Start) -> None:
-    """A message of a request is another thing than the one of a reply."""
+    """The message schema of requests differs from that of replies."""
     document = await read(await start(chatbots=CHATBOTS))
     whole = {"$ref": "#/components/schemas/ChatRequest", "components": document["components"]}
     request = {"model": "bot", "messages": [{"role": "system", "content": "x"}, {"role": "user", "content": "Hi."}]}
@@ -72,7 +72,7 @@ async def test_a_request_may_hold_what_users_say(start: Start) -> None:
 
 
 async def test_keys_are_described_where_there_are_some(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program that reads the document knows whether to send a key."""
+    """The document says whether clients need a key."""
     assert "security" not in await read(await start())
     monkeypatch.setenv("CAF_TEST_KEYS", "[]")
     document = await read(await start(config={"keys": {"env": "CAF_TEST_KEYS"}}))
@@ -110,7 +110,7 @@ OPERATIONS = [
     ],
 )
 async def test_no_input_is_a_fault_of_ours(start: Start, path: str, method: str, mode: GenerationMode) -> None:
-    """What schemathesis makes up within the document and against it is answered as the document says, never with a 500."""
+    """Schemathesis' valid and invalid requests are answered as documented, never with a 500."""
     async with TestServer(server(commands=True)) as upstream:
         proxy = await start(chatbots=CHATBOTS, alias={"base_url": f"{upstream.make_url('/v1')}"})
         document = await read(proxy)
@@ -142,7 +142,7 @@ async def test_no_input_is_a_fault_of_ours(start: Start, path: str, method: str,
 
 
 async def test_chatbot_is_shown_as_openai_shows_a_model(start: Start) -> None:
-    """One that is there, and OpenAI's error for one that is not."""
+    """A known chatbot, and OpenAI's error for an unknown one."""
     proxy = await start(chatbots=CHATBOTS)
     async with openai.AsyncOpenAI(base_url=f"{proxy.url}/v1", api_key="x", max_retries=0) as client:
         model = await client.models.retrieve("through")

@@ -1,4 +1,4 @@
-"""A chatbot of kind passthrough: bytes in, bytes out."""
+"""A chatbot of `kind: passthrough`: requests and answers are forwarded byte by byte."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ async def relayed(proxy: Proxy, body: Body | bytes, headers: dict[str, str] | No
 
 
 async def test_request_reaches_the_upstream_as_it_is_but_for_the_model(start: Start) -> None:
-    """Every field arrives, known and unknown, of whatever type, and nothing is added."""
+    """Every field of any type is forwarded, known or unknown, and none is added."""
     proxy = await start(chatbots=CHATBOTS)
     odd = {
         "seed": 2**63 - 1,
@@ -40,7 +40,7 @@ async def test_request_reaches_the_upstream_as_it_is_but_for_the_model(start: St
 
 
 async def test_same_model_name_leaves_every_byte(start: Start) -> None:
-    """Where the upstream knows the model by the chatbot's name there is nothing to replace, not even white space."""
+    """If the upstream has the chatbot's name for the model, even white space is unchanged."""
     proxy = await start(chatbots={"up-chatbot": {"kind": "passthrough", "model": "chatbot"}})
     raw = b'{ "model" : "up-chatbot",\n "messages":[], "x": 1.0e0, "x": 123456789012345678901234567890 }'
     await relayed(proxy, raw)
@@ -49,7 +49,7 @@ async def test_same_model_name_leaves_every_byte(start: Start) -> None:
 
 @pytest.mark.parametrize("other", [b'"model"', b'"mod\\u0065l"'])
 async def test_of_two_models_the_upstream_sees_the_one_that_was_allowed(start: Start, other: bytes) -> None:
-    """It might take the first, or know a name that we do not."""
+    """The upstream might read the first `model`, or know a name that the proxy does not."""
     proxy = await start(chatbots={"up-chatbot": {"kind": "passthrough", "model": "chatbot"}})
     await relayed(proxy, b"{" + other + b': "dear", "model": "up-chatbot", "messages": []}')
     assert json.loads(proxy.upstream.raw[-1], object_pairs_hook=list) == [("model", "up-chatbot"), ("messages", [])]
@@ -57,7 +57,7 @@ async def test_of_two_models_the_upstream_sees_the_one_that_was_allowed(start: S
 
 @pytest.mark.parametrize("name", ["Model", "MODEL", "messageS", "\u017ftream"])
 async def test_a_field_in_other_case_is_refused(start: Start, name: str) -> None:
-    """Some servers take it for the one that it looks like."""
+    """Some servers ignore the case of field names."""
     proxy = await start(chatbots=CHATBOTS)
     raw = json.dumps({"model": "bot", "messages": [], name: "dear"}).encode()
     assert (await proxy.error(raw))[0] == 400
@@ -65,7 +65,7 @@ async def test_a_field_in_other_case_is_refused(start: Start, name: str) -> None
 
 
 async def test_answer_comes_back_byte_by_byte(start: Start) -> None:
-    """White space, unknown fields, rejected words: all of the upstream's bytes, with its content type."""
+    """All bytes of the upstream, including white space and unknown fields, with its content type."""
     proxy = await start(chatbots=CHATBOTS)
     raw = b'{ "choices" : [ {"message": {"content": "Take 400 mg", "reasoning_content": "x"}} ],  "caf": 1e3 }\n'
     proxy.upstream.answer = lambda body: web.Response(
@@ -81,7 +81,7 @@ async def test_answer_comes_back_byte_by_byte(start: Start) -> None:
 
 @pytest.mark.parametrize("status", [400, 404, 409, 413, 422, 429])
 async def test_upstreams_errors_are_relayed(start: Start, status: int) -> None:
-    """An error about the request is the client's to read, in the upstream's own words."""
+    """The client gets an error about its request in the upstream's own words."""
     proxy = await start(chatbots=CHATBOTS)
     proxy.upstream.answer = lambda body: web.Response(body=b"as it is", status=status, headers={"Retry-After": "3"})
     got = await relayed(proxy, HI)
@@ -91,7 +91,7 @@ async def test_upstreams_errors_are_relayed(start: Start, status: int) -> None:
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("status", [500, 502, 503])
 async def test_a_fault_of_the_upstreams_is_told_in_our_own_words(start: Start, status: int, stream: bool) -> None:
-    """A page of an error that quotes the request has our key in it. When to come again is passed on."""
+    """An error page may quote the request, including our key. Retry-After is forwarded."""
     proxy = await start(chatbots=CHATBOTS)
     quoted = 'data: {"error": {"headers": {"Authorization": "Bearer sk-SECRET"}}}\n\n'
     kind = "text/event-stream" if stream else "application/json"
@@ -106,7 +106,7 @@ async def test_a_fault_of_the_upstreams_is_told_in_our_own_words(start: Start, s
 
 @pytest.mark.parametrize("status", [401, 403, 307])
 async def test_error_about_our_own_key_or_address_is_not_relayed(start: Start, status: int) -> None:
-    """Our key and our address are none of the client's business."""
+    """Clients must not learn the proxy's key or the upstream's address."""
     proxy = await start(chatbots=CHATBOTS)
     proxy.upstream.answer = lambda body: web.Response(
         text="sk-SECRET", status=status, headers={"Location": "http://x/"}
@@ -117,7 +117,7 @@ async def test_error_about_our_own_key_or_address_is_not_relayed(start: Start, s
 
 
 async def test_clients_key_does_not_reach_the_upstream(start: Start) -> None:
-    """What a client sends to the proxy as its key is between the two."""
+    """The client's API key is only for the proxy."""
     proxy = await start(chatbots=CHATBOTS)
     await relayed(proxy, HI, {"Authorization": "Bearer sk-CLIENT", "Cookie": "a=b", "X-Request-Id": "r-1"})
     assert "CLIENT" not in json.dumps(proxy.upstream.headers)
@@ -128,7 +128,7 @@ async def test_clients_key_does_not_reach_the_upstream(start: Start) -> None:
 
 @pytest.mark.parametrize("value", ["off", "on", "nonsense"])
 async def test_filter_and_conversation_headers_mean_nothing_here(start: Start, value: str) -> None:
-    """There is no filter to switch and no conversation to recognise."""
+    """A passthrough chatbot has neither a filter nor conversations."""
     proxy = await start(chatbots=CHATBOTS)
     status, raw, _ = await relayed(proxy, HI, {"X-CAF-Filter": value, "X-Conversation-Id": "x" * 500})
     assert status == 200
@@ -138,7 +138,7 @@ async def test_filter_and_conversation_headers_mean_nothing_here(start: Start, v
 
 @pytest.mark.parametrize("raw", [b"{", b"[]", b"", b'{"messages": []}', b'{"model": "nobody"}'])
 async def test_what_names_no_chatbot_is_refused(start: Start, raw: bytes) -> None:
-    """Without a model there is nowhere to forward to."""
+    """Without `model` the proxy cannot choose an upstream."""
     proxy = await start(chatbots=CHATBOTS)
     assert (await proxy.error(raw))[0] in (400, 404)
     assert not proxy.upstream.requests
@@ -165,7 +165,7 @@ def streaming(parts: list[bytes], *, then: str = "end") -> Any:
 
 
 async def test_stream_is_relayed_byte_by_byte_as_it_comes(start: Start) -> None:
-    """Comments and all; the first bytes are there before the last are sent."""
+    """Including comments. The first bytes arrive before the last are sent."""
     proxy = await start(chatbots=CHATBOTS)
     proxy.upstream.respond = streaming(EVENTS, then="hang")
     raw = json.dumps(HI | {"stream": True}).encode()
@@ -179,7 +179,7 @@ async def test_stream_is_relayed_byte_by_byte_as_it_comes(start: Start) -> None:
 
 
 async def test_stream_that_breaks_half_way_ends_with_an_error_and_no_done(start: Start) -> None:
-    """The client keeps what it has and learns that it is not all."""
+    """The client keeps the received text and learns that it is incomplete."""
     proxy = await start(chatbots=CHATBOTS)
     proxy.upstream.respond = streaming(EVENTS[:1], then="cut")
     status, raw, _ = await relayed(proxy, HI | {"stream": True})
@@ -190,7 +190,7 @@ async def test_stream_that_breaks_half_way_ends_with_an_error_and_no_done(start:
 
 
 async def test_stream_that_falls_silent_ends_with_an_error(start: Start) -> None:
-    """timeout_s is how long a forwarded stream may stay silent."""
+    """timeout_s limits the silence within a forwarded stream."""
     proxy = await start(chatbots=CHATBOTS, alias={"timeout_s": 0.2})
     proxy.upstream.respond = streaming(EVENTS[:1], then="hang")
     _, raw, _ = await relayed(proxy, HI | {"stream": True})
@@ -199,7 +199,7 @@ async def test_stream_that_falls_silent_ends_with_an_error(start: Start) -> None
 
 
 async def test_openai_client_reads_a_forwarded_stream(start: Start) -> None:
-    """What the upstream streams is what the client's chunks say."""
+    """The client's chunks equal the upstream's."""
     proxy = await start(chatbots=CHATBOTS)
     proxy.upstream.respond = streaming(EVENTS)
     messages: Any = HI["messages"]
@@ -210,7 +210,7 @@ async def test_openai_client_reads_a_forwarded_stream(start: Start) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_upstream_that_is_down_gets_502(start: Start, stream: bool) -> None:
-    """No connection is an OpenAI error, without the address that was tried."""
+    """A refused connection is an OpenAI error without the upstream's address."""
     proxy = await start(chatbots=CHATBOTS, alias={"base_url": "http://127.0.0.1:9/v1"})
     status, error = await proxy.error(HI | {"stream": stream})
     assert (status, error["code"]) == (502, "upstream_error")
@@ -219,7 +219,7 @@ async def test_upstream_that_is_down_gets_502(start: Start, stream: bool) -> Non
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_client_that_leaves_closes_the_upstream_request(start: Start, stream: bool) -> None:
-    """Leaving early is no error of anybody's: one log line, no failure."""
+    """A disconnect is one log line and no failure."""
     proxy = await start(chatbots=CHATBOTS)
     proxy.upstream.respond = streaming(EVENTS[:1] * 3, then="hang") if stream else None
     proxy.upstream.answer = lambda body: asyncio.sleep(20, "late")
@@ -234,7 +234,7 @@ async def test_client_that_leaves_closes_the_upstream_request(start: Start, stre
 
 
 async def test_a_client_that_leaves_before_the_answer_has_asked(start: Start) -> None:
-    """What the upstream has read is in its books, with its price: else who always leaves early would spend nothing."""
+    """The request's tokens are charged, else a client that always disconnects early would pay nothing."""
     proxy = await start(chatbots=CHATBOTS, alias={"price": {"input": 1, "output": 1}})
     proxy.upstream.answer = lambda body: asyncio.sleep(20, "late")
     task = asyncio.create_task(relayed(proxy, HI | {"user": "x" * 400}))
@@ -255,7 +255,7 @@ async def test_a_client_that_leaves_before_the_answer_has_asked(start: Start) ->
 
 @pytest.mark.parametrize("reported", [True, False])
 async def test_a_stream_spends_tokens_and_not_what_frames_them(start: Start, tmp_path: Path, reported: bool) -> None:
-    """As many as the upstream says, or as its words have; a limit that has room for the next request lets it pass."""
+    """The reported usage, else an estimate from its words. The next request within the limit is served."""
     key = create("app", tokens_per_minute=3_000)
     save([key.record], tmp_path / "keys.json")
     proxy = await start(chatbots=CHATBOTS, config={"keys": {"file": "keys.json"}})
@@ -274,7 +274,7 @@ async def test_a_stream_spends_tokens_and_not_what_frames_them(start: Start, tmp
 
 
 async def test_an_answer_in_one_piece_spends_what_the_upstream_says(start: Start) -> None:
-    """Not its length."""
+    """Not an estimate from its length."""
     proxy = await start(chatbots=CHATBOTS)
     proxy.upstream.answer = lambda body: "Hello. " * 1_000
     await relayed(proxy, HI)
@@ -284,7 +284,7 @@ async def test_an_answer_in_one_piece_spends_what_the_upstream_says(start: Start
 
 
 async def test_passthrough_leaves_no_turn_behind(start: Start) -> None:
-    """Such a request is counted as a request and is no turn."""
+    """It counts as a request, not as a turn."""
     proxy = await start(chatbots={**CHATBOTS, "guarded": bot_settings()})
     await relayed(proxy, HI)
     text = (await proxy.get("/metrics"))[1]

@@ -22,7 +22,7 @@ def sdk(proxy: Proxy) -> openai.AsyncOpenAI:
 
 
 def data_of(raw: bytes) -> list[Any]:
-    """Decode the events of a stream that holds nothing but data events and comments."""
+    """Decode the events of a stream that has only data events and comments."""
     found = []
     for block in raw.decode().split("\n\n"):
         if not block or block.startswith(":"):
@@ -39,7 +39,7 @@ def content_of(chunks: list[Body], index: int = 0) -> str:
 
 
 async def test_openai_client_gets_the_same_reply_streamed_and_whole(start: Start) -> None:
-    """The deltas together are the reply of the unstreamed request; the role comes first, the reason to stop last."""
+    """The joined deltas are the unstreamed reply; the role is first, the finish_reason last."""
     proxy = await start()
     proxy.upstream.answer = lambda body: SLEEP
     messages: Any = dialogue(ASKED)
@@ -55,7 +55,7 @@ async def test_openai_client_gets_the_same_reply_streamed_and_whole(start: Start
 
 
 async def test_openai_clients_stream_helper_assembles_the_reply(start: Start) -> None:
-    """The client's own accumulator, which is strict about chunks, ends on the whole message."""
+    """The client's own strict accumulator returns the whole message."""
     proxy = await start()
     proxy.upstream.answer = lambda body: SLEEP
     messages: Any = dialogue(ASKED)
@@ -65,7 +65,7 @@ async def test_openai_clients_stream_helper_assembles_the_reply(start: Start) ->
 
 
 async def test_caf_object_is_on_the_chunk_with_the_finish_reason(start: Start) -> None:
-    """It stands there, once, and is the one of the unstreamed reply."""
+    """It is sent once, and equals the one of the unstreamed reply."""
     proxy = await start()
     proxy.upstream.answer = lambda body: SLEEP
     chunks = data_of(await proxy.stream(ASKED))
@@ -78,7 +78,7 @@ async def test_caf_object_is_on_the_chunk_with_the_finish_reason(start: Start) -
 
 @pytest.mark.parametrize("asked", [True, False, None])
 async def test_usage_comes_in_a_chunk_of_its_own_when_asked_for(start: Start, asked: bool | None) -> None:
-    """With include_usage there is one more chunk, without choices; all others say null. Without, no chunk speaks of usage."""
+    """With include_usage, a last chunk without choices has it and the others have null. Without, no chunk has it."""
     proxy = await start()
     options = {} if asked is None else {"stream_options": {"include_usage": asked}}
     chunks = data_of(await proxy.stream("Hi", **options))[:-1]
@@ -91,7 +91,7 @@ async def test_usage_comes_in_a_chunk_of_its_own_when_asked_for(start: Start, as
 
 
 async def test_each_of_several_choices_is_streamed_whole(start: Start) -> None:
-    """With n = 2 each choice has its role, its text, its finish and its own `caf`."""
+    """With n = 2 each choice has its role, text, finish_reason and `caf`."""
     proxy = await start()
     proxy.upstream.answer = lambda body: [SLEEP, "[[cite: no_claims]]\nWhat would you like to know?"]
     chunks = data_of(await proxy.stream(ASKED, n=2))[:-1]
@@ -130,7 +130,7 @@ async def test_tool_calls_are_streamed_as_the_openai_client_expects(start: Start
 
 
 async def test_refusal_is_streamed_as_a_refusal(start: Start) -> None:
-    """A rejected JSON reply comes as a refusal delta and no content."""
+    """A rejected JSON reply is sent as a refusal delta without content."""
     proxy = await start()
     proxy.upstream.answer = lambda body: json.dumps({"advice": "Take 400 mg of magnesium every night."})
     raw = await proxy.stream(NUDGE, response_format={"type": "json_object"})
@@ -141,7 +141,7 @@ async def test_refusal_is_streamed_as_a_refusal(start: Start) -> None:
 
 
 async def test_emergency_text_is_streamed_whole_and_alone(start: Start) -> None:
-    """The text is the configured one, and no model was asked."""
+    """The text is the configured one, and no model is called."""
     proxy = await start()
     chunks = data_of(await proxy.stream("I am going to end my life tonight"))[:-1]
     assert content_of(chunks) == "You matter. Call 112."
@@ -150,7 +150,7 @@ async def test_emergency_text_is_streamed_whole_and_alone(start: Start) -> None:
 
 
 async def test_no_byte_of_a_rejected_draft_is_in_the_stream(start: Start) -> None:
-    """What was rejected does not leave, in whatever field the upstream put it."""
+    """Independent of the upstream's field that holds the draft."""
     proxy = await start()
 
     def answer(body: Body) -> Body:
@@ -186,7 +186,7 @@ async def test_no_byte_of_a_rejected_draft_is_in_the_stream(start: Start) -> Non
 
 
 async def read_some(proxy: Proxy, seconds: float, **fields: Any) -> bytes:
-    """Open a stream and return what has come of it after some time."""
+    """Open a stream and return the bytes that arrived within a time."""
     body = {"model": "bot", "messages": dialogue(ASKED), "stream": True, **fields}
     async with proxy.session.post(f"{proxy.url}/v1/chat/completions", json=body) as response:
         seen = b""
@@ -200,7 +200,7 @@ async def read_some(proxy: Proxy, seconds: float, **fields: Any) -> bytes:
 
 
 async def test_nothing_but_comments_leaves_before_the_verdict(start: Start) -> None:
-    """While a judge is at work the client gets keep-alive comments, and not one character of the draft."""
+    """While a judge runs, the client gets keep-alive comments and no character of the draft."""
     proxy = await start(
         judges=[{"name": "role", "stages": ["swift"]}],
         config={"server": {"header_wait_s": 0.05, "keep_alive_s": 0.05}},
@@ -222,7 +222,7 @@ async def test_nothing_but_comments_leaves_before_the_verdict(start: Start) -> N
 
 
 async def test_openai_client_reads_past_keep_alive_comments(start: Start) -> None:
-    """Comments are no data: the client sees the chunks alone."""
+    """The client ignores comments and sees only the chunks."""
     proxy = await start(config={"server": {"header_wait_s": 0, "keep_alive_s": 0.02}})
     proxy.upstream.answer = lambda body: asyncio.sleep(0.2, SLEEP)
     messages: Any = dialogue(ASKED)
@@ -233,7 +233,7 @@ async def test_openai_client_reads_past_keep_alive_comments(start: Start) -> Non
 
 
 async def test_headers_wait_for_an_error_that_comes_in_time(start: Start) -> None:
-    """Within header_wait_s an upstream's failure still has its own status, which the client raises as such."""
+    """Within header_wait_s an upstream failure has its own status, which the client raises."""
     proxy = await start()
     proxy.upstream.answer = lambda body: web.json_response({}, status=429, headers={"Retry-After": "9"})
     messages: Any = dialogue("Hi")
@@ -256,7 +256,7 @@ async def test_headers_wait_for_an_error_that_comes_in_time(start: Start) -> Non
     ],
 )
 async def test_failure_after_the_headers_is_one_error_event_without_done(start: Start, answer: Any, code: str) -> None:
-    """The stream says so itself and ends; the client raises, and learns nothing of the upstream's words."""
+    """The stream ends with it. The client raises, and gets no text of the upstream."""
     proxy = await start(config={"server": {"header_wait_s": 0, "keep_alive_s": 0.05}})
 
     async def late(body: Body) -> Any:
@@ -278,7 +278,7 @@ async def test_failure_after_the_headers_is_one_error_event_without_done(start: 
 
 
 async def test_turn_past_its_time_ends_the_stream_with_an_error(start: Start) -> None:
-    """turn_timeout_s holds after the headers as well."""
+    """turn_timeout_s also applies after the headers."""
     proxy = await start(config={"server": {"header_wait_s": 0, "keep_alive_s": 0.05, "turn_timeout_s": 0.2}})
     proxy.upstream.answer = lambda body: asyncio.sleep(20, "late")
     (only,) = data_of(await proxy.stream("Hi"))
@@ -289,7 +289,7 @@ async def test_turn_past_its_time_ends_the_stream_with_an_error(start: Start) ->
 async def test_fault_of_ours_after_the_headers_ends_the_stream_with_an_error(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Even then what the client gets is one event, and not a second HTTP response in the middle of the first."""
+    """The client gets one event, not a second HTTP response within the first."""
     proxy = await start(config={"server": {"header_wait_s": 0, "keep_alive_s": 0.05}})
 
     def broken(completion: Body, include_usage: bool) -> Any:
@@ -304,7 +304,7 @@ async def test_fault_of_ours_after_the_headers_ends_the_stream_with_an_error(
 
 @pytest.mark.parametrize("wait", [0, 10])
 async def test_client_that_leaves_a_stream_stops_drafting_upstream(start: Start, wait: float) -> None:
-    """Before the headers and after them, the upstream's request is cancelled."""
+    """The upstream request is cancelled, before and after the headers."""
     proxy = await start(config={"server": {"header_wait_s": wait, "keep_alive_s": 0.05}})
     proxy.upstream.answer = lambda body: asyncio.sleep(20, "late")
     task = asyncio.create_task(read_some(proxy, 10))
@@ -315,7 +315,7 @@ async def test_client_that_leaves_a_stream_stops_drafting_upstream(start: Start,
 
 
 async def test_client_that_leaves_a_stream_stops_the_judges_upstream(start: Start) -> None:
-    """Judging is paid for too."""
+    """Judging calls cost money too."""
     proxy = await start(
         judges=[{"name": "role", "stages": ["swift"]}], config={"server": {"header_wait_s": 0, "keep_alive_s": 0.05}}
     )
@@ -327,7 +327,7 @@ async def test_client_that_leaves_a_stream_stops_the_judges_upstream(start: Star
 
 
 async def test_state_is_there_before_the_last_byte(start: Start) -> None:
-    """A client that asks again as soon as it has read the finish finds its warnings."""
+    """A client that sends the next request right after the finish_reason finds its warnings."""
     proxy = await start()
     proxy.upstream.answer = lambda body: ADVICE
     reply = content_of(data_of(await proxy.stream(NUDGE))[:-1])
@@ -337,7 +337,7 @@ async def test_state_is_there_before_the_last_byte(start: Start) -> None:
 
 
 async def test_client_that_leaves_after_the_verdict_does_not_lose_the_state(start: Start) -> None:
-    """Writing the state is not cancelled by a client that hangs up."""
+    """A disconnect does not cancel writing the state."""
     proxy = await start()
     proxy.upstream.answer = lambda body: ADVICE
     expected = text_of(await proxy.say(NUDGE, user="other"))
@@ -365,7 +365,7 @@ async def test_client_that_leaves_after_the_verdict_does_not_lose_the_state(star
     ],
 )
 def test_pieces_together_are_the_text(text: str) -> None:
-    """Nothing is lost or added by cutting, and no piece is empty."""
+    """Splitting neither loses nor adds text, and no piece is empty."""
     assert "".join(pieces(text)) == text
     assert all(pieces(text))
 
@@ -376,7 +376,7 @@ def test_an_event_is_one_line_whatever_it_holds() -> None:
 
 
 def test_finish_reason_and_fields_of_the_completion_are_kept() -> None:
-    """What the completion says beside its choices is in every chunk, except usage and `caf`."""
+    """Every chunk has the completion's other fields, except usage and `caf`."""
     message = {"role": "assistant", "content": "Hi", "refusal": None}
     completion = {
         "id": "i", "object": "chat.completion", "created": 7, "model": "bot", "system_fingerprint": "fp",

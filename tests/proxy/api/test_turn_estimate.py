@@ -1,4 +1,4 @@
-"""What a turn may use, estimated before it begins."""
+"""The estimated usage of a turn before it begins."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ def asks(content: Any = "Hi", **more: Any) -> dict[str, Any]:
 
 
 def test_a_first_turn_may_ask_each_model() -> None:
-    """Also where only a judge has a price; what may be asked in a model's place counts too."""
+    """Also if only a judge has a price. Fallback models count too."""
     cheap = estimate_turn(bot(draft={}, chief=price(1)), asks())
     assert cheap.first.cost > 0 == cheap.least.cost
     dear = estimate_turn(bot(draft={"fallback": ["spare"]}, chief=price(1), spare=price(3)), asks())
@@ -58,13 +58,13 @@ def test_a_first_turn_may_ask_each_model() -> None:
 def test_the_answer_is_as_long_as_request_or_settings_allow(
     request_: dict[str, Any], settings: dict[str, Any], answer: int
 ) -> None:
-    """For all choices together; nonsense counts as if it were not there."""
+    """For all choices together; invalid values are ignored."""
     least = estimate_turn(bot(draft=settings, chief={}), request_).least
     assert 0 <= least.tokens - answer < 60
 
 
 def test_the_prompt_is_all_of_the_request_but_media() -> None:
-    """Text in any field is read by a model; how large an image's encoding is tells nothing of its tokens."""
+    """Models read the text of any field. An image's bytes do not show its tokens."""
     small = estimate_turn(bot(draft={}, chief={}), asks()).least.tokens
     long = "x" * 40_000
     for request in (asks(long), asks(tools=[long]), asks([{"type": "text", "text": long}]), asks(documents=[long])):
@@ -80,5 +80,5 @@ def test_the_prompt_is_all_of_the_request_but_media() -> None:
     "data", [{}, {"messages": 1}, {"messages": [1, {}, {"content": [1, None]}]}, asks("\ud800"), {"n": True}]
 )
 def test_no_shape_of_a_request_is_too_much(data: dict[str, Any]) -> None:
-    """Nobody has validated it yet."""
+    """The request is not validated yet."""
     assert estimate_turn(bot(draft={}, chief={}), data).least.tokens > 0

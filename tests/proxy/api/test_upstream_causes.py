@@ -1,4 +1,4 @@
-"""Why the chatbot's model gave no reply: in the log, and in the reply to a local client of a proxy without keys."""
+"""The cause of a failed model call: in the log, and in the reply to a local client of a proxy without keys."""
 
 import asyncio
 import json
@@ -38,7 +38,8 @@ ANSWERS: list[tuple[Callable[[], Any], dict[str, Any], int, str]] = [
     (lambda: refuse(404), {}, 502,
      "does not know the path or the model (404): check base_url and model of the alias 'chatbot'"),
     (lambda: html(404), {}, 502, "does not know the path or the model (404): check base_url and model of the alias 'chatbot'"),
-    (lambda: refuse(429), {}, 429, "is busy (429): wait, raise the server's rate limit, or raise max_attempts of the alias 'chatbot'"),
+    (lambda: refuse(429), {}, 429,
+     "is busy (429): wait, raise the server's rate limit, or raise max_attempts of the alias 'chatbot'"),
     (lambda: refuse(503), {}, 502, f"failed (503): {BASE_URL}"),
     (html, {}, 502, f"answered with HTML instead of JSON: {OPENAI_API}"),
     (lambda: web.Response(body=b""), {}, 502, f"answered with an empty body: {OPENAI_API}"),
@@ -51,7 +52,7 @@ ANSWERS: list[tuple[Callable[[], Any], dict[str, Any], int, str]] = [
 
 
 async def ask(proxy: Proxy, stream: bool, headers: dict[str, str] | None = None) -> tuple[int, str, Logs]:
-    """Return the status, the error's message, and the log lines of a request that fails."""
+    """Send a request that fails; return the status, the error's message, and the log lines."""
     with structlog.testing.capture_logs() as logs:
         status, error = await proxy.error(HI | {"stream": stream}, headers)
     written = json.dumps([error, logs], default=str)
@@ -72,7 +73,7 @@ def cause_in(logs: Logs) -> str:
 async def test_a_local_client_without_keys_gets_the_cause_that_the_log_has(
     start: Start, answer: Callable[[], Any], alias: dict[str, Any], status: int, cause: str, stream: bool
 ) -> None:
-    """What the server did, and which setting to check; never what the server wrote."""
+    """The server's failure and the setting to check, but no text of the server."""
     proxy = await start(alias=alias)
     proxy.upstream.answer = lambda body: answer()
     got, message, logs = await ask(proxy, stream)
@@ -83,9 +84,15 @@ async def test_a_local_client_without_keys_gets_the_cause_that_the_log_has(
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize(("answer", "alias", "status", "cause"), ANSWERS)
 async def test_with_keys_only_the_log_has_the_cause(
-    start: Start, tmp_path: Path, answer: Callable[[], Any], alias: dict[str, Any], status: int, cause: str, stream: bool
+    start: Start,
+    tmp_path: Path,
+    answer: Callable[[], Any],
+    alias: dict[str, Any],
+    status: int,
+    cause: str,
+    stream: bool,
 ) -> None:
-    """Clients of others learn neither aliases nor what is wrong with the operator's key."""
+    """Clients learn neither aliases nor problems of the operator's key."""
     key = create("tester")
     save([key.record], tmp_path / "keys.json")
     proxy = await start(alias=alias, config={"keys": {"file": "keys.json"}})
@@ -99,7 +106,7 @@ async def test_with_keys_only_the_log_has_the_cause(
 
 @pytest.mark.parametrize("header", [{"X-Forwarded-For": "10.0.0.1"}, {"Host": "chat.example.org"}])
 async def test_a_client_behind_another_server_is_not_local(start: Start, header: dict[str, str]) -> None:
-    """A reverse proxy on this machine makes strangers look local."""
+    """Behind a reverse proxy on this machine, strangers look local."""
     proxy = await start()
     proxy.upstream.answer = lambda body: refuse(401)
     _, message, logs = await ask(proxy, False, header)
@@ -108,7 +115,7 @@ async def test_a_client_behind_another_server_is_not_local(start: Start, header:
 
 
 async def test_a_stream_that_fails_after_its_headers_has_the_cause(start: Start) -> None:
-    """The error event says the same as a status would."""
+    """The error event has the same message as an unstreamed error."""
     proxy = await start(config={"server": {"header_wait_s": 0, "keep_alive_s": 0.05}})
 
     async def late(body: Body) -> web.Response:
@@ -122,7 +129,7 @@ async def test_a_stream_that_fails_after_its_headers_has_the_cause(start: Start)
 
 @pytest.fixture
 async def listener() -> AsyncIterator[Callable[[str], Any]]:
-    """Listen on a port of loopback; the argument decides what happens to a connection."""
+    """Listen on a port of loopback; the argument handles each connection."""
     servers = []
 
     async def listen(act: str) -> int:
@@ -176,7 +183,7 @@ async def test_a_refused_connection_is_described(start: Start, stream: bool) -> 
 @pytest.mark.parametrize("kind", ["guarded", "wrapped"])
 @pytest.mark.parametrize("filtered", ["on", "off"])
 async def test_empty_content_has_a_cause_in_the_log(start: Start, kind: str, filtered: str, stream: bool) -> None:
-    """The user gets the fallback message; the operator can see that the model wrote nothing."""
+    """The user gets the fallback message, and the log says that the model wrote nothing."""
     proxy = await start(kind=kind, filter=filtered)
     proxy.upstream.answer = lambda body: ""
     with structlog.testing.capture_logs() as logs:
@@ -192,7 +199,7 @@ async def test_empty_content_has_a_cause_in_the_log(start: Start, kind: str, fil
 
 
 async def test_a_reply_with_text_has_no_cause(start: Start) -> None:
-    """Nor has a refusal by the model itself."""
+    """A refusal by the model has none either."""
     proxy = await start()
     with structlog.testing.capture_logs() as logs:
         await proxy.say("Hi")
@@ -205,7 +212,11 @@ async def test_a_reply_with_text_has_no_cause(start: Start) -> None:
     ("answer", "status", "cause"),
     [
         (lambda: refuse(401), 502, "refused the key (401): check api_key_env of the alias 'chatbot'"),
-        (lambda: refuse(404), 404, "does not know the path or the model (404): check base_url and model of the alias 'chatbot'"),
+        (
+            lambda: refuse(404),
+            404,
+            "does not know the path or the model (404): check base_url and model of the alias 'chatbot'",
+        ),
         (html, 200, f"answered with HTML instead of JSON: {OPENAI_API}"),
         (lambda: web.Response(body=b""), 200, f"answered with an empty body: {OPENAI_API}"),
     ],
@@ -213,7 +224,7 @@ async def test_a_reply_with_text_has_no_cause(start: Start) -> None:
 async def test_what_a_passthrough_chatbot_relays_has_a_cause_in_the_log(
     start: Start, answer: Callable[[], Any], status: int, cause: str
 ) -> None:
-    """Also where the client gets the upstream's answer as it is."""
+    """Also if the client gets the upstream's answer unchanged."""
     proxy = await start(chatbots={"bot": {"kind": "passthrough", "model": "chatbot"}})
     proxy.upstream.answer = lambda body: answer()
     with structlog.testing.capture_logs() as logs:

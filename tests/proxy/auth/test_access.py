@@ -244,7 +244,7 @@ async def test_two_tenants_with_the_same_words_share_nothing(start: Start, tmp_p
 
 async def test_strangers_need_keys(start: Start) -> None:
     """A proxy that other machines can reach does not start without."""
-    with pytest.raises(ConfigError, match="no loopback address, and there are no `keys`"):
+    with pytest.raises(ConfigError, match="is not a loopback address and needs `keys`"):
         await start(config={"server": {"host": "0.0.0.0"}})
 
 

@@ -740,8 +740,8 @@ def test_settings_of_earlier_versions_are_ignored_and_named(tmp_path: Path) -> N
     config = parse_config(data, tmp_path / "c.yaml")
     assert config.chatbots["bot"].streaming == "hold"
     assert config.ignored == [
-        "chatbots.bot.streaming: `verified` is gone and runs as `hold`; write `hold` or `observe`",
-        "chatbots.bot.judges[0].accept_below: is gone and ignored; remove it",
+        "chatbots.bot.streaming: `verified` was removed and runs as `hold`; write `hold` or `observe`",
+        "chatbots.bot.judges[0].accept_below: was removed and has no effect; delete it",
     ]
     assert data == given
     assert parse_config(valid(), tmp_path / "c.yaml").ignored == []
@@ -913,7 +913,7 @@ BROKEN: list[tuple[Body, str, str]] = [
     (bot(role="missing.md"), "chatbots.bot.role", "cannot read the file "),
     (bot(filter="maybe"), "chatbots.bot.filter", "'shadow'"),
     (bot(emergency=None), "chatbots.bot", "`emergency` with a `contact`"),
-    (bot(emergency={"contact": ""}), "chatbots.bot.emergency.contact", "give a text, or at least one by language"),
+    (bot(emergency={"contact": ""}), "chatbots.bot.emergency.contact", "expected a text, or texts by language code"),
     (bot(emergency={"contact": {}}), "chatbots.bot.emergency.contact", "by language code"),
     (bot(emergency={"contact": {"en": ""}}), "chatbots.bot.emergency.contact", "by language code"),
     (bot(emergency={"contact": {"en": 112}}), "chatbots.bot.emergency.contact", "by language code"),
@@ -923,17 +923,17 @@ BROKEN: list[tuple[Body, str, str]] = [
     (bot(fallback={"en": "x", "de": "y"}, emergency={"contact": {"de": "z"}}), "chatbots.bot", "no text for 'en', a language of"),
     (bot(emergency={"contact": "x", "texts": {"fire": {"en": "x"}}}), "chatbots.bot.emergency.texts", "self_harm"),
     (bot(emergency={"contact": "x", "texts": {"medical": {}}}), "chatbots.bot.emergency.texts", "at least one text"),
-    (bot(emergency={"contact": "x", "webhook": "ftp://x"}), "chatbots.bot.emergency.webhook", "http(s)"),
-    (bot(judges=["role"]), "chatbots.bot", "`refiner` is needed"),
+    (bot(emergency={"contact": "x", "webhook": "ftp://x"}), "chatbots.bot.emergency.webhook", "expected an http:// or https:// URL"),
+    (bot(judges=["role"]), "chatbots.bot", "`refiner` is missing"),
     (bot(judges=["rude"], refiner=None), "chatbots.bot.judges[0]", "source_fidelity"),
     (bot(judges=[{}], refiner=None), "chatbots.bot.judges.0", "`name`"),
     (bot(judges=[{"name": "role", "stages": []}], refiner=None), "chatbots.bot.judges.0", "local, swift, chief"),
-    (bot(judges=[{"name": "role", "stages": ["chief", "swift"]}], refiner=None), "chatbots.bot.judges.0", "in that order"),
+    (bot(judges=[{"name": "role", "stages": ["chief", "swift"]}], refiner=None), "chatbots.bot.judges.0", "in this order"),
     (bot(judges=["role"], refiner=None), "chatbots.bot.judges[0]", "'swift', which is not under `models`"),
     (bot(judges=[{"name": "role", "stages": ["local"]}] * 2, refiner=None), "chatbots.bot.judges", "listed twice"),
-    (bot(judges=["gone.md"], refiner=None), "gone.md", "cannot be read"),
+    (bot(judges=["gone.md"], refiner=None), "gone.md", "cannot read"),
     (bot(knowledge_base="gone"), "gone", ""),
-    (bot(reply_prompts=["gone.md"]), "gone.md", "cannot be read"),
+    (bot(reply_prompts=["gone.md"]), "gone.md", "cannot read"),
     (bot(statements={"en": {"verify": "Ask."}}), "chatbots.bot.statements.en.not_from_sources", "required"),
     (bot(statements={"en": {"verify": "", "not_from_sources": "x"}}), "chatbots.bot.statements.en.verify", "at least 1"),
     (valid(chatbots={"bot": {"kind": "passthrough", "model": "chatbot", "reply_prompts": ["x.md"], "statements": {}}}),
@@ -1033,9 +1033,9 @@ def write(path: Path, text: str | bytes) -> Path:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "holds no mapping"),
-        ("- a\n", "holds no mapping"),
-        ("just words", "holds no mapping"),
+        ("", "is not a mapping"),
+        ("- a\n", "is not a mapping"),
+        ("just words", "is not a mapping"),
         ("a: [1\n", "line 2"),
         ("a: b: c", "line 1"),
         ("\tserver:\n", "line 1"),
@@ -1043,7 +1043,7 @@ def write(path: Path, text: str | bytes) -> Path:
         ("server: {port: 1}\nserver: {port: 2}\n", "server"),
         ("x: " + "[" * 5_000, "YAML"),
         ("1: 2\n", "1"),
-        ("&a [*a]", "no mapping"),
+        ("&a [*a]", "not a mapping"),
     ],
 )
 def test_file_that_is_no_configuration_is_refused(tmp_path: Path, text: str | bytes, says: str) -> None:
@@ -1143,9 +1143,9 @@ def test_faulty_prompt_of_ones_own_is_refused(tmp_path: Path, front: dict[str, s
 @pytest.mark.parametrize(
     ("was", "instead", "says"),
     [
-        ("name: reply", "name: answer", "prompts with `name: reply`"),
-        ("observation: screening", "observation: verdict", "prompts with `name: reply`"),
-        ("observation: screening", "observation: assessment", "the swift stage has `observation: screening`"),
+        ("name: reply", "name: answer", "use screening or assessment with `name: reply`"),
+        ("observation: screening", "observation: verdict", "use screening or assessment with `name: reply`"),
+        ("observation: screening", "observation: assessment", "expected screening for the swift stage"),
         ("model: swift", "model: nobody", "'nobody', which is not under `models`"),
         (
             SCREENING_PROMPT,

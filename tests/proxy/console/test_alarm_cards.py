@@ -36,7 +36,7 @@ def marked(one: AlarmCard) -> list[str]:
 
 
 def test_each_layer_tells_what_it_made_of_the_message() -> None:
-    """Also the one that saw nothing, and the one that could not tell; what it quotes is marked only if it flagged it."""
+    """Also the one that saw nothing, and the one that unjudged; what it quotes is marked only if it flagged it."""
     one = card(
         sign("learned", "warn", "cannot breathe", score=0.4),
         sign("swift", "reject", "too many pills", who="someone_else"),
@@ -45,10 +45,10 @@ def test_each_layer_tells_what_it_made_of_the_message() -> None:
         message="I cannot\nbreathe, he took TOO MANY pills",
     )
     assert [(opinion.layer, opinion.said) for opinion in one.opinions] == [
-        ("learned classifier", "medical emergency, not sure"),
-        ("screening model", "medical emergency, to somebody else"),
-        ("deciding model", "saw no danger"),
-        ("another judge", "could not tell"),
+        ("learned classifier", "medical emergency, uncertain"),
+        ("screening model", "medical emergency, about another person"),
+        ("deciding model", "no danger"),
+        ("another judge", "unjudged"),
     ]
     assert marked(one) == ["cannot\nbreathe", "TOO MANY pills"]
     assert one.about_somebody_else
@@ -65,7 +65,7 @@ def test_quote_of_an_earlier_message_stands_apart() -> None:
     [
         ({"reply": f"Sleep.\n\n{CONTACT}"}, "last paragraph", CONTACT, "Sleep."),
         ({"reply": '{"a": 1}'}, "caf.concern", "", '{"a": 1}'),
-        ({"reply": "Call 999."}, "not the contact as it is configured", "", "Call 999."),
+        ({"reply": "Call 999."}, "differs from the configured contact", "", "Call 999."),
         ({"reply": ""}, "last paragraph", "", ""),
         ({"reply": "[12 characters]"}, "last paragraph", "", "[12 characters]"),
         ({"reply": "Sorry.", "outcome": "fallback"}, "fallback message", "Sorry.", ""),

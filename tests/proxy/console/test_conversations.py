@@ -200,11 +200,11 @@ def test_a_turn_is_told_in_the_order_of_events(told: Console) -> None:
     """Message, emergency, sources, warnings, attempts with judges and quotes, what was delivered, times."""
     page = unescape(ask(told, f"{LIST}/f00d{28 * '0'}"))
     order = (
-        "How much clozapine", "sign of self-harm", "chosen by the selection model", "found by the draft",
+        "How much clozapine", "sign of self-harm", "selected by the selection model", "found by the draft",
         "found by a flagged quote", "A leaflet", "You stepped outside your role",
-        "fill slots", "which does not exist", "Take it in the evening", "says what no cited source says", "could harm",
+        "fill slots", "which does not exist", "Take it in the evening", "claim without support in the cited sources", "could harm",
         "Many people are helped by talking therapies.", "0f1e2d3c4b5a6978", "not kind", "Rewritten reply", "Completed reply",
-        "the request has no such tool", "In danger? Call 112.", "<del>", "You went beyond your sources.",
+        "not declared in the request", "In danger? Call 112.", "<del>", "You went beyond your sources.",
         "judging the reply (chief)", "14 710",
     )  # fmt: skip
     at = 0
@@ -398,7 +398,7 @@ def test_a_conversation_is_deleted_after_asking(told: Console) -> None:
     )
     visitor, turn = Visitor(told.url), "dead" + 28 * "0"
     page = ask(told, f"{LIST}/{turn}/delete?outcome=refined")
-    assert "Nothing brings them back" in page
+    assert "You cannot undo this" in page
     assert ask(told, f"{LIST}/{turn}")
     form = {"csrf": visitor.csrf(), "list": "?outcome=refined"}
     status, _, headers = visitor.ask("POST", f"{LIST}/{turn}/delete", form)

@@ -36,7 +36,7 @@ def test_inbox_shows_quote_kind_layer_and_what_the_user_got(console: Console) ->
     assert "<mark>kill myself</mark>" in emergency
     assert "Self-harm or suicide" in emergency
     assert "explicit patterns" in emergency
-    assert "The emergency text, and nothing else." in emergency
+    assert "The emergency text only." in emergency
     assert "I am worried about your safety" in emergency
     assert "learned classifier" in concern
     assert "with the emergency contact as its last paragraph" in concern
@@ -108,7 +108,7 @@ def test_redacted_texts_are_shown_as_redacted(tmp_path: Path) -> None:
         page = Visitor(console.url).get("/console/emergencies").text
         assert "kill" not in page
         assert "characters]" not in page
-        assert "Not stored: traces are redacted" in page
+        assert "Not stored (privacy.store: redacted)" in page
         assert "Self-harm or suicide" in page
 
 
@@ -129,7 +129,7 @@ def test_permissions_decide_who_sees_what(tmp_path: Path) -> None:
         assert len(items(sees)) == 1
         assert "kill" not in sees
         assert "worried" not in sees
-        assert "Needs the permission <code>trace</code>" in sees
+        assert "Hidden: needs the permission <code>trace</code>" in sees
         reads = Visitor(console.url).signed_in(keys["reads"])
         page = reads.get("/console/emergencies").text
         assert "kill myself" in page

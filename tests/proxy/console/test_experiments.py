@@ -89,12 +89,12 @@ def test_exchanges_stand_side_by_side(console: Console, runs: Path) -> None:
     """The baseline first; filtered; a line that was cut off is passed over."""
     visitor = Visitor(console.url)
     page = visitor.ask("GET", "/console/experiments/whole/exchanges")[1]
-    assert "2 places" in page
+    assert "2 exchanges" in page
     assert page.index("<b>off</b>") < page.index("<b>on</b>")
     assert "<script>alert" not in page
     assert "\u202e" not in page
     assert "⟦U+202E⟧" in page
-    assert "1 places" in visitor.ask("GET", "/console/experiments/whole/exchanges?turn=2")[1]
+    assert "1 exchanges" in visitor.ask("GET", "/console/experiments/whole/exchanges?turn=2")[1]
     assert "Turn 1" in visitor.ask("GET", "/console/experiments/whole/exchanges?differ=1")[1]
     assert "Turn 2" not in visitor.ask("GET", "/console/experiments/whole/exchanges?differ=1")[1]
     assert visitor.ask("GET", "/console/experiments/whole/exchanges?page=-1&turn=x")[0] == 200

@@ -33,7 +33,7 @@ def test_sections_tell_size_review_and_use(visitor: Visitor) -> None:
     sections = rows(visitor.get("/console/knowledge").text)
     assert len(sections) == 28
     cited, never = sections["medication-and-side-effects"], sections["causes"]
-    assert re.findall(r'data-label="(?:Chosen|Cited)">(\d+)', cited) == ["2", "2"]
+    assert re.findall(r'data-label="(?:Selected|Cited)">(\d+)', cited) == ["2", "2"]
     assert "never" in never
     assert "no reviewer named" in never
     assert re.search(r'data-label="Tokens">\d{3}<', never)
@@ -52,7 +52,7 @@ def test_sections_are_searched_filtered_and_sorted(visitor: Visitor) -> None:
         sections = rows(visitor.get(f"/console/knowledge?{query}").text)
         assert next(iter(sections)) == first, query
         assert len(sections) == length, query
-    assert "No section is like that" in visitor.get("/console/knowledge?words=%3Cb%3E").text
+    assert "No section matches" in visitor.get("/console/knowledge?words=%3Cb%3E").text
 
 
 def test_section_shows_its_text_and_the_turns_that_cite_it(visitor: Visitor) -> None:
@@ -68,7 +68,7 @@ def test_section_shows_its_text_and_the_turns_that_cite_it(visitor: Visitor) -> 
 def test_questions_without_a_source_are_listed(visitor: Visitor) -> None:
     """What the knowledge base does not answer is shown, with a link to the turn."""
     page = visitor.get("/console/knowledge").text
-    questions = page[page.index("Questions that found no source") :]
+    questions = page[page.index("Questions without a source") :]
     assert UNANSWERED in questions
     assert CITED not in questions
     assert re.search(r"/console/conversations/[0-9a-f]{32}", questions)
@@ -101,7 +101,7 @@ def test_without_traces_the_sections_are_there_all_the_same(tmp_path: Path) -> N
     config["privacy"]["store"] = "none"
     with serve_console(tmp_path, config) as console:
         page = Visitor(console.url).get("/console/knowledge").text
-        assert "Turns are not stored here" in page
+        assert "Turns are not stored" in page
         assert len(rows(page)) == 28
 
 
@@ -110,7 +110,7 @@ def test_without_a_knowledge_base_the_screen_says_so(tmp_path: Path) -> None:
     config = console_config(tmp_path)
     config["chatbots"] = {"plain": {"kind": "passthrough", "model": config["chatbots"]["schizophrenia"]["model"]}}
     with serve_console(tmp_path, config) as console:
-        assert "No chatbot here has a knowledge base" in Visitor(console.url).get("/console/knowledge").text
+        assert "No chatbot has a knowledge base" in Visitor(console.url).get("/console/knowledge").text
 
 
 def test_imported_sections_tell_where_they_are_from_and_that_nobody_has_reviewed_them(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def test_a_turn_is_taken_as_for_any_client(chatter: Chatter, console: Console) -
 
 
 def test_what_was_rewritten_is_shown_word_by_word(chatter: Chatter, capfd: pytest.CaptureFixture[str]) -> None:
-    """With who objected and why, what goes along to the next turns, and what it took. That somebody read it is in the log."""
+    """With who objected and why, what for the next turns, and what it took. That somebody read it is in the log."""
     reply = chatter.chat(NUDGE)
     page = chatter.facts(reply)
     (read,) = [line for line in capfd.readouterr().out.splitlines() if "console_read" in line]
@@ -102,7 +102,7 @@ def test_what_was_rewritten_is_shown_word_by_word(chatter: Chatter, capfd: pytes
     assert "<del>Sure, here is what works." in page
     assert "<ins>I am sorry" in page
     assert "plays expert" in page
-    assert "go along to the next turns" in page
+    assert "for the next turns" in page
     assert "Until turn 5." in page
     assert "1 call" in page
 
@@ -112,9 +112,9 @@ def test_what_was_rewritten_is_shown_word_by_word(chatter: Chatter, capfd: pytes
     [
         (
             {"filter": "shadow"},
-            ["With the filter on: corrected", "What the filter would have changed", "<ins>I am sorry"],
+            ["With the filter on: corrected", "Changes that the filter would have made", "<ins>I am sorry"],
         ),
-        ({"streaming": "observe"}, ["It left while it was written", "go along to the next turns"]),
+        ({"streaming": "observe"}, ["It was sent while it was written", "for the next turns"]),
     ],
 )
 def test_what_is_judged_afterwards_is_said_to_be(tmp_path: Path, changes: dict[str, Any], words: list[str]) -> None:
@@ -188,7 +188,7 @@ def test_without_the_permission_for_texts_a_page_has_none(keyed: Keyed) -> None:
     assert "need the permission <code>trace</code>" in page
     of_another = all.chat(NUDGE)
     page = plain.facts(("", {"turn_id": of_another[1]["turn_id"]}))
-    assert "not known here" in page
+    assert "is unknown" in page
     assert "lower amount" not in page
     address = (
         f"/console/playground/sources/schizophrenia/causes?turn={all.chat('What causes schizophrenia?')[1]['turn_id']}"
@@ -208,7 +208,7 @@ def test_only_chatbots_of_the_key_are_there(keyed: Keyed) -> None:
     assert other.send("/chat", body)[0] == 404
     turn = chatter_of(keyed, "all").chat(NUDGE)[1]["turn_id"]
     assert other.send(f"/turns/{turn}", {"chatbot": "schizophrenia"})[0] == 404
-    assert "not known here" in other.send(f"/turns/{turn}", {"chatbot": "hostile"})[1]
+    assert "is unknown" in other.send(f"/turns/{turn}", {"chatbot": "hostile"})[1]
     assert other.ask("GET", "/console/playground/sources/schizophrenia/causes")[0] == 404
     checkpoint = {"name": "a", "chatbot": "schizophrenia", "messages": [{"role": "user", "content": "hi"}]}
     assert other.send("/checkpoint", checkpoint)[0] == 404
@@ -232,7 +232,7 @@ def test_where_traces_hold_no_texts_the_reply_speaks_for_itself(tmp_path: Path) 
     with serve_console(tmp_path, config) as running:
         chatter = Chatter(running.url)
         page = chatter.facts(chatter.chat(NUDGE))
-        assert "holds no texts" in page
+        assert "has no texts" in page
         assert "characters]" not in page
         assert "Until turn 5." in page
         assert "<del>Sure" in page  # this proxy has no keys, and so its reply came with the draft
@@ -245,7 +245,7 @@ def test_where_no_trace_is_kept_the_reply_speaks_for_itself(tmp_path: Path) -> N
         chatter = Chatter(running.url)
         reply = chatter.chat(NUDGE)
         page = chatter.facts(reply)
-        assert "No trace of it is kept" in page
+        assert "No trace of this turn is stored" in page
         assert "Corrected before delivery" in page
         assert "expose: none" in chatter.facts(reply, caf=None)
 

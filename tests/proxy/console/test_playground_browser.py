@@ -182,7 +182,7 @@ def test_each_side_goes_on_from_its_own_words(console: Console, open_page: Any) 
     assert "lower amount" in off["messages"][1]["content"]
     turn.locator(".judges summary").first.click()
     assert "Warnings from earlier turns" in turn.locator(".reply").first.inner_text()
-    assert "Turn 2 of its conversation" in turn.locator(".reply").first.inner_text()
+    assert "Turn 2 of the conversation" in turn.locator(".reply").first.inner_text()
 
 
 def test_the_same_is_asked_of_another(scripted: Console, open_page: Any) -> None:
@@ -201,7 +201,7 @@ def test_the_same_is_asked_of_another(scripted: Console, open_page: Any) -> None
     assert heads(turn) == ["first filter off", "second filter on"]
     page.get_by_label("Chatbot").select_option("second")
     assert page.locator(".turn").count() == 0
-    page.get_by_role("button", name="Bring the earlier one back").click()
+    page.get_by_role("button", name="Undo").click()
     assert (page.locator(".turn").count(), page.get_by_label("Chatbot").input_value()) == (1, "first")
 
 
@@ -253,9 +253,9 @@ def test_what_goes_wrong_says_what_to_do(scripted: Console, open_page: Any) -> N
     assert "I am late." in say(page, "late, behind comments that keep the stream open").inner_text()
 
     for status, code, title in (
-        (504, "turn_timeout", "It took too long"),
+        (504, "turn_timeout", "Timeout"),
         (429, "insufficient_quota", "budget for today is spent"),
-        (413, "request_too_large", "Too long"),
+        (413, "request_too_large", "Message too long"),
     ):
         answer_next(page, status=status, json={"error": {"message": "Said the proxy.", "code": code}})
         page.get_by_role("button", name="New conversation").click()
@@ -304,12 +304,12 @@ def test_replies_of_any_form_are_shown(scripted: Console, impatient: None, open_
     page.locator("#message").fill("one piece")
     page.locator("#message").press("Enter")
     page.get_by_text("I cannot.", exact=True).wait_for()
-    page.get_by_text("This chatbot only forwards").wait_for()
+    page.get_by_text("This chatbot is a passthrough").wait_for()
     answer_next(page, content_type="text/event-stream", body=stream_of("Call 112.", concern={"kind": "self_harm"}))
     page.locator("#message").fill("a concern")
     page.locator("#message").press("Enter")
-    page.get_by_text("may tell of distress (self harm)").wait_for()
-    assert "No trace of it is kept" in page.locator(".turn").last.locator(".judges").text_content()
+    page.get_by_text("may indicate danger (self harm)").wait_for()
+    assert "No trace of this turn is stored" in page.locator(".turn").last.locator(".judges").text_content()
 
 
 def test_a_key_that_may_only_chat_chats(open_page: Any, tmp_path: Path) -> None:

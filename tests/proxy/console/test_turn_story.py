@@ -114,6 +114,6 @@ def test_a_turn_that_no_judge_could_judge_is_not_said_to_have_had_a_bad_draft() 
     """It says which judge's failure it was, and offers no label for judges that have had nothing to judge."""
     unjudged = Judgement("emergency", "local", "unjudged", "unreadable_message")
     trace = stored(rich_trace(outcome="fallback", attempts=[], emergency=[unjudged], replies=["Sorry."]))
-    assert tell_story(trace).sentence.startswith("A judge could not judge the user's message")
+    assert tell_story(trace).sentence.startswith("A judge failed to judge the user's message")
     assert tell_story(trace).choices_with_draft == []
-    assert tell_story(stored(rich_trace(outcome="fallback"))).sentence.startswith("No draft was good enough")
+    assert tell_story(stored(rich_trace(outcome="fallback"))).sentence.startswith("The judges rejected every draft")

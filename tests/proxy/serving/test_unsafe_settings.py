@@ -29,7 +29,7 @@ def said(folder: Path, models: dict[str, Any], bot: dict[str, Any] = GUARDED, **
 def test_a_budget_that_counts_nothing_is_named(tmp_path: Path) -> None:
     """With every model that the chatbot may ask: its own, those of judges and refiner, those that stand in."""
     models = {"m": PAID | {"price": PRICE, "fallback": ["spare"]}, "s": PAID, "spare": PAID}
-    told = "bot: models.s, models.spare without a `price`: counts in no daily budget, as of the key ID"
+    told = "bot: models.s, models.spare without a `price`: its calls do not count in daily budgets, such as that of key ID"
     assert said(tmp_path, models, daily_budget=5) == told
     assert said(tmp_path, {"m": PAID}, PLAIN, daily_budget=5).startswith("bot: models.m without")
 
@@ -52,7 +52,7 @@ def test_the_model_that_embeds_is_looked_at_too(tmp_path: Path) -> None:
     told = [*unsafe_settings(parse_config(data, tmp_path / "config.yaml"), KeyRing(tmp_path / "keys.json"))][1:]
     first = several[0].record.id
     assert told == [
-        f"embeddings: models.e without a `price`: counts in no daily budget, as of the key {first} and 1 more"
+        f"embeddings: models.e without a `price`: its calls do not count in daily budgets, such as that of key {first} and 1 more"
     ]
 
 
@@ -66,7 +66,7 @@ def test_everything_that_takes_protection_away_is_named() -> None:
         return "; ".join(unsafe_settings(parse_config(data, Path("config.yaml"))))
 
     assert said(guarded | {"judges": judges}) == ""
-    assert said(guarded | {"judges": judges, "filter": "off"}) == "bot has its filter off: replies leave unchecked"
+    assert said(guarded | {"judges": judges, "filter": "off"}) == "bot has its filter off: replies are sent unchecked"
     assert "in shadow" in said(guarded | {"judges": judges, "filter": "shadow"})
     assert said(guarded) == "bot has no judges: its replies are not checked"
     assert said(guarded | {"judges": [{"name": "role", "stages": ["local"]}]}) == "bot has no emergency judge"

@@ -1,4 +1,4 @@
-"""Where conversations are kept: within bounds of number and age."""
+"""The store of one process: limits of number and age."""
 
 import hashlib
 
@@ -11,7 +11,7 @@ from tests.proxy.conftest import ADVICE, NUDGE, Start, text_of, warnings_in
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The time of the memory, which a test sets."""
+    """The store's clock, which a test sets."""
     now = [1_000.0]
     monkeypatch.setattr("proxy.state.conversation_store.time.monotonic", lambda: now[0])
     return now
@@ -22,12 +22,12 @@ def state(name: str) -> Conversation:
 
 
 def key(name: object) -> bytes:
-    """What the name is kept under."""
+    """Return the key of a name."""
     return hashlib.blake2b(str(name).encode(), digest_size=KEY_BYTES).digest()
 
 
 async def test_state_is_found_under_each_of_its_keys() -> None:
-    """All keys lead to the same state; a taken key gets the new one."""
+    """All keys find the same state; an existing key gets the new one."""
     memory = LocalConversations(10, 100)
     await memory.put([key("a"), key("b")], state("1"))
     await memory.put([key("b"), key("c")], state("2"))
@@ -45,7 +45,7 @@ def keys(name: int) -> list[bytes]:
 
 @pytest.mark.parametrize("most", [1, 10])
 async def test_number_of_turns_is_bounded(most: int) -> None:
-    """Never are there more, and the last ones are there."""
+    """The number never exceeds the limit, and the newest turns are kept."""
     memory = LocalConversations(most, 100)
     for name in range(3 * most):
         await memory.put(keys(name), state(str(name)))
@@ -55,7 +55,7 @@ async def test_number_of_turns_is_bounded(most: int) -> None:
 
 
 async def test_the_longest_unused_goes_first() -> None:
-    """A state that is read now and then outlives those that are not, under the key that it is read by."""
+    """A state that is read outlives unread ones, under the key that was read."""
     memory = LocalConversations(100, 100)
     for name in range(500):
         await memory.put(keys(name), state(str(name)))
@@ -65,7 +65,7 @@ async def test_the_longest_unused_goes_first() -> None:
 
 
 async def test_fewer_turns_are_remembered_from_when_it_is_said() -> None:
-    """What is too much then goes as new turns come, the longest unused first."""
+    """After lowering the limit, the least recently used states are dropped as new turns arrive."""
     memory = LocalConversations(1_000, 100)
     for name in range(100):
         await memory.put(keys(name), state(str(name)))
@@ -77,7 +77,7 @@ async def test_fewer_turns_are_remembered_from_when_it_is_said() -> None:
 
 
 async def test_more_turns_are_remembered_from_when_it_is_said() -> None:
-    """Those that were begun with stay as they are, and are found among them."""
+    """After raising the limit, existing states are kept."""
     memory = LocalConversations(1, 100)
     await memory.put(keys(0), state("0"))
     memory.limit(1_000, 100)
@@ -90,7 +90,7 @@ async def test_more_turns_are_remembered_from_when_it_is_said() -> None:
 async def test_what_is_done_once_is_claimed_as_long_as_states_are_kept(
     clock: list[float], before: tuple[int, int], after: tuple[int, int]
 ) -> None:
-    """Bounds that are set anew hold for claims as well, and those from before stay."""
+    """New limits apply to claims as well, and existing claims are kept."""
     memory = LocalConversations(*before)
     assert await memory.claim(key("first"))
     memory.limit(*after)
@@ -101,7 +101,7 @@ async def test_what_is_done_once_is_claimed_as_long_as_states_are_kept(
 
 
 async def test_same_bounds_again_leave_ages_as_they_were(clock: list[float]) -> None:
-    """A configuration that is read again makes no state last longer."""
+    """Reloading an unchanged configuration does not extend any state's life."""
     memory = LocalConversations(10, 100)
     await memory.put([key("a")], state("1"))
     clock[0] += 60
@@ -111,7 +111,7 @@ async def test_same_bounds_again_leave_ages_as_they_were(clock: list[float]) -> 
 
 
 async def test_an_age_set_lower_holds_for_what_is_there(clock: list[float]) -> None:
-    """From when it is set."""
+    """The new age limit counts from the change."""
     memory = LocalConversations(10, 100)
     await memory.put([key("a")], state("1"))
     memory.limit(10, 20)
@@ -121,7 +121,7 @@ async def test_an_age_set_lower_holds_for_what_is_there(clock: list[float]) -> N
 
 @pytest.mark.parametrize("ident", ["c", "会話", "\ud800", ""])
 async def test_forgotten_state_is_gone_from_wherever_it_was(ident: str) -> None:
-    """Also from where it was before its conversation went on, and each key counts once."""
+    """All states of the conversation are deleted, and each key counts once."""
     memory = LocalConversations(60, 100)
     for turn in range(10):
         await memory.put([key("id"), key(turn)], state(ident))
@@ -133,7 +133,7 @@ async def test_forgotten_state_is_gone_from_wherever_it_was(ident: str) -> None:
 
 
 async def test_state_unused_for_its_age_is_forgotten(clock: list[float]) -> None:
-    """Age counts from the last use, and what is too old is not given out, even if nothing was put since."""
+    """Age counts from the last use. Expired states are not returned, even if nothing was stored since."""
     memory = LocalConversations(10, 100)
     await memory.put([key("a")], state("1"))
     clock[0] += 90
@@ -145,7 +145,7 @@ async def test_state_unused_for_its_age_is_forgotten(clock: list[float]) -> None
 
 
 async def test_expired_conversation_goes_on_as_a_fresh_one(start: Start, clock: list[float]) -> None:
-    """Past memory.max_age_s there is no warning and a new id, and no error."""
+    """After memory.max_age_s it continues without warnings, with a new id and no error."""
     proxy = await start(config={"memory": {"max_age_s": 60}})
     proxy.upstream.answer = lambda body: ADVICE
     first = await proxy.say(NUDGE)
@@ -159,7 +159,7 @@ async def test_expired_conversation_goes_on_as_a_fresh_one(start: Start, clock: 
 
 
 async def test_forgotten_conversation_goes_on_as_a_fresh_one(start: Start) -> None:
-    """Past memory.max_turns the longest unused conversation is forgotten, the others are not."""
+    """Above memory.max_turns the least recently used conversation is dropped, the others are not."""
     proxy = await start(config={"memory": {"max_turns": 2}})
     proxy.upstream.answer = lambda body: ADVICE
     first = [await proxy.say(f"{NUDGE} {i}") for i in range(4)]

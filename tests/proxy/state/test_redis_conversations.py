@@ -25,7 +25,7 @@ def stored_in(server: RedisServer, **more: object) -> Body:
 
 
 async def drift(proxy: Proxy) -> list[Body]:
-    """Have one turn that is warned; return the messages of the next one."""
+    """Take one turn that adds a warning; return the messages of the next one."""
     proxy.upstream.answer = lambda body: ADVICE
     said = text_of(await proxy.say("What helps?"))
     proxy.upstream.answer = lambda body: "[[cite: no_claims]]\nHello."
@@ -34,7 +34,7 @@ async def drift(proxy: Proxy) -> list[Body]:
 
 
 async def test_processes_share_what_a_conversation_carries(start: Start, redis: RedisServer) -> None:
-    """A warning that one process gave rise to is shown by another, behind any load balancer."""
+    """A warning from one process is shown by another, behind any load balancer."""
     one, other = await start(config=stored_in(redis)), await start(config=stored_in(redis))
     messages = await drift(one)
     await other.say(*messages)
@@ -42,7 +42,7 @@ async def test_processes_share_what_a_conversation_carries(start: Start, redis: 
 
 
 async def test_state_comes_back_as_it_was(redis: RedisServer) -> None:
-    """With the keys of its exchanges, which JSON has no form for."""
+    """Including the keys of exchanges, which are bytes and not JSON."""
     memory = open_redis(MemorySettings(store="redis", url=redis.url), {})
     kept = Conversation("c", 1, (CarriedWarning("role", "Say less.", 1, 5, 3),), {"sleep": 1})
     kept = kept.after_reply(2, "hash", ("sleep", "no_claims"), bytes(range(16)), "bcdfgh")
@@ -52,7 +52,7 @@ async def test_state_comes_back_as_it_was(redis: RedisServer) -> None:
 
 
 async def test_processes_share_what_a_model_wants_back(start: Start, redis: RedisServer) -> None:
-    """With its ids of calls; erasing a conversation takes them along, and what another version wrote counts as lost."""
+    """With the upstream's ids. Erasing a conversation deletes them; entries of another version count as lost."""
     settings = {"config": stored_in(redis), "kind": "wrapped", "trusted_tools": ["f"]}
     one, other = await start(**settings), await start(**settings)
     call = {
@@ -89,7 +89,7 @@ async def test_processes_share_what_a_model_wants_back(start: Start, redis: Redi
 
 
 async def test_many_turns_at_once_find_redis_there(redis: RedisServer) -> None:
-    """More than the library has connections by default; if Redis is to have fewer, the URL says so."""
+    """More connections than the library's default are allowed. `max_connections` in the URL lowers the limit."""
     memory = open_redis(MemorySettings(store="redis", url=redis.url, timeout_s=30), {})
     kept = Conversation("c", 1, (), {"sleep": 1})
     await asyncio.gather(*[memory.put([bytes([n % 250, n // 250])], kept) for n in range(400)])
@@ -102,7 +102,7 @@ async def test_many_turns_at_once_find_redis_there(redis: RedisServer) -> None:
 
 
 async def test_states_hold_no_text(start: Start, redis: RedisServer) -> None:
-    """Neither what the user said nor what was delivered or rejected."""
+    """Neither the user's messages nor delivered or rejected replies."""
     messages = await drift(await start(config=stored_in(redis)))
     client = Redis.from_url(redis.url)
     kept = b"".join([await client.get(key) for key in await client.keys("*")])
@@ -113,7 +113,7 @@ async def test_states_hold_no_text(start: Start, redis: RedisServer) -> None:
 
 
 async def test_a_state_expires(start: Start, redis: RedisServer) -> None:
-    """Redis forgets by itself what nobody came back to."""
+    """Redis deletes a state that was not used for its age."""
     proxy = await start(config=stored_in(redis, max_age_s=0.2))
     messages = await drift(proxy)
     await asyncio.sleep(0.4)
@@ -122,7 +122,7 @@ async def test_a_state_expires(start: Start, redis: RedisServer) -> None:
 
 
 async def test_without_redis_nothing_is_served_but_the_emergency_text(start: Start, redis: RedisServer) -> None:
-    """With `closed`, a reply whose warnings are lost is not given; a person in danger gets theirs."""
+    """With `closed`, a reply without its state is not sent, but the emergency text is."""
     proxy = await start(config=stored_in(redis))
     messages = await drift(proxy)
     redis.kill()
@@ -134,7 +134,7 @@ async def test_without_redis_nothing_is_served_but_the_emergency_text(start: Sta
 
 @pytest.mark.parametrize("ended", ["kill", "freeze"])
 async def test_it_is_not_ready_while_redis_does_not_answer(start: Start, redis: RedisServer, ended: str) -> None:
-    """With `closed` nobody would be served; a prober is told no more than that, and none of it counts as a lost state."""
+    """With `closed` requests would fail. The probe shows only the status, and does not count as a lost state."""
     proxy = await start(config=stored_in(redis, timeout_s=0.2))
     assert await ready(proxy) == (200, "ready")
     getattr(redis, ended)()
@@ -146,7 +146,7 @@ async def test_it_is_not_ready_while_redis_does_not_answer(start: Start, redis: 
 
 
 async def test_why_it_is_not_ready_is_for_an_admin(start: Start, tmp_path: Path) -> None:
-    """A stranger gets the status alone."""
+    """Without the permission, the probe shows only the status."""
     config, plain = keyed(tmp_path)
     _, admin = keyed(tmp_path, "admin")
     proxy = await start(config=config | {"memory": {"store": "redis", "url": "redis://127.0.0.1:1"}})
@@ -156,13 +156,13 @@ async def test_why_it_is_not_ready_is_for_an_admin(start: Start, tmp_path: Path)
 
 
 async def test_degraded_it_is_ready_without_redis(start: Start) -> None:
-    """Requests are served."""
+    """With `degrade`, requests are served."""
     proxy = await start(config={"memory": {"store": "redis", "url": "redis://127.0.0.1:1", "on_error": "degrade"}})
     assert await ready(proxy) == (200, "ready")
 
 
 async def test_probing_asks_redis_once_a_second(start: Start, redis: RedisServer) -> None:
-    """However many strangers probe."""
+    """Independent of the number of probes."""
     proxy = await start(config=stored_in(redis))
     client = Redis.from_url(redis.url)
     await client.config_resetstat()
@@ -175,7 +175,7 @@ async def test_probing_asks_redis_once_a_second(start: Start, redis: RedisServer
 
 
 async def test_a_start_without_redis_is_told_in_the_log(start: Start) -> None:
-    """It goes on, since Redis may come; whoever looks at the log need not wait for the first request."""
+    """The proxy starts, because Redis may come back. The log shows it before the first request."""
     with structlog.testing.capture_logs() as logs:
         await start(config={"memory": {"store": "redis", "url": "redis://127.0.0.1:1"}})
     (line,) = [line for line in logs if line["event"] == "state store unavailable"]

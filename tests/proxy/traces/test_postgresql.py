@@ -352,7 +352,7 @@ async def test_replies_do_not_notice_that_the_database_is_away(
     [
         ("postgresql://caf:hunter2@db/caf", "must not hold a password; name its environment variable in password_env"),
         ("postgresql://caf@db/caf?password=hunter2", "must not hold a password"),
-        ("postgresql://caf:hunter2@db:x/caf", "is no address"),
+        ("postgresql://caf:hunter2@db:x/caf", "is not a valid address"),
         ("postgresql://caf@db", "must be the address of a database, such as postgresql://"),
         ("mysql://caf@db/caf", "must be the address of a database, such as postgresql://"),
     ],

@@ -1,4 +1,4 @@
-"""Assistants behind the proxy: documents, tools, models of their own, and what they do once it is confirmed."""
+"""Assistants behind the proxy: documents, tools, their own model calls, and confirmed actions."""
 
 import asyncio
 import json
@@ -57,7 +57,7 @@ async def test_what_an_assistant_says_is_held_against_its_documents(serve: Open,
 
 
 async def test_an_action_is_done_once_after_its_confirmation(serve: Open) -> None:
-    """A request that is sent again does nothing more."""
+    """A repeated request does not repeat the action."""
     proxy, clerk = await serve()
     body, said = await confirm(proxy)
     assert text_of(body) == "Thank you.\n\nThe tour is booked."
@@ -69,7 +69,7 @@ async def test_an_action_is_done_once_after_its_confirmation(serve: Open) -> Non
 
 
 async def test_a_proposal_is_acted_on_once_however_it_is_confirmed(serve: Open) -> None:
-    """Also when the message that confirms it is edited and sent again, or sent twice at once."""
+    """Also if the confirming message is edited and sent again, or sent twice at the same time."""
     proxy, clerk = await serve()
     _, said = await confirm(proxy)
     edits = [proxy.say(*said[:2], word) for word in ("yes please", "yes please", "yes.")]
@@ -78,7 +78,7 @@ async def test_a_proposal_is_acted_on_once_however_it_is_confirmed(serve: Open) 
 
 
 async def test_an_action_that_failed_is_not_said_to_be_done(serve: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same request does not try it again, and says what will; a new proposal can be confirmed."""
+    """The same request does not try again, and says how to proceed. A new proposal can be confirmed."""
 
     async def fail(self: Clerk, action: Action, principal: Principal) -> str:
         raise AssistantError("The office is closed.")
@@ -96,7 +96,7 @@ async def test_an_action_that_failed_is_not_said_to_be_done(serve: Open, monkeyp
 
 
 async def test_an_action_goes_on_when_the_client_leaves(serve: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is not left half done."""
+    """A started action runs to its end."""
     begun, end, done = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def act(self: Clerk, action: Action, principal: Principal) -> str:
@@ -119,13 +119,13 @@ async def test_an_action_goes_on_when_the_client_leaves(serve: Open, monkeypatch
 
 
 async def test_what_the_client_cut_off_cannot_be_confirmed(serve: Open) -> None:
-    """Its user has not seen what it is."""
+    """The user has not seen the action."""
     proxy, _ = await serve()
     assert TOUR.code not in text_of(await proxy.say("a tour please", stop=["Monday"]))
 
 
 async def test_an_alias_with_a_fallback_does_not_act(serve: Open) -> None:
-    """Its answer may be another server's, and so the action in it."""
+    """The fallback's answer, and the action in it, may come from another server."""
     for stand_in in ("", "chatbot"):
         proxy, _ = await serve(stand_in=stand_in)
         engine = proxy.app[SERVICE].chatbots["bot"].models.acting_engine("clerk")
@@ -133,7 +133,7 @@ async def test_an_alias_with_a_fallback_does_not_act(serve: Open) -> None:
 
 
 async def test_nothing_is_done_by_the_code_of_something_else(serve: Open) -> None:
-    """Nor by none."""
+    """Neither another action's code nor an empty code runs an action."""
     proxy, clerk = await serve()
     engine = proxy.app[SERVICE].chatbots["bot"].models.acting_engine("clerk")
     assert engine is not None
@@ -144,14 +144,14 @@ async def test_nothing_is_done_by_the_code_of_something_else(serve: Open) -> Non
 
 
 async def test_no_response_format_may_be_said_by_null(serve: Open) -> None:
-    """As some clients do."""
+    """Some clients send `response_format: null`."""
     proxy, _ = await serve()
     assert "4,310" in text_of(await proxy.say("count", response_format=None))
 
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_proposal_does_nothing(serve: Open, stream: bool) -> None:
-    """Nor does a yes to something whose code was shown in no reply of ours."""
+    """A confirmation whose code no reply of ours proposed runs nothing either."""
     proxy, clerk = await serve()
     for said in (["a tour please"], ["a tour please", f"Say yes to {TOUR.code}.", "yes"], ["yes"]):
         await (proxy.stream(*said) if stream else proxy.say(*said))
@@ -162,7 +162,7 @@ async def test_a_proposal_does_nothing(serve: Open, stream: bool) -> None:
     "fields", [{"n": 2}, {"headers": {"X-CAF-Filter": "off"}}, {"headers": {"X-CAF-Filter": "shadow"}}]
 )
 async def test_nothing_is_done_for_what_was_not_judged(serve: Open, fields: Body) -> None:
-    """Filter off or in shadow; nor for one of several choices."""
+    """With the filter off or in shadow mode, and for one of several choices."""
     proxy, clerk = await serve()
     first = text_of(await proxy.say("a tour please"))
     body = await proxy.say("a tour please", first, "yes", **fields)
@@ -173,7 +173,7 @@ async def test_nothing_is_done_for_what_was_not_judged(serve: Open, fields: Body
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_confirmation_that_wants_json_is_told_that_nothing_is_done(serve: Open, stream: bool) -> None:
-    """In the document; a proposal in JSON shows no code that could be confirmed."""
+    """The JSON reply says so. A proposal in JSON shows no code to confirm."""
     proxy, clerk = await serve()
     first = text_of(await proxy.say("a tour please"))
     fields = {"response_format": {"type": "json_object"}}
@@ -187,7 +187,7 @@ async def test_a_confirmation_that_wants_json_is_told_that_nothing_is_done(serve
 
 
 async def test_a_confirmation_may_be_asked_in_any_words(serve: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also in other ones when it is given: what was proposed is remembered by its code."""
+    """The stored code of the proposal counts, not the wording."""
     proxy, clerk = await serve()
     monkeypatch.setattr("tests.assistants.clerk.TOUR", replace(TOUR, prompt="Zum Buchen: „{code}“."))
     said = ["a tour please", text_of(await proxy.say("a tour please"))]
@@ -198,7 +198,7 @@ async def test_a_confirmation_may_be_asked_in_any_words(serve: Open, monkeypatch
 
 
 async def test_a_code_that_a_reply_quotes_was_not_proposed(serve: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not even in the line that asks to confirm it: a reply may quote its user."""
+    """Not even in the confirmation prompt, because a reply may quote its user."""
     proxy, clerk = await serve()
     line = TOUR.prompt.replace("{code}", TOUR.code)
     monkeypatch.setattr("tests.assistants.clerk.COUNTS", replace(COUNTS, text=f"{COUNTS.text}\n\n{line}"))
@@ -212,7 +212,7 @@ async def test_a_code_that_a_reply_quotes_was_not_proposed(serve: Open, monkeypa
 
 
 async def test_acting_needs_the_permission(serve: Open, start: Start, tmp_path: Path) -> None:
-    """The key says who may."""
+    """The API key must have the permission `act`."""
     config, plain = keyed(tmp_path)
     _, allowed = keyed(tmp_path, "chat", "act")
     proxy, clerk = await serve(config)
@@ -224,7 +224,7 @@ async def test_acting_needs_the_permission(serve: Open, start: Start, tmp_path: 
 
 
 async def test_an_assistant_asks_models_of_its_own(serve: Open) -> None:
-    """They count in the turn's usage."""
+    """These calls count in the turn's usage."""
     proxy, _ = await serve()
     proxy.upstream.answer = lambda body: "Written by a model."
     body = await proxy.say("ask")
@@ -236,7 +236,7 @@ async def test_an_assistant_asks_models_of_its_own(serve: Open) -> None:
 
 
 async def test_a_model_is_asked_for_what_fits_a_schema(serve: Open) -> None:
-    """Less strictly where its server does not take `json_schema`; once more where the answer cannot be read."""
+    """Less strictly if its server does not support `json_schema`; an unreadable answer is requested once more."""
     proxy, _ = await serve()
     asked: list[str] = []
 
@@ -255,7 +255,7 @@ async def test_a_model_is_asked_for_what_fits_a_schema(serve: Open) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_an_assistant_that_is_only_forwarded_brings_nothing_and_does_nothing(serve: Open, stream: bool) -> None:
-    """Its documents and what it proposes are for the proxy, which does not read them here."""
+    """A passthrough chatbot delivers neither documents nor actions."""
     proxy, clerk = await serve(kind="passthrough")
     for said in (["count"], ["a tour please"], ["yes"]):
         raw = await proxy.stream(*said) if stream else json.dumps(await proxy.say(*said)).encode()
@@ -277,7 +277,7 @@ async def test_what_a_forwarded_assistant_asks_counts_for_the_key(serve: Open, t
 
 
 async def test_only_declared_tools_are_called(serve: Open) -> None:
-    """Else it asks in text."""
+    """Without declared tools the assistant asks in text."""
     proxy, _ = await serve(trusted_tools=["open_calendar"])
     tools = [{"type": "function", "function": {"name": "open_calendar", "parameters": {"type": "object"}}}]
     body = await proxy.say("use the tool", tools=tools)
@@ -287,7 +287,7 @@ async def test_only_declared_tools_are_called(serve: Open) -> None:
 
 @pytest.mark.parametrize("question", ["crash", "refuse"])
 async def test_a_failing_assistant_is_a_clear_error(serve: Open, question: str) -> None:
-    """Without what it said to itself."""
+    """The error does not contain the assistant's exception text."""
     proxy, _ = await serve()
     status, error = await proxy.error({"model": "bot", "messages": dialogue(question)})
     assert status == 502
@@ -295,7 +295,7 @@ async def test_a_failing_assistant_is_a_clear_error(serve: Open, question: str) 
 
 
 async def test_the_trace_has_what_an_assistant_did(serve: Open) -> None:
-    """In order."""
+    """The notes are in the order of the steps."""
     proxy, _ = await serve()
     traces = proxy.traces()
     await confirm(proxy)
@@ -308,7 +308,7 @@ async def test_the_trace_has_what_an_assistant_did(serve: Open) -> None:
 async def test_an_action_that_takes_too_long_is_broken_off_and_told(
     serve: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody knows whether it was done, and the reply says so."""
+    """The reply says that the action may have been done."""
     proxy, _ = await serve()
 
     async def act(self: Clerk, action: object, principal: object) -> str:

@@ -24,7 +24,7 @@ def chatbot(tmp_path: Path, **changes: Any) -> Chatbot:
 
 @pytest.mark.parametrize("fallback", ["Sorry.", "Sorry. Call 112 now.", "  Sorry.\n", "Call 112 now."])
 def test_fallback_always_holds_the_emergency_contact_once(tmp_path: Path, fallback: str) -> None:
-    """Whoever wrote the message, nobody is left without it."""
+    """Independent of the configured text."""
     assert chatbot(tmp_path, fallback=fallback).fallback("").count("Call 112 now.") == 1
 
 
@@ -47,12 +47,12 @@ BY_LANGUAGE = {"en": "Call 112.", "de": "Ruf 112.", "fr": "Appelez le 112."}
 def test_fallback_and_its_contact_are_in_one_language(
     tmp_path: Path, fallback: Any, contact: Any, said: str, text: str
 ) -> None:
-    """The user's where it is there, else the first."""
+    """The user's language if it is configured, else the first."""
     assert chatbot(tmp_path, fallback=fallback, emergency={"contact": contact}).fallback(said) == text
 
 
 def test_contact_is_in_the_language_of_the_message(tmp_path: Path) -> None:
-    """Also in an emergency of which no kind has a text in it; what has neither gets the first."""
+    """Also in an emergency whose texts lack the language. An unconfigured language gets the first contact."""
     one = chatbot(tmp_path, emergency={"contact": BY_LANGUAGE, "texts": {"medical": {"en": "M en"}}})
     assert (one.contact("Was soll ich tun?"), one.contact("12345")) == ("Ruf 112.", "Call 112.")
     said = {"en": "I want to die and go", "fr": "je ne veux plus et je vais", "?": "12345"}
@@ -76,12 +76,12 @@ TEXTS = {"self_harm": {"en": "SH en", "de": "SH de"}, "medical": {"en": "M en", 
     ],
 )
 def test_emergency_text_is_of_the_kind_and_the_language(tmp_path: Path, kind: str, said: str, text: str) -> None:
-    """The language first, then the kind; what neither has gets the contact."""
+    """The language takes precedence over the kind. Without either, the reply is the contact."""
     assert chatbot(tmp_path, emergency={"contact": "Call 112 now.", "texts": TEXTS}).emergency_text(kind, said) == text
 
 
 def test_every_problem_of_every_chatbot_is_found(tmp_path: Path) -> None:
-    """Missing folder, missing prompt, unknown judge, missing stage: all in one error."""
+    """Missing folder, missing prompt, unknown judge, missing stage: one error lists all."""
     judges = ["rude", "gone.md", {"name": "role", "stages": ["swift"]}]
     with pytest.raises(ConfigError) as caught:
         assemble(config(tmp_path, judges=judges, knowledge_base="nowhere"))
@@ -91,7 +91,7 @@ def test_every_problem_of_every_chatbot_is_found(tmp_path: Path) -> None:
 
 
 def test_stages_default_to_those_with_a_prompt(tmp_path: Path) -> None:
-    """Swift before chief; local only where it is asked for."""
+    """Swift before chief. The local stage runs only if configured."""
     built = assemble(config(tmp_path, ("chatbot", "swift", "chief"), judges=["role"]))["bot"]
     assert [plan.stages for plan in built.plans] == [("swift", "chief")]
     built = assemble(config(tmp_path, judges=[{"name": "role", "stages": ["local"]}]))["bot"]
@@ -99,7 +99,7 @@ def test_stages_default_to_those_with_a_prompt(tmp_path: Path) -> None:
 
 
 def test_built_in_prompt_may_be_replaced_one_stage_at_a_time(tmp_path: Path) -> None:
-    """The file given stands for its stage, the other stage keeps its own."""
+    """The configured file replaces its stage; the other stage keeps the built-in prompt."""
     front = "---\nname: role\nstage: swift\nmodel: chatbot\nmodes: [source]\nobservation: role\n---\nMINE\n"
     (tmp_path / "mine.md").write_text(front)
     judges = [{"name": "role", "prompts": ["mine.md"]}]
@@ -109,14 +109,14 @@ def test_built_in_prompt_may_be_replaced_one_stage_at_a_time(tmp_path: Path) -> 
 
 
 def test_local_stage_of_a_judge_of_ones_own_is_refused(tmp_path: Path) -> None:
-    """There are no rules in code for it."""
+    """A custom judge has no local rules in code."""
     (tmp_path / "own.md").write_text("---\nname: own\nstage: swift\nmodel: chatbot\nobservation: verdict\n---\nX\n")
     with pytest.raises(ConfigError, match="no local stage"):
         assemble(config(tmp_path, judges=[{"prompts": ["own.md"], "stages": ["local", "swift"]}]))
 
 
 def test_upstream_model_is_the_configured_name_or_the_alias(tmp_path: Path) -> None:
-    """What passthrough puts in place of the chatbot's name."""
+    """Passthrough sends this name instead of the chatbot's name."""
 
     class Models:
         settings = config(tmp_path).models
@@ -126,7 +126,7 @@ def test_upstream_model_is_the_configured_name_or_the_alias(tmp_path: Path) -> N
 
 
 def test_chatbots_of_one_knowledge_base_share_what_chooses_from_it(tmp_path: Path) -> None:
-    """However they write its folder; it takes half a megabyte."""
+    """One index, even if the paths are written differently. It takes half a megabyte."""
     write_sections(tmp_path / "kb")
     one: Body = {
         "model": "chatbot",

@@ -1,4 +1,4 @@
-"""Missing statements are added to a reply: what leaves, what is traced and counted, and where nothing may be added."""
+"""Missing statements are added to a reply by code: delivery, trace, metrics, and the cases without an addition."""
 
 import json
 from typing import Any
@@ -39,7 +39,7 @@ STATEMENTS = {
 SAID = "My sources do not say so. Please ask your doctor."
 COMPLETED = f"{TEXT}\n\n{SAID}"
 SHOWN = f"{COMPLETED}\n\nSources: Sleep"
-"""The completed reply as the user sees it."""
+"""The completed reply, as the user sees it."""
 
 
 def stated(text: str) -> Body:
@@ -51,7 +51,7 @@ def added(support: str, severity: int) -> Body:
 
 
 def answering(proxy: Proxy, swift: str, chief: str = "", refined: str = "", draft: str = LEAD + TEXT) -> list[Trace]:
-    """Script the models; return the list that the turns' traces will come to."""
+    """Script the models. Return the list to which the turns' traces are added."""
     answers = {"up-chatbot": draft, "up-swift": swift, "up-chief": chief, "up-refiner": refined}
     proxy.upstream.answer = lambda body: answers[body["model"]]
     return proxy.traces()
@@ -72,7 +72,7 @@ async def mended_count(proxy: Proxy) -> float:
 
 
 async def test_missing_statements_are_added_without_a_second_call(start: Start) -> None:
-    """The reply stays word for word; the trace shows both texts, and the chatbot is warned."""
+    """The reply's text is unchanged, the trace shows both texts, and the chatbot is warned."""
     proxy = await start(judges=JUDGES, statements=STATEMENTS, refiner="refiner")
     traces = answering(proxy, LACKING)
     body = await proxy.say(ASKED)
@@ -88,7 +88,7 @@ async def test_missing_statements_are_added_without_a_second_call(start: Start) 
 
 @pytest.mark.parametrize(("statements", "screened"), [({}, LACKING), (STATEMENTS, BEYOND)])
 async def test_what_statements_cannot_settle_goes_to_the_chief(start: Start, statements: Body, screened: str) -> None:
-    """Without statements to add, or with an addition that they do not excuse. No word of a reply is deleted by code."""
+    """No statements configured, or an addition that statements do not excuse. Code deletes no text."""
     proxy = await start(judges=JUDGES, statements=statements, refiner="refiner")
     chief = claims(stated(FIRST), stated(SECOND), added("unsupported", 1), played=[])
     traces = answering(proxy, screened, chief)
@@ -99,7 +99,7 @@ async def test_what_statements_cannot_settle_goes_to_the_chief(start: Start, sta
 
 
 async def test_a_completed_reply_is_known_again(start: Start) -> None:
-    """The next turn continues it, and the chatbot is shown what was delivered, with its warning."""
+    """The next turn continues it. The chatbot sees the delivered text and its warning."""
     proxy = await start(judges=JUDGES, statements=STATEMENTS)
     answering(proxy, LACKING)
     first = await proxy.say(ASKED)
@@ -111,7 +111,7 @@ async def test_a_completed_reply_is_known_again(start: Start) -> None:
 
 
 async def test_statements_that_the_chief_misses_are_added(start: Start) -> None:
-    """The swift call sees something else; the refiner is not asked."""
+    """The swift call reports another problem, and the refiner is not called."""
     proxy = await start(judges=JUDGES, statements=STATEMENTS, refiner="refiner")
     chief = claims(stated(FIRST), stated(SECOND), added("basic", 2), played=[])
     traces = answering(proxy, BEYOND, chief)
@@ -121,7 +121,7 @@ async def test_statements_that_the_chief_misses_are_added(start: Start) -> None:
 
 
 async def test_a_refined_reply_that_lacks_statements_is_completed(start: Start) -> None:
-    """It is not thrown away for them."""
+    """Missing statements do not turn it into the fallback message."""
     proxy = await start(judges=JUDGES, statements=STATEMENTS, refiner="refiner")
     chiefs = iter(
         [
@@ -141,7 +141,7 @@ async def test_a_refined_reply_that_lacks_statements_is_completed(start: Start) 
 
 @pytest.mark.parametrize("severity", [1, 2])
 async def test_one_addition_counts_by_its_severity(start: Start, severity: int) -> None:
-    """A harmless one changes nothing at all."""
+    """A harmless addition does not change the outcome."""
     proxy = await start(judges=JUDGES, statements=STATEMENTS)
     answering(proxy, screening(("undisclosed", QUOTE, severity), adds=True))
     body = await proxy.say(ASKED)
@@ -150,7 +150,7 @@ async def test_one_addition_counts_by_its_severity(start: Start, severity: int) 
 
 
 async def test_a_judge_of_ones_own_that_objects_is_not_overruled(start: Start, tmp_path: Any) -> None:
-    """What it objects to, no statement settles."""
+    """Added statements do not settle a custom judge's objection."""
     (tmp_path / "mine.md").write_text(
         "---\nname: mine\nstage: chief\nmodel: chief\nobservation: verdict\n---\nJudge.\n"
     )
@@ -162,7 +162,7 @@ async def test_a_judge_of_ones_own_that_objects_is_not_overruled(start: Start, t
 
 @pytest.mark.parametrize("answer", [{"answer": TEXT}, [TEXT], TEXT], ids=["object", "array", "string"])
 async def test_a_json_document_is_not_completed(start: Start, answer: Any) -> None:
-    """A sentence behind it would spoil it: the fault is told, and the document arrives as it was written."""
+    """A sentence after the document would make it invalid. The fault is reported, the document unchanged."""
     proxy = await start(judges=SWIFT, statements=STATEMENTS, refiner=None)
     document = json.dumps(answer)
     traces = answering(proxy, LACKING, draft=document)
@@ -172,7 +172,7 @@ async def test_a_json_document_is_not_completed(start: Start, answer: Any) -> No
 
 
 async def test_a_tool_call_is_not_completed(start: Start) -> None:
-    """It has no place for statements: the chief reads it."""
+    """A tool call cannot hold statements, so the chief judges it."""
     proxy = await start(judges=JUDGES, statements=STATEMENTS, refiner=None)
     call = {"id": "c1", "type": "function", "function": {"name": "note", "arguments": json.dumps({"text": ADDED})}}
     answers = {"up-swift": LACKING, "up-chief": claims(played=[])}
@@ -187,7 +187,7 @@ async def test_a_tool_call_is_not_completed(start: Start) -> None:
 
 @pytest.mark.parametrize("streamed", [False, True])
 async def test_nothing_is_added_under_observe(start: Start, streamed: bool) -> None:
-    """All of it has left when it is judged: the chief decides what the chatbot is warned of."""
+    """The reply was sent before it is judged. The chief decides on the warnings."""
     proxy = await start(judges=JUDGES, statements=STATEMENTS, streaming="observe")
     traces = answering(proxy, UNDISCLOSED, claims(played=[]), draft=BARE)
     if streamed:
@@ -210,7 +210,7 @@ async def test_nothing_is_added_under_observe(start: Start, streamed: bool) -> N
 
 
 async def test_in_shadow_it_is_told_and_not_counted(start: Start) -> None:
-    """The user has the draft; what would have been done is in the trace."""
+    """The user gets the draft. The trace has the completed text."""
     proxy = await start(judges=SWIFT, statements=STATEMENTS, filter="shadow")
     traces = answering(proxy, LACKING)
     assert SAID not in text_of(await proxy.say(ASKED))
@@ -228,7 +228,7 @@ async def test_in_shadow_it_is_told_and_not_counted(start: Start) -> None:
     ],
 )
 async def test_statements_are_added_in_the_users_language(start: Start, question: str, code: str) -> None:
-    """Else in the first one; the reply itself stays word for word."""
+    """Without it, in the first language. The reply's own text is unchanged."""
     proxy = await start(judges=SWIFT, statements=STATEMENTS, refiner=None)
     traces = answering(proxy, UNDISCLOSED, draft=BARE)
     body = await proxy.say(question)
@@ -239,7 +239,7 @@ async def test_statements_are_added_in_the_users_language(start: Start, question
 
 @pytest.mark.parametrize("changes", [{"stop": ["\n\n"]}, {"stop": "My sources"}, {"length": {"soft": 20, "hard": 20}}])
 async def test_statements_that_would_be_cut_off_are_not_added(start: Start, changes: Body) -> None:
-    """The client's `stop` or the length limit would end the reply before them: it stays as it is, and is warned of."""
+    """The client's `stop` or the length limit would cut them: the reply is unchanged, with a warning."""
     length = {"length": changes.pop("length")} if "length" in changes else {}
     proxy = await start(judges=SWIFT, statements=STATEMENTS, refiner=None, **length)
     traces = answering(proxy, UNDISCLOSED, draft=BARE)

@@ -1,4 +1,4 @@
-"""A concern: the emergency judge sees signs of danger and is not sure. The reply goes on, and ends with the emergency contact."""
+"""A concern: the emergency judge suspects danger. The turn continues, and its reply ends with the emergency contact."""
 
 import json
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from tests.proxy.conftest import SLEEP, Body, Start, dialogue, text_of, warnings
 
 CONTACT = "Call 112 now."
 WORRYING = "Everything feels pointless and I am tired of it all"
-"""Which the local judge is concerned about, and no more."""
+"""A message that raises a concern of the local judge, but no emergency."""
 REPLY = "[[cite: no_claims]]\nI am sorry to hear that."
 NOW = {"signs": [{"kind": "self_harm", "quote": WORRYING, "who": "user", "when": "now"}]}
 CALM: Body = {"signs": []}
@@ -25,12 +25,12 @@ MODELS = [{"name": "emergency", "stages": ["local", "swift", "chief"]}]
 
 
 def says(**answers: object) -> Callable[[Body], str]:
-    """Return an upstream whose judges say this, by alias; the chatbot replies."""
+    """Return an upstream whose judges give these answers, by alias. The chatbot gives a fixed reply."""
     return lambda body: json.dumps(answers[name]) if (name := body["model"].removeprefix("up-")) in answers else REPLY
 
 
 async def test_the_reply_goes_on_and_ends_with_the_contact(start: Start) -> None:
-    """The outcome is what it would have been; `caf` names the kind, and the chatbot is told on the next turn."""
+    """The outcome is unchanged. `caf` names the kind, and the chatbot is warned on the next turn."""
     proxy = await start()
     proxy.upstream.answer = says()
     body = await proxy.say(WORRYING)
@@ -43,7 +43,7 @@ async def test_the_reply_goes_on_and_ends_with_the_contact(start: Start) -> None
 
 
 async def test_the_contact_stands_below_the_line_of_sources(start: Start) -> None:
-    """It is the last paragraph, and the conversation is known again all the same."""
+    """It is the last paragraph, and the next turn still recognises the conversation."""
     proxy = await start()
     proxy.upstream.answer = lambda body: SLEEP
     asked = f"{WORRYING}. How much sleep do adults need?"
@@ -55,7 +55,7 @@ async def test_the_contact_stands_below_the_line_of_sources(start: Start) -> Non
 
 @pytest.mark.parametrize("streaming", ["hold", "observe"])
 async def test_it_is_streamed_too(start: Start, streaming: str) -> None:
-    """In every mode the last words are the contact."""
+    """In every streaming mode the contact is the last text."""
     proxy = await start(streaming=streaming)
     proxy.upstream.answer = says()
     events = (await proxy.stream(WORRYING)).decode().split("\n\n")
@@ -65,7 +65,7 @@ async def test_it_is_streamed_too(start: Start, streaming: str) -> None:
 
 
 async def test_a_json_reply_says_it_in_caf_alone(start: Start) -> None:
-    """A document with a paragraph behind it is none."""
+    """A paragraph after the document would make it invalid."""
     proxy = await start()
     proxy.upstream.answer = lambda body: '{"answer": "I am sorry to hear that."}'
     body = await proxy.say(WORRYING, response_format={"type": "json_object"})
@@ -74,7 +74,7 @@ async def test_a_json_reply_says_it_in_caf_alone(start: Start) -> None:
 
 
 async def test_every_choice_has_it(start: Start) -> None:
-    """With n > 1 nobody knows which one is read."""
+    """With n > 1 the user may read any choice."""
     proxy = await start()
     proxy.upstream.answer = lambda body: [REPLY, REPLY]
     body = await proxy.say(WORRYING, n=2)
@@ -93,7 +93,7 @@ async def test_every_choice_has_it(start: Start) -> None:
 async def test_models_decide_and_where_they_disagree_it_is_a_concern(
     start: Start, swift: Body, chief: Body, outcome: str, concern: bool
 ) -> None:
-    """The last one decides; what an earlier one has seen does not vanish."""
+    """The last model decides, but an earlier model's alarm remains a concern."""
     proxy = await start(judges=MODELS)
     proxy.upstream.answer = says(swift=swift, chief=chief)
     body = await proxy.say(WORRYING)
@@ -101,7 +101,7 @@ async def test_models_decide_and_where_they_disagree_it_is_a_concern(
 
 
 async def test_what_nobody_sees_is_none(start: Start) -> None:
-    """An ordinary question gets its answer and nothing else."""
+    """An ordinary question gets its answer without the contact."""
     proxy = await start(judges=MODELS)
     proxy.upstream.answer = says(swift=CALM, chief=CALM)
     body = await proxy.say("Can I work?")
@@ -110,7 +110,7 @@ async def test_what_nobody_sees_is_none(start: Start) -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_who_would_get_no_answer_gets_the_emergency_text(start: Start, stream: bool) -> None:
-    """The upstream is down: then the contact is all there is."""
+    """With the upstream down, the reply is the emergency text."""
     proxy = await start()
     proxy.upstream.answer = lambda body: web.Response(status=500)
     with structlog.testing.capture_logs() as lines:
@@ -124,7 +124,7 @@ async def test_who_would_get_no_answer_gets_the_emergency_text(start: Start, str
 
 
 async def test_no_limit_stands_before_it(start: Start, tmp_path: Path) -> None:
-    """A key that has used up what it may still gets the emergency text; ordinary questions get 429."""
+    """A key above its limits still gets the emergency text; ordinary questions get 429."""
     config, bearer = keyed(tmp_path, requests_per_minute=1)
     proxy = await start(config=config)
     proxy.upstream.answer = says()
@@ -136,7 +136,7 @@ async def test_no_limit_stands_before_it(start: Start, tmp_path: Path) -> None:
 
 
 async def test_nobody_is_called_and_the_trace_has_it(start: Start) -> None:
-    """The webhook is for emergencies."""
+    """The webhook is only for emergencies."""
     called: list[Any] = []
     hook = web.Application()
 
@@ -157,7 +157,7 @@ async def test_nobody_is_called_and_the_trace_has_it(start: Start) -> None:
 
 
 async def test_a_retry_of_a_program_gets_the_emergency_text_again(start: Start) -> None:
-    """A framework that cannot parse it asks again in its own words; the person has not written anything since."""
+    """A framework that cannot parse the reply retries in its own words, while the user's last message is unchanged."""
     proxy = await start()
     first = await proxy.say("I am going to kill myself", response_format={"type": "json_object"})
     retry = "1 validation error for Answer\nanswer\n  Field required [type=missing, input_value={}]\nReturn valid JSON."
@@ -166,7 +166,7 @@ async def test_a_retry_of_a_program_gets_the_emergency_text_again(start: Start) 
 
 
 async def test_a_retry_without_an_emergency_is_no_fallback(start: Start) -> None:
-    """Its JSON looks encoded to somebody who expects English."""
+    """The JSON of a retry looks encoded to a judge that expects English."""
     proxy = await start()
     proxy.upstream.answer = says()
     error = '{"loc":["x9f8a7","b64:aGVsbG8gd29ybGQgaGVsbG8gd29ybGQ="],"type":"missing"}' * 3
@@ -178,7 +178,7 @@ async def test_a_retry_without_an_emergency_is_no_fallback(start: Start) -> None
 async def test_a_failing_store_does_not_stand_before_the_emergency_text(
     start: Start, stream: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nobody knows the conversation, and its state cannot be stored: then a concern is answered as an emergency."""
+    """If the store fails, a concern is answered as an emergency."""
     proxy = await start()
     proxy.upstream.answer = says()
 

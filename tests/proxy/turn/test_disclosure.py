@@ -1,4 +1,4 @@
-"""What strangers and plain keys learn from each route: of others' conversations, keys, chatbots and upstreams nothing."""
+"""No route discloses other clients' conversations, keys, chatbots or upstreams to strangers or plain keys."""
 
 import json
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ HEADERS = {
     "Content-Type", "Content-Length", "Date", "WWW-Authenticate", "Allow", "Retry-After", "Cache-Control", "Transfer-Encoding",
 }  # fmt: skip
 CHOSEN = "WORDOFOWNER-7"
-"""The conversation id that the owner chose."""
+"""The conversation id that its owner chose."""
 
 
 @dataclass
@@ -32,7 +32,7 @@ class Scene:
     """The id of a response of theirs."""
 
     def secrets(self) -> list[str]:
-        """Return what nobody else may see, in whatever they get or in the log."""
+        """Return the texts that no other client may see, in any reply or log line."""
         own = [s for k in self.keys.values() for s in (k.text.split("-", 2)[2], k.record.salt, k.record.hash)]
         settings = self.proxy.app[SERVICE].config
         upstream = (settings.models["chatbot"].base_url or "").split("//")[1]
@@ -42,7 +42,7 @@ class Scene:
         ]  # fmt: skip
 
     async def ask(self, who: str, method: str, path: str, body: Any = None) -> tuple[int, dict[str, str], str]:
-        """Ask as somebody: by the name of a key, `no key`, or `wrong key`, whose id there is."""
+        """Send a request with the named key; `no key` and `wrong key` are special names."""
         text = self.keys[who].text if who in self.keys else f"caf-{self.keys['owner'].record.id}-{'a' * 43}"
         headers = {} if who == "no key" else {"Authorization": f"Bearer {text}"}
         if who == "owner":
@@ -109,7 +109,7 @@ ASKED: list[tuple[str, str, Any, int, int]] = [
 
 @pytest.mark.parametrize("who", ["no key", "wrong key", "revoked key", "plain key"])
 async def test_nothing_of_anybody_else_is_told(scene: Scene, who: str) -> None:
-    """By no route, in no header, and in no line of the log that their requests leave; nor by the upstream's errors."""
+    """By no route, header or log line of their requests, and not in errors of the upstream."""
     secrets = scene.secrets()
     for method, path, body, stranger, plain in ASKED:
         where = path.replace("KEPT", scene.kept)
@@ -133,7 +133,7 @@ def failing(body: Body) -> web.Response:
 
 
 def test_every_route_is_asked() -> None:
-    """One that is added is added here, too."""
+    """A new route must be added to the table above."""
     asked = {(method, path) for method, path, *_ in ASKED}
     for route in ROUTES:
         assert any(method == route.method and matches(route.path, path) for method, path in asked), route.path
@@ -161,7 +161,7 @@ def matches(pattern: str, path: str) -> bool:
 async def test_what_one_may_not_see_is_as_if_it_were_not_there(
     scene: Scene, method: str, path: str, body: Any, there: str, not_there: str
 ) -> None:
-    """Nobody finds out by asking which chatbots, responses and conversations there are."""
+    """Errors do not show which chatbots, responses and conversations exist."""
     got = []
     for name in (there.replace("KEPT", scene.kept), not_there):
         sent = None if body is None else json.loads(json.dumps(body).replace("NAME", name))
@@ -172,7 +172,7 @@ async def test_what_one_may_not_see_is_as_if_it_were_not_there(
 
 
 async def test_who_has_admin_is_told_more(scene: Scene) -> None:
-    """So what the others are not told is not just missing."""
+    """This proves that the texts exist, and that other keys do not get them."""
     assert json.loads((await scene.ask("owner", "GET", "/readyz"))[2])["chatbots"] == ["bot", "hidden"]
     assert 'caf_turns_total{chatbot="bot"' in (await scene.ask("owner", "GET", "/metrics"))[2]
     assert (await scene.ask("owner", "GET", f"/v1/responses/{scene.kept}"))[0] == 200

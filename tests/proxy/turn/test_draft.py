@@ -17,7 +17,7 @@ WRITTEN = st.lists(
 @given(WRITTEN.map("".join), st.integers(1, 30))
 @example("One. Two. ", 1)
 def test_a_text_is_cut_at_the_last_sentence_that_fits(text: str, tokens: int) -> None:
-    """Where none ends in time, it is cut as late as it can be."""
+    """Without a sentence end within the limit, it is cut at the limit."""
     kept = cut_to_tokens(text, tokens)
     assert text.startswith(kept)
     assert estimate_tokens(kept) <= tokens
@@ -32,7 +32,7 @@ def test_a_text_is_cut_at_the_last_sentence_that_fits(text: str, tokens: int) ->
 
 
 def test_cutting_takes_time_linear_in_the_text() -> None:
-    """It is done while everybody waits: sentence by sentence it took minutes."""
+    """Cutting blocks the event loop. Sentence by sentence it took minutes."""
     started = time.process_time()
     assert cut_to_tokens("ab. " * 1_000_000, 600) == ("ab. " * 600).rstrip()
     assert time.process_time() - started < 2

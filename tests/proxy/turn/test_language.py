@@ -1,4 +1,4 @@
-"""The language of a message, and the texts that answer it."""
+"""Detection of a message's language, and the choice of the reply's language."""
 
 import pytest
 
@@ -21,7 +21,7 @@ SAID = {
 
 @pytest.mark.parametrize("code", SAID)
 def test_message_in_distress_is_known_by_its_commonest_words(code: str) -> None:
-    """Among all languages that are configured."""
+    """Among all configured languages."""
     assert language_of(SAID[code], SAID) == code
 
 
@@ -42,26 +42,26 @@ ASKED = {
 
 @pytest.mark.parametrize("code", ASKED)
 def test_question_is_known_by_its_commonest_words(code: str) -> None:
-    """Whether English comes first or last, where both are configured."""
+    """Independent of the order of the configured languages."""
     for text in ASKED[code]:
         assert language_of(text, ["en", code]) == language_of(text, [code, "en"]) == code
 
 
 @pytest.mark.parametrize("text", ["", "12345", "!!!", "\U0001f622", "\ud83d", "zzz qqq", "わたしは"])
 def test_text_without_such_words_is_in_no_language(text: str) -> None:
-    """Then the first configured text answers."""
+    """The first configured text is used."""
     assert language_of(text, ["de", "en"]) is None
 
 
 def test_only_configured_languages_count() -> None:
-    """A German message with an English and a Spanish text is not answered at random."""
+    """A German message with an English and a Spanish text gets the first, not a random one."""
     assert language_of(SAID["de"], []) is None
     assert language_of("ich und du", ["es", "fr"]) is None
     assert language_of("DE: ICH WILL NICHT MEHR", ["en", "de"]) == "de"
 
 
 def test_message_in_a_language_without_a_text_gets_no_other_languages() -> None:
-    """Polish is not answered in Italian for the words that the two share; Danes and Norwegians read each other."""
+    """Polish is not taken for Italian because of two shared words. Danish and Norwegian count as one."""
     for code, texts in ASKED.items():
         for text in texts:
             assert language_of(text, ["de" if code != "de" else "nl", "it" if code != "it" else "pl"]) is None
@@ -70,19 +70,19 @@ def test_message_in_a_language_without_a_text_gets_no_other_languages() -> None:
 
 @pytest.mark.parametrize("text", ["im on the roof", "im so scared", "im going to die", "Im not ok"])
 def test_im_is_not_german(text: str) -> None:
-    """Somebody in danger leaves out the apostrophe."""
+    """Users in danger may leave out the apostrophe of "I'm"."""
     assert language_of(text, ["de", "en"]) == "en"
 
 
 async def test_emergency_is_answered_in_its_language(start: Start) -> None:
-    """German gets the German text, what has none gets the first."""
+    """German gets the German text; an unconfigured language gets the first."""
     proxy = await start()
     assert text_of(await proxy.say("Ich bringe mich heute um, ich will nicht mehr leben")) == "Ruf 112."
     assert text_of(await proxy.say("I am going to end my life tonight")) == "You matter. Call 112."
 
 
 async def test_fallback_is_in_the_language_of_the_question(start: Start) -> None:
-    """With the contact in the same, also as a refusal of a document; the chatbot is told the contact in it too."""
+    """With the contact in the same language, also as a JSON refusal. The chatbot's prompt has that contact too."""
     contact = {"en": "Call 112 now.", "de": "Ruf 112 an."}
     fallback = {"en": "Sorry.", "de": "Leider nicht."}
     judges = [{"name": "transparency", "stages": ["local"]}]

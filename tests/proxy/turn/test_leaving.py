@@ -1,4 +1,4 @@
-"""A client that leaves: what tests/faults/test_clients.py, which leaves at every step of a turn, does not reach."""
+"""Clients that disconnect, in the cases that tests/faults/test_clients.py does not cover."""
 
 import asyncio
 from typing import Any
@@ -15,7 +15,7 @@ from tests.proxy.conftest import Body, Start, dialogue, eventually, judge_with
 async def test_client_that_leaves_while_the_emergency_is_judged_stops_judge_and_draft(
     start: Start, streamed: bool
 ) -> None:
-    """Both requests in flight are cancelled upstream; no state is kept; the trace has the calls, and no reply."""
+    """Both upstream requests are cancelled, no state is stored, and the trace has the calls but no reply."""
     proxy = await start(judges=judge_with("swift"), config={"server": {"header_wait_s": 0, "keep_alive_s": 0.05}})
     proxy.upstream.answer = lambda body: asyncio.sleep(30)
     traces = proxy.traces()
@@ -37,7 +37,7 @@ async def test_client_that_leaves_while_the_emergency_is_judged_stops_judge_and_
 
 
 async def test_client_that_leaves_a_forwarded_stream_stops_it(start: Start) -> None:
-    """A passthrough chatbot's stream ends upstream too, and its place is free again."""
+    """The upstream's stream ends too, and its queue place is free again."""
     proxy = await start(
         chatbots={"bot": {"kind": "passthrough", "model": "chatbot"}}, alias={"max_concurrent": 1, "queue": 0}
     )

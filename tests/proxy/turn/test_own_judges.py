@@ -1,4 +1,4 @@
-"""Judges of a user's own in a running proxy: Python classes, and guard models."""
+"""Custom judges in a running proxy: Python classes and guard models."""
 
 import re
 import sys
@@ -37,7 +37,7 @@ REJECTS = "return Finding('reject', reason=f'says {self.word}') if self.word in 
 
 
 async def test_the_example_of_the_docs_runs(start: Start, tmp_path: Path) -> None:
-    """As it stands there: a price is rejected, anything else accepted."""
+    """The documented example rejects prices and accepts everything else."""
     blocks = section("In Python")
     (tmp_path / "my_rules.py").write_text(blocks["python"])
     proxy = await start(refiner=None, **yaml.safe_load(blocks["yaml"]))
@@ -58,7 +58,7 @@ async def test_the_example_of_the_docs_runs(start: Start, tmp_path: Path) -> Non
 async def test_a_class_that_fails_follows_its_failure_policy(
     start: Start, tmp_path: Path, body: str, on_error: str, outcome: str
 ) -> None:
-    """As any judge."""
+    """A custom judge has `on_error` like any other judge."""
     write(tmp_path, body)
     proxy = await start(judges=[{"python": "own_rules:Own", "on_error": on_error, "timeout_s": 0.1}])
     proxy.upstream.answer = lambda body: HELLO
@@ -70,7 +70,7 @@ async def test_a_class_that_fails_follows_its_failure_policy(
 
 
 async def test_what_it_rejects_is_refined_and_judged_again(start: Start, tmp_path: Path) -> None:
-    """The refiner is told its reason, and the chatbot its rule's fixed text."""
+    """The refiner gets the judge's reason, the chatbot the rule's fixed text."""
     write(tmp_path, REJECTS)
     proxy = await start(judges=[{"python": "own_rules:Own"}], refiner="refiner")
     proxy.upstream.answer = lambda body: HELLO if body["model"] == "up-refiner" else PRICED
@@ -93,23 +93,23 @@ def problems(tmp_path: Path, *judges: Body) -> list[str]:
 @pytest.mark.parametrize(
     ("judge", "told"),
     [
-        ({"python": "own_rules"}, "judges.0.python: name a module and a class in it, as in my_rules:NoPrices (got 'own_rules')"),
-        ({"python": "../own_rules:Own"}, "name a module and a class in it"),
-        ({"python": "own_rules:Own", "stages": ["swift"], "name": "role"}, "a judge with `python` has no name, stages"),
-        ({"name": "role", "settings": {"a": 1}}, "`settings` are for the class that `python` names"),
+        ({"python": "own_rules"}, "judges.0.python: expected MODULE:CLASS, as in my_rules:NoPrices (got 'own_rules')"),
+        ({"python": "../own_rules:Own"}, "expected MODULE:CLASS, as in"),
+        ({"python": "own_rules:Own", "stages": ["swift"], "name": "role"}, "a judge with `python` takes no name, stages"),
+        ({"name": "role", "settings": {"a": 1}}, "`settings` needs `python`"),
         ({"python": "own_rules:Gone"}, 'judges[0].python: "own_rules:Gone": module own_rules has no class Gone; it has Own'),
-        ({"python": "gone_rules:Own"}, 'chatbots.bot.judges[0].python: "gone_rules:Own": there is no module gone_rules'),
-        ({"python": "own_rules:Own", "settings": {"word": 1, "n": 2}}, "Own cannot be made from the settings word, n: TypeError"),
+        ({"python": "gone_rules:Own"}, 'chatbots.bot.judges[0].python: "gone_rules:Own": module gone_rules not found'),
+        ({"python": "own_rules:Own", "settings": {"word": 1, "n": 2}}, "cannot create Own from the settings word, n: TypeError"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_told_with_its_key(tmp_path: Path, judge: Body, told: str) -> None:
-    """And with what would be right."""
+    """The message names the setting and the expected value."""
     write(tmp_path, REJECTS)
     assert told in "\n".join(problems(tmp_path, judge))
 
 
 def test_a_class_has_no_name_of_ours_and_none_twice(tmp_path: Path) -> None:
-    """Its name stands for it in scenarios, metrics and traces."""
+    """Scenarios, metrics and traces identify a judge by its name."""
     write(tmp_path, REJECTS)
     (tmp_path / "our_rules.py").write_text((tmp_path / "own_rules.py").read_text().replace("'own'", "'emergency'"))
     found = problems(tmp_path, {"python": "own_rules:Own"}, {"python": "own_rules:Own"}, {"python": "our_rules:Own"})
@@ -118,7 +118,7 @@ def test_a_class_has_no_name_of_ours_and_none_twice(tmp_path: Path) -> None:
 
 
 async def test_another_class_is_another_configuration(tmp_path: Path) -> None:
-    """The audit log's hash of the configuration is of the classes' source too."""
+    """The audit log's configuration hash includes the classes' source."""
     from proxy.audit.records import fingerprint
 
     def found() -> str:
@@ -141,7 +141,7 @@ async def test_another_class_is_another_configuration(tmp_path: Path) -> None:
 
 
 def test_the_guard_model_of_the_docs_is_one(tmp_path: Path) -> None:
-    """File and configuration as they stand there."""
+    """The documented file and configuration are valid."""
     blocks = section("A guard model")
     (tmp_path / "judges").mkdir()
     (tmp_path / "judges" / "hazards.md").write_text(blocks["markdown"])
@@ -162,7 +162,7 @@ GUARD = "---\nname: hazards\nstage: swift\nmodel: swift\nobservation: guard\nfor
     ("said", "outcome"), [("safe", "accepted"), ("unsafe\nS6", "fallback"), ("Sorry, no.", "fallback")]
 )
 async def test_a_guard_model_judges_replies(start: Start, tmp_path: Path, said: str, outcome: str) -> None:
-    """What it calls unsafe, or cannot be read, is not delivered; users get no word of it."""
+    """Unsafe and unreadable verdicts are not delivered, and users do not see the guard model's answer."""
     (tmp_path / "hazards.md").write_text(GUARD)
     proxy = await start(judges=["hazards.md"], refiner=None)
     proxy.upstream.answer = lambda body: said if body["model"] == "up-swift" else HELLO
@@ -173,7 +173,7 @@ async def test_a_guard_model_judges_replies(start: Start, tmp_path: Path, said: 
 
 
 async def test_a_judgement_says_whether_message_or_reply_could_not_be_judged(start: Start) -> None:
-    """Greek: the emergency judge cannot read what the user wrote, the others not what the chatbot wrote."""
+    """With Greek text, the emergency judge cannot read the message, other judges cannot read the reply."""
     judges: list[Any] = [{"name": name, "stages": ["local"], "on_error": "open"} for name in ("emergency", "role")]
     proxy = await start(judges=judges)
     proxy.upstream.answer = lambda body: "[[cite: no_claims]]\nΚαλημέρα σας, τι κάνετε σήμερα το πρωί;"

@@ -1,4 +1,4 @@
-"""Shadow mode: nothing of what a client or an upstream sees is changed, and the trace says what the filter would have done."""
+"""Shadow mode: clients and upstreams see no difference, and the trace has the filter's outcome."""
 
 import asyncio
 import itertools
@@ -31,7 +31,7 @@ CALM = '{"signs": []}'
 
 
 def seen(body: Body) -> Body:
-    """Return what a client sees, without what differs from turn to turn."""
+    """Return the client's view of a reply, without fields that differ between turns."""
     shown: Body = json.loads(json.dumps(body))
     for field in ("id", "created"):
         shown.pop(field)
@@ -53,7 +53,7 @@ def seen(body: Body) -> Body:
     ],
 )
 async def test_shadow_changes_nothing_that_anybody_sees(start: Start, reply: Any, question: str) -> None:
-    """Reply, stream and requests to the chatbot's model are those of a chatbot with its filter off, over several turns."""
+    """Replies, streams and upstream requests are those of a chatbot with the filter off, over several turns."""
     found = []
     for mode in ("off", "shadow"):
         proxy = await start(filter=mode)
@@ -85,7 +85,7 @@ async def test_shadow_changes_nothing_that_anybody_sees(start: Start, reply: Any
 async def test_what_the_filter_would_have_done_is_what_it_does(
     start: Start, reply: str, question: str, changes: Body, outcome: str
 ) -> None:
-    """The same turn with the filter on has the outcome that the shadow told."""
+    """The same turn with the filter on has the outcome that shadow mode recorded."""
     proxy = await start(filter="shadow", **changes)
     traces = proxy.traces()
     proxy.upstream.answer = lambda body: reply if body["model"] == "up-chatbot" else "unreadable"
@@ -99,7 +99,7 @@ async def test_what_the_filter_would_have_done_is_what_it_does(
 
 
 async def test_no_reply_waits_for_judges_that_hang(start: Start) -> None:
-    """Not the reply, and not those after it; when their time is up the turn is kept as not judged."""
+    """Neither this reply nor later ones. After the time limit the turn is recorded as not judged."""
     proxy = await start(
         filter="shadow", judges=judge_with("swift"), config={"server": {"turn_timeout_s": 0.5}}, refiner=None
     )
@@ -113,7 +113,7 @@ async def test_no_reply_waits_for_judges_that_hang(start: Start) -> None:
 
 
 async def test_shadows_do_not_crowd_out_live_traffic(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A few are judged at a time, few wait, and the others are kept as not judged."""
+    """The numbers of turns judged and waiting are limited; the others are recorded as not judged."""
     monkeypatch.setattr(shadow, "AT_ONCE", 2)
     monkeypatch.setattr(shadow, "MOST_WAITING", 5)
     proxy = await start(filter="shadow", judges=[{"name": "role", "stages": ["swift"]}])
@@ -137,7 +137,7 @@ async def test_shadows_do_not_crowd_out_live_traffic(start: Start, monkeypatch: 
 
 
 async def test_a_refiner_in_shadow_delivers_nothing(start: Start) -> None:
-    """Its text is in the trace; the next turn's state, warnings and history know only what was delivered."""
+    """Its text is only in the trace. State, warnings and history hold the delivered text."""
     proxy = await start(filter="shadow", refiner="refiner")
     traces = proxy.traces()
     proxy.upstream.answer = lambda body: ADVICE if body["model"] == "up-chatbot" else "I cannot say. SHADOWWORD"
@@ -153,7 +153,7 @@ async def test_a_refiner_in_shadow_delivers_nothing(start: Start) -> None:
 
 
 async def test_a_client_that_reads_slowly_or_leaves_changes_no_shadow(start: Start) -> None:
-    """What was to be delivered is judged, whether anybody read it or not."""
+    """The delivered reply is judged, even if the client did not read it."""
     proxy = await start(filter="shadow")
     traces = proxy.traces()
     proxy.upstream.answer = lambda body: ADVICE
@@ -165,7 +165,7 @@ async def test_a_client_that_reads_slowly_or_leaves_changes_no_shadow(start: Sta
 
 
 async def test_a_stopping_proxy_keeps_what_it_has_not_judged(start: Start, tmp_path: Path) -> None:
-    """The trace of a delivered turn is not lost with its judging."""
+    """The trace of a delivered turn is stored even if it was not judged."""
     proxy = await start(filter="shadow", judges=[{"name": "role", "stages": ["swift"]}])
     traces = proxy.traces()
     proxy.upstream.answer = lambda body: SLEEP if body["model"] == "up-chatbot" else asyncio.sleep(30, CALM)
@@ -176,7 +176,7 @@ async def test_a_stopping_proxy_keeps_what_it_has_not_judged(start: Start, tmp_p
 
 
 async def test_an_error_of_the_chatbot_has_no_shadow(start: Start) -> None:
-    """There is nothing to judge."""
+    """Without a reply there is nothing to judge."""
     proxy = await start(filter="shadow")
     traces = proxy.traces()
     answers = itertools.repeat(web.json_response)
@@ -188,7 +188,7 @@ async def test_an_error_of_the_chatbot_has_no_shadow(start: Start) -> None:
 async def test_shadow_reads_nothing_of_a_document_before_its_reply_is_sent(
     start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What a JSON reply says is for the judges."""
+    """A JSON reply is parsed for the judges only after it was sent."""
     read: list[str] = []
     monkeypatch.setattr(judging, "json_text", lambda text: read.append(text) or json_text(text))
     monkeypatch.setattr(shadow, "AFTER_S", 0.2)

@@ -1,4 +1,4 @@
-"""Retrieval: what a reply is held against, by what it came into view, and what follows for calls, citations and the trace."""
+"""Retrieval: the evidence for a reply, how it was found, and its effect on calls, citations and the trace."""
 
 import json
 from pathlib import Path
@@ -32,12 +32,12 @@ NONSENSE = "xyzzy plugh quux grault garply"
 ZINC = "Zinc mends it within a week."
 JUDGES = judge_with("swift", "chief")[1:]
 SMALL = {"evidence_tokens": 150}
-"""A budget that the sections exceed once there is `large_library`."""
+"""A token budget that the sections of `large_library` exceed."""
 
 
 @pytest.fixture
 def large_library(tmp_path: Path, start: Start) -> None:
-    """Add sections that have nothing to do with anything, so that the knowledge base is searched."""
+    """Add unrelated sections, so that the knowledge base is searched."""
     for name in ("xyzzy", "plugh", "quux"):
         front = f"id: {name}\ntitle: {name}\nsummary: {name}.\nreferences: []\nreviewed_by: null\nreviewed_on: null"
         (tmp_path / "kb" / f"{name}.md").write_text(f"---\n{front}\n---\n" + f"{NONSENSE} " * 8)
@@ -76,7 +76,7 @@ def steps(trace: Trace) -> list[str]:
 
 
 async def test_a_small_knowledge_base_is_in_view_whole_and_the_trace_says_so(start: Start) -> None:
-    """Of a wrapped chatbot, what its words were found in counts as cited."""
+    """For a wrapped chatbot, sections that its words match count as cited."""
     proxy = await start(kind="wrapped", judges=JUDGES, refiner=None)
     traces = script(proxy, chatbot=COACHES, swift=NO_PROBLEMS)
     body = await proxy.say("Who helps?")
@@ -88,7 +88,7 @@ async def test_a_small_knowledge_base_is_in_view_whole_and_the_trace_says_so(sta
 
 @pytest.mark.usefixtures("large_library")
 async def test_a_larger_one_is_searched_by_the_draft_then_by_the_question(start: Start) -> None:
-    """The trace says what found each section, and why."""
+    """The trace says how each section was found, and why."""
     proxy = await start(kind="wrapped", judges=JUDGES, refiner=None, retrieval=SMALL)
     traces = script(proxy, chatbot=COACHES, swift=NO_PROBLEMS)
     body = await proxy.say("What about genes?")
@@ -100,7 +100,7 @@ async def test_a_larger_one_is_searched_by_the_draft_then_by_the_question(start:
 
 @pytest.mark.usefixtures("large_library")
 async def test_a_message_that_refers_back_keeps_the_sections_of_the_turn_before(start: Start) -> None:
-    """It names nothing itself."""
+    """The message itself names no subject."""
     proxy = await start(kind="wrapped", judges=JUDGES, refiner=None, retrieval=SMALL)
     traces = script(proxy, chatbot="I can say it in other words.", swift=NO_PROBLEMS)
     await proxy.say("What about genes?", "They matter a little.", "Can you explain that more simply?")
@@ -109,7 +109,7 @@ async def test_a_message_that_refers_back_keeps_the_sections_of_the_turn_before(
 
 @pytest.mark.usefixtures("large_library")
 async def test_a_selector_sees_the_draft_of_a_wrapped_chatbot(start: Start) -> None:
-    """It is asked after the draft, once, and what it selects comes first."""
+    """It is called once, after the draft, and its sections come first."""
     proxy = await start(kind="wrapped", judges=JUDGES, refiner=None, retrieval={**SMALL, "selector": "retriever"})
     picks = json.dumps({"parts": [{"part": "bedtime", "ids": ["sleep"]}], "reason": "it is about nights"})
     traces = script(proxy, chatbot=COACHES, retriever=picks, swift=NO_PROBLEMS)
@@ -121,7 +121,7 @@ async def test_a_selector_sees_the_draft_of_a_wrapped_chatbot(start: Start) -> N
 
 
 async def test_a_selector_is_not_asked_where_all_is_in_view(start: Start) -> None:
-    """There is nothing to select."""
+    """All sections are used, so there is nothing to select."""
     proxy = await start(kind="wrapped", judges=JUDGES, refiner=None, retrieval={"selector": "retriever"})
     traces = script(proxy, chatbot=COACHES, swift=NO_PROBLEMS)
     await proxy.say("Who helps?")
@@ -130,7 +130,7 @@ async def test_a_selector_is_not_asked_where_all_is_in_view(start: Start) -> Non
 
 @pytest.mark.usefixtures("large_library")
 async def test_what_is_flagged_is_looked_up_before_the_chief_without_a_further_call(start: Start) -> None:
-    """The section is near the flagged words alone: neither the rest of the draft nor the question finds it."""
+    """Only the flagged words match the section, not the rest of the draft or the question."""
     draft = f"[[cite: no_claims]]\n{NONSENSE}. {GENES}"
     proxy = await start(judges=JUDGES, refiner=None, retrieval=SMALL)
     chief = claims(stated(GENES, "causes"), played=[])
@@ -146,7 +146,7 @@ async def test_what_is_flagged_is_looked_up_before_the_chief_without_a_further_c
 
 @pytest.mark.usefixtures("large_library")
 async def test_the_refiner_sees_what_was_looked_up(start: Start) -> None:
-    """It says that the sources are silent only after that."""
+    """The refiner's sources include the sections found during the review."""
     draft = f"{NONSENSE}. {ZINC} Genes play all parts."
     proxy = await start(kind="wrapped", judges=JUDGES, refiner="refiner", retrieval=SMALL)
     rejected = claims({"text": ZINC, "support": "unsupported", "source_id": None, "quote": None, "topic": None, "severity": 3},
@@ -163,7 +163,7 @@ async def test_the_refiner_sees_what_was_looked_up(start: Start) -> None:
 
 
 async def test_an_uncited_section_that_supports_a_reply_is_cited(start: Start) -> None:
-    """As the chief says, by words that stand in it; the chatbot keeps it for its next turn."""
+    """As the chief says, with words of the section. The next turn shows it to the chatbot."""
     proxy = await start(judges=JUDGES, refiner=None)
     draft = f"[[cite: sleep]]\n{BEDTIME} {GENES}"
     chief = claims(stated(BEDTIME, "sleep"), stated(GENES, "causes"), played=[])
@@ -179,7 +179,7 @@ async def test_an_uncited_section_that_supports_a_reply_is_cited(start: Start) -
 
 @pytest.mark.parametrize("quote", ["Genes play every part of it.", "Zinc mends it"])
 async def test_a_section_that_does_not_say_it_is_not_cited(start: Start, quote: str) -> None:
-    """A program compares the chief's quote with the section."""
+    """Code compares the chief's quote with the section."""
     proxy = await start(judges=JUDGES, refiner=None)
     told = {"text": GENES, "support": "stated", "source_id": "causes", "quote": quote, "topic": None}
     chief = claims(stated(BEDTIME, "sleep"), told, played=[])
@@ -190,7 +190,7 @@ async def test_a_section_that_does_not_say_it_is_not_cited(start: Start, quote: 
 
 
 async def test_a_supported_reply_asks_no_further_judge(start: Start) -> None:
-    """A claim that a section beyond the cited ones supports is no improvisation."""
+    """A claim supported by an uncited section is not improvised."""
     proxy = await start(judges=[{"name": "source_fidelity", "stages": ["swift", "chief"]}], refiner=None)
     chief = claims(stated(GENES, "causes"))
     traces = script(proxy, chatbot=f"[[cite: sleep]]\n{GENES}", swift=screening(("beyond", GENES, 2)), chief=chief)
@@ -199,7 +199,7 @@ async def test_a_supported_reply_asks_no_further_judge(start: Start) -> None:
 
 
 async def test_feedback_of_the_chief_is_what_the_chatbot_is_told(start: Start) -> None:
-    """In place of the rule's text, which the client sees; the trace shows it."""
+    """It replaces the rule's text, which the client sees. The trace shows it."""
     proxy = await start(judges=JUDGES, refiner=None)
     feedback = "On remedies your sources name none: say so and refer to the doctor."
     objection = {"text": ZINC, "support": "unsupported", "source_id": None, "quote": None, "topic": None, "severity": 3}
@@ -217,7 +217,7 @@ async def test_feedback_of_the_chief_is_what_the_chatbot_is_told(start: Start) -
 
 
 async def test_the_evidence_of_a_redacted_trace_has_no_words(start: Start) -> None:
-    """What found a section holds words of the draft; ids and how stay. Citations of it stay as well."""
+    """The reason for a section quotes the draft and is removed. Ids, origin and citations are kept."""
     proxy = await start(kind="wrapped", judges=JUDGES, refiner=None)
     traces = script(proxy, chatbot=COACHES, swift=NO_PROBLEMS)
     await proxy.say("Who helps?")
@@ -228,7 +228,7 @@ async def test_the_evidence_of_a_redacted_trace_has_no_words(start: Start) -> No
 
 
 async def test_the_list_of_turns_knows_what_a_wrapped_chatbot_rests_on(start: Start) -> None:
-    """Of a reply whose words are found in sections, these; it is not listed among those without a source."""
+    """A reply whose words match sections is not listed as one without a source."""
     proxy = await start(kind="wrapped", judges=JUDGES, refiner=None)
     traces = script(proxy, chatbot=COACHES, swift=NO_PROBLEMS)
     await proxy.say("Who?")
@@ -242,7 +242,7 @@ async def test_the_list_of_turns_knows_what_a_wrapped_chatbot_rests_on(start: St
 
 
 def test_texts_of_a_trace_from_before_evidence_can_be_hidden() -> None:
-    """It has neither evidence nor warnings of judges."""
+    """An old trace has neither evidence nor judges' warnings."""
     bare = Trace(
         "t",
         "c",

@@ -1,4 +1,4 @@
-"""Streaming before the verdict: what leaves, what never does, and that a stream and a whole reply are the same."""
+"""Streaming before the verdict: which text is sent early, which never is, and equality with unstreamed replies."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ def chunk(delta: Body, finish: str | None = None, index: int = 0) -> bytes:
 
 
 def writing(*pieces: str | Callable[[], Awaitable[Any]], end: bool = True) -> Respond:
-    """Return an upstream that streams texts, and waits where there is something to wait for."""
+    """Return an upstream that streams texts, and waits at each event among them."""
 
     async def respond(request: web.Request) -> web.StreamResponse:
         body = await request.json()
@@ -59,7 +59,7 @@ def writing(*pieces: str | Callable[[], Awaitable[Any]], end: bool = True) -> Re
 
 
 class Reader:
-    """A client that reads a stream as it comes."""
+    """A client that reads a stream as it arrives."""
 
     def __init__(self, proxy: Proxy, *messages: str | Body, **fields: Any) -> None:
         body = {"model": "bot", "messages": dialogue(*messages), "stream": True, **fields}
@@ -75,7 +75,7 @@ class Reader:
         await self._request.__aexit__(*error)
 
     async def until(self, text: str) -> None:
-        """Read until the reply holds a text."""
+        """Read until the reply contains a text."""
         async with asyncio.timeout(10):
             while text not in self.text:
                 part = await self._response.content.readany()
@@ -83,7 +83,7 @@ class Reader:
                 self.seen += part
 
     async def waits(self) -> None:
-        """Read until the proxy has said thrice that there is nothing yet."""
+        """Read until three keep-alive comments have arrived."""
         async with asyncio.timeout(10):
             while self.seen.count(b": keep-alive") < 3:
                 part = await self._response.content.readany()
@@ -108,14 +108,14 @@ async def whole(proxy: Proxy, *messages: str | Body, **fields: Any) -> tuple[str
 
 
 def without(caf: Body, *names: str) -> Body:
-    """Leave out what differs from turn to turn."""
+    """Leave out fields that differ between turns."""
     told = {k: v for k, v in caf.items() if k not in ("turn_id", "conversation_id", "ms", "usage", *names)}
     told["judges"] = [{k: v for k, v in judge.items() if k != "ms"} for judge in caf["judges"]]
     return told
 
 
 async def same_unstreamed(proxy: Proxy, chunks: Sequence[Any], *messages: str | Body) -> Body:
-    """Check that the stream says what the unstreamed reply says; return its caf object."""
+    """Check that the stream equals the unstreamed reply; return its caf object."""
     text, caf = await whole(proxy, *messages)
     assert content_of([c for c in chunks if c]) == text
     streamed = next(c["caf"] for c in chunks if c and "caf" in c)
@@ -129,7 +129,7 @@ def held() -> asyncio.Event:
 
 
 async def test_hold_lets_nothing_leave_before_the_verdict(start: Start, held: asyncio.Event) -> None:
-    """`hold` is the default: there is no content before the draft is whole and judged."""
+    """`hold` is the default: no content is sent before the whole draft is judged."""
     proxy = await start(config={"server": {"header_wait_s": 0.05, "keep_alive_s": 0.05}})
     proxy.upstream.respond = writing(LEAD, FIRST, " Going", held.wait, SECOND[5:])
     async with Reader(proxy, ASKED) as reader:
@@ -150,7 +150,7 @@ async def test_hold_lets_nothing_leave_before_the_verdict(start: Start, held: as
     ],
 )
 async def test_a_faulty_citation_line_holds_the_draft(start: Start, draft: str) -> None:
-    """The chatbot is asked again, and the better draft leaves while it is written."""
+    """A redraft is requested, and its text is sent while the model writes it."""
     proxy = await start(streaming="observe")
     drafts = [draft, SOUND, draft, SOUND]
 
@@ -164,7 +164,7 @@ async def test_a_faulty_citation_line_holds_the_draft(start: Start, draft: str) 
 
 
 async def test_nothing_leaves_before_the_emergency_judge_has_spoken(start: Start, held: asyncio.Event) -> None:
-    """Text waits for its model; when that finds an emergency, the emergency text is the whole reply."""
+    """Text waits for the judge's model. In an emergency, the reply is only the emergency text."""
     judges = [{"name": "emergency", "stages": ["swift"]}, *judge_with("local")[1:]]
     proxy = await start(streaming="observe", judges=judges)
     written = asyncio.Event()
@@ -192,7 +192,7 @@ async def test_nothing_leaves_before_the_emergency_judge_has_spoken(start: Start
 
 
 async def test_an_emergency_is_answered_in_every_mode(start: Start) -> None:
-    """Before anything is asked."""
+    """Before any model call."""
     for mode in ("hold", "observe"):
         proxy = await start(streaming=mode)
         chunks = data_of(await proxy.stream(DANGER))
@@ -201,7 +201,7 @@ async def test_an_emergency_is_answered_in_every_mode(start: Start) -> None:
 
 
 async def test_an_upstream_that_breaks_off_ends_the_stream_with_an_error(start: Start, held: asyncio.Event) -> None:
-    """What has left stays; there is no [DONE], and nothing is remembered."""
+    """The sent text remains, [DONE] is missing, and no state is stored."""
     proxy = await start(streaming="observe")
     proxy.upstream.respond = writing(LEAD, f"{FIRST} ", "And", held.wait, end=False)
     async with Reader(proxy, ASKED) as reader:
@@ -216,7 +216,7 @@ async def test_an_upstream_that_breaks_off_ends_the_stream_with_an_error(start: 
 
 
 async def test_an_upstream_that_breaks_off_before_anything_has_left_is_asked_again(start: Start) -> None:
-    """As when it is not listened to."""
+    """As without streaming."""
     proxy = await start(streaming="observe", alias={"max_attempts": 2})
     proxy.upstream.respond = writing(LEAD, FIRST[:4], end=False)
     answered = proxy.upstream.respond
@@ -231,7 +231,7 @@ async def test_an_upstream_that_breaks_off_before_anything_has_left_is_asked_aga
 
 @pytest.mark.parametrize("fields", [{"response_format": {"type": "json_object"}}, {"logprobs": True}])
 async def test_what_makes_sense_as_a_whole_alone_is_held(start: Start, fields: Body) -> None:
-    """A JSON document, and a text whose tokens' likelihoods are wanted: the upstream is not even asked to stream."""
+    """JSON replies and requests with logprobs: the upstream is not asked to stream."""
     proxy = await start(streaming="observe")
     proxy.upstream.respond = writing(SOUND)
     await proxy.stream(ASKED, **fields)
@@ -239,7 +239,7 @@ async def test_what_makes_sense_as_a_whole_alone_is_held(start: Start, fields: B
 
 
 async def test_a_stop_sequence_ends_the_text_before_it(start: Start) -> None:
-    """A stop sequence that begins with the last word of a sentence and ends in the next piece."""
+    """A stop sequence that starts in the last word of a sentence and ends in the next piece."""
     proxy = await start(streaming="observe")
     proxy.upstream.respond = writing(LEAD, f"{FIRST} ", "Going to bed", SECOND[12:])
     chunks = data_of(await proxy.stream(ASKED, stop=["sleep. Going"]))
@@ -249,7 +249,7 @@ async def test_a_stop_sequence_ends_the_text_before_it(start: Start) -> None:
 
 
 async def test_the_length_limit_holds_for_what_leaves(start: Start) -> None:
-    """A text that has left cannot be shortened by the chatbot: it is cut at the end of a word."""
+    """Sent text cannot be shortened by the chatbot: it is cut at the end of a word."""
     proxy = await start(streaming="observe", length={"soft": 20, "hard": 30})
     proxy.upstream.respond = writing(LEAD, f"{FIRST} {SECOND} ", f"{FIRST} {SECOND} {FIRST}")
     chunks = data_of(await proxy.stream(ASKED))
@@ -260,7 +260,7 @@ async def test_the_length_limit_holds_for_what_leaves(start: Start) -> None:
 
 
 async def test_observe_streams_at_once_and_warns_afterwards(start: Start, held: asyncio.Event) -> None:
-    """Each word leaves as it comes; the reply counts as unfiltered, its verdicts are told, and the next turn is warned."""
+    """Each word is sent at once. The outcome is `unfiltered`, `caf` has the verdicts, the next turn is warned."""
     proxy = await start(streaming="observe")
     lead, _, advice = ADVICE.partition("\n")
     proxy.upstream.respond = writing(f"{lead}\n", "Take 400 mg of ", held.wait, advice.removeprefix("Take 400 mg of "))
@@ -281,7 +281,7 @@ async def test_observe_streams_at_once_and_warns_afterwards(start: Start, held: 
 
 @pytest.mark.parametrize("cited", ["sleep", "work"])
 async def test_observe_shows_no_command(start: Start, cited: str) -> None:
-    """Neither the citation line nor one within the text."""
+    """Neither the citation line nor a command within the text."""
     proxy = await start(streaming="observe")
     proxy.upstream.respond = writing("[[ci", "te: sleep]]\nMost adults ", "[", f"[cite: {cited}", "]] need sleep.")
     raw = await proxy.stream(ASKED)
@@ -291,7 +291,7 @@ async def test_observe_shows_no_command(start: Start, cited: str) -> None:
 
 
 async def test_every_choice_streams_for_itself(start: Start) -> None:
-    """With `n`, pieces of different choices come in turn, and each choice gets its own."""
+    """With `n`, pieces of several choices arrive interleaved, and each choice gets its own."""
     proxy = await start(streaming="observe")
 
     async def respond(request: web.Request) -> web.StreamResponse:
@@ -316,7 +316,7 @@ async def test_every_choice_streams_for_itself(start: Start) -> None:
 
 
 async def test_responses_stream_the_same_way(start: Start, held: asyncio.Event) -> None:
-    """OpenAI's newer form tells the same pieces in events of its own."""
+    """/v1/responses sends the same pieces in its own events."""
     proxy = await start(streaming="observe")
     proxy.upstream.respond = writing(LEAD, FIRST, " Going", held.wait, SECOND[5:])
     async with sdk(proxy) as client:
@@ -333,7 +333,7 @@ async def test_responses_stream_the_same_way(start: Start, held: asyncio.Event) 
 
 
 async def test_a_client_that_leaves_stops_the_upstream(start: Start, held: asyncio.Event) -> None:
-    """Also when it has had a part."""
+    """Also after it received a part of the reply."""
     proxy = await start(streaming="observe")
     proxy.upstream.respond = writing(LEAD, FIRST, " Going", held.wait)
     async with Reader(proxy, ASKED) as reader:
@@ -344,7 +344,7 @@ async def test_a_client_that_leaves_stops_the_upstream(start: Start, held: async
 
 
 async def test_half_an_answer_of_which_nothing_was_sent_is_asked_for_again(start: Start) -> None:
-    """However much of it might have left: an unstreamed reply loses no second try."""
+    """Unstreamed replies are retried even after a part arrived."""
     proxy = await start(streaming="observe", alias={"max_attempts": 2})
 
     async def respond(request: web.Request) -> web.StreamResponse:
@@ -357,7 +357,7 @@ async def test_half_an_answer_of_which_nothing_was_sent_is_asked_for_again(start
 
 
 async def test_what_was_sent_of_a_broken_turn_is_traced(start: Start, held: asyncio.Event, tmp_path: Path) -> None:
-    """Somebody has read it."""
+    """The user may have read it."""
     path = tmp_path / "traces.db"
     proxy = await start(streaming="observe", config={"privacy": {"store": "full", "path": str(path)}})
     proxy.upstream.respond = writing(LEAD, f"{FIRST} ", "And", held.wait, end=False)
@@ -372,7 +372,7 @@ async def test_what_was_sent_of_a_broken_turn_is_traced(start: Start, held: asyn
 
 @pytest.mark.parametrize("mode", ["off", "shadow"])
 async def test_a_reply_that_nobody_judges_is_streamed_as_well(start: Start, mode: str) -> None:
-    """The client turns the filter off, or has it judge in the background."""
+    """With the filter off or in shadow mode."""
     proxy = await start(streaming="observe")
     proxy.upstream.respond = writing(SOUND)
     chunks = data_of(await proxy.stream(ASKED, headers={"X-CAF-Filter": mode}))
@@ -381,7 +381,7 @@ async def test_a_reply_that_nobody_judges_is_streamed_as_well(start: Start, mode
 
 
 async def test_tool_calls_come_after_the_text_that_left(start: Start) -> None:
-    """Calls of trusted tools come untouched, whatever the judges say of the text."""
+    """Calls of trusted tools are unchanged, independent of the verdict on the text."""
     proxy = await start(streaming="observe", trusted_tools=["look"])
     call = {"index": 0, "id": "c1", "type": "function", "function": {"name": "look", "arguments": "{}"}}
 
@@ -403,7 +403,7 @@ async def test_tool_calls_come_after_the_text_that_left(start: Start) -> None:
 
 @pytest.mark.parametrize("mark", ["-", ">", "* ", "#", "- - ", "~~"])
 async def test_marks_before_a_command_are_part_of_it(start: Start, mark: str) -> None:
-    """They do not leave, so that the streamed reply is the unstreamed one."""
+    """They are not sent, so that the streamed reply equals the unstreamed one."""
     proxy = await start(streaming="observe")
     proxy.upstream.respond = writing(LEAD, f"{FIRST}\n\n{mark} ", "[[cite: sleep]]\n", SECOND)
     chunks = data_of(await proxy.stream(ASKED))
@@ -413,7 +413,7 @@ async def test_marks_before_a_command_are_part_of_it(start: Start, mark: str) ->
 
 @pytest.mark.parametrize("text", ["x" * 40_000, "睡" * 40_000, "a b " * 20_000])
 async def test_endless_text_costs_no_more_than_its_length(start: Start, text: str) -> None:
-    """A text without words, or without an end: with quadratic work this would take minutes."""
+    """Text without word ends, or without an end: quadratic work would take minutes."""
     proxy = await start(streaming="observe")
     pieces = [text[at : at + 10] for at in range(0, len(text), 10)]
     proxy.upstream.respond = writing(LEAD, *pieces)

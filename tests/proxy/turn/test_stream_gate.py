@@ -1,4 +1,4 @@
-"""What is fixed of a reply, and what of that has been sent."""
+"""The committed and the sent text of a reply."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from proxy.turn.stream import NO_TEXT, CommittedText, StreamGate
 
 
 def test_only_what_is_asked_for_anew_is_forgotten() -> None:
-    """One choice may be drafted again while what is committed of another stays."""
+    """One choice can be redrafted while another choice's committed text is kept."""
     gate = StreamGate()
     gate.commit(0, "One.", ("a",))
     gate.commit(1, "Two.", ("b",))
@@ -15,7 +15,7 @@ def test_only_what_is_asked_for_anew_is_forgotten() -> None:
 
 
 def test_what_was_sent_is_not_forgotten() -> None:
-    """Nor what is asked for together with it."""
+    """Nor the text of choices requested together with it."""
     gate = StreamGate()
     gate.commit(0, "One.", ())
     gate.open()
@@ -28,8 +28,8 @@ def test_what_was_sent_is_not_forgotten() -> None:
 
 
 def test_what_is_fixed_is_never_taken_back() -> None:
-    """It may have been read."""
+    """The user may have read it."""
     gate = StreamGate()
     gate.commit(0, "One.", ())
-    with pytest.raises(ValueError, match="does not begin with"):
+    with pytest.raises(ValueError, match="must begin with"):
         gate.commit(0, "Two.", ())

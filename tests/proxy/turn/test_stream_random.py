@@ -1,4 +1,4 @@
-"""A thousand random replies, cut anywhere: what leaves in each streaming mode is what may, and ends in the reply of no stream."""
+"""A thousand random replies, cut at random: only permitted text is sent early, and it ends in the unstreamed reply."""
 
 import asyncio
 import random
@@ -76,7 +76,7 @@ GAPS = [" ", " ", " ", "\n", "\n\n", "\n- ", "\n> ", "\n1. ", "  ", "\x1c", ""]
 
 
 def draft(chance: random.Random) -> str:
-    """Write what a chatbot might."""
+    """Generate a chatbot's draft."""
     text = chance.choice(LINES if chance.random() < 0.8 else FAULTY)
     for _ in range(chance.randint(1, 8)):
         (pool,) = chance.choices((GOOD, BAD, PLAIN, ODD), (6, 1.2, 2, 0.8))
@@ -93,7 +93,7 @@ def cut(text: str, chance: random.Random) -> Iterator[str]:
 
 
 class Cut(Scripted):
-    """An engine that writes a draft in pieces, and lets others run between them."""
+    """An engine that streams a draft in pieces, and lets other tasks run between them."""
 
     def __init__(self) -> None:
         super().__init__(lambda body: self.text)
@@ -143,7 +143,7 @@ def run_of(bot: Chatbot, mode: Literal["hold", "observe"]) -> TurnRun:
 
 
 async def streamed(run: TurnRun) -> tuple[list[str], str, Answer]:
-    """Take a turn as a stream does; return the text that had left each time, all of it in the end, and the answer."""
+    """Take a turn as a stream does. Return the text sent at each step, and the answer."""
     left: list[str] = []
     gate = run.gate
 
@@ -166,7 +166,7 @@ async def streamed(run: TurnRun) -> tuple[list[str], str, Answer]:
 
 
 async def test_what_leaves_may_leave_and_ends_in_the_whole_reply(bot: Chatbot, engine: Cut) -> None:
-    """hold: nothing leaves before the verdict, and nothing of what was rejected; observe: no command ever leaves."""
+    """hold: no text before the verdict, no rejected text. observe: no command."""
     modes: list[Literal["hold", "observe"]] = ["hold", "observe"]
     began = dict.fromkeys(modes, 0)
     outcomes: set[str] = set()

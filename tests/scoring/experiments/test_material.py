@@ -28,10 +28,10 @@ def test_a_section_that_there_is_not_is_refused_by_file_and_id(written: Written,
     with pytest.raises(ScenarioError) as caught:
         check_sections(material, load(tmp_path / "sections"))
     assert caught.value.problems == [
-        f"{tmp_path}/asked/causes.yaml: q-1: sections: there is no 'cause' in the chatbot's knowledge base; "
+        f"{tmp_path}/asked/causes.yaml: q-1: sections: unknown name 'cause' in the chatbot's knowledge base; "
         "did you mean 'causes'?"
     ]
-    with pytest.raises(ScenarioError, match="there are none"):
+    with pytest.raises(ScenarioError, match="known names: none"):
         check_sections(material, Library([]))
 
 
@@ -61,7 +61,7 @@ def test_two_checkpoints_share_no_name(written: Written, tmp_path: Path) -> None
     """One would be left out silently."""
     path = written()
     (tmp_path / "starts" / "other.yaml").write_text((tmp_path / "starts" / "dietician-1.yaml").read_text())
-    with pytest.raises(ScenarioError, match=r"other\.yaml: name: 'dietician-1' is also that of another file"):
+    with pytest.raises(ScenarioError, match=r"other\.yaml: name: duplicate 'dietician-1'"):
         load_material(experiment.load(path))
 
 

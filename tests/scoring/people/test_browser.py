@@ -175,7 +175,7 @@ def test_says_so_when_progress_cannot_be_kept(tab):
     assert not tab.locator("#alert").is_visible()
     tab.add_init_script("Storage.prototype.setItem = () => { throw new Error('full') }")
     tab.reload()
-    assert "does not keep your progress" in tab.locator("#alert").inner_text()
+    assert "cannot save your progress" in tab.locator("#alert").inner_text()
     press(tab, "3 d")
     assert downloaded(tab)["ratings"][0]["score"] == 3
 
@@ -238,7 +238,7 @@ def test_single_keys_can_be_switched_off(tab):
     tab.get_by_role("dialog").wait_for(state="hidden")
     press(tab, "3 n")
     assert (checked(tab), tab.locator("#where").inner_text()) == ([], f"Reply 1 of {TOTAL}")
-    tab.get_by_role("radio", name="supported; or no claims").focus()
+    tab.get_by_role("radio", name="supported, or no claims").focus()
     press(tab, "Space")
     assert checked(tab) == ["4"]
     # Chromium writes the storage of a file's page later; a reload at once may find the old one.

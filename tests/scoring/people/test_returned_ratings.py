@@ -83,7 +83,7 @@ def test_partial_takes_what_has_a_score():
         (file({IDS[4]: {"score": "3"}}), "ratings.4.score: Input should be 0, 1, 2, 3 or 4"),
         (file({IDS[4]: {"answered": 3}}), "ratings.4.answered: Input should be 0, 1, 2 or 'nothing'"),
         (file({IDS[4]: {"seconds": -1}}), "ratings.4.seconds: Input should be greater than or equal to 0"),
-        (file(page="feed"), f"is of page 'feed' by 'anna', which this run has no key of; it has {KEY.page} (anna)"),
+        (file(page="feed"), f"page 'feed' of 'anna' is not of this run (pages: {KEY.page} (anna))"),
         (file(rater="ben"), f"rater is 'ben', but page {KEY.page} was made for 'anna'"),
         (file({IDS[4]: {"id": "f00"}}), f"id 'f00' is not on page {KEY.page}"),
         (file({IDS[4]: {"id": IDS[5]}}), f"id {IDS[5]!r} is rated 2 times"),
@@ -98,4 +98,4 @@ def test_a_file_of_the_wrong_kind_is_told_briefly():
     """And not once for each of its ratings."""
     told = problems(file({id: {"score": 9} for id in IDS}))
     assert len(told) == 6
-    assert told[-1] == "and 55 more of that kind"
+    assert told[-1] == "and 55 more problems of that kind"

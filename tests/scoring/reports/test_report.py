@@ -210,7 +210,7 @@ def test_exchanges_show_draft_verdicts_and_refinement(whole):
          ("No effect: this run has no arm off.", "No ordinary questions", "Facilitators were not checked", "No two raters"),
          ('id="effect"', 'id="pressure"', 'id="ordinary"', 'id="raters"')),
         (run(roles=(), questions=4), ("No facilitator nudged",), ('id="effect"', 'id="turns"', 'id="cost"')),
-        (run(checkpoints=1, samples=1, questions=0, raters=()), ("No effect: the arms have no place", "replies are unscored"),
+        (run(checkpoints=1, samples=1, questions=0, raters=()), ("No effect: at no place", "replies are unscored"),
          ('id="effect"', 'id="exchanges"')),
         (RunData(MANIFEST, [], [], []), ("No reply of this run has been scored.", "no arm off and no arm on"), ()),
         (run(("other", "third"), questions=2, samples=1, raters=("model",)), ("run has no arm off and no arm on",),
@@ -231,7 +231,7 @@ def test_missing_parts_are_said_to_be_missing(parts, said, absent):
 def test_nothing_is_missing_from_a_whole_run(made):
     """Otherwise the warning would be read past."""
     assert [line for line in caveats(summed(made)) if "unscored" not in line and "emergency" not in line] == [
-        "The effect stands on 9 checkpoints: with fewer than 10 intervals are too narrow, so go by p as well."
+        "The effect is based on 9 checkpoints: with fewer than 10, intervals are too narrow, so look at p as well."
     ]
 
 
@@ -256,7 +256,7 @@ def test_headline_says_that_no_language_model_took_part(made):
     assert said.endswith("This shows the machinery and says nothing about language models: none took part.")
     block = shown(parts).partition('<p class="headline">')[2].partition("</p>")[0]
     assert "says nothing about language models" in block
-    assert any("Pressure is the stage that was planned" in line for line in caveats(summed(parts)))
+    assert any("Pressure is the planned stage" in line for line in caveats(summed(parts)))
 
 
 def test_page_is_headed_by_a_few_words(made):
@@ -293,7 +293,7 @@ def test_many_emergency_texts_are_told_on_top(made):
     emergencies |= {"count": 12, "acceptable_without": 0.5}
     told = [line for line in caveats(summary) if "emergency text" in line]
     assert told == [
-        "12 of the 108 replies in arm on (11 %) are the emergency text, which scores 4 whatever was asked; "
+        "12 of the 108 replies in arm on (11 %) are the emergency text, which scores 4 for any question; "
         "without them 50 % are acceptable."
     ]
     emergencies["count"] = 2
@@ -321,7 +321,7 @@ def test_arm_that_broke_off_is_shown():
     text = shown(replace(parts, exchanges=exchanges))
     Elements(text)
     assert "n = 0, 2 turns failed" in text
-    assert "Arm on: 2 turns failed, and the conversation broke off there" in text
+    assert "Arm on: 2 turns failed and ended their conversations" in text
 
 
 @pytest.mark.parametrize(
@@ -352,4 +352,4 @@ def test_raters_are_told_beside_themselves(made):
     twins = tuple(TwinRatings(place=place, first=one, second=two) for one, two in pairwise(given))
     summary = summarise(made, [SelfAgreement(page="p", rater="ann", twins=twins)])
     assert summary["self_agreement"] == {"human:ann": {"n": 2, "same": 1, "within_one": 2}}
-    assert "<b>human:ann</b> rated 2 replies twice: 1 the same, 2 within 1." in page(summary, made)
+    assert "<b>human:ann</b> rated 2 replies twice: 1 equal, 2 within 1." in page(summary, made)

@@ -38,11 +38,11 @@ def test_rate_stays_between_0_and_1(yes, value):
 @pytest.mark.parametrize(
     ("labelled", "model", "reason"),
     [
-        (pairs(10, 10, 10, 10), verdicts(5, 5), "no better than chance: sensitivity 0.50, specificity 0.50"),
-        (pairs(2, 8, 8, 2), verdicts(5, 5), "no better than chance"),
+        (pairs(10, 10, 10, 10), verdicts(5, 5), "not better than chance: sensitivity 0.50, specificity 0.50"),
+        (pairs(2, 8, 8, 2), verdicts(5, 5), "not better than chance"),
         (pairs(40, 2, 2, 2), verdicts(5, 5), "42 acceptable and 4 unacceptable replies"),
         ([], verdicts(5, 5), "0 acceptable and 0 unacceptable replies"),
-        (pairs(10, 0, 0, 10), [], "no reply"),
+        (pairs(10, 0, 0, 10), [], "not rated any reply"),
     ],
 )
 def test_rate_that_cannot_be_corrected_says_why(labelled, model, reason):

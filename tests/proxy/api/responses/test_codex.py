@@ -1,4 +1,4 @@
-"""What Codex and other agents send to /v1/responses: function and custom tools pass; what cannot is refused by its type."""
+"""Requests of Codex and other agents to /v1/responses: supported tools are forwarded, others refused by type."""
 
 import json
 from contextlib import suppress
@@ -80,7 +80,7 @@ CODEX: Body = {
 
 
 async def respond(proxy: Proxy, body: Body) -> Got:
-    """Send a request as it is."""
+    """Send a request unchanged."""
     streamed = body.get("stream") is True
     async with proxy.session.post(f"{proxy.url}/v1/responses", json=body) as response:
         raw = await response.text()
@@ -102,7 +102,7 @@ def patch_call(given: str = INPUT) -> Body:
 @pytest.mark.parametrize("kind", ["guarded", "wrapped", "passthrough"])
 @pytest.mark.parametrize("stream", [False, True])
 async def test_custom_tools_pass_both_ways(start: Start, kind: str, stream: bool) -> None:
-    """Their declaration, a call of one beside one of a function, and what it returned; the history as Codex sends it back."""
+    """Their declaration, a call beside a function's call, and its result; the history in Codex's form."""
     settings = {"kind": "passthrough", "model": "chatbot"}
     guarded = {"kind": kind, "knowledge_base": None, "trusted_tools": ["shell", "apply_patch"]}
     chatbots = {"chatbots": {"bot": settings}} if kind == "passthrough" else guarded
@@ -150,7 +150,7 @@ async def test_custom_tools_pass_both_ways(start: Start, kind: str, stream: bool
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_input_of_a_custom_tool_is_judged(start: Start, stream: bool) -> None:
-    """Like the arguments of a function; of a tool that was not declared it does not leave at all."""
+    """Like the arguments of a function. A call of an undeclared tool is not delivered."""
     proxy = await start(judges=ROLE, knowledge_base=None)
 
     def answer(body: Body) -> Any:
@@ -189,7 +189,7 @@ def refusal(**fields: Any) -> BadRequest:
 @pytest.mark.parametrize("place", [0, 2])
 @pytest.mark.parametrize("tool", HOSTED, ids=lambda tool: tool["type"])
 def test_other_tools_are_refused_by_their_type(tool: Body, place: int) -> None:
-    """With what is supported, and no word of where they run."""
+    """The message lists the supported types, and does not say where a tool runs."""
     tools = [SHELL, PATCH]
     tools.insert(place, tool)
     error = refusal(tools=tools)
@@ -207,7 +207,7 @@ def test_other_tools_are_refused_by_their_type(tool: Body, place: int) -> None:
 
 @pytest.mark.parametrize("item", UNKNOWN_ITEMS, ids=lambda item: item["type"])
 def test_other_items_are_refused_by_their_type(item: Body) -> None:
-    """Whatever fields they have: never for a field of theirs."""
+    """The error names the type, independent of the item's fields."""
     error = refusal(input=[*CODEX["input"], item])
     assert error.param == "input[2].type"
     assert all(name in error.message for name in (repr(item["type"]), "custom_tool_call_output", *IGNORED))
@@ -226,7 +226,7 @@ OUTPUTS: list[Body] = [
 @pytest.mark.parametrize("calls", [*permutations(CALLS)])
 @pytest.mark.parametrize("ignored", IGNORED_ITEMS, ids=lambda item: item["type"])
 def test_ignored_items_change_nothing(calls: tuple[Body, ...], ignored: Body) -> None:
-    """Wherever they stand: calls of one reply stay one message."""
+    """At any place: the calls of one reply stay one message."""
     user = {"role": "user", "content": "Hi"}
 
     def translate(items: list[Body]) -> list[Body]:
@@ -243,14 +243,14 @@ def test_ignored_items_change_nothing(calls: tuple[Body, ...], ignored: Body) ->
 
 @pytest.mark.parametrize("missing", ["call_id", "name", "input"])
 def test_an_incomplete_call_is_refused_by_its_field(missing: str) -> None:
-    """As of a function."""
+    """As for a function."""
     item = {name: value for name, value in CALLS[1].items() if name != missing}
     assert refusal(input=[item]).param == f"input[0].{missing}"
 
 
 @pytest.mark.parametrize("choice", [{"type": "function", "name": "shell"}, {"type": "custom", "name": "apply_patch"}])
 def test_a_choice_of_a_tool_is_translated(choice: Body) -> None:
-    """Alone, and among those that are allowed."""
+    """A single tool, and a list of allowed tools."""
     chosen = {"type": choice["type"], choice["type"]: {"name": choice["name"]}}
     allowed = {"type": "allowed_tools", "mode": "required", "tools": [choice]}
     assert as_chat(read_responses_request({**CODEX, "tool_choice": choice}), [])["tool_choice"] == chosen
@@ -267,13 +267,13 @@ def test_a_choice_of_a_tool_is_translated(choice: Body) -> None:
     )
 )
 def test_any_choice_is_translated_or_refused(choice: Body) -> None:
-    """Nothing else is raised."""
+    """No other exception is raised."""
     with suppress(BadRequest):
         as_chat(read_responses_request({**CODEX, "tool_choice": choice}), [])
 
 
 @pytest.mark.parametrize("item", [*CALLS, *OUTPUTS, IGNORED_ITEMS[2]], ids=lambda item: item["type"])
 def test_what_tools_write_is_no_cry_for_help(item: Body) -> None:
-    """A file that a tool prints may hold anything."""
+    """A tool's output may contain any text."""
     texts = {name: CRISIS for name in ("input", "output", "arguments", "action") if name in item}
     assert find_user_texts({"input": [{"role": "user", "content": "Hi"}, item | texts]}) == ("Hi", [])

@@ -1,4 +1,4 @@
-"""Kept responses in Redis: any process continues, reads and forgets them."""
+"""Stored responses in Redis: any process continues, reads and deletes them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -26,7 +26,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
 
 @pytest.fixture
 async def redis(shared: RedisServer) -> RedisServer:
-    """The server of this file's tests, empty and running."""
+    """The Redis server of this file's tests, empty and running."""
     async with Redis.from_url(shared.url) as client:
         await client.flushall()
     return shared
@@ -40,7 +40,7 @@ async def client(redis: RedisServer) -> AsyncIterator[Redis]:
 
 @pytest.fixture
 def mortal(tmp_path: Path) -> Iterator[RedisServer]:
-    """A server that a test may kill."""
+    """A Redis server that a test may stop."""
     (tmp_path / "redis").mkdir()
     server = RedisServer(tmp_path / "redis")
     yield server
@@ -57,7 +57,7 @@ async def got(proxy: Proxy, method: str, ident: str) -> tuple[int, Body]:
 
 
 async def test_any_process_continues_reads_and_deletes_a_response(start: Start, redis: RedisServer) -> None:
-    """With its history and its conversation, and back again; what one deletes is gone for the other."""
+    """With history and conversation, in both directions. A deleted response is gone for all processes."""
     one, other = await start(config=kept_in(redis)), await start(config=kept_in(redis))
     first = await respond(one, "Hi", user="ann")
     second = await respond(other, "And?", previous_response_id=first["id"])
@@ -73,7 +73,7 @@ async def test_any_process_continues_reads_and_deletes_a_response(start: Start, 
 
 
 async def test_erasing_a_conversation_reaches_its_responses(start: Start, redis: RedisServer, client: Redis) -> None:
-    """Whichever process is asked; no text of them is left, and others' stay."""
+    """From any process. None of its text is left, and responses of other conversations are kept."""
     one, other = await start(config=kept_in(redis)), await start(config=kept_in(redis))
     first = await respond(one, "WORDOFUSER: hi")
     await respond(one, "WORDOFUSER: and?", previous_response_id=first["id"])
@@ -89,7 +89,7 @@ async def test_erasing_a_conversation_reaches_its_responses(start: Start, redis:
 
 
 async def test_ids_that_clients_chose_are_not_in_the_keys(start: Start, redis: RedisServer, client: Redis) -> None:
-    """Neither a conversation's nor one that is asked for; what lies in Redis runs out by itself."""
+    """Neither conversation ids nor response ids. All keys in Redis expire."""
     proxy = await start(config=kept_in(redis))
     await respond(proxy, "Hi", {"X-Conversation-Id": "CHOSEN"})
     assert (await got(proxy, "GET", "resp_*"))[0] == 404
@@ -100,8 +100,7 @@ async def test_ids_that_clients_chose_are_not_in_the_keys(start: Start, redis: R
 
 
 async def test_without_redis_no_continuation_is_made_up(start: Start, mortal: RedisServer) -> None:
-    """`closed`: 503 and no call, never a 404, which would say that the response is not there; a person in danger gets their
-    text, which says that it cannot be continued."""
+    """`closed`: 503 without a call, never 404. A user in danger gets the emergency text with `store: false`."""
     proxy = await start(config=kept_in(mortal))
     first = await respond(proxy, "Hi")
     assert first["store"] is True
@@ -121,7 +120,7 @@ async def test_without_redis_no_continuation_is_made_up(start: Start, mortal: Re
 
 
 async def test_degraded_it_keeps_responses_in_this_process(start: Start, mortal: RedisServer) -> None:
-    """They can be continued here, also when Redis is back; for those in Redis, nobody says that they are gone."""
+    """They can be continued here, also after Redis is back. Responses in Redis are not reported as missing."""
     proxy = await start(config=kept_in(mortal, on_error="degrade"))
     before = await respond(proxy, "Hi")
     mortal.kill()
@@ -145,14 +144,14 @@ def stored(name: str, size: int = 100, conversation: str = "c") -> StoredRespons
 
 
 async def sizes(client: Redis, key_id: str) -> tuple[int, int]:
-    """Return what is known of a key's bytes, and what they are."""
+    """Return a key's counted bytes and its real bytes."""
     values = [await client.hgetall(key) for key in await client.keys(f"{PREFIX}{{{key_id}}}:*")]
     known = int(await client.get(f"{INDEX}{{{key_id}}}:bytes") or 0)
     return known, sum(len(v[b"messages"]) + len(v[b"body"]) + OVERHEAD for v in values)
 
 
 async def test_a_key_cannot_fill_redis(client: Redis) -> None:
-    """Past its bytes the longest unused of its responses go; another key's stay; deleting makes room."""
+    """Above its byte limit its least recently used responses are dropped. Other keys are unaffected; deleting frees bytes."""
     store = RedisResponses(client, 100, 60, "closed", max_bytes=3 * (OVERHEAD + 102))
     await store.put("00000002", stored("theirs"))
     for name in ("a", "b", "c"):
@@ -173,7 +172,7 @@ async def test_a_key_cannot_fill_redis(client: Redis) -> None:
 
 
 async def test_what_runs_out_is_taken_off_the_sum(client: Redis, redis: RedisServer) -> None:
-    """Else a key would be left with less and less; reading keeps a response alive, replacing one counts it once."""
+    """Otherwise a key's limit would shrink. Reading renews a response; replacing counts it once."""
     store = RedisResponses(client, 100, 60, "closed")
     for _ in range(3):
         await store.put("00000001", stored("old", 300))

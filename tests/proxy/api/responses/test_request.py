@@ -1,4 +1,4 @@
-"""A request for a response, translated into a chat request: pure functions."""
+"""A request to /v1/responses, translated into a chat request: pure functions."""
 
 from collections import Counter
 from contextlib import suppress
@@ -62,7 +62,7 @@ REQUESTS = st.fixed_dictionaries(
 
 @given(REQUESTS | st.dictionaries(st.sampled_from(["model", "input", *FIELDS]), JSON))
 def test_request_becomes_a_chat_request_or_is_refused_with_a_field(data: Any) -> None:
-    """There is no third way: what is translated is valid, and what is not names a field that was sent or is missing."""
+    """The translation is valid, or the error names a field that was sent or is missing."""
     try:
         chat = as_chat(read_responses_request(data), [])
     except BadRequest as error:
@@ -76,7 +76,7 @@ def test_request_becomes_a_chat_request_or_is_refused_with_a_field(data: Any) ->
 
 @given(REQUESTS)
 def test_user_is_heard_before_validation_as_well(data: Any) -> None:
-    """What the emergency judge hears of the translated request it also hears of one that is not validated."""
+    """The emergency judge reads the same texts from the validated and the unvalidated request."""
     heard = find_user_texts(read_leniently(data))
     with suppress(BadRequest):
         sent = read_responses_request(data)
@@ -87,7 +87,7 @@ def test_user_is_heard_before_validation_as_well(data: Any) -> None:
 
 @given(st.dictionaries(st.sampled_from(["input", "model"]), JSON))
 def test_hearing_never_fails(data: Any) -> None:
-    """Whatever shape the body has."""
+    """For a body of any shape."""
     said, earlier = find_user_texts(read_leniently(data))
     assert isinstance(said, str)
     assert all(isinstance(text, str) for text in earlier)
@@ -137,7 +137,7 @@ def said(text: str) -> Any:
     ],
 )  # fmt: skip
 def test_items_are_translated_as_openai_relates_them(items: list[Any], expected: list[Any]) -> None:
-    """What one reply said and called is one message, since tool results must follow it at once."""
+    """Text and calls of one reply are one message, because tool results must follow it directly."""
     assert messages(*items) == expected
 
 
@@ -170,7 +170,7 @@ def test_items_are_translated_as_openai_relates_them(items: list[Any], expected:
     ],
 )  # fmt: skip
 def test_what_is_not_served_is_refused_by_name(fields: Any, param: str) -> None:
-    """Nothing that would change the answer is dropped without a word."""
+    """No field that would change the answer is silently dropped."""
     with pytest.raises(BadRequest) as caught:
         as_chat(read_responses_request({"model": "b", "input": "Hi", **fields}), [])
     assert caught.value.param == param
@@ -178,7 +178,7 @@ def test_what_is_not_served_is_refused_by_name(fields: Any, param: str) -> None:
 
 
 def test_allowed_tools_keep_their_names() -> None:
-    """The one choice of tools that is nested otherwise."""
+    """This choice of tools is nested differently in the two APIs."""
     choice = {"type": "allowed_tools", "mode": "required", "tools": [{"type": "function", "name": "f"}]}
     chat = as_chat(read_responses_request({"model": "b", "input": "Hi", "tool_choice": choice}), [])
     assert chat["tool_choice"] == {

@@ -1,4 +1,4 @@
-"""A response as events, and what is kept of it: pure functions."""
+"""Events of a response, and its stored form: pure functions."""
 
 import json
 from itertools import pairwise
@@ -57,7 +57,7 @@ def decoded(raw: bytes) -> list[Any]:
 
 @given(completions())
 def test_stream_ends_on_the_response_as_it_comes_unstreamed(completion: Any) -> None:
-    """The last event holds it, the items of the events before are its items, and the deltas are its texts."""
+    """The last event has the response. Its items and texts equal those of the earlier events."""
     events = decoded(b"".join(ResponseStream(FRAME).events(stream.chunks(completion, include_usage=True))))
     whole = events[-1]["response"]
     assert whole == json.loads(orjson.dumps(response(FRAME, completion)))
@@ -73,7 +73,7 @@ def test_stream_ends_on_the_response_as_it_comes_unstreamed(completion: Any) -> 
 
 @given(TEXTS, st.lists(st.integers(0, 300), max_size=6))
 def test_however_the_text_is_cut_the_response_is_the_same(text: str, cuts: list[int]) -> None:
-    """The translation does not depend on the pieces in which the text is delivered."""
+    """The translation does not depend on how the text is split into pieces."""
     edges = [0, *sorted(c for c in cuts if c < len(text)), len(text)]
     pieces = [text[a:b] for a, b in pairwise(edges)]
     deltas: list[Any] = [{"role": "assistant", "content": ""}, *({"content": piece} for piece in pieces), {}]
@@ -85,7 +85,7 @@ def test_however_the_text_is_cut_the_response_is_the_same(text: str, cuts: list[
 
 @given(completions())
 def test_reply_sent_back_as_items_is_the_message_that_is_kept(completion: Any) -> None:
-    """Continued by its id or by its items, a response means the same to the model."""
+    """Continued by id or by items, a response gives the model the same message."""
     message = completion["choices"][0]["message"]
     if message["refusal"]:
         message["content"] = None
@@ -104,7 +104,7 @@ def kept(ident: str, previous: str | None = None, user: str = "", size: int = 0)
 
 
 async def test_responses_are_followed_back_to_the_first() -> None:
-    """Oldest first, as a history is read."""
+    """Oldest first, as in a history."""
     store = ProcessResponses(10, 60)
     for ident, previous in (("a", None), ("b", "a"), ("c", "b"), ("x", "a")):
         await store.put("key", kept(ident, previous, "ann"))
@@ -114,7 +114,7 @@ async def test_responses_are_followed_back_to_the_first() -> None:
 
 
 async def test_broken_chain_is_no_shorter_history() -> None:
-    """When what a response continues is gone, it cannot be continued: half a history would be another conversation."""
+    """If an earlier response is missing, it cannot be continued, because the history would be incomplete."""
     store = ProcessResponses(10, 60)
     await store.put("key", kept("b", "gone"))
     with pytest.raises(ResponseNotFound):
@@ -122,7 +122,7 @@ async def test_broken_chain_is_no_shorter_history() -> None:
 
 
 async def test_number_and_bytes_and_age_are_bounded() -> None:
-    """The longest unused goes first, and what was counted for it is given back."""
+    """The least recently used is dropped first, and its bytes are subtracted."""
     store = ProcessResponses(3, 60, max_bytes=1_000)
     for ident in "abc":
         await store.put("key", kept(ident))
