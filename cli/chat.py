@@ -15,30 +15,31 @@ from rich.cells import cell_len
 from cli.conversation import ChatError, Conversation, list_chatbots, open_session, summarise_reply
 from cli.drawing import print_line
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors, printable, terminal_width
+from models.suggestions import did_you_mean
 from scenarios.checkpoint import save
 from scenarios.files import ScenarioError
 
 COMMANDS = """\
 /save FILE  write the conversation to FILE as a checkpoint
-/undo       take the last question and its reply back
-/new        begin anew
-/quit       leave (so does Ctrl-D; Ctrl-C during a reply cancels only that)
-A line that begins with a space is sent as it is, even if a / follows."""
+/undo       remove the last question and its reply
+/new        start a new conversation
+/quit       leave (Ctrl-D does too; Ctrl-C during a reply cancels the reply)
+A line that starts with a space is sent unchanged, even if a / follows."""
 
 
 def chat(
     url: Annotated[
-        str | None, typer.Option(metavar="URL", help="A running proxy; without one, one is started just for this chat.")
+        str | None, typer.Option(metavar="URL", help="Address of a running proxy; default: start one for this chat.")
     ] = None,
     config: ConfigOption = None,
     model: Annotated[str | None, typer.Option(metavar="CHATBOT", help="The chatbot; default: the first one.")] = None,
     filter_mode: Annotated[
         Literal["on", "off"] | None,
-        typer.Option("--filter", help="Ask for the filter on or off; default: the chatbot's."),
+        typer.Option("--filter", help="Turn the filter on or off; default: the chatbot's setting."),
     ] = None,
-    user: Annotated[str | None, typer.Option(help="Sent as `user`: whose conversation it is.")] = None,
+    user: Annotated[str | None, typer.Option(help="The `user` field of the requests.")] = None,
     save: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the conversation there on leaving, as a checkpoint.")
+        Path | None, typer.Option(metavar="FILE", help="Save the conversation as a checkpoint when you leave.")
     ] = None,
     api_key_env: Annotated[
         str | None, typer.Option(metavar="NAME", help="Environment variable that holds the key for the proxy.")
@@ -46,7 +47,7 @@ def chat(
 ) -> None:
     """Talk to a chatbot in this terminal.
 
-    Under each reply stand its outcome, citations, warnings, time and turn id. /help tells the commands.
+    Below each reply: outcome, citations, warnings, duration and turn id. /help lists the commands.
 
     \b
     Examples:
@@ -56,13 +57,13 @@ def chat(
       printf 'What causes it?\\nAnd what helps?\\n' | caf chat
 
     \b
-    Exit codes: 0 all is well; 1 a piped question got no reply, or the conversation could not be saved;
+    Exit codes: 0 success; 1 a piped question got no reply, or the conversation could not be saved;
     2 wrong usage or configuration.
     """
     if url is not None and config is not None:
         raise typer.BadParameter("give --url for a running proxy or --config to start one, not both")
     if save is not None and save.exists():
-        leave(f"{save}: is there already and is not overwritten; give another name with --save")
+        leave(f"--save {save}: the file exists already; choose another name")
     key = _read_key(api_key_env)
     path = config_path(config)
     with plain_errors(path), _open_proxy(url, path) as address:
@@ -86,26 +87,26 @@ def _read_key(variable: str | None) -> str | None:
     if variable is None:
         return None
     if not os.environ.get(variable):
-        leave(f"the environment variable {variable} (--api-key-env) is not set; export the key in it")
+        leave(f"--api-key-env {variable}: the environment variable is not set; export the key in it")
     return os.environ[variable]
 
 
 @contextmanager
 def _open_proxy(url: str | None, config: Path) -> Iterator[str]:
-    """Yield the address of the proxy: the given one, or that of one that runs until the chat ends."""
+    """Yield the given address, or the address of a new proxy that runs until the chat ends."""
     if url is not None:
         if not url.startswith(("http://", "https://")):
-            leave(f"--url {url!r} is no address; give one such as http://127.0.0.1:8080")
+            leave(f"--url {url!r}: expected an address such as http://127.0.0.1:8080")
         yield url.rstrip("/").removesuffix("/v1")
         return
-    # Here, because a chat with a proxy that runs already needs none of it.
+    # Imported here, because a chat with a running proxy does not need these modules.
     from proxy.app import create_app
     from proxy.config.config import load_config
     from proxy.serving.listening import isolated_config, listening_beside
     from proxy.telemetry.logs import configure_logs
 
     settings = load_config(config)
-    configure_logs("error")  # the log lines of turns would stand between the replies
+    configure_logs("error")  # log lines would appear between the replies
     with listening_beside(create_app(isolated_config(settings))) as address:
         yield address
 
@@ -114,21 +115,23 @@ def _choose_chatbot(name: str | None, chatbots: list[str]) -> str:
     if not chatbots:
         raise ChatError("the proxy serves no chatbot")
     if name is not None and name not in chatbots:
-        raise ChatError(f"there is no chatbot {name!r}; --model takes {', '.join(chatbots)}")
+        raise ChatError(
+            f"--model {name!r}: unknown chatbot (expected one of {', '.join(chatbots)}){did_you_mean(name, chatbots)}"
+        )
     return name or chatbots[0]
 
 
 class Wrapper:
-    """Breaks a text that comes in pieces into lines at white space; a word longer than a line is left to the terminal."""
+    """Wraps a streamed text at white space. The terminal breaks words that are longer than a line."""
 
     def __init__(self, width: int, column: int) -> None:
-        """Args: column: where on its line the text begins."""
+        """Args: column: the column of the first character."""
         self._width, self._column = width, column
         self._rest = ""
-        """The white space and the beginning of a word that have not been written yet."""
+        """The white space and the start of a word that are not written yet."""
 
     def feed(self, piece: str) -> str:
-        """Return what can be written; the last word waits until it is known where it ends."""
+        """Return the text to write now. The last word waits for its end."""
         *words, self._rest = re.split(r"(?=[ \t\n])", self._rest + piece)
         return "".join(map(self._place, words))
 
@@ -144,7 +147,7 @@ class Wrapper:
 
 
 class Chat:
-    """Reads what the user says, until they leave."""
+    """Reads and answers the user's lines until they leave."""
 
     def __init__(self, conversation: Conversation, runner: asyncio.Runner) -> None:
         self._conversation, self._runner = conversation, runner
@@ -154,7 +157,7 @@ class Chat:
     def run(self) -> bool:
         """Run the conversation; return whether every step succeeded."""
         if self._interactive:
-            typer.secho(f"Talking to {self._conversation.chatbot}. /help tells the commands.", dim=True)
+            typer.secho(f"Talking to {self._conversation.chatbot}. /help lists the commands.", dim=True)
         for line in self._read_lines():
             if not line.strip():
                 continue
@@ -193,7 +196,7 @@ class Chat:
             reply = self._runner.run(self._conversation.ask(question, show))
         except KeyboardInterrupt:
             typer.echo(wrapper.end())
-            typer.secho("  cancelled; the question is not kept", dim=True)
+            typer.secho("  cancelled; the question is not part of the conversation", dim=True)
             return
         except ChatError as error:
             self._succeeded = False
@@ -209,19 +212,19 @@ class Chat:
             typer.echo(COMMANDS)
         elif name == "/new":
             self._conversation.messages.clear()
-            typer.secho("  a new conversation", dim=True)
+            typer.secho("  new conversation", dim=True)
         elif name == "/undo":
             undone = self._conversation.undo()
-            typer.secho(f"  taken back: {printable(undone.content)}" if undone else "  nothing to take back", dim=True)
+            typer.secho(f"  removed: {printable(undone.content)}" if undone else "  nothing to undo", dim=True)
         elif name == "/save" and argument.strip():
             if self._conversation.messages:
                 self._succeeded = _save(self._conversation, Path(argument.strip())) and self._succeeded
             else:
-                typer.echo("  nothing has been said yet")
+                typer.echo("  nothing to save yet")
         elif name == "/save":
-            typer.echo("  /save needs the name of a file, such as /save drift.yaml")
+            typer.echo("  /save: expected the name of a file, such as /save drift.yaml")
         else:
-            typer.echo(f"  there is no command {printable(name)}; /help tells those there are")
+            typer.echo(f"  unknown command {printable(name)}; /help lists the commands")
 
 
 def _save(conversation: Conversation, path: Path) -> bool:

@@ -1,4 +1,4 @@
-"""`caf check`: says everything that is wrong with a configuration and its files, at once."""
+"""`caf check`: reports every problem of a configuration and its files at once."""
 
 import asyncio
 import os
@@ -54,10 +54,10 @@ def check(
 ) -> None:
     """Validate a configuration and its files.
 
-    Prompts, knowledge bases, saved conversations and scenarios too; every problem is told, with file and key. Notes say
-    what is no error but should be known: sections without a reviewer's name or review, keys that are not set here, what
-    in the configuration takes protection away, violating scenarios without a harmless twin. What a file is shows in it: a
-    configuration is checked as with --config, of several each in turn, and the other files are checked with the first.
+    Checks prompts, knowledge bases, saved conversations and scenarios too. A problem names its file and key, and suggests
+    the nearest known word for a misspelt one. Notes report risks that are not errors: sections without a review, unset
+    environment variables, settings that reduce protection, violating scenarios without a harmless twin. The content of a file
+    decides its kind. Several configurations are checked in turn; other files are checked with the first one.
 
     \b
     Examples:
@@ -67,7 +67,7 @@ def check(
       caf check scenarios/mine replies.jsonl
 
     \b
-    Exit codes: 0 no problems; 1 problems; 2 there is no such file.
+    Exit codes: 0 no problems; 1 problems; 2 a file does not exist.
     """
     if missing := [path for path in files or [] if not path.exists()]:
         leave(*(f"{path}: there is no such file" for path in missing))
@@ -179,18 +179,18 @@ def _check_chatbots(config: Config, path: Path, findings: Findings) -> list[Blue
 
 
 def _evidence(bot: ChatbotSettings, config: Config) -> Iterator[str]:
-    """Say what keeps a chatbot's evidence from counting, or from being held against its replies."""
+    """Yield the reasons why a chatbot's evidence does not count, or is not compared with its replies."""
     if "upstream" in bot.evidence:
         for alias in fallback_chain(bot.model, config.models):
             model = config.models.get(alias)
             if model is not None and not model.trusted_evidence and model.engine != "assistant":
                 yield f"upstream, but models.{alias} has no `trusted_evidence: true`, so no documents of {bot.model} count"
     if not bot.judges and any(one != "knowledge_base" for one in bot.evidence):
-        yield "there are no judges, so nothing is held against documents: they are shown to the chatbot and named, no more"
+        yield "without judges, replies are not compared with documents: the chatbot sees the documents and names them only"
 
 
 async def _open_models(models: dict[str, ModelSettings]) -> tuple[list[str], list[str]]:
-    """Open every model as serving would, with stand-ins for secrets; return what fails, and which assistants act outside."""
+    """Open every model with placeholders for secrets; return the faults, and the assistants that act outside."""
     faults: list[str] = []
     acting: list[str] = []
 
@@ -210,17 +210,17 @@ async def _open_models(models: dict[str, ModelSettings]) -> tuple[list[str], lis
 
 
 def _fallbacks_of_acting(acting: list[str], models: dict[str, ModelSettings]) -> Iterator[str]:
-    """Say which assistants do not act, since a `fallback` carries no actions."""
+    """Name the assistants that do not act, because a `fallback` carries no actions."""
     for alias in acting:
         if models[alias].fallback:
-            yield f"models.{alias}.fallback: carries no actions, so what this assistant proposes is never done; leave one out"
+            yield f"models.{alias}.fallback: a fallback carries no actions, so the proposals of this assistant are never executed; remove one"
         for other, settings in models.items():
             if alias in settings.fallback:
-                yield f"models.{other}.fallback: {alias} does not act where it stands in for another"
+                yield f"models.{other}.fallback: {alias} does not act as a fallback"
 
 
 def _unset_variables(config: Config) -> Iterator[str]:
-    """Name the environment variables that serving needs and that are not set here."""
+    """Name the unset environment variables that serving needs."""
     needed: list[tuple[str, str | None]] = [
         (f"models.{alias}", name) for alias, model in config.models.items() for name in _secret_variables(model)
     ]
@@ -249,13 +249,13 @@ def _check_audit_folder(config: Config) -> Iterator[str]:
 
 
 def _literal_secrets(models: dict[str, ModelSettings]) -> Iterator[str]:
-    """Name the headers that hold a secret itself."""
+    """Name the headers with a secret as their value."""
     for alias, settings in models.items():
         for name, value in settings.headers.items():
             if name.lower() in SECRET_HEADERS and not value.startswith("env:"):
                 yield (
-                    f"models.{alias}.headers.{name}: holds a secret that everybody who reads this file can see; put it "
-                    "into an environment variable, and write `env:` and its name here"
+                    f"models.{alias}.headers.{name}: contains a secret that every reader of this file can see; put it "
+                    "into an environment variable and write `env:` and its name here"
                 )
 
 
@@ -268,7 +268,7 @@ def _secret_variables(settings: ModelSettings) -> Iterator[str]:
 
 
 def packages_of_others() -> Iterator[str]:
-    """Name the installed distributions that have a package of the same name as one of ours."""
+    """Name the installed distributions that have a package with the name of one of ours."""
     installed = packages_distributions()
     for package in PACKAGES:
         others = sorted({name for name in installed.get(package, ()) if name.lower().replace("_", "-") != DISTRIBUTION})

@@ -1,4 +1,4 @@
-"""The files that `caf check` checks besides the configuration; their kind follows from their content.
+"""The files that `caf check` checks besides the configuration. Their content decides their kind.
 
 Saved conversations, scenarios, facilitators, ordinary questions, experiments, judges' prompts, knowledge bases.
 """
@@ -35,7 +35,7 @@ Subject = Literal[
     "experiments",
     "files passed over",
 ]
-"""What a note is about, in the order in which they are printed."""
+"""The subjects of notes, in the order of printing."""
 
 
 @dataclass(slots=True)
@@ -43,22 +43,22 @@ class Findings:
     """The result of a check."""
 
     problems: list[str] = field(default_factory=list)
-    """Faults that keep the proxy from serving, or make it serve something else."""
+    """Faults that prevent serving or change it."""
     notes: dict[Subject, list[str]] = field(default_factory=lambda: {subject: [] for subject in get_args(Subject)})
-    """Remarks for whoever runs it, to read before patients use it."""
+    """Remarks for the operator, to read before patients use the chatbots."""
     summary: list[str] = field(default_factory=list)
-    """What was checked, counted: `2 chatbots`."""
+    """Counts of checked objects, such as `2 chatbots`."""
 
 
 def check_files(
     beside: Path, extra_paths: Sequence[Path], chatbots: list[Blueprint] | None, findings: Findings
 ) -> None:
-    """Check the files beside a configuration, and those that were named.
+    """Check the files beside a configuration, and further files.
 
-    Scenarios that were given need not have other ids than those beside the configuration: nobody reads them together.
+    Further scenarios may have the ids of those beside the configuration, because they are never read together.
 
     Args:
-        chatbots: Those whose judges and sections scenarios may name; None: unknown, and neither is checked.
+        chatbots: The chatbots whose judges and sections scenarios may name; None: unknown, and neither is checked.
     """
     families = sorted(beside.glob("scenarios/judges/*.yaml"))
     others: dict[Kind, list[Path]] = {
@@ -91,22 +91,20 @@ def _expand_folders(paths: Sequence[Path], findings: Findings) -> Iterator[Path]
             yield path
             continue
         if is_run(path):
-            findings.problems.append(f"{path}: is a run of `caf drift run`, in which there is nothing to check")
+            findings.problems.append(f"{path}: is a run of `caf drift run`; caf check does not check runs")
             continue
         files_found = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml", ".jsonl"))
         configurations = [file for file in files_found if is_configuration(file)]
         files_found = [file for file in files_found if file not in configurations]
         findings.notes["files passed over"] += [
-            f"{file}: is a configuration and is passed over; `caf check {file}` checks it" for file in configurations
+            f"{file}: skipped configuration; check it with `caf check {file}`" for file in configurations
         ]
         runs = [folder for folder in dict.fromkeys(file.parent for file in files_found) if is_run(folder)]
-        findings.notes["files passed over"] += [
-            f"{folder}: is a run of `caf drift run` and is passed over" for folder in runs
-        ]
+        findings.notes["files passed over"] += [f"{folder}: skipped run of `caf drift run`" for folder in runs]
         if not files_found and not configurations and (sections := [*sections_in(path)]):
             yield sections[0]
         elif not files_found and not configurations:
-            findings.problems.append(f"{path}: holds no .yaml or .jsonl file")
+            findings.problems.append(f"{path}: contains no .yaml or .jsonl file")
         yield from (file for file in files_found if file.parent not in runs)
 
 
@@ -147,7 +145,7 @@ def _check_knowledge_bases(folders: Iterable[Path], findings: Findings) -> None:
 
 
 def unreviewed_notes(folder: Path, library: Library) -> Iterator[str]:
-    """Name the sections without a named reviewer, and count the imported ones that nobody has read."""
+    """Name the sections without a named reviewer, and count the imported ones without a review."""
     drafts = library.drafts
     if drafts:
         yield (
@@ -168,7 +166,7 @@ def _check_scenarios(groups: Sequence[Sequence[Path]], chatbots: list[Blueprint]
         findings.problems += _unknown_judges(read, chatbots) if chatbots is not None else []
         findings.problems += _problems_for_judges(read, chatbots)
         for file in read:
-            # A row alone is a family, with nothing that could be its twin.
+            # A single row is a family without twins.
             if file.path.suffix != ".jsonl" and (lone := _violations_without_twin(file.family)):
                 findings.notes["scenarios"].append(
                     f"{file.path}: violating, without a harmless twin: {', '.join(lone)}"

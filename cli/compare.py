@@ -65,7 +65,7 @@ def compare(
     replay: Annotated[
         Path | None,
         typer.Option(
-            "--replay", metavar="FOLDER", help="Show the comparison in this folder again, without model calls."
+            "--replay", metavar="FOLDER", help="Show an earlier comparison, without model calls."
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json instead of the table.")] = False,

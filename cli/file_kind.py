@@ -72,7 +72,7 @@ def kind_of(path: Path, problems: list[str]) -> Kind | None:
 
 
 def _kind_of_markdown(path: Path) -> Kind:
-    """Distinguish facilitators, judges' prompts and sections. Any other file counts as a facilitator, and its problems are reported."""
+    """Distinguish facilitators, judges' prompts and sections. Any other file counts as a facilitator with problems."""
     try:
         keys = split_front_matter(path.read_text(encoding="utf-8"))[0].keys()
     except (OSError, UnicodeDecodeError, FrontMatterError):

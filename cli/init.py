@@ -50,7 +50,7 @@ def init(
         str | None, typer.Option(metavar="URL", help="Address of an existing chatbot to wrap; or none.")
     ] = None,
     endpoint_model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Model name of the existing chatbot on its server.")
+        str | None, typer.Option(metavar="NAME", help="Model name of that chatbot on its server.")
     ] = None,
     endpoint_key_env: Annotated[
         str | None, typer.Option(metavar="VARIABLE", help="Environment variable with the key of that server; or none.")

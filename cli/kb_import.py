@@ -107,7 +107,7 @@ def print_plan(plan: Plan, read: ReadDocuments, into: Path, dry_run: bool, alias
     if plan.having("add", "replace") and not dry_run:
         by = f"written by {alias}" if alias else "the first sentences of the text"
         typer.echo(
-            f"summaries: {by}. Read and correct each section, then write `reviewed: true`. `caf check {into}` counts unreviewed ones."
+            f"summaries: {by}. Read and correct each section, then write `reviewed: true`. `caf check {into}` counts the others."
         )
 
 
@@ -123,5 +123,5 @@ def _explain(decision: Decision) -> str:
         "orphan": f"{decision.id}: no longer in its document: delete it with --overwrite",
         "keep": f"{decision.id}: was {decision.reason}, and its document has changed since: compare them",
         "keep_orphan": f"{decision.id}: was {decision.reason}, and is no longer in its document: delete it if it is outdated",
-        "clash": f"{decision.id}: the folder has a section with this id, and {decision.reason}: import with --prefix, or rename one",
+        "clash": f"{decision.id}: the folder has a section with this id, and {decision.reason}: use --prefix, or rename one",
     }[decision.step]

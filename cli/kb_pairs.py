@@ -57,7 +57,7 @@ def build(
       caf kb build kb/*.md --out kb --model mini --config clinic.yaml --dropped
 
     \b
-    Exit codes: 0 built; 1 a document could not be read or the model failed, and the rest is built; 2 wrong usage, nothing is written.
+    Exit codes: 0 built; 1 a document could not be read or the model failed, the rest is built; 2 wrong usage, nothing is written.
     """
     from cli.kb_build import build_pairs
 

@@ -1,6 +1,5 @@
 """The tables that `caf trace` prints."""
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 

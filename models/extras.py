@@ -1,12 +1,13 @@
 """The command that installs an optional extra. It names the source of this copy, because no package index has this project."""
 
-import json
 import shlex
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+from models.unique_keys import load_json
 
 DISTRIBUTION = "critical-analysis-filter"
 _ROOT = Path(__file__).resolve().parents[1]
@@ -36,7 +37,7 @@ def _source() -> str:
     if (_ROOT / "pyproject.toml").is_file():
         return str(_ROOT)
     try:
-        record = json.loads(distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
+        record = load_json(distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
     except PackageNotFoundError:
         return _UNKNOWN
     url = str(record.get("url", ""))

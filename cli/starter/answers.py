@@ -154,7 +154,7 @@ def read_key_env(text: str) -> str:
     looks_like_a_key = len(name) > 16 and re.search(r"\d", name) and re.search(r"[a-z]", name)
     if looks_like_a_key or not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
         raise AnswerError(
-            "expected the name of an environment variable, such as OPENAI_API_KEY, and never the key itself"
+            "expected the name of an environment variable, such as OPENAI_API_KEY; never give the key itself"
         )
     return name
 

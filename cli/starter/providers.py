@@ -43,7 +43,7 @@ PROVIDERS = {
         Provider("ollama", "Ollama", "openai", "llama3.1", "http://127.0.0.1:11434/v1", patient=True),
         Provider("vllm", "vLLM", "openai", None, "http://127.0.0.1:8000/v1", patient=True),
         Provider("anthropic", "Anthropic", "litellm", "anthropic/claude-sonnet-4-5", key_env="ANTHROPIC_API_KEY"),
-        Provider("litellm", "any other provider that LiteLLM supports (Gemini, Mistral, Bedrock ...)", "litellm", None, key_env=None),
+        Provider("litellm", "any other provider that LiteLLM supports (Gemini, Mistral ...)", "litellm", None, key_env=None),
         Provider("url", "any other OpenAI-compatible address", "openai", None, None, None),
         Provider("none", "no model: the embedded stand-in, for a first try", "embedded", ""),
     )

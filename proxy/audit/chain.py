@@ -1,8 +1,8 @@
 """A chain of the audit log: JSON lines in one file, each with the hash of the previous line. Pure.
 
 A line is canonical JSON: sorted keys, no white space, so each record has exactly one form. The JSON holds the record, its number
-`seq` and the previous line's hash `prev`. The line's `hash` is the SHA-256 of that JSON without `hash`. To change, remove, insert or
-move a line, somebody must therefore rewrite all later lines. A later hash saved elsewhere (`caf audit head`) reveals that.
+`seq` and the previous line's hash `prev`. The line's `hash` is the SHA-256 of that JSON without `hash`. To change, remove, insert
+or move a line, somebody must therefore rewrite all later lines. A later hash saved elsewhere (`caf audit head`) reveals that.
 
 The first line names the chain and the last lines of earlier chains. The next chain thus reveals when an earlier one is truncated
 or missing. A chain alone cannot reveal a cut at its end, which looks like a crash of the process.

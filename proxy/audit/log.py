@@ -3,8 +3,8 @@
 The log holds random ids, times and outcomes. It holds no text, no user, no secret, and no conversation id, which a client may have
 chosen. A turn's id leads to its trace while that exists. So erasing a conversation needs no edit of the log.
 
-`records.py` defines the records. They go into a bounded queue, and one thread writes them. Records lost to a full queue or a failing
-disk are counted (`dropped`). The chain gets a `gap` record as soon as it is writable again.
+`records.py` defines the records. They go into a bounded queue, and one thread writes them. Records lost to a full queue or a
+failing disk are counted (`dropped`). When the chain is writable again, it gets a `gap` record.
 """
 
 import errno

@@ -188,7 +188,9 @@ def _plan(
         if stage == "local" and judge.name is None:
             problems.append(f"{key}: stages: a custom judge has no local stage; use swift, chief or both")
         elif stage != "local" and stage not in prompts:
-            problems.append(f"{key}: stages: no prompt for the stage {stage!r}; add one to `prompts`, or remove the stage")
+            problems.append(
+                f"{key}: stages: no prompt for the stage {stage!r}; add one to `prompts`, or remove the stage"
+            )
         elif stage != "local" and prompts[stage].model not in config.models:
             alias, aliases = prompts[stage].model, ", ".join(config.models)
             near = did_you_mean(alias, config.models)

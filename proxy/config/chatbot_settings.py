@@ -189,8 +189,8 @@ class ChatbotSettings(Settings):
     ] = None
     """The emergency texts and contact, or `off`. Required except for passthrough chatbots."""
     statements: Annotated[dict[str, StatementSettings], BeforeValidator(by_language_code)] = Field({})
-    """Statements by language code; the first language serves all others. Code adds them to a reply whose only fault is that it lacks
-    them. Without this setting, such a reply goes to the next stage of its judges."""
+    """Statements by language code; the first language serves all others. Code adds them to a reply whose only fault is that they
+    are missing. Without this setting, such a reply goes to the next stage of its judges."""
     sensitive_topics: list[TopicSettings] = Field([])
     """Topics on which advice, doses, risks and diagnoses must come from the sources. Otherwise the reply is rejected, even with a
     disclaimer."""

@@ -117,7 +117,7 @@ class Config(Settings):
             faults.append(f"embeddings: no model alias {self.embeddings!r} (configured: {aliases}){near}")
         elif self.embeddings is not None and (kind := self.models[self.embeddings].engine) != "openai":
             faults.append(
-                f"embeddings: {self.embeddings!r} has the engine {kind!r} (expected openai, the only engine that forwards embeddings)"
+                f"embeddings: {self.embeddings!r} has the engine {kind!r} (expected openai; no other forwards embeddings)"
             )
         if "*" in self.server.cors_origins and self.keys is None:
             faults.append(

@@ -43,8 +43,8 @@ class JudgeSettings(Settings):
     settings: dict[str, Any] = Field({})
     """Keyword arguments for the constructor of this class."""
     stages: list[Stage] | None = None
-    """The stages, cheapest first. Each stage screens for the next, and the last one decides. Default: the stages that have a prompt,
-    and for the emergency judge `local` before them."""
+    """The stages, cheapest first. Each stage screens for the next, and the last one decides. Default: the stages with a prompt, and
+    for the emergency judge `local` before them."""
     on_error: Literal["closed", "open"] = "closed"
     """When the judge crashes, times out or gives an unreadable answer: closed replaces the reply by the fallback message. open
     delivers it with the outcome `unjudged`."""

@@ -47,7 +47,9 @@ _DEFAULT_PORT = {"http": ":80", "https": ":443"}
 
 def _check_origin(value: str) -> str:
     if value == "null":
-        raise ValueError("must not be null, the origin of every page from disk or in a sandbox; serve your pages over HTTP")
+        raise ValueError(
+            "must not be null, the origin of every page from disk or in a sandbox; serve your pages over HTTP"
+        )
     default = _DEFAULT_PORT.get(value.partition(":")[0])
     if value != "*" and (not _ORIGIN.fullmatch(value) or (default and value.endswith(default))):
         raise ValueError(
@@ -70,8 +72,8 @@ class ServerSettings(Settings):
     max_messages: int = Field(2_000, ge=1)
     """Maximum messages in a request. More get 400."""
     max_connections: int | None = Field(None, ge=1)
-    """Maximum open connections per process. Further ones get 503. Default: half of (`ulimit -n` less 64), since a request may need a
-    connection to an upstream as well, but at most 4,096."""
+    """Maximum open connections per process. Further ones get 503. Default: half of (`ulimit -n` less 64), since a request may also
+    need a connection to an upstream, but at most 4,096."""
     head_timeout_s: float = Field(15, gt=0)
     """Time to receive the complete head of a request, from the start of the connection or the request's first byte. Then the
     connection is closed."""
@@ -86,8 +88,8 @@ class ServerSettings(Settings):
     grace_s: float = Field(10, ge=0)
     """Time that open turns get to finish when the proxy stops."""
     cors_origins: list[Origin] = Field([])
-    """Origins whose pages may call /v1/* from a browser, such as https://chat.example.org. `*`: every page, which needs `keys`. On a
-    proxy without keys, these pages may only chat."""
+    """Origins whose pages may call /v1/* from a browser, such as https://chat.example.org. `*`: every page, which needs `keys`. On
+    a proxy without keys, these pages may only chat."""
 
 
 class MemorySettings(Settings):

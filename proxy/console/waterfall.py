@@ -74,7 +74,7 @@ def _texts_and_local_judges(trace: Json) -> Iterator[Bar]:
     if local := _local_ms(trace["emergency"]):
         yield Bar("local", words.describe_step("emergency.local"), 0.0, local)
     for attempt in trace["attempts"]:
-        yield Bar("text", f"{words.say(words.ATTEMPTS, attempt['kind'])} is there", attempt["at_ms"], 0.0)
+        yield Bar("text", f"{words.say(words.ATTEMPTS, attempt['kind'])} complete", attempt["at_ms"], 0.0)
         if local := _local_ms(attempt["judgements"]):
             yield Bar("local", "judging the reply (local)", attempt["at_ms"], local)
 

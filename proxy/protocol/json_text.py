@@ -31,7 +31,7 @@ def json_text(document: str) -> JsonText:
     """Return a JSON document as text.
 
     Anything but a single JSON document is returned as text with its escapes decoded, since a client that extracts a document from
-    it decodes them too. Examples: a document in a code fence, with prose around it, followed by another, cut off, nested too deeply.
+    it decodes them too. Examples: a document in a code fence, with prose around it, before another one, cut off, too deeply nested.
     """
     try:
         # Numbers keep their spelling. A line break in a string is not valid JSON, but many parsers accept it.
@@ -45,7 +45,7 @@ def json_text(document: str) -> JsonText:
 
 
 def _read(document: Any) -> tuple[str, bool]:
-    """Return the lines of a decoded document, and whether it has duplicate keys. Iterative, because deep nesting breaks recursion."""
+    """Return the lines of a decoded document, and whether it has duplicate keys. Iterative: deep nesting would break recursion."""
     lines: list[str] = []
     duplicate_keys = False
     open_values: list[Iterator[tuple[str | None, Any]]] = [iter([(None, document)])]

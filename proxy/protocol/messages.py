@@ -66,8 +66,8 @@ class Tool(Wire):
 
 DOCUMENTS: Any = Field(
     None,
-    description="Documents that count as sources of the reply: a list of objects with `text`, optional `id` and optional `title`. Used "
-    "if the chatbot's `evidence` names `documents` and the key has the permission `evidence`; otherwise forwarded.",
+    description="Documents that count as sources of the reply: a list of objects with `text`, optional `id` and optional `title`. "
+    "Used if the chatbot's `evidence` names `documents` and the key has the permission `evidence`; otherwise forwarded.",
     examples=[[{"id": "may", "title": "Visitors in May", "text": "In May 4,310 visitors came."}]],
 )
 """Not validated here: if it is not used as evidence, it is forwarded unchanged."""

@@ -47,10 +47,14 @@ def check(config: Config, workers: int) -> None:
         ConfigError: The system cannot share a port, or conversation state is not in Redis.
     """
     if not hasattr(socket, "SO_REUSEPORT"):
-        raise ConfigError(["--workers: this system has no SO_REUSEPORT, so processes cannot share a port; use one worker"])
+        raise ConfigError(
+            ["--workers: this system has no SO_REUSEPORT, so processes cannot share a port; use one worker"]
+        )
     if workers > 1 and config.memory.store != "redis":
         raise ConfigError(
-            ["memory.store: with several workers, conversation state must be shared; set it to redis, or use one worker"]
+            [
+                "memory.store: with several workers, conversation state must be shared; set it to redis, or use one worker"
+            ]
         )
 
 

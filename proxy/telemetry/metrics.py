@@ -34,8 +34,8 @@ KINDS: tuple[str, ...] = (*get_args(Sign.model_fields["kind"].annotation), UNKNO
 
 
 Refusal = Literal["full", "idle", "late"]
-"""Why a connection is refused. full: the limit is reached. idle: it had no request and another connection needed its place. late: its
-head took too long."""
+"""Why a connection is refused. full: the limit is reached. idle: it had no request, and another connection needed its place. late:
+its head took too long."""
 
 log = structlog.get_logger()
 
@@ -64,7 +64,10 @@ class Metrics:
         self.requests = counter("caf_requests", "HTTP requests by route and status.", "route", "status")
         self.turns = counter("caf_turns", "Turns by chatbot and outcome.", "chatbot", "outcome")
         self.shadow = counter(
-            "caf_shadow_turns", "Turns in shadow mode by the outcome that the filter would have had.", "chatbot", "would"
+            "caf_shadow_turns",
+            "Turns in shadow mode by the outcome that the filter would have had.",
+            "chatbot",
+            "would",
         )
         self.emergencies = counter("caf_emergencies", "Emergency replies by kind.", "chatbot", "kind")
         self.concerns = counter(
@@ -79,7 +82,9 @@ class Metrics:
         )
         self.warnings_added = counter("caf_warnings_added", "Warnings added or renewed, by rule.", "chatbot", "rule")
         self.warnings_live = counter(
-            "caf_warnings_live", "Live warnings summed over turns; divide by caf_turns for the mean per turn.", "chatbot"
+            "caf_warnings_live",
+            "Live warnings summed over turns; divide by caf_turns for the mean per turn.",
+            "chatbot",
         )
         self.conversations = counter("caf_conversations", "Turns by how the conversation was recognised.", "memory")
         self.calls = counter("caf_model_calls", "Model calls by alias and error (empty: none).", "model", "error")

@@ -30,7 +30,9 @@ def open_telemetry(environ: Mapping[str, str]) -> "Telemetry | None":
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true" or exporter == "none":
         return None
     if exporter and exporter not in EXPORTERS:
-        raise ConfigError([f"OTEL_TRACES_EXPORTER: unsupported exporter {exporter!r} (expected {' or '.join(EXPORTERS)})"])
+        raise ConfigError(
+            [f"OTEL_TRACES_EXPORTER: unsupported exporter {exporter!r} (expected {' or '.join(EXPORTERS)})"]
+        )
     if not requested:
         return None
     names = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")

@@ -1,4 +1,4 @@
-"""What happened, counted from the facts of turns: over time, and by section."""
+"""Counts from the facts of turns: over time, and by section."""
 
 import json
 import sqlite3
@@ -21,7 +21,7 @@ MOST_BUCKETS = 200
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
-    """How long a step took, in milliseconds, to within 2.5 %."""
+    """Durations of a step in milliseconds, accurate to 2.5 %."""
 
     count: int
     p50: float
@@ -30,23 +30,23 @@ class StepTimes:
 
 @dataclass(slots=True)
 class Bucket:
-    """What happened in some time."""
+    """Counts of one time interval."""
 
     start: float
     """Unix time, seconds."""
     outcomes: Counter[str] = field(default_factory=Counter)
-    """Turns by outcome; those that ended in an error are `error` and nothing else."""
+    """Turns by outcome. A turn that ended in an error counts only as `error`."""
     alarms: Counter[str] = field(default_factory=Counter)
-    """Turns by `emergency` and `concern`."""
+    """Turns by alarm: `emergency` or `concern`."""
     mended: int = 0
     calls: int = 0
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float | None = None
-    """None: no model that was asked has a price."""
+    """None: no model that was called has a price."""
     steps: dict[str, StepTimes] = field(default_factory=dict)
-    """By step: `turn` is the whole; of calls, their step as in the trace (`draft`, `reply.swift`, `reply.chief`, `refine`,
-    `select`); `NAME.local` a judge without a model. A step that a turn takes twice counts twice."""
+    """Durations by step: `turn` for the whole turn; a call's step as in the trace (`draft`, `reply.swift`, `reply.chief`, `refine`,
+    `select`); `NAME.local` for a judge without a model. A step that runs twice in a turn counts twice."""
 
     @property
     def turns(self) -> int:
@@ -67,14 +67,14 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """What happened over time."""
+    """Counts over time."""
 
     buckets: list[Bucket]
-    """One after the other without gaps, oldest first; those in which nothing happened are there too."""
+    """Consecutive intervals, oldest first, including empty ones."""
     all: Bucket
-    """All of them together."""
+    """The total of all buckets."""
     to_index: int
-    """How many turns are still without facts, and so not counted."""
+    """Number of turns without facts, which are not counted yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,23 +83,23 @@ class SectionUse:
 
     turns: int
     chosen: Mapping[str, int]
-    """In how many turns each was selected, by id, the most frequent first. Sections that never were are not there."""
+    """Number of turns that selected a section, by id, most frequent first. Sections that were never selected are missing."""
     cited: Mapping[str, int]
-    """In how many turns the delivered reply cites it."""
+    """Number of turns whose delivered reply cites a section, likewise."""
 
 
 def count_turns(backend: TraceBackend, turn_filter: TurnFilter, *, since: float, until: float, width: float) -> Counts:
-    """Return what happened between two times, in buckets of equal width.
+    """Count turns between two times, in buckets of equal width.
 
     Args:
-        backend: Where the traces are.
-        turn_filter: Which turns; its own `since` and `until` hold as well.
-        since: Unix time, seconds, where the first bucket begins.
-        until: Where the last ends, at the latest.
-        width: Seconds of a bucket, at least one; longer where there would be more than `MOST_BUCKETS`.
+        backend: The storage of the traces.
+        turn_filter: The turns to count; its own `since` and `until` apply as well.
+        since: Start of the first bucket (Unix time, seconds).
+        until: End of the last bucket (Unix time, seconds).
+        width: Width of a bucket in seconds, at least 1; increased if there would be more than `MOST_BUCKETS`.
 
     Raises:
-        TraceError: The traces are not there or not readable.
+        TraceError: The traces do not exist or cannot be read.
     """
     width = max(width, 1.0, (until - since) / MOST_BUCKETS)
     total, all_times = Bucket(since), defaultdict[str, Counter[str]](Counter)
@@ -114,7 +114,7 @@ def count_turns(backend: TraceBackend, turn_filter: TurnFilter, *, since: float,
                     names |= _values(connection, [steps])
                 bucket._add(row)
                 total._add(row)
-                for place, step in enumerate(names[steps]):  # the times of a turn stand in the order of its steps
+                for place, step in enumerate(names[steps]):  # the times of a turn are in the order of its steps
                     times[step].update(characters[place :: len(names[steps])])
             bucket.steps = _percentiles(times)
             for step, counts in times.items():
@@ -127,10 +127,10 @@ def count_turns(backend: TraceBackend, turn_filter: TurnFilter, *, since: float,
 def count_sections(
     backend: TraceBackend, chatbot: str, *, since: float = 0.0, until: float | None = None
 ) -> SectionUse:
-    """Return how often the sections of a chatbot's knowledge base were chosen and cited.
+    """Return how often the sections of a chatbot's knowledge base were selected and cited.
 
     Raises:
-        TraceError: The traces are not there or not readable.
+        TraceError: The traces do not exist or cannot be read.
     """
     with open_backend(backend, "ro") as connection:
         query = FactQuery(connection, TurnFilter(chatbots=frozenset({chatbot}), since=since, until=until))
@@ -147,7 +147,7 @@ def count_sections(
 
 
 def _read_bucket(connection: Connection, query: FactQuery, since: float, until: float) -> Iterable[Any]:
-    """Return what happened in a bucket; one after the other, since grouping all at once would sort all."""
+    """Return the grouped counts of one bucket. Each bucket has its own query, because grouping all at once would sort all turns."""
     join = "group_concat(t.times, '')" if isinstance(connection, sqlite3.Connection) else "string_agg(t.times, '')"
     return connection.execute(
         f"SELECT {OUTCOME}, t.alarm, count(*), sum(t.mended), sum(t.calls), sum(t.prompt_tokens), "
@@ -158,7 +158,7 @@ def _read_bucket(connection: Connection, query: FactQuery, since: float, until: 
 
 
 def _percentiles(times: Mapping[str, Mapping[str, int]]) -> dict[str, StepTimes]:
-    """Return how long steps took; times are counted as characters of `facts.encode_ms`."""
+    """Return the durations of steps. `times` counts the characters of `facts.encode_ms` by step."""
     return {step: _percentiles_of(counts) for step, counts in sorted(times.items())}
 
 

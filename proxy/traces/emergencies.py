@@ -1,4 +1,4 @@
-"""Emergencies and concerns: the inbox of turns in which somebody may be in danger, and how often people say that it was nothing."""
+"""Emergencies and concerns: the inbox of turns in which somebody may be in danger, and the number of false alarms."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -17,16 +17,16 @@ EMERGENCY_JUDGE = "emergency"
 
 @dataclass(frozen=True, slots=True)
 class SeenSign:
-    """What one layer of the emergency judge made of the message."""
+    """The result of one layer of the emergency judge on the message."""
 
     layer: Layer | None
     verdict: str
     kind: str | None
-    """None: it named none, or the trace is redacted."""
+    """The kind of danger; None if the layer named none, or the trace is redacted."""
     who: str | None
-    """`user`, or `someone_else` whom the user tells of; None as for the kind, and unless texts are asked for."""
+    """`user`, or `someone_else` whom the user mentions; None like `kind`, or if texts were not requested."""
     quote: str
-    """The user's words; empty unless texts are asked for and stored."""
+    """The user's words; empty unless texts are requested and stored."""
     score: float | None
 
 
@@ -35,39 +35,39 @@ class Emergency:
     """A turn with an emergency or a concern."""
 
     turn: ListedTurn
-    """`alarm`, `kind` and `layer` are what it came to; `labels` what people say of it."""
+    """The turn. `alarm`, `kind` and `layer` are its result; `labels` are people's verdicts."""
     signs: tuple[SeenSign, ...]
-    """What each layer that was asked has seen, in order; a layer that has seen several signs is there several times."""
+    """The results of the layers that ran, in order, with one entry per sign. A layer without signs has one entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inbox:
-    """Some emergencies, the newest first."""
+    """A page of emergencies, newest first."""
 
     emergencies: list[Emergency]
     next: int | None
-    """The `before` of the next page; None: this is the last."""
+    """The `before` of the next page; None: this is the last page."""
     open: int
-    """How many are open among all that the filter matches, on whatever page and whether open ones are asked for or not."""
+    """Number of unlabelled emergencies among all that the filter matches, on all pages."""
     to_index: int
-    """How many turns are still without facts, and so in no list."""
+    """Number of turns without facts, which are in no list yet."""
 
 
 @dataclass(slots=True)
 class AlarmCount:
-    """Turns with the same alarm, of the same kind, that the same layer decided."""
+    """Number of turns with the same alarm, kind and deciding layer."""
 
     alarm: str
     kind: str
     layer: str | None
     turns: int
     confirmed: int = 0
-    """Turns of which a person says that there was danger, or reason for concern."""
+    """Turns labelled as danger or concern by a person."""
     false_alarms: int = 0
 
     @property
     def open(self) -> int:
-        """Turns that nobody has labelled."""
+        """Turns without a label."""
         return self.turns - self.confirmed - self.false_alarms
 
 
@@ -80,18 +80,18 @@ def search_emergencies(
     limit: int = 50,
     texts: bool = False,
 ) -> Inbox:
-    """Return a page of the turns with an emergency or a concern that a filter matches, the newest first.
+    """Return a page of the turns with an emergency or a concern that a filter matches, newest first.
 
     Args:
-        backend: Where the traces are.
-        turn_filter: The filter; without `alarm` it is both.
-        only_open: Leave out those that a person has labelled.
-        before: The `next` of the page before; None: the first page.
-        limit: How many at most.
+        backend: The storage of the traces.
+        turn_filter: The filter. Without `alarm`, it matches both emergencies and concerns.
+        only_open: Leave out turns that a person has labelled.
+        before: The `next` of the previous page; None: the first page.
+        limit: Maximum number of turns.
         texts: Whether to read messages, replies and quotes as well.
 
     Raises:
-        TraceError: The traces are not there or not readable.
+        TraceError: The traces do not exist or cannot be read.
     """
     turn_filter = replace(turn_filter, alarm=turn_filter.alarm or "any")
     open_ones = replace(turn_filter, labelling="unlabelled", labelled_judge=EMERGENCY_JUDGE)
@@ -114,10 +114,10 @@ def search_emergencies(
 
 
 def count_open(backend: TraceBackend, chatbots: frozenset[str]) -> int:
-    """Return how many emergencies and concerns of some chatbots nobody has labelled.
+    """Return the number of emergencies and concerns of some chatbots without a label.
 
     Raises:
-        TraceError: The traces are not there or not readable.
+        TraceError: The traces do not exist or cannot be read.
     """
     turn_filter = TurnFilter(chatbots, alarm="any", labelling="unlabelled", labelled_judge=EMERGENCY_JUDGE)
     with open_backend(backend, "ro") as connection:
@@ -125,10 +125,10 @@ def count_open(backend: TraceBackend, chatbots: frozenset[str]) -> int:
 
 
 def count_alarms(backend: TraceBackend, turn_filter: TurnFilter) -> list[AlarmCount]:
-    """Return what the emergencies and concerns that a filter matches came to, the most frequent first.
+    """Count the emergencies and concerns that a filter matches, by alarm, kind and layer, most frequent first.
 
     Raises:
-        TraceError: The traces are not there or not readable.
+        TraceError: The traces do not exist or cannot be read.
     """
     turn_filter = replace(turn_filter, alarm=turn_filter.alarm or "any", labelling=None)
     with open_backend(backend, "ro") as connection:

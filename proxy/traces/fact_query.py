@@ -1,4 +1,4 @@
-"""Which turns, as a filter, and the filter as SQL on the facts of turns."""
+"""A filter of turns, and its SQL on the facts of turns."""
 
 import json
 import sqlite3
@@ -15,49 +15,49 @@ from proxy.traces.schema import first_id
 
 HIGHEST_ID = 2**63 - 1
 OUTCOME = "CASE WHEN t.error IS NULL THEN t.outcome ELSE 'error' END"
-"""What a turn came to, as a column: one that ended in an error is that and nothing else."""
+"""The outcome of a turn as an SQL expression; `error` for a turn that ended in an error."""
 _TRIGRAMS = "SELECT 1 FROM pg_indexes WHERE tablename = 'turn_texts' AND indexdef LIKE '%gin_trgm_ops%'"
 
 Labelling = Literal["labelled", "unlabelled", "false_alarm"]
-"""false_alarm: a person says `accept` of a judge whose last word was `warn` or `reject`."""
+"""false_alarm: a person labels `accept` for a judge whose last verdict was `warn` or `reject`."""
 
 
 @dataclass(frozen=True, slots=True)
 class TurnFilter:
-    """Which turns: those that meet every condition given. The default meets all."""
+    """A filter of turns. A turn matches if it meets every condition given. The default matches all turns."""
 
     chatbots: frozenset[str] | None = None
-    """Only these; None: all. What a key may see goes here: the empty set matches nothing."""
+    """Only these chatbots; None: all. Restrict it to what a key may see: the empty set matches nothing."""
     outcomes: frozenset[str] = frozenset()
-    """Any of these; empty: all. `error` stands for turns that ended in one, which match no other."""
+    """Any of these outcomes; empty: all. Turns that ended in an error match only `error`."""
     judge: str | None = None
-    """Turns that have one judgement, of whatever stage, with this judge, rule and verdict, as far as they are given."""
+    """Turns with a judgement, at any stage, that matches each given field of judge, rule and verdict."""
     rule: str | None = None
     verdict: str | None = None
     alarm: Alarm | Literal["any"] | None = None
-    """Turns with an emergency, in shadow one that would have been; with a concern; or with either."""
+    """Turns with an emergency (in shadow mode: a would-be emergency), with a concern, or with either."""
     danger: str | None = None
     """Turns with an alarm of this kind."""
     mended: bool | None = None
     no_source: bool | None = None
-    """Turns whose reply says that the sources do not answer it, or that had no source at all."""
+    """Turns whose reply says that the sources do not answer the question, or that had no source at all."""
     cited: str | None = None
     """Turns whose delivered reply cites this section."""
     key: str | None = None
     since: float | None = None
-    """Unix time, seconds: turns that began then or later."""
+    """Turns that began at this Unix time (seconds) or later."""
     until: float | None = None
-    """Turns that began before."""
+    """Turns that began before this Unix time (seconds)."""
     labelling: Labelling | None = None
     labelled_judge: str | None = None
-    """Of labels, those about this judge alone."""
+    """Only consider labels about this judge."""
     words: str = ""
-    """Words, each of which stands somewhere in the user's message or the delivered replies, also within a longer word. Only stored
-    texts are searched. Leave it empty for whoever may not see texts: that something matches tells what was said."""
+    """Words that all occur in the user's message or the delivered replies, also within longer words. Only stored texts are
+    searched. Leave it empty for users who may not see texts: a match would reveal what was said."""
     conversation: str | None = None
     """The id of a conversation."""
     id_begins: str = ""
-    """What the id of the turn or of its conversation begins with."""
+    """A prefix of the id of the turn or of its conversation."""
 
 
 class FactQuery:
@@ -71,12 +71,12 @@ class FactQuery:
         self.conditions = [*self._plain_conditions(turn_filter), *self._looked_up_conditions(turn_filter)]
 
     def ids(self, before: int | None, limit: int) -> list[int]:
-        """Return the ids of matching turns, the newest first."""
+        """Return the ids of at most `limit` matching turns with an id below `before`, newest first."""
         place = HIGHEST_ID if before is None else min(max(before, -1), HIGHEST_ID)
         return self._ids("t.id < :place", "DESC", place, limit)
 
     def ids_after(self, place: int, limit: int) -> list[int]:
-        """Return the ids of matching turns that are newer than one, the oldest first."""
+        """Return the ids of at most `limit` matching turns with an id above `place`, oldest first."""
         return self._ids("t.id > :place", "ASC", place, limit)
 
     def count(self) -> int:
@@ -87,12 +87,12 @@ class FactQuery:
 
     @property
     def tables(self) -> str:
-        """What stands after FROM. In a file the texts are gone through first, and facts looked up of those alone that match."""
+        """The FROM clause. For a word search in a file, the texts come first, so that facts are looked up only for matches."""
         return "turn_texts x CROSS JOIN turn_facts t" if self._words else "turn_facts t"
 
     @property
     def where(self) -> str:
-        """What stands after WHERE."""
+        """The WHERE clause."""
         return " AND ".join(self.conditions) or "TRUE"
 
     def _ids(self, place_is: str, order: Literal["ASC", "DESC"], place: int, limit: int) -> list[int]:
@@ -160,11 +160,11 @@ class FactQuery:
 
     @cached_property
     def _has_trigrams(self) -> bool:
-        """Return whether somebody has made an index of pg_trgm, which serves LIKE alone."""
+        """Whether the database has a pg_trgm index, which supports only LIKE."""
         return self._connection.execute(_TRIGRAMS).fetchone() is not None
 
     def _values_with(self, turn_filter: TurnFilter) -> list[int]:
-        """Return the sets of verdicts that have one as wanted."""
+        """Return the ids of the sets of verdicts that contain a matching one."""
         wanted_values = (turn_filter.judge, turn_filter.verdict, turn_filter.rule)
         used = self._connection.execute(
             "SELECT id, value FROM fact_values WHERE id IN (SELECT verdicts FROM turn_facts)"
@@ -182,12 +182,12 @@ class FactQuery:
         ]
 
     def _citations_of(self, section: str) -> list[int]:
-        """Return the sets of cited sections that one is in."""
+        """Return the ids of the sets of cited sections that contain a section."""
         used = self._connection.execute("SELECT id, value FROM fact_values WHERE id IN (SELECT cited FROM turn_facts)")
         return [id for id, value in used if section in json.loads(value)]
 
     def _labelled(self, labelling: Labelling, judge: str | None) -> list[str]:
-        """Return the ids of turns with a label; for false alarms, of those where a person denies what a judge has flagged."""
+        """Return the ids of turns with a label; for `false_alarm`, of turns where a person rejects a judge's objection."""
         labels_by_turn = {
             turn: [one for one in labels if judge in (None, one.judge)]
             for turn, labels in labels_of(self._connection).items()

@@ -1,6 +1,6 @@
-"""The facts of a turn: what lists filter on and count, derived from its trace as it is stored. Pure.
+"""The facts of a turn: fields for filters and counts, derived from its stored trace. Pure.
 
-Nothing here is a text of a person or a model but `text`, which is empty where the trace holds none.
+Only `text` holds words of a person or a model. It is empty if the trace holds no texts.
 """
 
 import hashlib
@@ -20,13 +20,13 @@ from proxy.traces.trace import Attempt, Trace, view_stored
 
 Alarm = Literal["emergency", "concern"]
 Layer = Literal["explicit", "learned", "swift", "chief"]
-"""What decided that a message tells of danger: explicit words, learned weights, or a stage that asks a model."""
+"""What detected danger in a message: explicit words, learned weights, or a stage that calls a model."""
 
 SEARCHED_CHARACTERS = 10_000
-"""How far words are searched for in a user's message, and in what was delivered."""
+"""Word search covers this many characters of the user's message, and the same number of the delivered replies."""
 FLAGS = ("warn", "reject")
 TURN = "turn"
-"""The step that is the whole turn."""
+"""The name of the step that is the whole turn."""
 
 _SHORTEST_MS, _GROWTH = 0.05, math.log(1.05)
 _LONGEST_BIN = 400
@@ -35,7 +35,7 @@ _FIRST_CHARACTER = 48
 
 @dataclass(frozen=True, slots=True)
 class TurnFacts:
-    """What lists filter on and count of one turn."""
+    """The fields of one turn for filters and counts."""
 
     chatbot: str
     key_id: str
@@ -44,48 +44,48 @@ class TurnFacts:
     error: str | None
     filter: str
     number: int
-    """Of the turn in its conversation, from 1."""
+    """Number of the turn in its conversation, from 1."""
     ms: float
     alarm: Alarm | None
-    """In shadow: what the filter would have raised."""
+    """In shadow mode: the alarm that the filter would have raised."""
     kind: str | None
     """The kind of danger."""
     layer: Layer | None
     mended: bool
     no_source: bool
-    """Whether the reply cites that its sources say nothing, or no section was in use and it cites nothing at all."""
+    """Whether the reply cites `not_in_sources`, or no section was in use and it cites nothing."""
     calls: int
     prompt_tokens: int
     completion_tokens: int
     cost: float | None
     verdicts: str
-    """The different (judge, stage, verdict, rule) of the turn, as JSON."""
+    """The distinct (judge, stage, verdict, rule) of the turn, as JSON."""
     flagged: str
-    """The judges whose last word on the message or on a draft was `warn` or `reject`, as JSON."""
+    """The judges whose last verdict on the message or on a draft was `warn` or `reject`, as JSON."""
     chosen: str
-    """The ids of the sections that were selected, as JSON."""
+    """The ids of the selected sections, as JSON."""
     cited: str
     """The ids of the sections that the delivered reply cites, as JSON."""
     steps: str
-    """The steps that were timed, as JSON, the whole turn first."""
+    """The timed steps, as JSON, with the whole turn first."""
     times: str
-    """How long each of them took: a character for each, see `encode_ms`."""
+    """The duration of each of these steps, one character each; see `encode_ms`."""
     text: str
-    """The words of the user's message and of what was delivered, as `fold` writes them; empty if they are not stored."""
+    """The user's message and the delivered replies, normalised by `fold`; empty if texts are not stored."""
 
 
 def derive_facts(trace: Trace, kind: str | None) -> TurnFacts:
-    """Return the facts of a trace as it is stored, redacted or not.
+    """Return the facts of a trace, redacted or not.
 
     Args:
-        trace: The trace.
-        kind: The kind of danger that the emergency judge saw, of which redaction leaves no sign.
+        trace: The trace as it will be stored.
+        kind: The kind of danger that the emergency judge detected. A redacted trace does not hold it.
     """
     alarm = _alarm(trace)
     judgements = trace.judgements
     last = _delivered_attempts(trace)
     in_use = {*trace.sources_in_use, *[source.id for source in trace.selected]}
-    if not in_use:  # a wrapped chatbot is given none: its replies rest on what was found by their words
+    if not in_use:  # a wrapped chatbot gets no sections: its replies rest on the evidence found with their words
         in_use = {one.id for one in trace.evidence if one.by in ("model", "draft")}
     citable = in_use | {one.id for one in trace.evidence}
     citations = [citation for attempt in last for citation in attempt.citations]
@@ -126,7 +126,7 @@ def derive_facts(trace: Trace, kind: str | None) -> TurnFacts:
 
 
 def derive_stored_facts(data: dict[str, Any]) -> TurnFacts:
-    """Return the facts of a trace that was stored without any."""
+    """Return the facts of a stored trace that has no facts."""
     return derive_facts(view_stored(data), _stored_kind(data))
 
 
@@ -140,37 +140,37 @@ def bare_facts(chatbot: str, outcome: str) -> TurnFacts:
 
 
 def emergency_kind(trace: Trace) -> str | None:
-    """Return the kind of danger that the strongest judge saw who saw one, before anything is redacted."""
+    """Return the kind of danger that the strongest stage detected, from an unredacted trace; None if no stage did."""
     present = signs(trace.emergency)
     return present[0].kind if present else None
 
 
 def fold(text: str) -> str:
-    """Return a text as it is searched: forms of a character, case and white space make no difference."""
+    """Normalise a text for search: Unicode form (NFKC), case and white space."""
     if not text.isascii():
         text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", _plain(text)).casefold())
     return " ".join(text.replace("\0", " ").lower().split())
 
 
 def encode_ms(ms: float) -> str:
-    """Return the character for a time, exact to 2.5 %."""
+    """Encode a duration in milliseconds as one character, accurate to 2.5 %."""
     step = round(math.log(max(ms, _SHORTEST_MS) / _SHORTEST_MS) / _GROWTH) if math.isfinite(ms) else _LONGEST_BIN
     return chr(_FIRST_CHARACTER + min(step, _LONGEST_BIN))
 
 
 def decode_ms(character: str) -> float:
-    """Return the time that `encode_ms` wrote, in milliseconds."""
+    """Decode a character of `encode_ms` to milliseconds."""
     step = ord(character) - _FIRST_CHARACTER
     return _SHORTEST_MS * math.exp(step * _GROWTH) if step else 0.0
 
 
 def value_id(value: str) -> int:
-    """Return the number that stands for a value which many turns share: 63 bits of its hash."""
+    """Return the id of a shared value in `fact_values`: 63 bits of its hash."""
     return int.from_bytes(hashlib.blake2b(value.encode(), digest_size=8).digest(), "big") >> 1
 
 
 def layer_of(stage: str, score: float | None) -> Layer | None:
-    """Return the layer of a judgement of the emergency judge; None: it is none of ours."""
+    """Return the layer of an emergency judgement; None for a stage that has no layer."""
     if stage == "local":
         return "explicit" if score == 1.0 else "learned"
     return cast(Layer, stage) if stage in ("swift", "chief") else None
@@ -189,20 +189,20 @@ def _layer(of_emergency: Sequence[Judgement]) -> Layer | None:
 
 
 def _delivered_attempts(trace: Trace) -> list[Attempt]:
-    """Return the last attempt of each choice, which is what was delivered unless a text of ours stood in for it."""
+    """Return the last attempt of each choice: the delivered one, unless an emergency or fallback text replaced it."""
     if trace.error or trace.outcome in ("emergency", "fallback"):
         return []
     return [*{attempt.choice: attempt for attempt in trace.attempts}.values()]
 
 
 def _cited_sources(attempt: Attempt, citable: set[str], in_use: set[str]) -> set[str]:
-    """Return the sources that a reply rests on: those it cites; all in use where the chatbot writes no citations."""
+    """Return the sources of a reply: the cited ones, or all sources in use if the chatbot writes no citations."""
     cited = {one for one in attempt.citations if one in citable and one not in CLASSES}
     return cited or (in_use if not attempt.citations and "source" in attempt.modes else set())
 
 
 def _flagged_judges(trace: Trace, alarm: Alarm | None) -> set[str]:
-    """Return the judges whose last word on the message or on a draft was `warn` or `reject`."""
+    """Return the judges whose last verdict on the message or on a draft was `warn` or `reject`."""
     flagged = {"emergency"} if alarm else set()
     for attempt in trace.attempts:
         last = {one.judge: one.verdict for one in attempt.judgements}
@@ -236,7 +236,7 @@ def _dumps(value: Any) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a text without what a database cannot hold: zero bytes and lone surrogates."""
+    """Return a text without zero bytes and lone surrogates, which a database cannot store."""
     if text.isascii():
         return text.replace("\0", "")
     return text.replace("\0", "").encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""What a label is about: the draft of a turn that was judged, and the sections and documents that it cites."""
+"""The draft that a label refers to, and the sections and documents that it cites."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -10,11 +10,11 @@ Json = dict[str, Any]
 
 
 class TracedTurnError(Exception):
-    """A turn cannot be labelled or made a scenario; the message says why."""
+    """A turn cannot be labelled or converted to a scenario. The message gives the reason."""
 
 
 def judged_draft(trace: Json, choice: int) -> Json | None:
-    """Return the attempt that labels are about: the first text that was judged, else the last draft."""
+    """Return the attempt that labels refer to: the first judged text, else the last draft."""
     own = [one for one in trace["attempts"] if one["choice"] == choice and one["kind"] != "tool_calls"]
     drafts = [attempt for attempt in own if attempt["kind"] not in ("refinement", "mended")]
     return next((attempt for attempt in own if attempt["judgements"]), drafts[-1] if drafts else None)
@@ -28,12 +28,16 @@ def judgements_of(trace: Json) -> Iterator[Json]:
 
 
 def choices_of(trace: Json) -> list[int]:
-    """Return the choices of a turn. One that was answered without a draft has those of its answer."""
+    """Return the choices of a turn, including those answered without a draft."""
     return sorted({0, *(attempt["choice"] for attempt in trace["attempts"]), *range(len(trace["replies"]))})
 
 
 def check_choice(trace: Json, choice: int) -> None:
-    """Raises: TracedTurnError: the turn has no such choice."""
+    """Check that a turn has a choice.
+
+    Raises:
+        TracedTurnError: The turn has no such choice.
+    """
     choices = choices_of(trace)
     if choice not in choices:
         raise TracedTurnError(
@@ -42,10 +46,10 @@ def check_choice(trace: Json, choice: int) -> None:
 
 
 def cited_sections(trace: Json, choice: int, library: Library | None) -> tuple[Source, ...]:
-    """Return the sections that a draft cites, as they are now.
+    """Return the current text of the sections that a draft cites.
 
     Raises:
-        TracedTurnError: There is no such draft.
+        TracedTurnError: The choice has no draft.
     """
     draft = judged_draft(trace, choice)
     if draft is None:
@@ -55,22 +59,22 @@ def cited_sections(trace: Json, choice: int, library: Library | None) -> tuple[S
 
 
 def cited_ids(trace: Json, draft: Json, library: Library | None, sections: Mapping[str, Source]) -> tuple[str, ...]:
-    """Return the ids of what a draft cites.
+    """Return the ids of the sections and documents that a draft cites.
 
     Args:
-        library: The chatbot's knowledge base as it is now.
-        sections: Others that it may cite.
+        library: The chatbot's current knowledge base.
+        sections: Other sections that it may cite.
     """
     evidence = [one["id"] for one in trace.get("evidence", ())]
     in_use = [*dict.fromkeys((*trace["sources_in_use"], *evidence)), *documents_of(trace, draft["choice"])]
     names = {id: id for id in (*(library or ()), *sections, *in_use)}
     cited, _, _ = citations.split(draft["citations"], names, in_use)
-    # A chatbot that writes no citations was judged against all that it had been given.
+    # A chatbot that writes no citations was judged against all its sources.
     return cited or (tuple(in_use) if "source" in draft["modes"] else ())
 
 
 def documents_of(trace: Json, choice: int) -> dict[str, Source]:
-    """Return the documents that a choice could rest on, by their ids."""
+    """Return the documents that count as sources of a choice, by id."""
     return {
         one["id"]: Source(one["id"], one["title"], "", one["text"], trusted=one["trusted"])
         for one in trace.get("documents", ())
@@ -79,7 +83,7 @@ def documents_of(trace: Json, choice: int) -> dict[str, Source]:
 
 
 def no_draft(trace: Json, choice: int) -> TracedTurnError:
-    """Return the error that says that a choice has no draft."""
+    """Return the error for a choice without a draft."""
     choices = sorted({attempt["choice"] for attempt in trace["attempts"]})
     hint = f"its choices are {', '.join(map(str, choices))}" if choices else "it was answered without one"
     return TracedTurnError(f"the turn {trace['turn_id']} has no draft of choice {choice}: {hint}")

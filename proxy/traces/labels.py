@@ -1,4 +1,4 @@
-"""Labels: the verdict that a person holds right, kept beside the turn's trace, and deleted with it."""
+"""Labels: verdicts that people give on turns. They are stored with the turn's trace and deleted with it."""
 
 import json
 from collections.abc import Collection, Iterable, Iterator
@@ -19,27 +19,27 @@ class Label:
     judge: str
     verdict: RightVerdict
     choice: int = 0
-    """Which choice's draft it is about, from 0."""
+    """The choice whose draft the label refers to, from 0."""
     note: str = ""
-    """Why, in the person's words."""
+    """The person's reason."""
     labelled: float = 0.0
     """Unix time, seconds."""
     sections: tuple[Source, ...] = ()
-    """What the draft cites, as it read when the label was given: the label is about that text, whatever becomes of it."""
+    """The cited sections with their text at the time of labelling. The label stays valid for that text if it changes later."""
 
 
 def add(backend: TraceBackend, turn_id: str, label: Label) -> None:
-    """Keep a label; an earlier one of the same judge on the same choice no longer counts.
+    """Store a label. It replaces an earlier label of the same judge on the same choice.
 
     Args:
-        turn_id: the id of the turn or a unique beginning of it.
+        turn_id: The id of the turn, or a unique prefix of it.
 
     Raises:
-        TraceError: The traces are not there or not writable, or no turn or more than one has that id.
+        TraceError: The traces do not exist or are not writable, or the id matches no turn or several.
     """
     sections = json.dumps([[source.id, source.title, source.text] for source in label.sections], ensure_ascii=False)
     with open_backend(backend, "rw") as connection:
-        connection.execute(  # of a turn that was purged meanwhile nothing is kept
+        connection.execute(  # inserts nothing if the turn was purged meanwhile
             """INSERT INTO labels (turn_id, judge, verdict, choice, note, labelled, sections)
             SELECT turn_id, :judge, :verdict, :choice, :note, :labelled, :sections FROM turns WHERE turn_id = :turn_id""",
             {
@@ -50,13 +50,13 @@ def add(backend: TraceBackend, turn_id: str, label: Label) -> None:
 
 
 def withdraw(backend: TraceBackend, turn_id: str, judge: str) -> None:
-    """Take back the last label of a judge on a turn; an earlier one counts again. Without any, nothing happens.
+    """Delete the last label of a judge on a turn, if any. An earlier label then counts again.
 
     Args:
-        turn_id: The whole id of the turn.
+        turn_id: The complete id of the turn.
 
     Raises:
-        TraceError: The traces are not there or not writable.
+        TraceError: The traces do not exist or are not writable.
     """
     with open_backend(backend, "rw") as connection:
         last = "SELECT max(rowid) FROM labels WHERE turn_id = :turn_id AND judge = :judge"
@@ -64,17 +64,17 @@ def withdraw(backend: TraceBackend, turn_id: str, judge: str) -> None:
 
 
 def labels(backend: TraceBackend) -> dict[str, list[Label]]:
-    """Return the labels that count, by the turn's id: of each judge on each choice the last.
+    """Return the valid labels by turn id: the last one of each judge on each choice.
 
     Raises:
-        TraceError: The traces are not there or not readable.
+        TraceError: The traces do not exist or cannot be read.
     """
     with open_backend(backend, "ro") as connection:
         return _last_of_each(_rows(connection, backend, "sections"))
 
 
 def labels_of(connection: Connection, turns: Collection[str] | None = None) -> dict[str, list[Label]]:
-    """Return the labels that count of some turns, or of all, by the turn's id, without the sections that they hold."""
+    """Return the valid labels of some turns, or of all, by turn id, without their sections."""
     return _last_of_each(_rows(connection, "", "'[]'", turns))
 
 
@@ -101,11 +101,11 @@ def _rows(
         try:
             cited = tuple(Source(id, title, "", text) for id, title, text in json.loads(texts))
         except (ValueError, TypeError) as error:
-            raise TraceError(f"{backend}: a label of the turn {turn_id} is damaged: {error}") from error
+            raise TraceError(f"{backend}: a stored label of the turn {turn_id} is damaged: {error}") from error
         yield turn_id, Label(judge, verdict, choice, note, labelled, cited)
 
 
 def as_data(labels: Iterable[Label]) -> list[dict[str, Any]]:
-    """Return labels for programs; the texts of the sections are the scenario's, not theirs."""
+    """Return labels as JSON data, without the sections' texts."""
     fields = ("judge", "verdict", "choice", "note", "labelled")
     return [{field: getattr(label, field) for field in fields} for label in labels]

@@ -33,15 +33,15 @@ SELECT set_config('synchronous_commit', 'local', true) WHERE current_setting('sy
 """
 """Makes the commit wait for the disk, even if the server or the role turned that off."""
 _ROW_FAULTS = ("22", "23", "54")
-"""SQLSTATE classes caused by the row: data, integrity, limits. Other errors may be temporary: no connection, a full disk, a read-only
-standby, a missing permission."""
+"""SQLSTATE classes caused by the row: data, integrity, limits. Other errors may be temporary: no connection, a full disk, a
+read-only standby, a missing permission."""
 
 
 class DatabaseWriter:
     """Writes traces to the database over one connection, which is reopened after it was lost."""
 
     def __init__(self, database: Database, *, sync: bool = False) -> None:
-        """Raises: TraceError: the password's environment variable is not set, or the address is invalid."""
+        """Raises: TraceError: the password's environment variable is not set."""
         self._database, self._sync = database, sync
         self._engine = _engine(database)
         self._connection: Connection | None = None
@@ -197,7 +197,7 @@ def _is_about_a_row(error: Exception) -> bool:
 
 
 def _engine(database: Database) -> Engine:
-    """Raises: TraceError: the password's environment variable is not set. SQLAlchemyError: the address is invalid."""
+    """Raises: TraceError: the password's environment variable is not set."""
     password = None
     if database.password_env is not None:
         password = os.environ.get(database.password_env)

@@ -1,4 +1,4 @@
-"""Queries on stored traces, and purging, for both backends."""
+"""Queries and purging of stored traces, for both backends."""
 
 import json
 import math
@@ -37,14 +37,14 @@ class TurnLine:
     turn: int
     outcome: str
     would: str | None
-    """In shadow: the outcome that the filter would have brought about."""
+    """In shadow mode: the outcome that the filter would have had."""
     error: str | None
     ms: float
     verdicts: tuple[Verdict, ...]
     prompt_tokens: int
     completion_tokens: int
     question: str = ""
-    """The user's message as it is stored, where the list has it."""
+    """The stored user message, if the list includes it."""
 
 
 def list_turns(
@@ -57,16 +57,16 @@ def list_turns(
     since: float | None = None,
     turns: Collection[str] | None = None,
 ) -> list[TurnLine]:
-    """Return the newest turns, the newest first.
+    """Return the newest turns, newest first.
 
     Args:
-        limit: at most so many.
-        conversation: its id or a unique beginning of it.
+        limit: Maximum number of turns.
+        conversation: The id of a conversation, or a unique prefix of it.
         since: Unix time in seconds; only turns that started then or later.
-        turns: only turns with these ids.
+        turns: Only turns with these ids.
 
     Raises:
-        TraceError: The traces are not there or not readable, or the beginning of the id is not unique.
+        TraceError: The traces do not exist or cannot be read, or the prefix of the id is not unique.
     """
     with open_backend(backend, "ro") as connection:
         if conversation is not None:
@@ -90,13 +90,13 @@ def list_turns(
 
 
 def show(backend: TraceBackend, turn_id: str) -> dict[str, Any]:
-    """Return one trace as the JSON object it was stored as: the fields of `proxy.traces.trace.Trace`.
+    """Return one trace as a JSON object with the fields of `proxy.traces.trace.Trace`.
 
     Args:
-        turn_id: the id of the turn or a unique beginning of it.
+        turn_id: The id of the turn, or a unique prefix of it.
 
     Raises:
-        TraceError: The traces are not there or not readable, or no turn or more than one has that id.
+        TraceError: The traces do not exist or cannot be read, or the id matches no turn or several.
     """
     with open_backend(backend, "ro") as connection:
         full_id = resolve(connection, "turn_id", turn_id)
@@ -108,7 +108,7 @@ def earlier_traces(backend: TraceBackend, trace: dict[str, Any]) -> list[dict[st
     """Return the traces of the same conversation that began before this one, oldest first.
 
     Raises:
-        TraceError: The traces are not there or not readable.
+        TraceError: The traces do not exist or cannot be read.
     """
     with open_backend(backend, "ro") as connection:
         rows = connection.execute(
@@ -127,7 +127,7 @@ def iterate_traces(
         since: Unix time in seconds; only turns that started then or later.
 
     Raises:
-        TraceError: The traces are not there or not readable.
+        TraceError: The traces do not exist or cannot be read.
     """
     with open_backend(backend, "ro") as connection:
         rows = connection.execute(
@@ -147,12 +147,13 @@ def purge(
     older_than_days: float | None = None,
     begun_before: float = math.inf,
 ) -> int:
-    """Delete traces for good and return their number. Give exactly one criterion; ids may be unique prefixes.
+    """Delete traces permanently and return their number. Give exactly one criterion; ids may be unique prefixes.
 
-    Turns that began at or after `begun_before` (Unix time) are kept.
+    Turns that began at or after `begun_before` (Unix time, seconds) are kept.
 
     Raises:
-        TraceError: The traces are not there, not writable or held by another program, or the id is not unique.
+        TraceError: The traces do not exist, are not writable or are in use by another program, or the id is not unique.
+        TypeError: No criterion is given.
     """
     with open_backend(backend, "rw") as connection:
         condition: tuple[str, str | float] = ("TRUE", 0)
@@ -163,7 +164,7 @@ def purge(
         elif older_than_days is not None:
             condition = "started < :value", time.time() - older_than_days * 86_400
         elif not everything:
-            raise TypeError("purge needs to be told what")
+            raise TypeError("purge: expected everything, conversation, turn or older_than_days")
         where, value = condition
         chosen = {"value": value, "before": begun_before}
         deleted_count = connection.execute(f"DELETE FROM turns WHERE {where} AND started < :before", chosen).rowcount
@@ -172,10 +173,10 @@ def purge(
 
 
 def resolve(connection: Connection, column: Literal["turn_id", "conversation_id"], begins: str) -> str:
-    """Return the one id that is or begins with the given text.
+    """Return the only id that equals the given text or begins with it. An exact match wins.
 
     Raises:
-        TraceError: There is none, or more than one.
+        TraceError: No id matches, or several do.
     """
     noun = "turn" if column == "turn_id" else "conversation"
     rows = connection.execute(
@@ -186,14 +187,14 @@ def resolve(connection: Connection, column: Literal["turn_id", "conversation_id"
     if begins in ids or len(ids) == 1:
         return begins if begins in ids else ids[0]
     if not ids:
-        raise TraceError(f"no {noun} has the id {begins!r}; `caf trace list` shows those that are kept")
-    raise TraceError(f"{begins!r} begins more than one {noun} id: {', '.join(ids)}")
+        raise TraceError(f"no {noun} has the id {begins!r}; `caf trace list` shows the stored turns")
+    raise TraceError(f"{begins!r} begins more than one {noun} id: {', '.join(ids)}; give more characters")
 
 
 def select_values(
     connection: Connection, name: str, values: Collection[str] | Collection[int], type: Literal["text", "bigint"]
 ) -> tuple[str, dict[str, str]]:
-    """Return a query that yields these values, however many, and what to bind to `name` for it."""
+    """Return a query that yields any number of values, and the binding of its parameter `name`."""
     is_file = isinstance(connection, sqlite3.Connection)
     function, json_type = ("json_each", "text") if is_file else ("json_array_elements_text", "json")
     query = f"SELECT CAST(value AS {type}) FROM {function}(CAST(:{name} AS {json_type}))"
@@ -205,10 +206,10 @@ def open_backend(backend: TraceBackend, mode: Literal["ro", "rw"]) -> Iterator[C
     """Open a backend within the block.
 
     Raises:
-        TraceError: There are no traces, it holds something else, or it cannot be used.
+        TraceError: There are no traces, the backend holds other data, or it cannot be used.
     """
     if isinstance(backend, Database):
-        from proxy.traces.postgresql import connect  # a library that most proxies do without
+        from proxy.traces.postgresql import connect  # imported late: most proxies do not need its library
 
         with connect(backend) as connection:
             yield connection
@@ -218,13 +219,17 @@ def open_backend(backend: TraceBackend, mode: Literal["ro", "rw"]) -> Iterator[C
 
 
 def _scrub(backend: TraceBackend, connection: Connection, deleted_count: int) -> None:
-    """Raises: TraceError: the text of what was deleted is still there."""
+    """Remove the text of deleted turns from the storage.
+
+    Raises:
+        TraceError: The text is still in the log of the file.
+    """
     if not isinstance(connection, sqlite3.Connection):
         connection.execute("VACUUM turns, turn_facts, turn_texts")
     elif not trace_file.scrub(connection):
         raise TraceError(
             f"{backend}: {deleted_count} turns are deleted, but their text is still in {backend}-wal, because another "
-            "program is reading the file; end that and run the same command again"
+            "program is reading the file; end that program and run the same command again"
         )
 
 
@@ -237,7 +242,7 @@ def _line(trace: dict[str, Any]) -> TurnLine:
         chatbot=trace["chatbot"],
         turn=trace["turn"],
         outcome=trace["outcome"],
-        would=trace.get("would"),  # older traces have none
+        would=trace.get("would"),  # older traces lack it
         error=trace["error"],
         ms=trace["ms"],
         verdicts=tuple(Verdict(j["judge"], j["stage"], j["verdict"]) for j in judgements_of(trace)),

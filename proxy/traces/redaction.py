@@ -16,7 +16,7 @@ from proxy.traces.trace import Attempt, DroppedCall, SelectedSource, ShownWarnin
 def redact(trace: Trace) -> Trace:
     """Return the trace with texts of people and models replaced by their lengths.
 
-    All that is kept is named here, so that a field added to the trace is left out until somebody has looked at it.
+    The code names every field that is kept, so that a new field of the trace is left out until somebody has reviewed it.
     """
     source_ids = {
         *CLASSES,
@@ -64,8 +64,8 @@ def redact(trace: Trace) -> Trace:
 
 
 def hide_texts(data: dict[str, Any]) -> dict[str, Any]:
-    """Return a stored trace for whoever may not see texts: as `redact` would have stored it, and without documents and notes."""
-    calls = [{"at_ms": None, "thoughts": ""} | call for call in data["calls"]]  # which older traces do not say
+    """Return a stored trace for users who may not see texts: redacted, and without documents and notes."""
+    calls = [{"at_ms": None, "thoughts": ""} | call for call in data["calls"]]  # older traces lack these fields
     attempts = [{"left": 0} | attempt for attempt in data["attempts"]]
     hidden = redact(view_stored(data | {"documents": [], "notes": [], "calls": calls, "attempts": attempts}))
     stored: dict[str, Any] = orjson.loads(orjson.dumps(hidden, default=vars))
@@ -73,13 +73,13 @@ def hide_texts(data: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_redacted(trace: dict[str, Any]) -> bool:
-    """Return whether only the lengths of the texts of a stored trace were kept."""
+    """Return whether a stored trace holds only the lengths of its texts."""
     texts = [trace["user_message"], *(attempt["text"] for attempt in trace["attempts"])]
     return any(texts) and all(redacted_length(text) is not None for text in texts if text)
 
 
 def redacted_length(text: str) -> int | None:
-    """Return how many characters a text had that was removed; None: this is a text."""
+    """Return the length of a removed text in characters; None if the argument is a text."""
     match = _LENGTH.fullmatch(text)
     return int(match[1]) if match else None
 
@@ -96,7 +96,7 @@ def _attempt(attempt: Attempt, source_ids: Collection[str]) -> Attempt:
         kind=attempt.kind,
         choice=attempt.choice,
         text=_length(attempt.text),
-        # A citation that names no source is whatever the model wrote there.
+        # A citation that names no source is free text of the model.
         citations=[citation if citation in source_ids else _length(citation) for citation in attempt.citations],
         at_ms=attempt.at_ms,
         problems=[_length(problem) for problem in attempt.problems],
@@ -117,7 +117,7 @@ def _judgement(judgement: Judgement) -> Judgement:
         ms=judgement.ms,
         score=judgement.score,
         exchange=exchange and Exchange(exchange.model, exchange.prompt_hash, _length(exchange.raw)),
-        warning=_length(getattr(judgement, "warning", "")),  # which older traces do not have
+        warning=_length(getattr(judgement, "warning", "")),  # older traces lack this field
     )
 
 

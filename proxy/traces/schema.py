@@ -6,8 +6,8 @@ turn_facts    the facts of each turn; `id` grows with its start and is the order
 turn_texts    text for word search, if texts are stored
 fact_values   values that many turns share, by `value_id`: configured ids and names, no conversation content
 
-When a turn is deleted, its other rows are deleted too: in a database by foreign keys, in a file by triggers, which also work when an
-older caf deletes it.
+When a turn is deleted, its other rows are deleted too: in a database by foreign keys, in a file by triggers, which also work when
+an older caf deletes it.
 """
 
 from collections.abc import Collection, Iterable
@@ -28,8 +28,8 @@ _SHARED = ("verdicts", "flagged", "chosen", "cited", "steps")
 """Columns that hold the id of a value in `fact_values`."""
 
 
-# SQLite has its own `rowid`, the order of arrival. In PostgreSQL ids sort by their bytes (COLLATE "C"), so that a prefix search is a
-# range.
+# SQLite has its own `rowid`, the order of arrival. In PostgreSQL ids sort by their bytes (COLLATE "C"), so that a prefix search is
+# a range.
 _SQLITE = {"id": "text", "bytes": "blob", "key": "INTEGER", "rowid": "", "of_turn": "", "of_fact": ""}
 _POSTGRESQL = {
     "id": 'text COLLATE "C"', "bytes": "bytea", "key": "bigint", "rowid": ", rowid bigint GENERATED ALWAYS AS IDENTITY",

@@ -1,7 +1,7 @@
-"""Lists of turns, for people who look: filtered, the newest first, page by page.
+"""Filtered lists of turns, newest first, page by page.
 
-Reads what the writer has derived of each turn (`facts.py`). Turns of an older caf get their facts while a proxy runs; until then
-they are in no list, and `Page.to_index` says how many they are.
+Reads the facts of turns (`facts.py`). Turns of an older caf get their facts while a proxy runs. Until then they are in no list, and
+`Page.to_index` is their number.
 """
 
 import json
@@ -18,7 +18,7 @@ from proxy.traces.schema import COUNT_NOT_INDEXED
 from proxy.traces.sqlite import decode
 
 COUNT_TO = 1_000
-"""How far the turns that match are counted."""
+"""Matching turns are counted up to this number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,45 +26,45 @@ class ListedTurn:
     """One turn in a list."""
 
     id: int
-    """Its place among all turns, for `before`. Above what JavaScript holds exactly: write it as text."""
+    """Its place among all turns, for `before`. It exceeds JavaScript's exact integers, so send it as a string."""
     line: TurnLine
-    """What `caf trace list` shows of it; each different verdict once."""
+    """The fields that `caf trace list` shows, with each distinct verdict once."""
     key_id: str
     filter: str
     alarm: Alarm | None
     kind: str | None
     """The kind of danger."""
     layer: Layer | None
-    """What decided that there is danger."""
+    """The layer that detected the danger."""
     mended: bool
     no_source: bool
     calls: int
     cost: float | None
     labels: tuple[Label, ...]
     message: str
-    """The user's message as it is stored, in redacted storage its length; empty unless texts are asked for."""
+    """The stored user message (its length if redacted); empty unless texts are requested."""
     reply: str
-    """The first reply that was delivered, likewise."""
+    """The first delivered reply, likewise."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some turns, the newest first."""
+    """A page of turns, newest first."""
 
     turns: list[ListedTurn]
     next: int | None
-    """The `before` of the next page; None: this is the last."""
+    """The `before` of the next page; None: this is the last page."""
     total: int | None
-    """How many turns match, counted up to `COUNT_TO`; None on later pages."""
+    """Number of matching turns, counted up to `COUNT_TO`; None on later pages."""
     at_least: bool
-    """Whether there are more than `total`."""
+    """Whether more than `total` turns match."""
     to_index: int
-    """How many turns are still without facts, and so in no list."""
+    """Number of turns without facts, which are in no list yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbours:
-    """The turns beside one, by their ids; None: there is none."""
+    """The ids of the next newer and next older turn; None: there is no such turn."""
 
     newer: str | None
     older: str | None
@@ -73,19 +73,19 @@ class Neighbours:
 def search_turns(
     backend: TraceBackend, turn_filter: TurnFilter, *, before: int | None = None, limit: int = 50, texts: bool = False
 ) -> Page:
-    """Return a page of the turns that a filter matches, the newest first.
+    """Return a page of the turns that a filter matches, newest first.
 
-    A page that is asked for again has the same turns, however many have come since: `before` is a place, not a number of turns.
+    A repeated request returns the same turns even after new ones have arrived, because `before` is a place, not an offset.
 
     Args:
-        backend: Where the traces are.
+        backend: The storage of the traces.
         turn_filter: The filter.
-        before: The `next` of the page before; None: the first page.
-        limit: How many turns at most.
+        before: The `next` of the previous page; None: the first page.
+        limit: Maximum number of turns.
         texts: Whether to read messages and replies as well.
 
     Raises:
-        TraceError: The traces are not there or not readable.
+        TraceError: The traces do not exist or cannot be read.
     """
     with open_backend(backend, "ro") as connection:
         query = FactQuery(connection, turn_filter)
@@ -102,10 +102,10 @@ def search_turns(
 
 
 def find_neighbours(backend: TraceBackend, turn_filter: TurnFilter, turn_id: str) -> Neighbours:
-    """Return the turns next to one among those that a filter matches; it need not match itself.
+    """Return the next newer and next older turn that a filter matches. The given turn need not match.
 
     Raises:
-        TraceError: The traces are not there or not readable.
+        TraceError: The traces do not exist or cannot be read.
     """
     with open_backend(backend, "ro") as connection:
         row = connection.execute("SELECT id FROM turn_facts WHERE turn_id = :id", {"id": turn_id}).fetchone()
@@ -119,10 +119,10 @@ def find_neighbours(backend: TraceBackend, turn_filter: TurnFilter, turn_id: str
 
 
 def read_turn(backend: TraceBackend, turn_id: str, chatbots: Collection[str] | None = None) -> dict[str, Any] | None:
-    """Return one trace as `query.show` does, or None where there is none with exactly this id, of one of these chatbots.
+    """Return one trace like `query.show`, or None if no turn of these chatbots has exactly this id.
 
     Raises:
-        TraceError: The traces are not there or not readable.
+        TraceError: The traces do not exist or cannot be read.
     """
     with open_backend(backend, "ro") as connection:
         row = connection.execute("SELECT body FROM turns WHERE turn_id = :id", {"id": turn_id}).fetchone()
@@ -131,10 +131,10 @@ def read_turn(backend: TraceBackend, turn_id: str, chatbots: Collection[str] | N
 
 
 def chatbots_of(backend: TraceBackend, conversation: str) -> set[str]:
-    """Return the chatbots that have turns with exactly this id of a conversation: clients choose ids, and may choose the same.
+    """Return the chatbots with turns of exactly this conversation id. Clients choose ids, so several may use the same one.
 
     Raises:
-        TraceError: The traces are not there or not readable.
+        TraceError: The traces do not exist or cannot be read.
     """
     with open_backend(backend, "ro") as connection:
         rows = connection.execute(
@@ -144,7 +144,7 @@ def chatbots_of(backend: TraceBackend, conversation: str) -> set[str]:
 
 
 def count_to_index(connection: Connection) -> int:
-    """Return how many turns have no facts yet."""
+    """Return the number of turns without facts."""
     (turns,) = connection.execute(COUNT_NOT_INDEXED).fetchone()
     return int(turns)
 
@@ -156,7 +156,7 @@ _SHOWN = (
 
 
 def _read_turns(connection: Connection, ids: Sequence[int], texts: bool) -> list[ListedTurn]:
-    """Return turns by their ids, in this order; those that were deleted meanwhile are left out."""
+    """Return turns by their ids, newest first. Turns deleted meanwhile are left out."""
     selected, values = select_values(connection, "ids", ids, "bigint")
     statement = (
         f"SELECT {_SHOWN}{', u.body' if texts else ''} FROM turn_facts t JOIN turns u ON u.turn_id = t.turn_id "

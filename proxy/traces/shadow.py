@@ -1,4 +1,4 @@
-"""What the filter would have done on live traffic, counted from traces. Pure."""
+"""Counts what the filter would have done in shadow mode, from traces. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -6,25 +6,25 @@ from dataclasses import dataclass, field
 from typing import Any
 
 EFFECTS = ("accepted", "warned", "refined", "replaced", "emergency", "unjudged")
-"""What is counted: of the filter, of turns; of a judge, what its verdict led to."""
+"""The counted effects: of the filter on a turn, or of a judge's verdict."""
 _SEVERITY = {"accept": 0, "warn": 1, "unjudged": 2, "reject": 3}
 
 
 @dataclass(slots=True)
 class ShadowCounts:
-    """Turns in shadow, counted."""
+    """Counts of turns in shadow mode."""
 
     turns: int = 0
     not_judged: int = 0
-    """Turns whose judging failed, was left out under load, or was cut short by the end of the process."""
+    """Turns whose judging failed, was skipped under load, or was interrupted by the end of the process."""
     filter: Counter[str] = field(default_factory=Counter)
-    """Turns by effect."""
+    """Turns by effect of the filter."""
     judges: dict[str, Counter[str]] = field(default_factory=dict)
-    """For each judge, turns by what its verdict would have led to."""
+    """For each judge, turns by the effect that its verdict would have had."""
 
 
 def count_shadow(traces: Iterable[dict[str, Any]]) -> ShadowCounts:
-    """Count the turns in shadow among some traces. Turns that ended in an error are left out."""
+    """Count the turns in shadow mode among some traces. Turns that ended in an error are left out."""
     counts = ShadowCounts()
     for trace in traces:
         if trace["filter"] != "shadow" or trace["error"]:
@@ -68,7 +68,7 @@ def _judgement_lists(trace: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
 
 
 def as_data(counts: ShadowCounts) -> dict[str, Any]:
-    """Return the counts for programs."""
+    """Return the counts as JSON data."""
 
     def effects(counted: Counter[str]) -> dict[str, int]:
         return {effect: counted[effect] for effect in EFFECTS}

@@ -1,7 +1,7 @@
 """The SQLite file of traces, in write-ahead mode: any number of programs may read it while proxies write.
 
-Only its owner can read the file. Deleted data are overwritten, so neither the file nor its log keeps purged text. Copies made by the
-file system or a backup are not affected.
+Only its owner can read the file. Deleted data are overwritten, so neither the file nor its log keeps purged text. Copies made by
+the file system or a backup are not affected.
 """
 
 import json
@@ -78,7 +78,7 @@ class FileWriter:
     def index(self, at: float, limit: int) -> float | None:
         """Derive the facts of turns without facts. See `Writer.index`."""
         connection = self._usable()
-        if at == math.inf and not connection.execute(COUNT_NOT_INDEXED).fetchone()[0]:  # much faster than the query below
+        if at == math.inf and not connection.execute(COUNT_NOT_INDEXED).fetchone()[0]:  # faster than the query below
             return None
         rows = connection.execute(NOT_INDEXED, {"at": at, "limit": limit}).fetchall()
         self._commit(add_statements(derive_missing(rows)))
@@ -219,7 +219,9 @@ def open_file(path: Path, mode: Literal["ro", "rw"]) -> Iterator[sqlite3.Connect
         TraceError: The file does not exist, holds other data, or cannot be used.
     """
     if not path.is_file():
-        raise TraceError(f"{path}: no traces found; check that the proxy has answered a request and privacy.store is not none")
+        raise TraceError(
+            f"{path}: no traces found; check that the proxy has answered a request and privacy.store is not none"
+        )
     try:
         connection = _connect(path, mode)
         try:

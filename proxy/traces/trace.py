@@ -21,8 +21,8 @@ def worst_outcome(outcomes: Iterable[Outcome]) -> Outcome:
 
 
 Recognition = Literal["fresh", "history", "pair", "explicit", "missed"]
-"""How a conversation was recognised. fresh: it has no history. history: by its whole history. pair: by one exchange. explicit: by the
-client's id. missed: its history is unknown."""
+"""How a conversation was recognised. fresh: it has no history. history: by its whole history. pair: by one exchange. explicit: by
+the client's id. missed: its history is unknown."""
 
 
 ConcernKind = CrisisKind | Literal["unknown"]

@@ -1,4 +1,4 @@
-"""What a person says that a judge should have made of a turn, checked against the turn and written down."""
+"""Checks and stores a label: the verdict that a judge should have given on a turn, according to a person."""
 
 import time
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from proxy.traces.labels import Label, RightVerdict, add
 
 
 class UnfitLabel(TraceError):
-    """A label that does not fit its turn; the message says why, and names no place."""
+    """A label does not fit its turn. The message gives the reason and does not name the storage."""
 
 
 def label_turn(
@@ -25,24 +25,24 @@ def label_turn(
     others: Iterable[str] = (),
     library: Library | None = None,
 ) -> str | None:
-    """Write down what a judge should have made of a turn, with the sections that its draft cites as they are now.
+    """Store the verdict that a judge should have given on a turn, with the current text of the sections that its draft cites.
 
     Args:
-        others: The judges that the turn's chatbot has now, whether or not they judged it.
-        library: Its knowledge base as it is now.
+        others: The current judges of the turn's chatbot, even if they did not judge the turn.
+        library: The chatbot's current knowledge base.
 
     Returns:
         The judge's own last verdict, if it gave one.
 
     Raises:
-        UnfitLabel: No such judge could have judged the turn, or it has no such choice.
-        TraceError: It cannot be written.
+        UnfitLabel: No such judge could have judged the turn, or the turn has no such choice.
+        TraceError: The label cannot be stored.
     """
     judges = dict.fromkeys([*(one["judge"] for one in judgements_of(trace)), *others])
     if judge not in judges:
         raise UnfitLabel(
             f"no judge {judge!r} of the chatbot {trace['chatbot']!r} could have judged the turn "
-            f"{trace['turn_id'][:8]}; there is {', '.join(judges) or 'none'}"
+            f"{trace['turn_id'][:8]} (expected one of: {', '.join(judges) or 'none'})"
         )
     try:
         check_choice(trace, choice)
@@ -55,7 +55,7 @@ def label_turn(
 
 
 def _verdicts(trace: dict[str, Any], judge: str, choice: int) -> list[str]:
-    """Return the verdicts of a judge on the draft that labels are about."""
+    """Return the verdicts of a judge on the draft that labels refer to."""
     draft = judged_draft(trace, choice)
     judgements = trace["emergency"] if judge == "emergency" else draft["judgements"] if draft else []
     return [judgement["verdict"] for judgement in judgements if judgement["judge"] == judge]

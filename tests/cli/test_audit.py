@@ -70,7 +70,7 @@ def test_a_log_that_was_emptied_does_not_stand(inside: Caf, tmp_path: Path) -> N
     """Nothing to check is not all well."""
     (tmp_path / "a").mkdir()
     ended = inside("audit", "verify", "a")
-    assert (ended.code, ended.out) == (1, "fault  a: there is no chain\n")
+    assert (ended.code, ended.out) == (1, "fault  a: found no chain\n")
 
 
 @pytest.mark.parametrize(

@@ -65,10 +65,10 @@ def test_without_options_nothing_is_claimed(inside: Caf, played: Played) -> None
     ("question", "said"),
     [
         ("refuse", "No reply: That is too much. (HTTP 429)"),
-        ("html", "No reply: the server answered HTTP 502 without saying why"),
+        ("html", "No reply: the server answered HTTP 502 without a reason"),
         ("fail", "No reply: The model is gone."),
-        ("break", "No reply: the reply broke off before its end"),
-        ("nonsense", "No reply: the proxy sent something that is no chunk of a chat completion"),
+        ("break", "No reply: the reply ended too early"),
+        ("nonsense", "No reply: the proxy sent data that is not a chunk of a chat completion"),
     ],
 )
 def test_an_error_is_a_sentence_and_the_chat_goes_on(inside: Caf, played: Played, question: str, said: str) -> None:
@@ -96,9 +96,9 @@ def test_commands_are_helped_with_and_not_sent(inside: Caf, played: Played) -> N
     """A line that begins with a slash goes to no chatbot; behind a space it does."""
     ended = inside("chat", "--url", played.address, stdin="/help\n/undo\n/save\n/nope\n /etc/passwd?\n/quit\nnever\n")
     assert "/save FILE  write the conversation" in ended.out
-    assert "nothing to take back" in ended.out
-    assert "/save needs the name of a file" in ended.out
-    assert "there is no command /nope" in ended.out
+    assert "nothing to undo" in ended.out
+    assert "/save: expected the name of a file" in ended.out
+    assert "unknown command /nope" in ended.out
     assert [r["messages"][-1]["content"] for r in played.requests] == ["/etc/passwd?"]
 
 
@@ -118,7 +118,7 @@ def test_save_never_overwrites(inside: Caf, played: Played, tmp_path: Path) -> N
     (tmp_path / "old.yaml").write_text("precious")
     ended = inside("chat", "--url", played.address, "--save", "old.yaml", stdin="Hello\n")
     assert (ended.code, played.requests) == (2, [])
-    assert "old.yaml: is there already" in ended.err
+    assert "--save old.yaml: the file exists already" in ended.err
     ended = inside("chat", "--url", played.address, stdin="Hello\n/save old.yaml\nAnd then?\n")
     assert "not saved: old.yaml: is there already" in ended.err
     assert (ended.code, len(played.requests)) == (1, 2)
@@ -141,9 +141,9 @@ def test_a_reply_cannot_command_the_terminal(inside: Caf, played: Played) -> Non
     ("options", "said"),
     [
         (["--url", "http://127.0.0.1:9"], "cannot reach http://127.0.0.1:9"),
-        (["--url", "localhost:8080"], "is no address; give one such as http://127.0.0.1:8080"),
-        (["--url", "{played}", "--model", "nobody"], "there is no chatbot 'nobody'; --model takes info, other"),
-        (["--url", "{played}", "--api-key-env", "CAF_TEST_KEY"], "the environment variable CAF_TEST_KEY"),
+        (["--url", "localhost:8080"], "--url 'localhost:8080': expected an address such as http://127.0.0.1:8080"),
+        (["--url", "{played}", "--model", "nobody"], "--model 'nobody': unknown chatbot (expected one of info, other)"),
+        (["--url", "{played}", "--api-key-env", "CAF_TEST_KEY"], "--api-key-env CAF_TEST_KEY: the environment variable is not set"),
         (["--url", "{played}/elsewhere"], "the server answered HTTP 404"),
         (["--url", "{played}", "--config", "x.yaml"], "not both"),
         (["--config", "x.yaml"], "x.yaml: cannot be read"),
@@ -169,7 +169,7 @@ def test_ctrl_c_during_a_reply_cancels_that_reply_only(typist: Terminal, played:
     typist.type("wait\n")
     typist.wait_for("You said 'wait'.")  # the reply is shown as it comes
     typist.interrupt()
-    typist.wait_for("cancelled; the question is not kept")
+    typist.wait_for("cancelled; the question is not part of the conversation")
     assert played.cancelled.wait(5), "the request was not cancelled"
     typist.wait_for("you> ")
     typist.type("Hello\n")

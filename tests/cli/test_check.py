@@ -116,7 +116,7 @@ def test_a_configuration_that_cannot_be_read_does_not_hide_the_rest(inside: Caf,
     assert ended.code == 1
     assert "problem  config.yaml: colour: is not a setting here" in ended.out
     assert "problem  config.yaml: server.port: " in ended.out
-    assert "one.yaml: holds no mapping" in ended.out
+    assert "one.yaml: expected a mapping" in ended.out
 
 
 def test_a_missing_configuration_is_wrong_usage(inside: Caf) -> None:
@@ -184,7 +184,7 @@ def test_a_secret_in_a_header_is_noted_and_not_shown(inside: Caf, folder: Path) 
     )
     (folder / "config.yaml").write_text(CONFIG.replace("{m: {engine: embedded}}", models))
     ended = inside("check", env={"CAF_TEST_OTHER": "Bearer x"})
-    assert "note     config.yaml: models.a.headers.Api-Key: holds a secret that everybody" in ended.out
+    assert "note     config.yaml: models.a.headers.Api-Key: contains a secret that every reader" in ended.out
     assert not any(word in ended.out for word in ("sk-HUSH", "X-Team", "Authorization"))
     assert ended.code == 0
 
@@ -219,7 +219,7 @@ def test_evidence_that_counts_for_nothing_is_noted(inside: Caf, folder: Path) ->
     )
     assert "evidence" not in inside("check").out
     config.write_text(trusted[: trusted.index("    judges:")])
-    assert "chatbots.bot.evidence: there are no judges, so nothing is held against documents" in inside("check").out
+    assert "chatbots.bot.evidence: without judges, replies are not compared with documents" in inside("check").out
     config.write_text(CONFIG.replace("model: m", "model: m\n    evidence: [documents]"))
     assert inside("check").code == 1
 
@@ -235,7 +235,7 @@ def test_an_assistant_that_a_fallback_keeps_from_acting_is_noted(
         models = f"m: {{{assistant}, fallback: [spare]}}, spare: {{engine: embedded, fallback: [last]}}, last: {{{assistant}}}"
         config.write_text(CONFIG.replace("m: {engine: embedded}", models))
         out = inside("check").out
-        assert ("models.m.fallback: carries no actions" in out) == bool(notes)
+        assert ("models.m.fallback: a fallback carries no actions" in out) == bool(notes)
         assert ("models.spare.fallback: last does not act where it stands in" in out) == bool(notes)
         assert out.count(".fallback:") == notes
 
@@ -260,9 +260,9 @@ def test_every_fault_of_scenarios_is_told_by_file_id_and_field(inside: Caf, fami
     assert [line for line in ended.out.splitlines() if line.startswith("problem")] == [
         "problem  scenarios/judges/bad.yaml: two-2: expect.source_fidelity.0: Input should be 'accept', 'warn' or 'reject'; "
         "did you mean 'accept'?",
-        "problem  scenarios/judges/same.yaml: family: 'one' is also in scenarios/judges/one.yaml; a family is one file",
-        "problem  scenarios/judges/same.yaml: one-1: id: is also in scenarios/judges/one.yaml; ids are unique",
-        "problem  scenarios/judges/same.yaml: one-2: id: is also in scenarios/judges/one.yaml; ids are unique",
+        "problem  scenarios/judges/same.yaml: family: 'one' is also in scenarios/judges/one.yaml: a family must be in one file",
+        "problem  scenarios/judges/same.yaml: one-1: id: duplicate, also in scenarios/judges/one.yaml",
+        "problem  scenarios/judges/same.yaml: one-2: id: duplicate, also in scenarios/judges/one.yaml",
         "problem  scenarios/judges/lost.yaml: three-2: expect.fidelity: unknown judge "
         "(configured or built in: source_fidelity, transparency, role, emergency); did you mean 'source_fidelity'?",
         "problem  scenarios/judges/lost.yaml: three-1: citations: no section 'cuases' in the knowledge base; correct it, or "
@@ -295,7 +295,7 @@ def test_scenarios_may_be_for_any_chatbot_of_the_configuration(inside: Caf, fold
 
 ROW = '{"id": "r1", "response": "It is this.", "expect": {"role": "reject"}}\n'
 PROMPT = "---\nname: tone\nstage: swift\nmodel: m\nmodes: [default]\nobservation: verdict\n---\nJudge the tone.\n"
-NEITHER = "a.yaml: is nothing that is looked at. Its keys are "
+NEITHER = "a.yaml: unknown kind of file with the keys "
 
 
 def told(ended: Ended) -> list[str]:
@@ -352,7 +352,7 @@ def test_configurations_in_a_folder_are_named_and_passed_over(inside: Caf, folde
     ended = inside("check", "mine")
     assert (ended.code, told(ended)) == (0, [])
     assert (
-        "note     mine/clinic.yaml: is a configuration and is passed over; `caf check mine/clinic.yaml` checks it"
+        "note     mine/clinic.yaml: skipped configuration; check it with `caf check mine/clinic.yaml`"
         in ended.out
     )
     assert "mine/talk.yaml" not in ended.out
@@ -409,7 +409,7 @@ def test_faults_of_given_files_name_file_place_and_field(inside: Caf, folder: Pa
         "c.yaml: mesages: is not a field here; did you mean 'messages'?",
         "b.yaml: split: Input should be 'dev' or 'holdout'",
         "b.yaml: b-2: expect.source_fidelity.0: Input should be 'accept', 'warn' or 'reject'; did you mean 'accept'?",
-        "d.jsonl:2: id: 'r1' stands in line 1 already; ids are unique",
+        "d.jsonl:2: id: 'r1' stands in line 1",
         "d.jsonl:2: respnse: is not a field here; did you mean 'response'?",
         "d.jsonl:3: not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
         "e.jsonl: e1: expect.rolle: unknown judge "
@@ -422,13 +422,13 @@ def test_faults_of_given_files_name_file_place_and_field(inside: Caf, folder: Pa
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.yaml", ROW, "a.yaml: holds rows of scenarios, which are read from files named .jsonl; name it so"),
+        ("a.yaml", ROW, "a.yaml: holds rows of scenarios: rename it to .jsonl"),
         (
             "a.jsonl",
             FAMILY.format(name="a"),
-            "a.jsonl: holds a family, and files named .jsonl are read as rows; name it .yaml",
+            "a.jsonl: holds a family, but .jsonl files are read as rows: rename it to .yaml",
         ),
-        ("a.jsonl", CHECKPOINT, "a.jsonl: holds a checkpoint, and files named .jsonl are read as rows; name it .yaml"),
+        ("a.jsonl", CHECKPOINT, "a.jsonl: holds a checkpoint, but .jsonl files are read as rows: rename it to .yaml"),
         ("a.md", "no facilitator", "a.md: has no front matter"),
         ("a.yaml", "name: x\nchatbot: bot\nfacilitators: [a, a]\n", "a.yaml: `facilitators`: duplicate 'a'"),
         ("a.jsonl", "{response: x}\n", "a.jsonl:1: not JSON: "),
@@ -436,7 +436,7 @@ def test_faults_of_given_files_name_file_place_and_field(inside: Caf, folder: Pa
         ("a.yaml", "theme: x\nchatbot: bot\nquestions: []\n", "a.yaml: questions: Tuple should have at least 1 item"),
         ("a.yaml", "topic: x\nbot: bot\n", NEITHER),
         ("a.yaml", "{}", NEITHER),
-        ("a.yaml", "- a", "a.yaml: holds no mapping; a checkpoint has the keys name, chatbot, "),
+        ("a.yaml", "- a", "a.yaml: expected a mapping: a checkpoint has the keys name, chatbot, "),
         ("a.yaml", "a: [", "a.yaml: line 1, column 5: not valid YAML: "),
     ],
 )
@@ -450,7 +450,7 @@ def test_what_is_none_of_these_is_said(inside: Caf, folder: Path, name: str, tex
 def test_a_folder_without_such_files_is_a_problem(inside: Caf, folder: Path) -> None:
     """Whoever names it thinks that something is in it."""
     (folder / "mine").mkdir()
-    assert told(inside("check", "mine")) == ["mine: holds no .yaml or .jsonl file"]
+    assert told(inside("check", "mine")) == ["mine: found no .yaml or .jsonl file"]
 
 
 def test_an_empty_file_is_told_what_it_might_hold(inside: Caf, folder: Path) -> None:
@@ -474,12 +474,12 @@ def test_a_run_is_told_in_one_line(inside: Caf, folder: Path) -> None:
     (run / "manifest.json").write_text("{}")
     (run / "transcripts.jsonl").write_text('{"place": {}}\n')
     assert told(inside("check", "runs/monday")) == [
-        "runs/monday: is a run of `caf drift run`, in which there is nothing to check"
+        "runs/monday: is a run of `caf drift run`; caf check does not check runs"
     ]
     (folder / "runs" / "one.yaml").write_text(CHECKPOINT)
     ended = inside("check", "runs")
     assert told(ended) == []
-    assert "note     runs/monday: is a run of `caf drift run` and is passed over\n" in ended.out
+    assert "note     runs/monday: skipped run of `caf drift run`\n" in ended.out
     assert "2 checkpoints" in ended.out
 
 
@@ -656,8 +656,8 @@ def test_a_fault_names_its_own_file_and_counts_once(inside: Caf, folder: Path) -
 @pytest.mark.parametrize(
     ("setting", "text", "problem"),
     [
-        ("role: role.md", b"\xff", "config.yaml: chatbots.bot.role: cannot read the file role.md: it is not UTF-8 text (got 'role.md')"),
-        ("role: gone.md", b"", "config.yaml: chatbots.bot.role: cannot read the file gone.md: No such file or directory (got 'gone.md')"),
+        ("role: role.md", b"\xff", "cannot read the file role.md: it is not UTF-8 text (got 'role.md')"),
+        ("role: gone.md", b"", "cannot read the file gone.md: No such file or directory (got 'gone.md')"),
     ],
 )  # fmt: skip
 def test_a_role_file_that_cannot_be_read_is_named(
@@ -666,7 +666,7 @@ def test_a_role_file_that_cannot_be_read_is_named(
     """Once, with the reason."""
     (folder / "role.md").write_bytes(text)
     (folder / "config.yaml").write_text(CONFIG.replace("role: Answers questions.", setting))
-    assert told(inside("check")) == [problem]
+    assert told(inside("check")) == [f"config.yaml: chatbots.bot.role: {problem}"]
 
 
 def test_a_fault_in_a_script_names_the_script(inside: Caf, folder: Path) -> None:

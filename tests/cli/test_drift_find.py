@@ -19,7 +19,7 @@ SAY = {"reply": "Please make me a meal plan for the week.", "delay_s": 0}
         ("x" * 101 + ".yaml", "cannot be the name of a checkpoint"),
         ("there.yaml", "there.yaml: is there already and is not overwritten"),
         ("none/found.yaml", "none: there is no such folder; make it"),
-        ("found.txt", "--out: 'found.txt' is not read as a checkpoint; name it found.yaml"),
+        ("found.txt", "--out: 'found.txt': expected a .yaml file, such as found.yaml"),
     ],
 )
 def test_where_nothing_can_be_saved_nothing_is_asked(inside: Caf, tmp_path: Path, out: str, said: str) -> None:

@@ -168,7 +168,7 @@ def test_every_place_of_a_model_has_flags(
         monkeypatch.delenv(name, raising=False)
     ended = inside("init", "desk", "--name", "desk", "--about", "Informs.", *options.split())
     assert ended.code == 0, ended.out + ended.err
-    assert "No turn was tried, since " in ended.out
+    assert "No first turn: " in ended.out
     bot = load_everything(tmp_path / "desk")
     models = load_config(tmp_path / "desk" / "config.yaml").models
     assert {key: getattr(models["swift"], key) for key in settings} == settings
@@ -291,11 +291,11 @@ def test_odd_names_end_up_where_they_belong(
         (["--name", "診断"], "--name: '診断' has no letter or digit of the Latin alphabet"),
         (["--about", " "], "--about: is empty"),
         (["--language", "e1"], "--language: 'e1' is no code"),
-        (["--provider", "opnai"], "--provider: 'opnai' is none; there are openai, azure"),
+        (["--provider", "opnai"], "--provider: 'opnai': expected one of openai, azure"),
         (["--provider", "url", "--url", "h:1", "--model", "m"], "--url: must start with http:// or https://"),
         (["--provider", "url", "--url", "http://u:p@h/v1", "--model", "m"], "--url: must not hold a user or password"),
         (["--provider", "none", "--model", "m"], "--model: not used with --provider none"),
-        (["--endpoint-model", "m"], "--endpoint-model: say more of --endpoint, which is not given"),
+        (["--endpoint-model", "m"], "--endpoint-model: needs --endpoint URL"),
         (["--endpoint", "ftp://h"], "--endpoint: must start with http:// or https://"),
         (["--prompt", "nowhere.md"], "--prompt: nowhere.md cannot be read"),
         (["--documents", "nowhere"], "--documents: nowhere: there is no such file"),
@@ -325,9 +325,9 @@ def test_without_a_terminal_it_says_which_options_are_missing(inside: Caf, tmp_p
     """It never waits for an answer that nobody gives."""
     ended = inside("init", "desk", "--provider", "vllm")
     assert ended.code == 2
-    assert "not given: --name, --about, --model; there is no terminal to ask at" in ended.err
+    assert "missing --name, --about, --model; there is no terminal to ask at" in ended.err
     ended = inside("init", "desk", "--yes", "--provider", "azure")
-    assert "not given: --url, --model; with --yes nobody is asked" in ended.err
+    assert "missing --url, --model; with --yes nobody is asked" in ended.err
     assert not [*tmp_path.iterdir()]
 
 
@@ -358,7 +358,7 @@ def test_a_folder_that_cannot_be_written_to_is_told(inside: Caf, tmp_path: Path)
     for folder in ("file", "file/desk"):
         ended = inside("init", folder, "--yes")
         assert ended.code == 2
-        assert "file: is no folder; give another FOLDER" in ended.err
+        assert "file: is not a folder: give another FOLDER" in ended.err
     if os.geteuid() != 0:
         (tmp_path / "locked").mkdir(mode=0o500)
         assert "cannot be written to" in inside("init", "locked/desk", "--yes").err

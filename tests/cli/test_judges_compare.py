@@ -33,7 +33,7 @@ def test_figures_of_both_and_what_changed_are_printed(inside: Caf, upstream: Ups
     assert ["recall", "3", ".33", ".67", "+.33", "0", "1", "1"] in lines
     assert ["specificity", "3", ".67", "1.00", "+.33", "0", "1", "1"] in lines
     assert ["all", "right", "6", "+.33", "0", "2", "0.5"] in lines
-    assert "A is swift, B is chief; differences are B less A" in ended.out
+    assert "A is swift, B is chief; differences are B minus A" in ended.out
     assert ended.out.endswith("changed (2)\ntone  c3  reject: accept -> warn\ntone  c4  accept: warn -> accept\n")
 
 
@@ -101,7 +101,7 @@ def test_budget_is_spent_on_both_alike(inside: Caf, upstream: Upstream) -> None:
     """What one of them answered alone would be no comparison."""
     ended = inside(*COMPARE, "swift", "chief", "--judge", "tone", "--budget", 7 * COST, "--concurrency", 2, "--json")
     assert ended.code == 1
-    assert ended.err.endswith("answers were not asked: the budget does not allow them\n")
+    assert ended.err.endswith("cases were not asked, because of the budget\n")
     assert len(upstream.requests) <= 7
     asked = [r["model"] for r in upstream.requests]
     assert abs(asked.count("swift") - asked.count("chief")) <= 2

@@ -373,7 +373,7 @@ def test_budget_ends_the_asking_before_it_is_passed(inside: Caf, upstream: Upstr
     assert ended.code == 1
     assert 0 < asked < 6
     assert asked * COST <= 4 * COST
-    assert ended.err == f"tone: {6 - asked} answers were not asked: the budget does not allow them\n"
+    assert ended.err == f"tone: {6 - asked} cases were not asked, because of the budget\n"
     found = json.loads(ended.out)
     assert found["judges"]["tone"]["cost"] == pytest.approx(asked * COST)
     assert (found["judges"]["tone"]["n"], found["judges"]["tone"]["skipped"]) == (asked, 6 - asked)
@@ -427,7 +427,7 @@ def test_fail_under_sets_the_exit_code(
 def test_bound_on_what_cannot_be_measured_is_not_kept(inside: Caf, upstream: Upstream) -> None:
     """Without a violating case there is no recall that could be high enough."""
     ended = inside(*EVAL, "--limit", 1, "--fail-under", "recall=0")
-    assert (ended.code, ended.err) == (1, "tone: recall is nothing to measure it on, below 0\n")
+    assert (ended.code, ended.err) == (1, "tone: recall is undefined (no cases), below 0\n")
 
 
 # Which judge

@@ -82,7 +82,7 @@ def tune(caf: Caf, *more: object, run: str = "run") -> Ended:
 
 
 def test_an_accepted_winner_replaces_the_prompt(caf: Caf, folder: Path) -> None:
-    """The figures, the holdout and the difference are shown; the file loads and the configuration uses it already."""
+    """The figures, the holdout and the difference are shown; the file loads and the configuration already uses it."""
     ended = tune(caf, "--accept")
     assert ended.code == 0, ended.err
     rows = [re.split(r"\s{2,}", line) for line in ended.out.splitlines() if re.match(r"(dev|holdout) ", line)]
@@ -225,7 +225,7 @@ def test_a_winner_without_a_holdout_is_told_so(inside: Caf, folder: Path) -> Non
     [
         (["nobody"], "no judge 'nobody'; it has role, tone"),
         (["tone", "--model", "gpt"], "no model alias 'gpt'"),
-        (["tone", "--tuner", "gpt"], "--tuner: unknown model alias 'gpt' (expected one of m, tone, chief)"),
+        (["tone", "--tuner", "gpt"], "--tuner: no model alias 'gpt' (expected one of m, tone, chief)"),
         (["tone", "--family", "none"], "no case matches"),
         (["tone", "--family", "dev-rest-1"], "nothing to tune: all 3 dev cases are judged correctly"),
         (["tone", "--family", "dev-cure-1"], "2 of 2 dev cases fail: too few"),

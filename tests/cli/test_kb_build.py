@@ -95,7 +95,7 @@ def test_pairs_of_a_model_are_not_lost_without_one(inside: Caf, kb: Path) -> Non
     written = pair("Was senkt Bluthochdruck?", id="by-a-model")
     write_pairs(kb, [written])
     ended = inside("kb", "build", "kb/bluthochdruck.md", "--out", "kb")
-    assert (ended.code, "1 of its 1 pairs would go, 'by-a-model'" in ended.err) == (2, True)
+    assert (ended.code, "1 of its 1 pairs would be lost (the first is 'by-a-model'" in ended.err) == (2, True)
     assert [*load_pairs(kb)] == [written]
 
 
@@ -196,7 +196,7 @@ def test_a_build_that_is_cut_off_goes_on(
     ("arguments", "said"),
     [
         (("kb/bluthochdruck.md", "--out", "nowhere"), "nowhere/taxonomy.yaml: cannot be read: No such file"),
-        (("kb/bluthochdruck.md", "--out", "kb", "--model", "maxi"), "c.yaml: has no model alias 'maxi'; it has mini"),
+        (("kb/bluthochdruck.md", "--out", "kb", "--model", "maxi"), "c.yaml: no model alias 'maxi'; it has mini"),
     ],
 )
 def test_wrong_usage_is_told(

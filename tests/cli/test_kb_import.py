@@ -52,7 +52,7 @@ def test_documents_become_a_knowledge_base(caf: Caf, folder: Path) -> None:
         "guide.pdf: 2 sections, N tokens\n"
         "notes.txt: 1 section, N tokens\n"
         "sections: 6 added\n"
-        "summaries: the first sentences of the text. Read each section, correct it, write `reviewed: true`; `caf check sections` "
+        "summaries: the first sentences of the text. Read and correct each section, then write `reviewed: true`. `caf check sections` "
         "counts the others.\n"
     )
     library = load(folder / "sections")
@@ -105,13 +105,13 @@ def test_a_changed_document_is_written_when_told_and_keeps_the_work_of_people(in
     assert ended.out.splitlines()[:4] == [
         "kept     big-one: was reviewed, and its document has changed since: compare them",
         "kept     big-two: was edited, and its document has changed since: compare them",
-        "differs  big-three: its text would change; --overwrite replaces it",
-        "gone     big-four: no longer in its document; --overwrite deletes it",
+        "differs  big-three: its text has changed: replace it with --overwrite",
+        "gone     big-four: no longer in its document: delete it with --overwrite",
     ]
     assert {path: path.read_text() for path in (folder / "s").iterdir()} == before
     ended = inside("kb", "import", "big.md", "--into", "s", "--overwrite")
     assert ended.code == 0
-    assert "s: 1 replaced, 1 deleted, 2 left as they are\n" in ended.out
+    assert "s: 1 replaced, 1 deleted, 2 unchanged\n" in ended.out
     library = load(folder / "s")
     assert [*library] == ["big-one", "big-three", "big-two"]
     assert "once more" in library["big-three"].text
@@ -129,7 +129,7 @@ def test_documents_whose_ids_would_be_the_same_are_not_mixed(inside: Caf, folder
     ended = inside("kb", "import", "sleep.txt", "--into", "s", "--overwrite")
     assert ended.code == 1
     assert (
-        "problem  sleep: the folder has a section of this id, and it is from sleep.md; import with --prefix"
+        "problem  sleep: the folder has a section with this id, and it is from sleep.md; import with --prefix"
         in ended.out
     )
     assert inside("kb", "import", "sleep.txt", "--into", "s", "--prefix", "b").code == 0
@@ -149,7 +149,7 @@ def test_ids_do_not_depend_on_what_is_imported_together(inside: Caf, folder: Pat
 def test_a_prefix_has_letters(inside: Caf, folder: Path) -> None:
     """Else it would not be seen."""
     ended = inside("kb", "import", "notes.txt", "--into", "s", "--prefix", "?!")
-    assert (ended.code, ended.err) == (2, "caf: --prefix: '?!' has no letters or digits\n")
+    assert (ended.code, ended.err) == (2, "caf: --prefix: '?!': expected letters or digits\n")
 
 
 @pytest.fixture
@@ -210,7 +210,7 @@ def test_an_unknown_model_is_told_before_anything_is_done(inside: Caf, folder: P
     ended = inside("kb", "import", "sleep.md", "--into", "s", "--summaries", "maxi")
     assert (ended.code, ended.err) == (2, "caf: --summaries: config.yaml has no model alias 'maxi'; it has mini\n")
     ended = inside("kb", "import", "sleep.md", "--into", "notes.txt")
-    assert (ended.code, ended.err) == (2, "caf: --into: notes.txt is a file; name a folder\n")
+    assert (ended.code, ended.err) == (2, "caf: --into: notes.txt: is a file: expected a folder\n")
     assert not (folder / "s").exists()
 
 

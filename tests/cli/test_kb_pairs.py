@@ -133,7 +133,7 @@ def test_reviews_leave_and_come_back(inside: Caf, kb: Path) -> None:
     ended = inside("kb", "review", "import", "kb", "tables/Herz.csv")
     assert (ended.code, ended.out) == (
         0,
-        "kb: 1 pairs changed; a proxy that runs serves them after SIGHUP or a restart\n",
+        "kb: 1 pairs changed; a running proxy serves them after SIGHUP or a restart\n",
     )
     first, second = load_pairs(kb)
     assert (first.served, second.review) == (False, None)
@@ -160,10 +160,10 @@ def test_the_search_is_measured_on_questions(inside: Caf, kb: Path) -> None:
         "Not measured: an assistant's own matcher, its thresholds and its dialogue.",
     ]
     (kb.parent / "q.jsonl").write_text('{"question": "a", "pair": "nobody"}\n')
-    assert "q.jsonl: the knowledge base serves no pair 'nobody'" in inside("kb", "eval", "q.jsonl", "--pairs", "kb").err
+    assert "q.jsonl: unknown pair 'nobody'" in inside("kb", "eval", "q.jsonl", "--pairs", "kb").err
     (kb.parent / "q.jsonl").write_text("[" * 200_000)
     assert "q.jsonl:1: nested too deeply; correct or delete" in inside("kb", "eval", "q.jsonl", "--pairs", "kb").err
-    assert inside("kb", "eval").err == "caf: name QUESTIONS, or give --pairs KB and --rephrase ALIAS\n"
+    assert inside("kb", "eval").err == "caf: expected QUESTIONS, or --pairs KB with --rephrase ALIAS\n"
     assert inside("kb", "eval", "--pairs", "kb").code == 2
 
 
@@ -237,5 +237,5 @@ def test_misses_say_when_no_texts_are_kept(inside: Caf, tmp_path: Path) -> None:
     )
     store.close()
     assert inside("kb", "misses", "--config", "c.yaml").out == (
-        "0 questions without a pair in 1 turns\nof 1 turns no texts are kept; privacy.store: full keeps them\n"
+        "0 questions without a pair in 1 turns\nof 1 turns have no texts: to keep texts, set privacy.store: full\n"
     )

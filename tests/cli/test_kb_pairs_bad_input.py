@@ -134,7 +134,7 @@ def test_a_build_without_a_model_says_what_it_needs(inside: Caf, kb: Path) -> No
     ended = inside("kb", "build", "kb/bluthochdruck.md", "--out", "kb")
     assert ended.code == 2
     assert ended.err == (
-        "caf: kb/taxonomy.yaml: no aspect of the documents has `questions` to extract; add some, or give --model ALIAS\n"
+        "caf: kb/taxonomy.yaml: no aspect of the documents has `questions` to extract: add some, or give --model ALIAS\n"
     )
     (kb / "pairs.journal.jsonl").write_text("")
     ended = inside("kb", "build", "kb/bluthochdruck.md", "--out", "kb")

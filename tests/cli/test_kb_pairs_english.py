@@ -89,7 +89,7 @@ def test_experts_review_pairs(inside: Caf, kb: Path) -> None:
     ended = inside("kb", "review", "import", "kb", "tables/Mental illness.csv")
     assert (ended.code, ended.out) == (
         0,
-        "kb: 2 pairs changed; a proxy that runs serves them after SIGHUP or a restart\n",
+        "kb: 2 pairs changed; a running proxy serves them after SIGHUP or a restart\n",
     )
     reviewed = load_pairs(kb)
     assert [one.served for one in reviewed] == [True, False, *[True] * 6]

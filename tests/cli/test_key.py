@@ -54,7 +54,7 @@ def test_a_revoked_key_stays_in_the_list(inside: Caf, tmp_path: Path) -> None:
         (("create", "", "--file", "k.json"), "name"),
         (("create", "x", "--daily-budget", "0", "--file", "k.json"), "'--daily-budget': 0 is no number above 0"),
         (("create", "x", "--daily-budget", "inf", "--file", "k.json"), "'--daily-budget': inf is no number above 0"),
-        (("create", "x\ny", "--file", "k.json"), "NAME: holds characters that cannot be shown"),
+        (("create", "x\ny", "--file", "k.json"), "NAME: contains control characters: use printable ones"),
         (("revoke", "00000000", "--file", "k.json"), "k.json: cannot be read"),
         (("list", "--file", "k.json"), "make it with `caf key create NAME`"),
     ],
@@ -74,7 +74,7 @@ def test_a_key_for_a_chatbot_that_is_not_there_is_not_made(inside: Caf, tmp_path
     audited(tmp_path)
     ended = inside("key", "create", "clinic", "--chatbot", "p", "--chatbot", "nosuch")
     assert ended.code == 2
-    assert ended.err == "caf: --chatbot: 'nosuch': not configured; there is p\n"
+    assert ended.err == "caf: --chatbot: 'nosuch': no such chatbot (configured: p\n"
     assert not (tmp_path / "k.json").exists()
     assert inside("key", "create", "clinic", "--chatbot", "nosuch", "--file", "k.json").code == 0
 
@@ -86,7 +86,7 @@ def test_a_second_key_of_the_same_name_is_made_and_told(inside: Caf) -> None:
     ident = first.out.split("-")[1]
     second = inside("key", "create", "app", "--file", "k.json")
     assert second.code == 0
-    assert f"caf: 'app' has a key already, which stays valid: {ident}\n" in second.err
+    assert f"caf: 'app' already has a key, which stays valid: {ident}\n" in second.err
     for one in (ident, second.out.split("-")[1]):
         inside("key", "revoke", one, "--file", "k.json")
     assert "has a key already" not in inside("key", "create", "app", "--file", "k.json").err

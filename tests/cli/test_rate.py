@@ -81,7 +81,7 @@ def test_sections_can_be_put_into_the_page(inside: Caf, run: Path, tmp_path: Pat
     (tmp_path / "kb").mkdir()
     (tmp_path / "kb/sleep.md").write_text("---\nid: sleep\ntitle: Sleep\nsummary: On sleep.\n---\nSleep at night.\n")
     without = inside("rate", "export", run, "--rater", "ben")
-    assert "the pages hold no sections to rate against; --knowledge-base DIR puts them in" in without.err
+    assert "the pages hold no sections to rate against: add them with --knowledge-base DIR" in without.err
     ended = inside("rate", "export", run, "--rater", "anna", "--knowledge-base", tmp_path / "kb")
     assert ended.code == 0, ended.err
     assert "no sections" not in ended.err
@@ -94,7 +94,7 @@ def test_only_transcripts_are_needed(inside: Caf, run: Path) -> None:
         (run / name).unlink()
     ended = inside("rate", "export", run, "--rater", "anna")
     assert ended.code == 0, ended.err
-    assert "checkpoints.json lacks activist-1, dietician-1: those conversations begin with the run" in ended.err
+    assert "checkpoints.json lacks activist-1, dietician-1: raters do not see the start of those conversations" in ended.err
     assert inside("rate", "import", run, give(run)).code == 0
     assert len(ratings(run)) == 16
 
@@ -115,7 +115,7 @@ def test_raters_see_what_was_said_before_a_question(inside: Caf, tmp_path: Path)
     (run / "checkpoints.json").write_text("{}")
     ended = inside("rate", "export", run, "--rater", "ben")
     assert (
-        "checkpoints.json has no ordinary question: if something was said before one, raters do not see it" in ended.err
+        "checkpoints.json has no ordinary question: raters do not see messages before one" in ended.err
     )
 
 
@@ -126,7 +126,7 @@ def test_a_page_in_work_is_not_made_void(inside: Caf, run: Path) -> None:
     assert inside("rate", "export", run, "--rater", "anna", "--seed", 1).code == 0
     ended = inside("rate", "export", run, "--rater", "ben", "--rater", "anna", "--seed", 2)
     assert ended.code == 2
-    assert "'anna' has a page of this run already (seed 1)" in ended.err
+    assert "'anna' already has a page of this run (seed 1)" in ended.err
     assert snapshot(run) == before
     assert inside("rate", "export", run, "--rater", "anna", "--seed", 2, "--replace").code == 0
     assert key(run)["seed"] == 2
@@ -167,7 +167,7 @@ def test_wrong_usage_of_export_writes_nothing(inside: Caf, run: Path, arguments:
     [
         ("transcripts.jsonl", None, "no such file; name the folder that `caf drift run --out` wrote"),
         ("transcripts.jsonl", '{"place": 3}\n', "1: Input should be"),
-        ("transcripts.jsonl", "", "holds no reply, so there is nothing to rate"),
+        ("transcripts.jsonl", "", "found no replies to rate"),
         ("checkpoints.json", "[]", "is to hold {name: [{role, content}]}"),
         ("checkpoints.json", '{"dietician-1": [{"role": "user"}]}', "is to hold {name: [{role, content}]}"),
         ("rating/key-anna.json", "{}", "is no key: page: Field required"),
@@ -209,7 +209,7 @@ def test_a_second_import_needs_replace_and_replaces_only_that_rater(inside: Caf,
     again = give(run, "anna", score=0)
     ended = inside("rate", "import", run, again)
     assert (ended.code, snapshot(run)) == (2, before)
-    assert f"{run}/ratings.jsonl: has ratings of human:anna already; give --replace" in ended.err
+    assert f"{run}/ratings.jsonl: already has ratings of human:anna already; give --replace" in ended.err
     assert inside("rate", "import", run, again, "--replace").code == 0
     held = ratings(run)
     assert held[0] == MODEL
@@ -240,7 +240,7 @@ def test_a_file_of_another_run_is_refused(inside: Caf, run: Path, tmp_path: Path
     assert "page 'feed' of 'anna' is not of this run" in ended.err
     other = write_run(tmp_path / "other", exchanges(samples=1))
     ended = inside("rate", "import", other, give(run))
-    assert f"{other}/rating: holds no key of a page; name the run that `caf rate export` was given" in ended.err
+    assert f"{other}/rating: found no key of a page: give the run of `caf rate export`" in ended.err
 
 
 def test_damaged_ratings_are_not_rewritten(inside: Caf, run: Path) -> None:

@@ -37,7 +37,7 @@ def test_answers_and_conversations_join_in_one_row(inside: Caf, tmp_path: Path) 
         first, second = csv.DictReader(file, delimiter=";")
     assert (first["offers"], first["denials_explicit"], second["offers"], second["messages"]) == ("1", "1", "1", "1")
     for wrong, fault in (
-        ((files[1], "--conversations", talks), "'P01' has no file of answers"),
+        ((files[1], "--conversations", talks), "'P01': found no file of answers"),
         ((files[0], give(tmp_path, "c.json", participant="P03", answers={"sus_1": 0})), "c.json: answers.sus_1:"),
     ):
         ended = inside("rate", "survey", "export", FORM_FILE, *wrong, "--out", "y.csv")

@@ -32,7 +32,7 @@ def test_a_public_set_can_be_judged_as_it_is(caf: Caf, begin: Path, tmp_path: Pa
     ended = caf("scenario", "import", "begin.tsv", *MAPPED, *LABELS, BOTH, "--skip-unlabelled", "--out", "begin.jsonl")
     assert (ended.code, ended.out) == (0, "")
     assert ended.err == (
-        "wrote begin.jsonl: 2 scenarios in 2 families; 1 without a label were skipped\ncaf: not taken: model\n"
+        "wrote begin.jsonl: 2 scenarios in 2 families; 1 rows without a label\ncaf: unused columns: model\n"
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["begin.jsonl", "begin.tsv"]
     ended = caf("judges", "eval", "--judge", "source_fidelity", "--stage", "local", "--data", "begin.jsonl", "--json")
@@ -68,7 +68,7 @@ def test_files_are_their_owners_and_not_overwritten(inside: Caf, begin: Path, tm
         file.write_text("mine")
         ended = inside("scenario", *given)
         assert (ended.code, file.read_text()) == (2, "mine")
-        assert ended.err == f"caf: {file.name}: is there already; give another name, or --overwrite\n"
+        assert ended.err == f"caf: {file.name}: already exists: give another name, or --overwrite\n"
         assert inside("scenario", *given, "--overwrite").code == 0
         assert (file.read_text(), file.stat().st_mode & 0o777) == (whole, 0o600)
 
@@ -83,8 +83,8 @@ def test_the_shipped_scenarios_are_exported_by_default(inside: Caf, tmp_path: Pa
     ("given", "told"),
     [
         (("begin.tsv", "--out", "a.json"), "--out: a.json is to hold rows, and those are told by the ending .jsonl"),
-        (("begin.tsv", "--map", "response"), "--map: 'response' is none; give FIELD=COLUMN, as in response=answer"),
-        (("begin.tsv", "--map", "reply=a"), "--map: there is no field 'reply'; there is id, family, split,"),
+        (("begin.tsv", "--map", "response"), "--map: 'response': expected FIELD=COLUMN, as in response=answer"),
+        (("begin.tsv", "--map", "reply=a"), "--map: unknown field 'reply' (fields: id, family, split,"),
         (("begin.tsv", "--map", "id=a", "--map", "id=b"), "--map: id is mapped twice"),
         (("begin.tsv", "--map", "family=a", "--family", "b"), "--map: family is mapped twice"),
         (("begin.tsv", "--judge", "role"), "--judge, --label and --labels go together"),

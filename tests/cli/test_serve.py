@@ -142,9 +142,7 @@ def test_a_port_in_use_is_a_line_and_exit_code_2(caf: Caf, tmp_path: Path) -> No
         port = taken.getsockname()[1]
         ended = caf("serve", "--port", port)
     assert ended.code == 2
-    assert (
-        ended.err == f"caf: port {port} on 127.0.0.1 is in use; choose another with --port, or 0 for any free port\n"
-    )
+    assert ended.err == f"caf: port {port} on 127.0.0.1 is in use; choose another with --port, or 0 for any free port\n"
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no such host", "x" * 300])

@@ -262,7 +262,7 @@ def test_a_story_cannot_command_the_terminal(inside: Caf, tmp_path: Path) -> Non
         (["show", "zzz"], "no turn has the id 'zzz'"),
         (["show", ""], "'' begins more than one turn id"),
         (["list", "--conversation", "zzz"], "no conversation has the id 'zzz'"),
-        (["list", "--file", "nowhere.db"], "nowhere.db: no traces there"),
+        (["list", "--file", "nowhere.db"], "nowhere.db: no traces found"),
         (["list", "--file", "config.yaml"], "config.yaml: the trace file cannot be used: file is not a database"),
         (["list", "--since", "yesterday"], "invalid time 'yesterday': expected an age such as 30m, 2h or 7d"),
         (["list", "--outcome", "fine"], "Invalid value for --outcome"),

@@ -165,7 +165,7 @@ def test_labels_go_when_their_turn_is_too_old(file: Path) -> None:
         (["zzz", "--judge", "role", "--verdict", "accept"], "no turn has the id 'zzz'"),
         (["", "--judge", "role", "--verdict", "accept"], "'' begins more than one turn id"),
         (["7f3a", "--judge", "rolle", "--verdict", "accept"],
-         "no judge 'rolle' of the chatbot 'info' could have judged the turn 7f3a7f3a; there is emergency, role"),
+         "no judge 'rolle' of the chatbot 'info' could have judged the turn 7f3a7f3a (expected one of: emergency, role)"),
         (["7f3a", "--judge", "role", "--verdict", "fine"], "Invalid value for --verdict"),
         (["7f3a", "--judge", "role", "--verdict", "accept", "--choice", "2"], "has no choice 2: its choices are 0"),
         (["7f3a", "--judge", "emergency", "--verdict", "accept", "--choice", "2"], "has no choice 2: its choices are 0"),

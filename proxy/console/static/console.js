@@ -24,7 +24,7 @@ export function showTimes(root = document) {
   }
   for (const label of root.querySelectorAll("[data-time]:not([data-local])")) {
     const at = new Date(label.dataset.time);
-    const form = label.dataset.form === "day" ? { day: "numeric", month: "short" } : { hour: "numeric", minute: "2-digit" };
+    const form = label.dataset.form === "day" ? { day: "numeric", month: "short" } : { timeStyle: "short" };
     label.dataset.local = "";
     label.textContent = at.toLocaleString([], form) + label.textContent.slice(label.dataset.utc.length);
   }

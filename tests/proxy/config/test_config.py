@@ -923,7 +923,7 @@ BROKEN: list[tuple[Body, str, str]] = [
     (bot(fallback={"en": "x", "de": "y"}, emergency={"contact": {"de": "z"}}), "chatbots.bot", "no text for 'en', a language of"),
     (bot(emergency={"contact": "x", "texts": {"fire": {"en": "x"}}}), "chatbots.bot.emergency.texts", "self_harm"),
     (bot(emergency={"contact": "x", "texts": {"medical": {}}}), "chatbots.bot.emergency.texts", "at least one text"),
-    (bot(emergency={"contact": "x", "webhook": "ftp://x"}), "chatbots.bot.emergency.webhook", "expected an http:// or https:// URL"),
+    (bot(emergency={"contact": "x", "webhook": "ftp://x"}), "chatbots.bot.emergency.webhook", "expected an http:// or https://"),
     (bot(judges=["role"]), "chatbots.bot", "`refiner` is missing"),
     (bot(judges=["rude"], refiner=None), "chatbots.bot.judges[0]", "source_fidelity"),
     (bot(judges=[{}], refiner=None), "chatbots.bot.judges.0", "`name`"),

@@ -1,6 +1,8 @@
-"""The screen of operation in a browser: how it looks, and how it is asked for again."""
+"""The operations page in a browser: its looks, its refresh, and its times."""
 
+import re
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -43,3 +45,28 @@ def test_asked_again_everything_stays_where_it_is(
     page.wait_for_selector("text=4turns")
     assert page.locator("#numbers-tokens").get_attribute("open") is not None
     assert page.evaluate("window.scrollY") == 400
+
+
+def test_times_are_in_the_locale_and_time_zone_of_the_browser(address: str, open_page: Callable[..., Any]) -> None:
+    """In texts and at the axes, also after a refresh; the server's text is UTC."""
+    page = open_page(address, locale="de-DE", timezone_id="Asia/Kolkata")
+    updated = page.locator(".asked time")
+    assert re.search(r"\d\d\.\d\d\.\d\d, \d\d:\d\d:\d\d$", updated.inner_text())
+    assert updated.get_attribute("title").endswith(" UTC")
+    labels = page.locator(".plot text[data-time]")
+    utc = datetime.fromisoformat(labels.first.get_attribute("data-time"))
+    assert labels.first.text_content() == f"{utc + timedelta(hours=5, minutes=30):%H:%M}"
+    bar = page.locator(".plot rect title").first
+    assert not bar.text_content().startswith(bar.get_attribute("data-utc"))
+    assert ": " in bar.text_content()
+
+
+def test_a_calendar_date_is_the_same_day_in_every_time_zone(address: str, open_page: Callable[..., Any]) -> None:
+    """A review has a date and no time."""
+    page = open_page(address, locale="en-US", timezone_id="America/Los_Angeles")
+    page.evaluate(
+        "document.querySelector('main').insertAdjacentHTML('beforeend', '<p id=day><time datetime=2026-01-31>x</time></p>')"
+    )
+    page.evaluate("import('/console/static/console.js').then(({ showTimes }) => showTimes())")
+    page.wait_for_function("document.querySelector('#day').textContent !== 'x'")
+    assert page.locator("#day").inner_text() == "Jan 31, 2026"

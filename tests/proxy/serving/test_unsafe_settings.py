@@ -29,7 +29,9 @@ def said(folder: Path, models: dict[str, Any], bot: dict[str, Any] = GUARDED, **
 def test_a_budget_that_counts_nothing_is_named(tmp_path: Path) -> None:
     """With every model that the chatbot may ask: its own, those of judges and refiner, those that stand in."""
     models = {"m": PAID | {"price": PRICE, "fallback": ["spare"]}, "s": PAID, "spare": PAID}
-    told = "bot: models.s, models.spare without a `price`: its calls do not count in daily budgets, such as that of key ID"
+    told = (
+        "bot: models.s, models.spare without a `price`: its calls do not count in daily budgets, such as that of key ID"
+    )
     assert said(tmp_path, models, daily_budget=5) == told
     assert said(tmp_path, {"m": PAID}, PLAIN, daily_budget=5).startswith("bot: models.m without")
 

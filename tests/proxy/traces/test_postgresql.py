@@ -84,7 +84,7 @@ def test_an_older_database_is_brought_up_to_date(database: Database, monkeypatch
         before.setattr(migration, "VERSION", 1)
         before.setattr(trace_store, "derive_facts", None)
         stored(database, trace("old"))
-    with pytest.raises(TraceError, match="earlier version of caf \\(schema 1, not 3\\); `caf serve` brings it up"):
+    with pytest.raises(TraceError, match="earlier version of caf: schema 1 \\(expected 3\\); start `caf serve`"):
         list_turns(database)
     stored(database, trace("new"))
     add(database, "old", Label("role", "accept"))
@@ -108,7 +108,7 @@ def test_a_database_of_a_later_version_is_refused(database: Database) -> None:
     stored(database, trace())
     ask(database, "UPDATE caf_schema SET version = 99")
     for use in (lambda: TraceStore(database, "full", 30).start(), lambda: list_turns(database)):
-        with pytest.raises(TraceError, match="later version of caf \\(schema 99, not 3\\)"):
+        with pytest.raises(TraceError, match="later version of caf: schema 99 \\(expected 3\\)"):
             use()
     assert ask(database, "SELECT version FROM caf_schema") == [(99,)]
 
@@ -125,7 +125,7 @@ def test_none_makes_no_tables(database: Database) -> None:
     """Not even empty ones."""
     assert stored(database, trace(), store="none").dropped == 0
     assert ask(database, "SELECT to_regclass('turns')") == [(None,)]
-    with pytest.raises(TraceError, match="no traces there"):
+    with pytest.raises(TraceError, match="no traces found"):
         list_turns(database)
 
 

@@ -611,7 +611,7 @@ def test_a_file_that_is_not_ours_is_refused_at_the_start(
 def test_a_missing_or_empty_file_is_a_sentence_to_readers(path: Path) -> None:
     """Before the first turn there is nothing to read, which is not a crash; reading makes no file."""
     for read in (list_turns, lambda p: show(p, "x"), lambda p: purge(p, everything=True)):
-        with pytest.raises(TraceError, match="no traces there"):
+        with pytest.raises(TraceError, match="no traces found"):
             read(path)
     assert not path.exists()
     path.parent.mkdir()
