@@ -71,6 +71,9 @@ class AssistantRequest:
     """The same, for answers that fit a pydantic model."""
     note: Callable[[str, str], None] = lambda step, detail: None
     """Tells the trace what the assistant did."""
+    conversation_id: str = ""
+    """The proxy's id of the conversation, by which what is kept of it is erased. It finds nothing again: a request whose history
+    the proxy does not know gets a new one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,4 +158,19 @@ class ActingAssistant(Assistant, Protocol):
 
         Raises:
             AssistantError: It was not done; the message is shown to the user.
+        """
+
+
+@runtime_checkable
+class ErasingAssistant(Assistant, Protocol):
+    """An assistant that keeps something of conversations, by `AssistantRequest.conversation_id`."""
+
+    async def erase(self, conversation_ids: Collection[str] | None) -> int:
+        """Delete for good what is kept of conversations, of any key; return the number of entries.
+
+        Args:
+            conversation_ids: None: all conversations.
+
+        Raises:
+            AssistantError: Something of them may still be there.
         """

@@ -1,7 +1,7 @@
 """Engine, a way to reach a model; Forwarded, an answer that is relayed; and forwarding without bytes to relay."""
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -46,6 +46,14 @@ class ActingEngine(Engine, Protocol):
         Raises:
             ModelError: It was not done.
         """
+
+
+@runtime_checkable
+class ErasingEngine(Engine, Protocol):
+    """An engine that keeps something of conversations."""
+
+    async def erase(self, conversation_ids: Collection[str] | None) -> int:
+        """Delete what is kept of conversations, None: of all; return the number of entries. Raises ModelError."""
 
 
 class Forwarded:

@@ -9,6 +9,7 @@ planner      tree of thought, ReAct, one call
 executor     runs steps at once, each with a deadline
 access       who may see whose data
 memory       what was run in a conversation, for its follow-ups
+uploads      tables and pictures that a user sends
 writer       what is said; without a model, the findings line by line
 recorded     plans of the demo questions, for use without a model
 sources      the data of subjects: files, checked

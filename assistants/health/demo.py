@@ -9,7 +9,6 @@
 """
 
 import shutil
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -23,6 +22,7 @@ import yaml
 from numpy.typing import NDArray
 from platformdirs import user_cache_path
 
+from assistants.health.pulse import load_neurokit
 from assistants.health.tables import DataError
 
 VERSION = 1
@@ -71,19 +71,13 @@ PERSONS = (
         4,
         {"age": 61, "sex": "female", "height_cm": 162, "weight_kg": 74, "conditions": ["type 2 diabetes"]}
         | {"medicines": ["metformin"], "allergies": ["peanuts"], "preferences": ["vegetarian"]},
-        asleep=418,
-        steps=6_700,
-        menu=_VEGETARIAN,
+        asleep=418, steps=6_700, menu=_VEGETARIAN,
     ),
     _Person(
-        5,
-        {"age": 45, "sex": "male", "height_cm": 178, "weight_kg": 82, "allergies": ["shellfish"]},
-        asleep=436,
-        steps=7_600,
-        pulse=66,
-        menu=_MIXED,
+        5, {"age": 45, "sex": "male", "height_cm": 178, "weight_kg": 82, "allergies": ["shellfish"]},
+        asleep=436, steps=7_600, pulse=66, menu=_MIXED,
     ),
-)
+)  # fmt: skip
 
 
 def demo_folder() -> Path:
@@ -146,10 +140,8 @@ def _nights(person: _Person, days: Sequence[date], meals: pd.DataFrame) -> pd.Da
         asleep = rng.normal(person.asleep, 35) + ((day - DAYS[0]).days / 7 if person.number == 1 else 0)
         rem, deep = asleep * rng.normal(0.245, 0.02), asleep * rng.normal(0.17, 0.02)
         deep += 0.4 * float(eaten.get(day, 0)) if person.number == 4 else 0
-        awake, bedtime = (
-            8 + rng.gamma(3, 8),
-            datetime(day.year, day.month, day.day, 23) + timedelta(minutes=round(rng.normal(5, 35))),
-        )
+        awake = 8 + rng.gamma(3, 8)
+        bedtime = datetime(day.year, day.month, day.day, 23) + timedelta(minutes=round(rng.normal(5, 35)))
         stages = [round(2 * minutes) / 2 for minutes in (rem, deep, asleep - rem - deep, awake)]
         if rng.random() > 0.08 or (person.number == 5 and day.month == 8):
             rows.append([day, *stages, bedtime])
@@ -188,8 +180,7 @@ def _meals(person: _Person, days: Sequence[date]) -> pd.DataFrame:
             for number in sorted(rng.choice(len(choice), 2, replace=False)):
                 food, grams = choice[number]
                 rows.append([time, food, round(grams * rng.uniform(0.7, 1.3))])
-    frame = pd.DataFrame(rows, columns=["time", "food", "grams"])
-    return frame.astype({"time": "datetime64[us]"})
+    return pd.DataFrame(rows, columns=["time", "food", "grams"]).astype({"time": "datetime64[us]"})
 
 
 def _write_recordings(person: _Person, folder: Path) -> None:
@@ -201,28 +192,19 @@ def _write_recordings(person: _Person, folder: Path) -> None:
             pulse, uneven, seed = rng.normal(person.pulse, 2.5), rng.uniform(0.03, 0.09), int(rng.integers(2**31))
             if person.number == 5 and day == STRESSED:
                 pulse, uneven = person.pulse + 22, 0.005
-            noise = person.number == 5 and start == NOISY
-            values = (
-                np.random.default_rng(seed).uniform(-1, 1, PPG_HZ * PPG_SECONDS) if noise else _ppg(pulse, uneven, seed)
-            )
+            noise = np.random.default_rng(seed).uniform(-1, 1, PPG_HZ * PPG_SECONDS)
+            values = noise if (person.number, start) == (5, NOISY) else _ppg(pulse, uneven, seed)
             text = "value\n" + "".join(f"{value:.3f}\n" for value in values)
             (folder / f"{start:%Y-%m-%dT%H%M}.csv").write_text(text, "ascii", newline="\n")
 
 
 def _ppg(pulse: float, uneven: float, seed: int) -> NDArray[np.float64]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # neurokit2 0.2.12 imports scipy.misc, which is deprecated
-        try:
-            import neurokit2  # loads matplotlib and scikit-learn
-        except ImportError:
-            raise DataError("demo data: neurokit2 is needed: install it, or set `data` to a folder of yours") from None
-        fine: NDArray[np.float64] = neurokit2.ppg_simulate(
-            duration=PPG_SECONDS,
-            sampling_rate=FINE_HZ,
-            heart_rate=pulse,
-            ibi_randomness=uneven,
-            frequency_modulation=0.1,
-            motion_amplitude=0.05,
-            random_state=seed,
-        )
+    try:
+        simulate = load_neurokit().ppg_simulate
+    except ImportError:
+        raise DataError("demo data: neurokit2 is needed: install it, or set `data` to a folder of yours") from None
+    fine: NDArray[np.float64] = simulate(
+        duration=PPG_SECONDS, sampling_rate=FINE_HZ, heart_rate=pulse, ibi_randomness=uneven, frequency_modulation=0.1,
+        motion_amplitude=0.05, random_state=seed,
+    )  # fmt: skip
     return fine[:: FINE_HZ // PPG_HZ]

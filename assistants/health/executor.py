@@ -1,11 +1,15 @@
 """Runs the steps of a valid plan: independent ones at once, each with a deadline; a step that fails becomes a stated gap."""
 
 import asyncio
+import signal
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
+from dataclasses import dataclass, replace
 from datetime import date
+from multiprocessing import get_context
+from multiprocessing.pool import Pool
 from typing import Any
 
 import orjson
@@ -18,7 +22,8 @@ from assistants.health.sources import DataError, Subjects
 from assistants.health.task import Inputs, InputsError, Result, Task, TaskContext, TaskError
 from models.turn_scope import Principal
 
-WORKERS = 4
+WORKERS, PROCESSES, LATE = 4, 2, 3
+"""Threads; processes; how often its deadline a task may take in a process before it is killed."""
 MOST_RESULTS = 500
 log = structlog.get_logger()
 
@@ -52,8 +57,9 @@ class Executor:
     def __init__(
         self, tasks: Mapping[str, Task[Any, Any]], subjects: Subjects, access: Access, services: Mapping[str, Any]
     ) -> None:
-        self.tasks, self._subjects, self._access, self._services = tasks, subjects, access, services
+        self.tasks, self.subjects, self._access, self._services = tasks, subjects, access, services
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="health")
+        self._processes = _Processes()
         self._results: dict[bytes, Result] = {}
         self._running: dict[bytes, asyncio.Task[Result]] = {}
 
@@ -72,12 +78,23 @@ class Executor:
     def is_current(self, runs: Sequence[Run]) -> bool:
         """Tell whether the data of runs are still the same."""
         try:
-            return all(run.version == self._subjects.version(run.subject) for run in runs if run.subject)
+            return all(run.version == self.subjects.version(run.subject) for run in runs if run.subject)
         except (DataError, OSError):
             return False
 
+    def lend(self, subjects: Subjects, access: Access) -> "Executor":
+        """Return an executor for other subjects, with the same threads and results."""
+        other = copy(self)
+        other.subjects, other._access = subjects, access
+        return other
+
+    def forget(self) -> None:
+        """Drop the results that are kept for equal steps."""
+        self._results.clear()
+
     def close(self) -> None:
-        """End the threads; a task that still runs is left to itself."""
+        """End processes and threads; a task that still runs in a thread is left to itself."""
+        self._processes.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def _run(self, step: Step, principal: Principal, done: Mapping[str, Run]) -> Run:
@@ -92,7 +109,7 @@ class Executor:
             if "subject" in task.inputs.model_fields:
                 subject = self._access.choose(principal, inputs.subject, task.sources, date.today())
                 inputs = inputs.model_copy(update={"subject": subject})
-                version = self._subjects.version(subject)
+                version = self.subjects.version(subject)
             explained = task.explain(inputs)
             result = await self._result(task, inputs, subject, version)
         except (TaskError, AccessRefusedError, DataError) as error:
@@ -114,7 +131,7 @@ class Executor:
         if (known := self._results.get(key)) is not None:
             return known
         if key not in self._running:
-            owner = self._subjects.open(subject) if "subject" in task.inputs.model_fields else None
+            owner = self.subjects.open(subject) if "subject" in task.inputs.model_fields else None
             running = asyncio.create_task(self._compute(task, inputs, TaskContext(owner, self._services), key))
             self._running[key] = running
             running.add_done_callback(lambda done: (self._running.pop(key, None), done.cancelled() or done.exception()))
@@ -122,7 +139,10 @@ class Executor:
         return await asyncio.wait_for(asyncio.shield(self._running[key]), task.timeout_s)
 
     async def _compute(self, task: Task[Any, Any], inputs: Inputs, context: TaskContext, key: bytes) -> Result:
-        result: Result = await asyncio.get_running_loop().run_in_executor(self._pool, task.run, inputs, context)
+        if task.in_process:
+            result = await self._processes.run(task, inputs, replace(context, services={}))
+        else:
+            result = await asyncio.get_running_loop().run_in_executor(self._pool, task.run, inputs, context)
         if type(result) is not task.result:
             raise TypeError(f"{task.name}: no {task.result.__name__}")
         result.figures()
@@ -131,6 +151,40 @@ class Executor:
             self._results.pop(next(iter(self._results)))
         self._results[key] = result
         return result
+
+
+class _Processes:
+    """Processes that run a task each, started when they are needed; one whose task is late is killed and replaced."""
+
+    def __init__(self) -> None:
+        self._started, self._idle = set[Pool](), asyncio.LifoQueue[Pool | None]()
+        for _ in range(PROCESSES):
+            self._idle.put_nowait(None)
+
+    async def run(self, task: Task[Any, Any], inputs: Inputs, context: TaskContext) -> Result:
+        """Run a task when a process is free; a TimeoutError says that it took far too long, or that its process died."""
+        process, done = await self._idle.get(), Future[Result]()
+        try:
+            if process is None:  # a fork would copy locks that other threads hold; a start takes 0.1 s
+                ignore = (signal.signal, (signal.SIGINT, signal.SIG_IGN))
+                process = await asyncio.to_thread(get_context("spawn").Pool, 1, *ignore)
+                self._started.add(process)
+            tell, fail = done.set_result, done.set_exception
+            process.apply_async(task.run, (inputs, context), callback=tell, error_callback=fail)
+            return await asyncio.wait_for(asyncio.wrap_future(done), LATE * task.timeout_s)
+        except (TimeoutError, asyncio.CancelledError):
+            if process is not None:
+                self._started.discard(process)
+                process.terminate()
+            process = None
+            raise
+        finally:
+            self._idle.put_nowait(process)
+
+    def close(self) -> None:
+        """Kill all processes."""
+        for process in self._started:
+            process.terminate()
 
 
 def _resolve(step: Step, done: Mapping[str, Run]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ single  strategies and steps in one call
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
@@ -48,6 +48,8 @@ class Situation:
     """What was run before, in this conversation and in earlier rounds."""
     problems: Sequence[str] = ()
     """Why the last plan could not run."""
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    """Texts in place of prompts/*.md, by name."""
 
 
 class Planner(Protocol):
@@ -166,6 +168,11 @@ def open_planner(name: str) -> Planner:
     return planner
 
 
+def read_prompt(name: str, given: Mapping[str, str]) -> str:
+    """Return instructions: the given ones, else those of prompts/."""
+    return given.get(name) or (PROMPTS / f"{name}.md").read_text(encoding="utf-8")
+
+
 def describe_exchanges(earlier: Sequence[Exchange]) -> list[dict[str, str]]:
     """Return the last exchanges as prompts have them, long messages cut off."""
     return [{"user": one.user[:MOST_EARLIER], "assistant": one.reply[:MOST_EARLIER]} for one in earlier[-EARLIER:]]
@@ -199,20 +206,10 @@ def choose_cards(situation: Situation, budget: int = CARD_TOKENS) -> list[dict[s
 
 
 def _card(task: Task[Any, Any]) -> dict[str, Any]:
-    schema = task.inputs.model_json_schema()["properties"]
-    inputs = {
-        name: " ".join(
-            filter(
-                None,
-                (
-                    field.get("format") or field.get("type") or "",
-                    field.get("description", ""),
-                    "(optional)" if "default" in field else "",
-                ),
-            )
-        )
-        for name, field in schema.items()
-    }
+    inputs = {}
+    for name, schema in task.inputs.model_json_schema()["properties"].items():
+        kind, is_optional = schema.get("format") or schema.get("type"), "(optional)" if "default" in schema else ""
+        inputs[name] = " ".join(filter(None, (kind, schema.get("description"), is_optional)))
     return {
         "task": task.name,
         "does": task.description,
@@ -234,6 +231,6 @@ def _messages(prompt: str, situation: Situation, decided: Mapping[str, Any] | No
         **(decided or {}),
     }
     return [
-        {"role": "system", "content": (PROMPTS / f"{prompt}.md").read_text(encoding="utf-8")},
+        {"role": "system", "content": read_prompt(prompt, situation.prompts)},
         {"role": "user", "content": orjson.dumps(case).decode()},
     ]

@@ -49,7 +49,7 @@ class Beats(NamedTuple):
 
 
 def find_beats(values: Floats, hz: float) -> Beats:
-    """Find the beats of a PPG recording; a pure function that runs in a process pool.
+    """Find the beats of a PPG recording; a pure function.
 
     Args:
         values: The signal, peaks upwards, in any unit, shape (samples,); NaN where there is none.

@@ -27,10 +27,10 @@ class Recorded(BaseModel):
     """What is said: what was found, which tasks were used in the conversation, or the references of its sections."""
 
 
-def find_recorded(question: str) -> tuple[Recorded, str] | None:
-    """Return the demo question that a message is, and its language; None if it is none."""
+def find_recorded(question: str, offered: Sequence[Recorded]) -> tuple[Recorded, str] | None:
+    """Return the demo question that a message is, and its language; None if it is none of those that are offered."""
     folded = _fold(question)
-    for one in load_recorded():
+    for one in offered:
         for language, wordings in one.questions.items():
             if folded in map(_fold, wordings):
                 return one, language

@@ -9,8 +9,9 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FilePath, ValidationError
 
+from assistants.health.planner import read_prompt
 from assistants.health.task import Task
 from models.errors import ModelSettingsError
 from models.settings import ModelSettings
@@ -34,6 +35,10 @@ class Options(BaseModel):
     """Sections for the task `knowledge`."""
     planner: str = "single"
     """tree, react, single, or module:Class."""
+    prompts: dict[Literal["planner", "writer"], FilePath] = Field(default_factory=dict)
+    """Files in place of prompts/*.md: of the planner (with `tree`, of its first call), of the writer."""
+    writer_prefix: str = ""
+    """Put before the writer's instructions, such as on tone."""
     tasks: tuple[str, ...] | None = None
     """Tasks that can be planned; left out, all."""
     task_modules: tuple[str, ...] = ()
@@ -62,6 +67,13 @@ def read_options(settings: ModelSettings) -> Options:
             "access: is needed with data; name the subjects of each API key, as in {keyless: [anna]}"
         )
     return options
+
+
+def read_prompts(options: Options) -> dict[str, str]:
+    """Return what stands in place of prompts/*.md, by name; "" for nothing."""
+    prompts: dict[str, str] = {role: path.read_text(encoding="utf-8") for role, path in options.prompts.items()}
+    writer = f"{options.writer_prefix}\n\n{read_prompt('writer', prompts)}".lstrip()
+    return {options.planner: prompts.get("planner", ""), "writer": writer}
 
 
 def load_tasks(

@@ -19,13 +19,11 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from assistants.health.fhir import Bundle, read_bundle
-from assistants.health.tables import LAYOUTS, MOST_ROWS, DataError, Table, check_rows, read_frame
+from assistants.health.tables import LAYOUTS, MOST_BYTES, MOST_ROWS, DataError, Table, check_rows, read_frame
 from models.unique_keys import load_yaml
 
 __all__ = ["DataError", "Profile", "Recording", "Subject", "Subjects", "Table"]
 
-MOST_HOURS = 24
-"""Median of `asleep` below which a file is taken to hold hours."""
 ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -76,10 +74,7 @@ class Subject:
         Raises:
             DataError: The file cannot be read.
         """
-        table = self._table("sleep", start, end)
-        if len(table.frame) and 0 < table.frame["asleep"].median() < MOST_HOURS:
-            raise DataError("asleep: the values look like hours; give minutes")
-        return table
+        return self._table("sleep", start, end)
 
     def activity(self, start: date, end: date) -> Table:
         """Return a row a day: date, steps (int), active_minutes, distance_km, kcal (NaN where the source has no value).
@@ -161,6 +156,8 @@ class Subject:
             raise DataError(f"{path.name}: is a link out of the subject's folder: copy the file into it")
         if path.exists() and not path.is_file() and not path.is_dir():
             raise DataError(f"{path.name}: is no file")
+        if path.is_file() and path.stat().st_size > MOST_BYTES:
+            raise DataError(f"{path.name}: more than {MOST_BYTES // 1_000_000} MB: split it, or leave out the rest")
         return path
 
 

@@ -7,9 +7,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
+from pandas.api.types import is_datetime64_any_dtype, is_numeric_dtype, is_string_dtype
 
+MOST_BYTES = 100_000_000
+"""Of a file, which is not read if it has more: reading a CSV or FHIR file takes up to six times as much memory."""
 MOST_ROWS = 5_000_000
 """Rows of a file, and samples of the recordings of one call."""
+MOST_HOURS = 24
+"""Median of `asleep` below which a file is taken to hold hours."""
+HOURS = (45, 75)
+"""How often a value in hours fits into the same one in minutes, with room for what a device does not classify."""
 
 
 class DataError(Exception):
@@ -39,15 +46,11 @@ class Layout:
 
 
 _MINUTES, _STAGES = (0.0, 1440.0), ("rem", "deep", "light")
+_NIGHT = dict.fromkeys(("asleep", *_STAGES, "awake"), _MINUTES)
 LAYOUTS = {
     "sleep": Layout(
         "night",
-        {
-            "date": datetime,
-            **dict.fromkeys(("asleep", *_STAGES, "awake"), _MINUTES),
-            "bedtime": datetime,
-            "risetime": datetime,
-        },
+        {"date": datetime, **_NIGHT, "bedtime": datetime, "risetime": datetime},
         required=("asleep",),
         once=True,
     ),
@@ -78,9 +81,7 @@ def read_frame(path: Path, columns: list[str]) -> pd.DataFrame:
     try:
         frame = _read_parquet(path, columns) if path.suffix == ".parquet" else _read_csv(path, columns)
     except ImportError:
-        raise DataError(
-            f"{path.name}: pyarrow is needed to read Parquet: install it, or write the file as CSV"
-        ) from None
+        raise DataError(f"{path.name}: pyarrow is needed to read Parquet: install it, or write CSV") from None
     except (OSError, ValueError):  # those of pandas are among them
         raise DataError(f"{path.name}: cannot be read: write it as CSV with commas, in UTF-8, or as Parquet") from None
     if missing := [column for column in columns if column not in frame]:
@@ -91,14 +92,10 @@ def read_frame(path: Path, columns: list[str]) -> pd.DataFrame:
 
 
 def _read_csv(path: Path, columns: list[str]) -> pd.DataFrame:
+    wanted = {"usecols": lambda name: name in columns, "nrows": MOST_ROWS + 1}
     return pd.read_csv(
-        path,
-        usecols=lambda name: name in columns,
-        nrows=MOST_ROWS + 1,
-        skipinitialspace=True,
-        encoding="utf-8-sig",  # as Excel writes it
-        low_memory=False,
-    )
+        path, **wanted, skipinitialspace=True, encoding="utf-8-sig", low_memory=False
+    )  # as Excel writes it
 
 
 def _read_parquet(path: Path, columns: list[str]) -> pd.DataFrame:
@@ -131,11 +128,16 @@ def check_rows(frame: pd.DataFrame, kind: str, name: str, start: date, end: date
     rows, impossible = pd.DataFrame(index=frame.index), pd.DataFrame(index=frame.index)
     for column, expected in layout.columns.items():
         rows[column], impossible[column] = _convert(frame[column], expected, f"{name}: {column}")
-    for stage in _STAGES if kind == "sleep" else ():
-        impossible[stage] |= rows[stage] > rows["asleep"] + 1  # a minute for rounding
+    if kind == "sleep":
+        stages = rows[list(_STAGES)].sum(axis=1, min_count=len(_STAGES))
+        impossible["rem"] |= (stages > rows["asleep"] + len(_STAGES)) | (rows["asleep"] / stages).between(*HOURS)
+        for stage in _STAGES:
+            impossible[stage] |= rows[stage] > rows["asleep"] + 1  # a minute for rounding
     wrong = impossible.any(axis=1)
     if wrong.sum() * 2 > len(rows):
         raise DataError(f"{name}: most rows have an impossible value: {_expectations(layout, impossible)}")
+    if kind == "sleep":
+        _check_hours(rows[~wrong], name)
     if layout.once:
         rows[key] = rows[key].dt.normalize()
     undated = rows[key].isna()
@@ -156,6 +158,17 @@ def check_rows(frame: pd.DataFrame, kind: str, name: str, start: date, end: date
     return Table(kept, tuple(notes))
 
 
+def _check_hours(nights: pd.DataFrame, name: str) -> None:
+    """Raise a DataError if the median night has hours for minutes: asleep by its size, awake by the time in bed."""
+    in_bed = (nights["risetime"] - nights["bedtime"]).dt.total_seconds() / 60
+    hours = {
+        "asleep": 0 < nights["asleep"].median() < MOST_HOURS,
+        "awake": HOURS[0] < ((in_bed - nights["asleep"]) / nights["awake"]).median() < HOURS[1],
+    }
+    for column in (column for column, looks_so in hours.items() if looks_so):
+        raise DataError(f"{name}: {column}: the values look like hours; give minutes")
+
+
 def period_labels(dates: "pd.Series[Any]", every: str) -> "pd.Series[Any]":
     """Return the month (2020-08), or for `every` "week" the Monday (2020-08-03), of each date."""
     if every == "month":
@@ -165,6 +178,8 @@ def period_labels(dates: "pd.Series[Any]", every: str) -> "pd.Series[Any]":
 
 def _convert(raw: "pd.Series[Any]", expected: object, place: str) -> tuple["pd.Series[Any]", "pd.Series[bool]"]:
     """Return a column in its type, NaN where it has no usable value, and where a value is impossible."""
+    if not (is_numeric_dtype(raw) or is_datetime64_any_dtype(raw) or is_string_dtype(raw)):
+        raw = raw.astype(object).map(str, na_action="ignore")  # of Parquet: dates, decimals, lists, numbers among texts
     if isinstance(expected, tuple):
         numbers = pd.to_numeric(raw, errors="coerce").astype("float64")
         possible = numbers.between(*expected)
@@ -172,10 +187,14 @@ def _convert(raw: "pd.Series[Any]", expected: object, place: str) -> tuple["pd.S
     if expected is str:
         texts = raw.astype("str").str.strip()
         return texts.where(raw.notna() & (texts != "")), pd.Series(False, index=raw.index)
-    if pd.api.types.is_numeric_dtype(raw) and raw.notna().any():
-        raw = raw.astype("Int64").astype("string")  # 20200829 is a day, not nanoseconds
+    texts = raw
+    if is_numeric_dtype(raw):  # 20200829 is a day, not nanoseconds
+        whole = raw.astype("float64").where(lambda number: number % 1 == 0)
+        texts = whole.map("{:.0f}".format, na_action="ignore").astype("string")
+    if not is_datetime64_any_dtype(texts):
+        texts = texts.where(texts.str.len() >= 8)  # 2020-08 is no day
     try:
-        times = pd.to_datetime(raw, format="ISO8601", errors="coerce")
+        times = pd.to_datetime(texts, format="ISO8601", errors="coerce")
     except ValueError:  # zones that differ
         times = pd.Series(pd.Timestamp(0, tz="UTC"), index=raw.index)
     if times.dt.tz is not None:

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Generic, Literal, NamedTuple, TypeV
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from assistants.health.sources import Subject
+from assistants.health.sources import Subject, Table
 
 
 class Figure(NamedTuple):
@@ -90,6 +90,16 @@ def check_groups(period: Period, every: str) -> None:
         raise InputsError(f"A trend has {MOST_GROUPS} weeks or months at most: choose month, or a shorter period.")
 
 
+def require_rows(table: Table, period: Period, noun: str, remark: str) -> Table:
+    """Return a table of nights or days with a note on those without data, or raise a TaskError if none has data."""
+    missing = period.days - len(table.frame)
+    if table.frame.empty:
+        absent = f"There is no {noun} with data from {period.start} to {period.end}: 0 of {period.days}."
+        raise TaskError(" ".join((absent, *table.notes)))
+    note = (f"{missing} of {period.days} {noun}s have no data; {remark}.",) if missing else ()
+    return Table(table.frame, (*table.notes, *note))
+
+
 class Result(BaseModel, ABC):
     """What a task found. Its fields can be inputs of later steps (`$step.field`)."""
 
@@ -137,12 +147,14 @@ class Task(ABC, Generic[InputsT, ResultT]):
     sources: ClassVar[Sequence[str]] = ()
     """The data that it reads, for a subject's consent: sleep, activity, heart, food, profile."""
     timeout_s: ClassVar[float] = 20.0
+    in_process: ClassVar[bool] = False
+    """Whether it computes for long: it runs in a process of its own, without `services`."""
     notes_for_writer: ClassVar[str] = ""
     """What the writer must keep to, such as "say that it is not a validated measure"."""
 
     @abstractmethod
     def run(self, inputs: InputsT, context: TaskContext) -> ResultT:
-        """Do it, in a thread of its own.
+        """Do it, in a thread or process of its own.
 
         Raises:
             TaskError: There is no result.
@@ -152,12 +164,8 @@ class Task(ABC, Generic[InputsT, ResultT]):
     def explain(self, inputs: InputsT) -> str:
         """Return a line for "which tools did you use?": it is evidence, so no free text of a planner is in it."""
         fields = {name: one.annotation for name, one in type(inputs).model_fields.items()}
-        shown = [
-            name
-            for name, kind in fields.items()
-            if name == "subject" or (kind not in (str, Any) and not get_args(kind))
-        ]
-        shown += [name for name, kind in fields.items() if get_origin(kind) is Literal]
+        plain = {name for name, kind in fields.items() if kind not in (str, Any) and not get_args(kind)}
+        shown = plain | {"subject"} | {name for name, kind in fields.items() if get_origin(kind) is Literal}
         values = inputs.model_dump(mode="json")
         given = ", ".join(f"{name} {values[name]}" for name in fields if name in shown and values[name] != "")
         return f"{self.title} ({given})" if given else self.title

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from assistants.assistant import AskStructured
 from assistants.health.executor import Run
-from assistants.health.planner import PROMPTS, describe_exchanges, describe_run
+from assistants.health.planner import describe_exchanges, describe_run
 from assistants.health.task import Figure, Passage
 from assistants.view import View
 from models.unique_keys import load_yaml
@@ -32,21 +32,15 @@ class Written(BaseModel):
 
 
 async def write(
-    ask: AskStructured,
-    view: View,
-    earlier: Sequence[Run],
-    runs: Sequence[Run],
-    sections: Sequence[Passage],
-    areas: str,
-    *,
-    keep_to: Iterable[str],
-) -> Written:
+    ask: AskStructured, view: View, earlier: Sequence[Run], runs: Sequence[Run], sections: Sequence[Passage], prompt: str,
+    *, keep_to: Iterable[str],
+) -> Written:  # fmt: skip
     """Have a model write the reply.
 
     Args:
         earlier: What was run before in the conversation.
         runs: What was run for the message.
-        areas: What the assistant can help with.
+        prompt: The instructions.
         keep_to: What the writer must keep to for these tasks.
 
     Raises:
@@ -61,7 +55,6 @@ async def write(
         "keep_to": sorted(set(keep_to)),
         "check": view.check,
     }
-    prompt = (PROMPTS / "writer.md").read_text(encoding="utf-8").replace("{areas}", areas)
     messages: list[dict[str, Any]] = [
         {"role": "system", "content": prompt},
         {"role": "user", "content": orjson.dumps(case).decode()},

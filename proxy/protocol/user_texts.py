@@ -99,7 +99,7 @@ def _texts_in(value: object, passed_over: Container[str]) -> str:
     rest = [value]  # no recursion: nobody has looked how deeply it is nested
     while rest:
         one = rest.pop()
-        if isinstance(one, str):
+        if isinstance(one, str) and not _is_file(one):
             # Half of a cut emoji is no text.
             texts.append(one if one.isascii() else one.encode("utf-8", "replace").decode())
         elif isinstance(one, list):
@@ -110,6 +110,11 @@ def _texts_in(value: object, passed_over: Container[str]) -> str:
                 if kind not in passed_over:
                     rest.append(_sentence_in(inner) if kind in SELDOM_WRITTEN and isinstance(inner, str) else inner)
     return "\n\n".join(texts)
+
+
+def _is_file(text: str) -> bool:
+    """Tell whether a text, of a field of any name, is an encoded file: it would fill traces with what nobody has written."""
+    return text.startswith("data:") and ";base64," in text[:MAX_SELDOM_CHARS] and len(text.split(None, 2)) < 3
 
 
 def _sentence_in(text: str) -> str | None:

@@ -43,7 +43,7 @@ async def take_turn(run: TurnRun, limit_s: float = math.inf) -> Answer:
     turn, ledger = run.turn, run.ledger
     # No model call runs until the very end: the rest is for the fallback message, if judges or a refiner hang.
     until = asyncio.get_running_loop().time() + limit_s
-    SCOPE.set(TurnScope(ledger, turn.principal, run.notes))
+    SCOPE.set(TurnScope(ledger, turn.principal, run.notes, turn.conversation.id))
     ledger.began = turn.started
     ledger.until = until if limit_s == math.inf else until - min(RESERVE_S, limit_s * RESERVE)
     try:

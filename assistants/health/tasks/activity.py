@@ -7,8 +7,8 @@ from typing import Literal, NamedTuple
 import pandas as pd
 from pydantic import Field
 
-from assistants.health.tables import period_labels
-from assistants.health.task import Figure, Period, Result, Task, TaskContext, TaskError, check_groups
+from assistants.health.tables import Table, period_labels
+from assistants.health.task import Figure, Period, Result, Task, TaskContext, check_groups, require_rows
 
 
 class ActivitySummaryResult(Result):
@@ -30,7 +30,6 @@ class ActivitySummaryResult(Result):
     best_day_steps: int
 
     def figures(self) -> Sequence[Figure]:
-        """Return coverage, totals, means and the day with the most steps."""
         values = [
             ("total steps", self.total_steps, ""),
             ("mean steps a day", self.mean_steps, ""),
@@ -48,29 +47,18 @@ class ActivitySummaryResult(Result):
 
 
 class ActivitySummary(Task[Period, ActivitySummaryResult]):
-    """Summarises days."""
-
-    name = "activity_summary"
-    title = "Activity summary"
+    name, title = "activity_summary", "Activity summary"
     description = (
         "Total and mean steps, active minutes, kilometres and kcal of a period, and the day with the most steps."
     )
-    inputs = Period
-    result = ActivitySummaryResult
+    inputs, result = Period, ActivitySummaryResult
     examples = (
         {"subject": "par_5", "start": "2020-08-01", "end": "2020-08-31"},
         {"subject": "par_2", "start": "2020-01-01", "end": "2020-12-31"},
     )
-    packages = ("pandas",)
-    sources = ("activity",)
+    packages, sources = ("pandas",), ("activity",)
 
     def run(self, inputs: Period, context: TaskContext) -> ActivitySummaryResult:
-        """Summarise the days.
-
-        Raises:
-            TaskError: No day has data.
-            DataError: The data cannot be read.
-        """
         frame, notes = _days(inputs, context)
         best = frame.loc[frame["steps"].idxmax()]
         return ActivitySummaryResult(
@@ -79,12 +67,9 @@ class ActivitySummary(Task[Period, ActivitySummaryResult]):
             days=inputs.days,
             total_steps=int(frame["steps"].sum()),
             mean_steps=round(frame["steps"].mean()),
-            total_active_minutes=_rounded(frame["active_minutes"].sum(min_count=1), 0),
-            mean_active_minutes=_rounded(frame["active_minutes"].mean(), 1),
-            total_km=_rounded(frame["distance_km"].sum(min_count=1), 1),
-            mean_km=_rounded(frame["distance_km"].mean(), 2),
-            total_kcal=_rounded(frame["kcal"].sum(min_count=1), 0),
-            mean_kcal=_rounded(frame["kcal"].mean(), 0),
+            **_total_and_mean(frame["active_minutes"], "active_minutes", 0, 1),
+            **_total_and_mean(frame["distance_km"], "km", 1, 2),
+            **_total_and_mean(frame["kcal"], "kcal", 0, 0),
             best_day=best["date"].date(),
             best_day_steps=int(best["steps"]),
         )
@@ -119,7 +104,6 @@ class ActivityTrendResult(Result):
     groups: tuple[Group, ...]
 
     def figures(self) -> Sequence[Figure]:
-        """Return coverage, and each group with its coverage."""
         found = [Figure("days with data", f"{self.days_with_data} of {self.days}")]
         for one in self.groups:
             found.append(Figure(f"days with data by {self.every}", f"{one.label}: {one.days_with_data} of {one.days}"))
@@ -130,25 +114,14 @@ class ActivityTrendResult(Result):
 
 
 class ActivityTrend(Task[ActivityTrendInputs, ActivityTrendResult]):
-    """Groups days."""
-
-    name = "activity_trend"
-    title = "Activity trend"
+    name, title = "activity_trend", "Activity trend"
     description = "Total steps and mean steps a day for each month or week of a period. Use it to compare."
-    inputs = ActivityTrendInputs
-    result = ActivityTrendResult
+    inputs, result = ActivityTrendInputs, ActivityTrendResult
     examples = ({"subject": "par_3", "start": "2020-01-01", "end": "2020-12-31", "every": "month"},)
-    packages = ("pandas",)
-    sources = ("activity",)
+    packages, sources = ("pandas",), ("activity",)
     notes_for_writer = "Compare means, not totals, where months have different numbers of days with data."
 
     def run(self, inputs: ActivityTrendInputs, context: TaskContext) -> ActivityTrendResult:
-        """Group the days.
-
-        Raises:
-            TaskError: No day has data.
-            DataError: The data cannot be read.
-        """
         check_groups(inputs, inputs.every)
         frame, notes = _days(inputs, context)
         steps = frame.groupby(period_labels(frame["date"], inputs.every))["steps"]
@@ -168,22 +141,18 @@ class ActivityTrend(Task[ActivityTrendInputs, ActivityTrendResult]):
         )
 
 
-def _days(inputs: Period, context: TaskContext) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    if context.subject is None:
-        raise TaskError("Whose activity is meant is not known.")
-    frame, notes = context.subject.activity(inputs.start, inputs.end)
-    if frame.empty:
-        absent = f"There is no day with data from {inputs.start} to {inputs.end}: 0 of {inputs.days}."
-        raise TaskError(" ".join((absent, *notes)))
-    if missing := inputs.days - len(frame):
-        notes = (*notes, f"{missing} of {inputs.days} days have no data; totals are without them.")
-    return frame, notes
+def _days(inputs: Period, context: TaskContext) -> Table:
+    assert context.subject is not None
+    return require_rows(context.subject.activity(inputs.start, inputs.end), inputs, "day", "totals are without them")
 
 
-def _rounded(value: float, digits: int) -> float | int | None:
-    if pd.isna(value):
-        return None
-    return round(float(value), digits) if digits else round(float(value))
+def _total_and_mean(column: "pd.Series[float]", name: str, total: int, mean: int) -> dict[str, float | None]:
+    """Return both, each to so many digits; None without a value."""
+    found = {f"total_{name}": (column.sum(), total), f"mean_{name}": (column.mean(), mean)}
+    return {
+        key: round(float(value), digits or None) if column.notna().any() else None
+        for key, (value, digits) in found.items()
+    }
 
 
 TASKS = (ActivitySummary(), ActivityTrend())

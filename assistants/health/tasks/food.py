@@ -26,8 +26,8 @@ UNITS: Mapping[Nutrient, str] = {
 }  # fmt: skip
 KCAL_PER_G: Mapping[Nutrient, int] = {"carbohydrate": 4, "sugar": 4, "fat": 9, "saturated_fat": 9, "protein": 4}
 """General Atwater factors. Merrill and Watt, USDA Agriculture Handbook 74, 1973."""
-MOST_NAMED, LEAST_SIMILARITY = 4, 60
-"""Names in a message, and the similarity (0 to 100) from which one is offered."""
+MOST_NAMED, LEAST_SIMILARITY, MOST_NAME = 4, 60, 200
+"""Names in a message, the similarity (0 to 100) from which one is offered, characters of a name that are compared."""
 SOURCE = "Nutrients are values of USDA FoodData Central; those of the food that was eaten may differ."
 SHARES = (
     "Energy shares are of the energy from carbohydrate, fat and protein, at 4, 9 and 4 kcal per g, without alcohol."
@@ -120,10 +120,6 @@ def load_foods() -> pd.DataFrame:
     return table
 
 
-MOST_NAME = 200
-"""Characters of a name that are compared."""
-
-
 def find_nearest(name: str) -> list[str]:
     """Return foods whose names share words or letters with a name, best first; [] if there is none."""
     scores, wanted = {}, utils.default_process(name[:MOST_NAME])
@@ -161,14 +157,12 @@ def describe_unknown(names: Sequence[str]) -> str:
 
 
 class MealNutrients(Task[Meal, MealResult]):
-    name = "meal_nutrients"
-    title = "Nutrients of a meal"
+    name, title = "meal_nutrients", "Nutrients of a meal"
     description = (
         "Finds energy, carbohydrate, sugar, fibre, fat, saturated fat, protein, sodium and energy shares of foods in grams. "
         "It refuses a food that it does not know and names the nearest ones. Ask the user for grams that are not given."
     )
-    inputs = Meal
-    result = MealResult
+    inputs, result = Meal, MealResult
     examples = ({"foods": [{"food": "Bananas, raw", "grams": 120}, {"food": "Milk, whole", "grams": 200}]},)
 
     def run(self, inputs: Meal, context: TaskContext) -> MealResult:
@@ -185,14 +179,12 @@ class MealNutrients(Task[Meal, MealResult]):
 
 
 class FoodLog(Task[Period, FoodLogResult]):
-    name = "food_log"
-    title = "Food log"
+    name, title = "food_log", "Food log"
     description = (
         "Finds the mean energy and nutrients a day that a person logged as eaten in a period, with energy shares in %. "
         "Use it for what somebody eats; compare its fields with compare_with_guideline."
     )
-    inputs = Period
-    result = FoodLogResult
+    inputs, result = Period, FoodLogResult
     examples = ({"subject": "par_5", "start": "2020-08-01", "end": "2020-08-31"},)
     sources = ("food",)
 

@@ -79,7 +79,6 @@ class Coverage(Result):
     usable_minutes: float
 
     def figures(self) -> Sequence[Figure]:
-        """Return recordings and minutes."""
         minutes = Figure("usable minutes", self.usable_minutes, "min")
         return [Figure("recordings usable", f"{self.usable} of {self.recordings}"), minutes]
 
@@ -92,7 +91,6 @@ class Rates(Coverage):
     highest_bpm: float
 
     def figures(self) -> Sequence[Figure]:
-        """Return coverage and rates."""
         rates = {"mean": self.mean_bpm, "lowest": self.lowest_bpm, "highest": self.highest_bpm}
         return [*super().figures(), *(Figure(f"{name} heart rate", bpm, "bpm") for name, bpm in rates.items())]
 
@@ -122,7 +120,6 @@ class Variability(Coverage):
     longest_nn: float = _measure("MaxNN", "longest interval between beats")
 
     def figures(self) -> Sequence[Figure]:
-        """Return coverage and values."""
         values = []
         for name, field in _measures().items():
             unit = cast(dict[str, str], field.json_schema_extra)["unit"]
@@ -145,45 +142,34 @@ def mean_variability(usable: Sequence[Usable]) -> dict[str, float]:
 
 
 class HeartRate(Task[Period, Rates]):
-    name = "heart_rate"
-    title = "Heart rate"
+    name, title = "heart_rate", "Heart rate"
     description = (
         "Finds the mean, lowest and highest heart rate (pulse) of a period, in beats a minute, from pulse (PPG) recordings. "
         "It refuses signals in which no heart rate can be told."
     )
-    inputs = Period
-    result = Rates
+    inputs, result = Period, Rates
     examples = ({"subject": "par_5", "start": "2020-08-01", "end": "2020-08-31"},)
-    packages = ("neurokit2",)
-    sources = ("heart",)
-    timeout_s = 40.0
+    packages, sources = ("neurokit2",), ("heart",)
+    timeout_s, in_process = 40.0, True
     notes_for_writer = "Say how many recordings were usable. Lowest and highest are means of recordings, not of beats."
 
     def run(self, inputs: Period, context: TaskContext) -> Rates:
         found = read_recordings(context, inputs.start, inputs.end)
         rates = [60_000 / float(one.beats.intervals.mean()) for one in found.usable]
-        return Rates(
-            **found.coverage,
-            mean_bpm=round(sum(rates) / len(rates), 1),
-            lowest_bpm=round(min(rates), 1),
-            highest_bpm=round(max(rates), 1),
-            notes=found.notes,
-        )
+        said = {"mean_bpm": sum(rates) / len(rates), "lowest_bpm": min(rates), "highest_bpm": max(rates)}
+        return Rates(**found.coverage, **{name: round(bpm, 1) for name, bpm in said.items()}, notes=found.notes)
 
 
 class HeartRateVariability(Task[Period, Variability]):
-    name = "hrv"
-    title = "Heart rate variability"
+    name, title = "hrv", "Heart rate variability"
     description = (
         "Finds the heart rate variability (HRV) of a period from pulse (PPG) recordings: RMSSD, SDNN, SDSD, pNN50, pNN20 and "
         "intervals between beats, with the usable minutes."
     )
-    inputs = Period
-    result = Variability
+    inputs, result = Period, Variability
     examples = ({"subject": "par_5", "start": "2020-08-29", "end": "2020-08-29"},)
-    packages = ("neurokit2",)
-    sources = ("heart",)
-    timeout_s = 40.0
+    packages, sources = ("neurokit2",), ("heart",)
+    timeout_s, in_process = 40.0, True
     notes_for_writer = "Say how many minutes were usable. A value alone is no diagnosis and no measure of stress."
 
     def run(self, inputs: Period, context: TaskContext) -> Variability:

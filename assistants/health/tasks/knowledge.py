@@ -29,14 +29,12 @@ class KnowledgeResult(Result):
 
 
 class Knowledge(Task[Topic, KnowledgeResult]):
-    name = "knowledge"
-    title = "Knowledge base"
+    name, title = "knowledge", "Knowledge base"
     description = (
         "Finds the sections of the knowledge base on a topic, with references: norms, what a measure means, what helps. "
         "Use it for general questions, for a reference, and to explain a figure; it knows nothing of a person."
     )
-    inputs = Topic
-    result = KnowledgeResult
+    inputs, result = Topic, KnowledgeResult
     examples = ({"topic": "REM sleep how much"},)
 
     def run(self, inputs: Topic, context: TaskContext) -> KnowledgeResult:
@@ -48,11 +46,8 @@ class Knowledge(Task[Topic, KnowledgeResult]):
             titles = "; ".join(one.title for one in library.sources[:20])
             raise InputsError(f"No section of the knowledge base is on that topic. Its sections: {titles}.")
         sections = [library[one.id] for one in found if one.score >= LEAST_SHARE * found[0].score]
-        return KnowledgeResult(
-            passages=tuple(
-                Passage(id=one.id, title=one.title, text=one.text, references=one.references) for one in sections
-            )
-        )
+        passages = (Passage(id=one.id, title=one.title, text=one.text, references=one.references) for one in sections)
+        return KnowledgeResult(passages=tuple(passages))
 
 
 TASKS = (Knowledge(),)

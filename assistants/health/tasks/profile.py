@@ -63,6 +63,18 @@ class Guideline(BaseModel):
     note: str = ""
     reference: Reference
 
+    @property
+    def name(self) -> str:
+        """Its kind and title."""
+        return f"{self.kind}: {self.title}"
+
+    def describe(self, unit: str, prefix: str = "") -> list[Figure]:
+        """Return its limits in a unit, their names after a prefix, and its reference."""
+        names, reference = {"low": "at least", "high": "at most", "below": "less than"}, self.reference
+        limits = self.limits[unit].model_dump(exclude_none=True)
+        figures = [Figure(prefix + names[field], _plain(limit), unit) for field, limit in limits.items()]
+        return [*figures, Figure("reference", f"{reference.title}, {reference.year}, {reference.address}")]
+
 
 GuidelineId = Literal[
     "sleep_duration", "rem_share", "steps", "steps_60_and_over", "weekly_activity", "fat_share", "saturated_fat_share",
@@ -128,15 +140,8 @@ class Comparison(Result):
     verdict: Verdict
 
     def figures(self) -> Sequence[Figure]:
-        limits, reference = self.guideline.limits[self.unit], self.guideline.reference
-        names = {"low": "at least", "high": "at most", "below": "less than"}
-        ends = [(name, getattr(limits, field)) for field, name in names.items() if getattr(limits, field) is not None]
-        return [
-            Figure("value", _plain(self.value), self.unit),
-            Figure(f"{self.guideline.kind}: {self.guideline.title}", self.verdict),
-            *(Figure(name, _plain(limit), self.unit) for name, limit in ends),
-            Figure("reference", f"{reference.title}, {reference.year}, {reference.address}"),
-        ]
+        value, verdict = Figure("value", _plain(self.value), self.unit), self.verdict
+        return [value, Figure(self.guideline.name, verdict), *self.guideline.describe(self.unit)]
 
 
 class CompareWithGuideline(Task[Value, Comparison]):

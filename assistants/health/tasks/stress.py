@@ -11,6 +11,7 @@ import statistics
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date, timedelta
 from typing import Literal, get_args
 
@@ -50,7 +51,6 @@ class StressLevel(Result):
     usable_minutes: float
 
     def figures(self) -> Sequence[Figure]:
-        """Return coverage, level and the values behind it."""
         return [
             Figure("days of baseline", f"{self.baseline_days} of {BASELINE_DAYS}"),
             Figure("usable minutes", self.usable_minutes, "min"),
@@ -62,18 +62,15 @@ class StressLevel(Result):
 
 
 class Stress(Task[DayInputs, StressLevel]):
-    name = "stress_level"
-    title = "Stress level (HRV index)"
+    name, title = "stress_level", "Stress level (HRV index)"
     description = (
         "Finds a stress level of a day, from very low to very high: heart rate variability from pulse (PPG) recordings against "
         "the person's 30 days before. It needs 7 days of baseline."
     )
-    inputs = DayInputs
-    result = StressLevel
+    inputs, result = DayInputs, StressLevel
     examples = ({"subject": "par_5", "day": "2020-08-29"},)
-    packages = ("neurokit2",)
-    sources = ("heart",)
-    timeout_s = 40.0
+    packages, sources = ("neurokit2",), ("heart",)
+    timeout_s, in_process = 40.0, True
     notes_for_writer = "Say that it is not a validated measure of stress, and how many days of baseline there are."
 
     def run(self, inputs: DayInputs, context: TaskContext) -> StressLevel:
@@ -108,12 +105,9 @@ def read_baseline(context: TaskContext, day: date) -> list[float]:
         TaskError: Fewer than 7 days have one.
     """
     recordings = defaultdict[date, list[Usable]](list)
-    try:
-        before = read_recordings(context, day - timedelta(BASELINE_DAYS), day - timedelta(1), LEAST_HRV_S)
-    except TaskError:  # none at all
-        before = None
-    for one in before.usable if before else ():
-        recordings[one.day].append(one)
+    with suppress(TaskError):  # none at all
+        for one in read_recordings(context, day - timedelta(BASELINE_DAYS), day - timedelta(1), LEAST_HRV_S).usable:
+            recordings[one.day].append(one)
     if len(recordings) < LEAST_DAYS:
         raise TaskError(
             f"No stress level can be told: {len(recordings)} of the {BASELINE_DAYS} days before {day} have a usable pulse "

@@ -140,6 +140,7 @@ class Asked(BaseModel):
 
     role: str
     step: str
+    system: str
     case: Any
 
 
@@ -156,12 +157,16 @@ class Doctor:
         self.executor = Executor(by_name, self.folder, access, {})  # type: ignore[arg-type]
         self.memory = Memory(more.pop("memory", None), by_name, 3600)
         planner = more.pop("planner", Single())
-        self.health = Health(self.executor, self.memory, access, planner, rounds=more.pop("rounds", 3), is_demo=False)
+        self.health = Health(
+            self.executor, self.memory, access, planner, rounds=more.pop("rounds", 3), is_demo=False, **more
+        )
         self._answers = list(answers)
         self.notes: list[tuple[str, str]] = []
 
     async def _ask(self, role: str, messages: Any, schema: Any, *, step: str = "", **_: Any) -> StructuredAnswer[Any]:
-        self.calls.append(Asked(role=role, step=step, case=json.loads(messages[1]["content"])))
+        self.calls.append(
+            Asked(role=role, step=step, system=messages[0]["content"], case=json.loads(messages[1]["content"]))
+        )
         answer = self._answers.pop(0) if role == "planner" else {"reply": "Written.", "sections": ["sleep-need"]}
         return StructuredAnswer(schema.model_validate(answer), "", False)
 

@@ -141,7 +141,7 @@ async def test_a_follow_up_knows_what_was_run_and_branches_do_not_mix(tmp_path: 
     doctor = Doctor(plan(step("s1", "count", **AUGUST)), plan(step("s1", "count", **july)), memory=path)
     await doctor.reply("How many days in August?")
     await doctor.reply("How many days in July?")
-    doctor.memory.close()
+    doctor.memory.store.close()
     later = Doctor(plan(), plan(), plan(), memory=path)
     await later.reply("How many days in August?", "Written.", "Which tools did you use?")
     assert [one["used"] for one in later.found_earlier] == [
@@ -208,7 +208,7 @@ async def test_what_was_run_is_not_told_to_a_user_who_may_no_longer_see_it(tmp_p
     path = tmp_path / "runs.db"
     doctor = Doctor(plan(step("s1", "count", **AUGUST)), memory=path)
     await doctor.reply("How many days?")
-    doctor.memory.close()
+    doctor.memory.store.close()
     later = Doctor(plan(), plan(), memory=path, subjects={"key-1": ["ben"]})
     await later.reply("How many days?", "31.", "What was it again?")
     assert later.found == later.found_earlier == []
@@ -257,9 +257,9 @@ async def test_a_memory_that_fails_costs_the_memory_not_the_turn(tmp_path: Path,
     doctor = Doctor(*[plan(step("s1", "count", **AUGUST))] * 2, memory=tmp_path / "runs.db")
     await doctor.reply("How many days?")
     if fault == "read-only":
-        doctor.memory._connection.execute("PRAGMA query_only = 1")
+        doctor.memory.store._connection.execute("PRAGMA query_only = 1")
     else:
-        doctor.memory._connection.execute('UPDATE runs SET body = \'[{"task": "count"}]\'')
+        doctor.memory.store._connection.execute('UPDATE messages SET body = \'[{"task": "count"}]\'')
     assert (await doctor.reply("How many days? Again")).text == "Written."
 
 

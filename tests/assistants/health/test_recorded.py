@@ -1,6 +1,7 @@
 """The demo questions without a model: recorded plans, run on the demo data as they are."""
 
 import re
+from collections.abc import Iterator
 
 import pytest
 
@@ -16,8 +17,10 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 @pytest.fixture(scope="module")
-def health() -> Health:
-    return open_assistant(ModelSettings(engine="assistant", name="health"))
+def health() -> Iterator[Health]:
+    opened = open_assistant(ModelSettings(engine="assistant", name="health"))
+    yield opened
+    opened._executor.close()
 
 
 async def converse(health: Health, *messages: str) -> list[str]:
@@ -34,10 +37,11 @@ async def test_recorded_plans_are_valid_and_find_something(health: Health) -> No
     """But those that refer to an earlier question."""
     for recorded in load_recorded():
         refers_back = "$last" in str(recorded.plan)
-        assert bool(find_problems(recorded.plan, health._tasks, {})) == refers_back
+        question = recorded.questions["en"][0]
+        assert bool(find_problems(recorded.plan, health._tasks, {}, question)) == refers_back
         if recorded.plan.steps and not refers_back:
-            (reply,) = await converse(health, recorded.questions["en"][0])
-            assert NUMBER.search(reply), reply
+            (reply,) = await converse(health, question)
+            assert NUMBER.search(reply) or "topic" in str(recorded.plan), reply
 
 
 async def test_spanish_and_english_questions_give_the_same_figures(health: Health) -> None:

@@ -16,7 +16,8 @@ AUGUST = (date(2020, 8, 1), date(2020, 8, 31))
 
 
 def night(day: str, asleep: object = 420, rem: object = 100) -> str:
-    return f"{day},{asleep},{rem},70,250,30,{day}T23:10,{day}T07:00\n"
+    light = asleep - rem - 70 if isinstance(asleep, int) and isinstance(rem, int) else 250
+    return f"{day},{asleep},{rem},70,{max(light, 0)},30,{day}T23:10,{day}T07:00\n"
 
 
 @pytest.fixture
