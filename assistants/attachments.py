@@ -1,6 +1,6 @@
-"""Files and pictures that a user sends beside text, as parts of messages (OpenAI's `file` and `image_url`).
+"""Files and pictures in messages, as content parts (OpenAI's `file` and `image_url`).
 
-Clients resend a conversation with its attachments, so an assistant reads them from each request, and stores none.
+Clients resend a conversation with its attachments, so an assistant reads them from each request and stores none.
 """
 
 import base64
@@ -15,38 +15,38 @@ from models.engine import Body
 
 PICTURES = ("image/gif", "image/jpeg", "image/png", "image/webp")
 MOST_LINK = 2_000
-"""Characters of a link."""
+"""Most characters of a link."""
 
 
 class AttachmentError(Exception):
-    """Attachments cannot be used. The message says why in sentences that the user may read, with nothing of the attachment."""
+    """Attachments cannot be used. The message gives the reason to the user, without content of the attachment."""
 
 
 @dataclass(frozen=True)
 class FileRules:
-    """Which files of a conversation are taken."""
+    """The accepted files of a conversation."""
 
     names: re.Pattern[str]
-    """A name in small letters must be one of these as a whole."""
+    """Accepted names in small letters, as a whole."""
     expected: str
-    """A sentence to the user that says which."""
+    """Accepted names in a sentence for the user."""
     types: Collection[str]
-    """Media types."""
+    """Accepted media types."""
     most_files: int = 20
     most_bytes_each: int = 4_000_000
     most_bytes: int = 12_000_000
-    """Of all files. `server.max_body_bytes` counts before that, and base64 takes a third more."""
+    """Most bytes of all files. `server.max_body_bytes` applies first, to base64, which is a third larger."""
     most_rows: int = 200_000
-    """Of a Parquet file."""
+    """Most rows of a Parquet file."""
     most_expanded: int = 400_000_000
-    """Bytes that a Parquet file may become in memory."""
+    """Most bytes of a Parquet file in memory."""
 
 
 def read_files(request: AssistantRequest, rules: FileRules) -> dict[str, bytes]:
-    """Return the files of a conversation by name, in small letters. Of files of one name the newest counts.
+    """Return the files of a conversation by name, in small letters. The newest file of a name counts.
 
     Raises:
-        AttachmentError: Files of the newest message are not taken. Those of earlier ones are passed over: the user was told then.
+        AttachmentError: A file of the newest message is refused. Refused files of earlier messages are skipped.
     """
     files: dict[str, bytes] = {}
     refused = []
@@ -57,7 +57,7 @@ def read_files(request: AssistantRequest, rules: FileRules) -> dict[str, bytes]:
                 name, file.get("file_data"), {one: files[one] for one in files if one != name}, rules
             )
         except AttachmentError as error:
-            if is_new:  # a name that is not on the list is free text, and what is said becomes evidence
+            if is_new:  # another name is free text, which must not become evidence
                 refused.append(f"{name if rules.names.fullmatch(name) else 'A file'} was not read. {error}")
     if refused:
         raise AttachmentError("\n".join(refused))
@@ -65,10 +65,10 @@ def read_files(request: AssistantRequest, rules: FileRules) -> dict[str, bytes]:
 
 
 def read_pictures(request: AssistantRequest, most: int = 4, most_bytes: int = 4_000_000) -> list[Body]:
-    """Return the pictures of the newest message, as parts of a message to a model. A link is the model's to fetch, never ours.
+    """Return the pictures of the newest message, as parts of a message to a model. The proxy does not fetch links.
 
     Raises:
-        AttachmentError: They are too many, too large, or neither a https link nor a base64 data URL of a picture.
+        AttachmentError: There are too many, one is too large, or not an https link or base64 data URL of a picture.
     """
     urls = [picture.get("url") for picture, is_new in user_parts(request, "image_url") if is_new]
     if len(urls) > most:
@@ -83,10 +83,10 @@ def read_pictures(request: AssistantRequest, most: int = 4, most_bytes: int = 4_
 
 
 def user_parts(request: AssistantRequest, kind: str) -> Iterator[tuple[Body, bool]]:
-    """Yield what the parts of a type hold in the user's messages, oldest first, and whether it is of the newest message."""
+    """Yield the content of parts of a type in the user's messages, oldest first, and whether it is in the newest message."""
     messages = (
         request.messages[:-2] if request.view.check else request.messages
-    )  # without a draft and why it was refused
+    )  # without a refused draft and the reason
     last_reply = max((n for n, one in enumerate(messages) if one.get("role") == "assistant"), default=-1)
     for n, message in enumerate(messages):
         parts = message.get("content") if message.get("role") == "user" else None
@@ -97,10 +97,10 @@ def user_parts(request: AssistantRequest, kind: str) -> Iterator[tuple[Body, boo
 
 
 def decode_data_url(url: object, types: Collection[str], most_bytes: int) -> bytes:
-    """Decode `data:TYPE;base64,...`. What is too large is refused before it is decoded.
+    """Decode `data:TYPE;base64,...`. The size is checked before decoding.
 
     Raises:
-        AttachmentError: It is none, of another type, too large, empty or broken.
+        AttachmentError: The URL is not a data URL, or its content has another type, is too large, empty or broken.
     """
     head, _, encoded = url.partition(";base64,") if isinstance(url, str) else ("", "", "")
     if not head.startswith("data:") or not encoded:
@@ -138,7 +138,7 @@ def _check_parquet(raw: bytes, rules: FileRules) -> None:
         with ParquetFile(BytesIO(raw)) as file:
             groups = [file.metadata.row_group(n) for n in range(file.num_row_groups)]
     except (ArrowException, OSError, ValueError):
-        raise AttachmentError("It is no Parquet file.") from None
+        raise AttachmentError("It is not a Parquet file.") from None
     chunks = [group.column(n) for group in groups for n in range(group.num_columns)]
     # A text may be stored once for all rows: 5 kB hold 300 MB.
     sizes = [

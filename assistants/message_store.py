@@ -1,7 +1,7 @@
-"""What an assistant keeps for the messages of a conversation, in a SQLite file: found again by these, erased by the conversation.
+"""Data of an assistant for the messages of a conversation, in a SQLite file. They are erased by conversation id.
 
-The key of a row is the API key and the user's messages so far. So two branches of a conversation have two rows, a regenerated
-reply finds its own, and a restart or a second worker keeps all.
+The key of a row is the API key and the user's messages so far. So two branches of a conversation have two rows, and a
+regenerated reply finds its own row. Rows outlive a restart, and several workers share them.
 """
 
 import hashlib
@@ -20,24 +20,24 @@ from models.errors import ModelSettingsError
 from models.turn_scope import Principal
 
 MOST_BYTES = 200_000
-"""Of a row; what is larger is not kept."""
+"""Most bytes of a row; a larger row is not stored."""
 LOCKED_S = 0.2
 """Seconds to wait for another process."""
 log = structlog.get_logger()
 
 
 class MessageStore:
-    """Rows of bytes. A file that fails when it is read or written costs what it would have kept, not the turn."""
+    """Rows of bytes. If reading or writing fails, the row is lost, and the turn continues."""
 
     def __init__(self, path: Path | None, ttl_s: float) -> None:
         """Open the file.
 
         Args:
-            path: Where it is kept; None: in memory.
-            ttl_s: Seconds after which a row is forgotten.
+            path: The file; None: in memory.
+            ttl_s: Seconds until a row is deleted.
 
         Raises:
-            ModelSettingsError: The file cannot be made, or is no SQLite file.
+            ModelSettingsError: The file cannot be created, or is not a SQLite file.
         """
         self._ttl = ttl_s
         try:
@@ -57,10 +57,10 @@ class MessageStore:
             raise ModelSettingsError(f"memory: {path}: {error}") from error
 
     def get(self, principal: Principal, messages: Sequence[str], *, within_s: float = math.inf) -> bytes | None:
-        """Return what is kept for the last of these messages of the user; None if that is not known.
+        """Return the row for the last of these messages of the user; None without a row.
 
         Args:
-            within_s: Seconds since it was stored.
+            within_s: Most seconds since the row was stored.
         """
         query = "SELECT body FROM messages WHERE messages = ? AND stored > ?"
         try:
@@ -73,7 +73,7 @@ class MessageStore:
             return None
 
     def put(self, principal: Principal, messages: Sequence[str], body: bytes, conversation_id: str) -> None:
-        """Keep something for the last of these messages, in place of what was kept; forget what is too old."""
+        """Store or replace the row for the last of these messages; delete old rows."""
         if len(body) > MOST_BYTES:
             return
         try:
@@ -84,10 +84,10 @@ class MessageStore:
             log.warning("assistant_memory_not_written", error=type(error).__name__)
 
     def erase(self, conversation_ids: Collection[str] | None) -> int:
-        """Delete the rows of conversations, None: of all; overwrite their bytes, and return their number.
+        """Delete the rows of conversations, or of all for None; overwrite their bytes, and return their number.
 
         Raises:
-            AssistantError: Something may still be there.
+            AssistantError: A row may still exist.
         """
         where = "TRUE" if conversation_ids is None else "conversation_id IN (SELECT value FROM json_each(?))"
         values = [] if conversation_ids is None else [orjson.dumps([*conversation_ids]).decode()]
@@ -95,9 +95,9 @@ class MessageStore:
             erased = self._connection.execute(f"DELETE FROM messages WHERE {where}", values).rowcount
             is_busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         except sqlite3.Error as error:
-            raise AssistantError(f"what is kept of conversations was not erased: {error}") from error
+            raise AssistantError(f"data of conversations were not erased: {error}") from error
         if is_busy:
-            raise AssistantError("what is kept of conversations is still in the log of the file: erase it again")
+            raise AssistantError("data of conversations are still in the log of the file: erase them again")
         return erased
 
     def close(self) -> None:

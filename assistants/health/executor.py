@@ -1,4 +1,4 @@
-"""Runs the steps of a valid plan: independent ones at once, each with a deadline; a step that fails becomes a stated gap."""
+"""Runs the steps of a valid plan, independent ones at once, each with a deadline. The reply states the steps that failed."""
 
 import asyncio
 import signal
@@ -14,6 +14,7 @@ from typing import Any
 
 import orjson
 import structlog
+from cachetools import FIFOCache
 from pydantic import ValidationError
 
 from assistants.health.access import Access, AccessRefusedError
@@ -23,8 +24,9 @@ from assistants.health.task import Inputs, InputsError, Result, Task, TaskContex
 from models.turn_scope import Principal
 
 WORKERS, PROCESSES, LATE = 4, 2, 3
-"""Threads; processes; how often its deadline a task may take in a process before it is killed."""
+"""Threads; processes; deadlines after which a process with a late task is killed."""
 MOST_RESULTS = 500
+NO_GUARD = 'Tasks in a process import the main program: put the code that starts it below `if __name__ == "__main__":`.'
 log = structlog.get_logger()
 
 
@@ -36,23 +38,23 @@ class Run:
     task: str
     subject: str
     inputs: Mapping[str, Any]
-    """As they were used, as JSON."""
+    """The inputs after references were replaced, as JSON."""
     explained: str
-    """A sentence for "which tools did you use?"."""
+    """A line for "which tools did you use?"."""
     result: Result | None = None
     problem: str = ""
-    """Why the step failed; empty if it succeeded."""
+    """Why the step failed; "" if it succeeded."""
     ms: float = 0
     version: str = ""
-    """Of the subject's data."""
+    """Version of the subject's data."""
     sources: tuple[str, ...] = ()
-    """The data that the result rests on, for consent; also through steps that it refers to."""
+    """Data that the step and its references used, for consent."""
     is_correctable: bool = False
-    """Whether other inputs may do."""
+    """Whether the step may succeed with other inputs."""
 
 
 class Executor:
-    """Runs steps for many users; it shares nothing between them but results of the same task on the same data."""
+    """Runs steps for many users. They share only results of equal steps on the same data."""
 
     def __init__(
         self, tasks: Mapping[str, Task[Any, Any]], subjects: Subjects, access: Access, services: Mapping[str, Any]
@@ -60,14 +62,14 @@ class Executor:
         self.tasks, self.subjects, self._access, self._services = tasks, subjects, access, services
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="health")
         self._processes = _Processes()
-        self._results: dict[bytes, Result] = {}
+        self._results = FIFOCache[bytes, Result](MOST_RESULTS)
         self._running: dict[bytes, asyncio.Task[Result]] = {}
 
     async def run(self, plan: Plan, principal: Principal, before: Sequence[Run]) -> list[Run]:
         """Run the steps of a plan that has no problems, and return them in its order.
 
         Args:
-            before: Runs of earlier rounds, to which steps may refer.
+            before: Earlier runs, to which steps may refer.
         """
         done = {run.step: run for run in before}
         for ready in find_order(plan.steps) or ():
@@ -76,7 +78,7 @@ class Executor:
         return [done[step.id] for step in plan.steps]
 
     def is_current(self, runs: Sequence[Run]) -> bool:
-        """Tell whether the data of runs are still the same."""
+        """Return whether the data of runs have not changed."""
         try:
             return all(run.version == self.subjects.version(run.subject) for run in runs if run.subject)
         except (DataError, OSError):
@@ -89,11 +91,11 @@ class Executor:
         return other
 
     def forget(self) -> None:
-        """Drop the results that are kept for equal steps."""
+        """Drop the cached results."""
         self._results.clear()
 
     def close(self) -> None:
-        """End processes and threads; a task that still runs in a thread is left to itself."""
+        """End processes and idle threads; a task that runs in a thread is not stopped."""
         self._processes.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
@@ -119,7 +121,7 @@ class Executor:
             problem, is_correctable = f"The inputs do not fit: {fields}.", True
         except TimeoutError:
             problem = f"{task.title} took longer than {task.timeout_s:g} s."
-        except Exception as error:  # a task of a user's own may raise anything
+        except Exception as error:  # your own task may raise any exception
             log.error("task_crashed", task=task.name, error=type(error).__name__)
             problem = f"{task.title} failed ({type(error).__name__})."
         given = inputs.model_dump(mode="json") if inputs is not None else {}
@@ -135,7 +137,7 @@ class Executor:
             running = asyncio.create_task(self._compute(task, inputs, TaskContext(owner, self._services), key))
             self._running[key] = running
             running.add_done_callback(lambda done: (self._running.pop(key, None), done.cancelled() or done.exception()))
-        # A task that misses its deadline goes on; a later request gets its result.
+        # A late task continues to run: a later request gets its result.
         return await asyncio.wait_for(asyncio.shield(self._running[key]), task.timeout_s)
 
     async def _compute(self, task: Task[Any, Any], inputs: Inputs, context: TaskContext, key: bytes) -> Result:
@@ -146,29 +148,30 @@ class Executor:
         if type(result) is not task.result:
             raise TypeError(f"{task.name}: no {task.result.__name__}")
         result.figures()
-        result.model_dump_json()  # it is kept for follow-ups
-        if len(self._results) >= MOST_RESULTS:
-            self._results.pop(next(iter(self._results)))
+        result.model_dump_json()  # stored for follow-ups
         self._results[key] = result
         return result
 
 
 class _Processes:
-    """Processes that run a task each, started when they are needed; one whose task is late is killed and replaced."""
+    """Processes that run one task at a time. They start on demand; a process with a late task is killed and replaced."""
 
     def __init__(self) -> None:
-        self._started, self._idle = set[Pool](), asyncio.LifoQueue[Pool | None]()
+        self._started, self._idle, self._is_logged = set[Pool](), asyncio.LifoQueue[Pool | None](), False
         for _ in range(PROCESSES):
             self._idle.put_nowait(None)
 
     async def run(self, task: Task[Any, Any], inputs: Inputs, context: TaskContext) -> Result:
-        """Run a task when a process is free; a TimeoutError says that it took far too long, or that its process died."""
+        """Run a task when a process is free.
+
+        Raises:
+            TimeoutError: The task took `LATE` deadlines, or its process died.
+            RuntimeError: No process can be started.
+        """
         process, done = await self._idle.get(), Future[Result]()
         try:
-            if process is None:  # a fork would copy locks that other threads hold; a start takes 0.1 s
-                ignore = (signal.signal, (signal.SIGINT, signal.SIG_IGN))
-                process = await asyncio.to_thread(get_context("spawn").Pool, 1, *ignore)
-                self._started.add(process)
+            if process is None:
+                process = await asyncio.to_thread(self._start)
             tell, fail = done.set_result, done.set_exception
             process.apply_async(task.run, (inputs, context), callback=tell, error_callback=fail)
             return await asyncio.wait_for(asyncio.wrap_future(done), LATE * task.timeout_s)
@@ -181,17 +184,29 @@ class _Processes:
         finally:
             self._idle.put_nowait(process)
 
+    def _start(self) -> Pool:
+        """Start a process in 0.1 s, not by a fork, which would copy locks that other threads hold."""
+        try:
+            process = get_context("spawn").Pool(1, signal.signal, (signal.SIGINT, signal.SIG_IGN))
+        except RuntimeError as error:
+            if "__main__" in str(error) and not self._is_logged:
+                self._is_logged = True
+                log.error("task_process_not_started", reason=NO_GUARD)
+            raise
+        self._started.add(process)
+        return process
+
     def close(self) -> None:
         """Kill all processes."""
-        for process in self._started:
+        for process in self._started.copy():
             process.terminate()
 
 
 def _resolve(step: Step, done: Mapping[str, Run]) -> dict[str, Any]:
-    """Return the inputs of a step, its references replaced by values.
+    """Return the inputs of a step with values for its references.
 
     Raises:
-        TaskError: A step that it refers to has no result.
+        TaskError: The step of a reference has no result.
     """
     inputs = dict(step.inputs)
     for name, value in step.inputs.items():

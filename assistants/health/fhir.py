@@ -27,7 +27,7 @@ class _Code(NamedTuple):
     column: str
     units: Mapping[str, float]
     whole_day: bool = False
-    """Whether it is a day's total, which counts before the sum of parts."""
+    """Whether the value is a total of the day, which replaces the sum of parts."""
 
 
 CODES = {  # LOINC, https://loinc.org/CODE
@@ -51,15 +51,15 @@ class _Span(NamedTuple):
     end: datetime
     """Local."""
     offset: timedelta | None
-    """From UTC: when clocks go back, an hour occurs twice."""
+    """Difference to UTC: when clocks go back, an hour occurs twice."""
 
 
 _Values = dict[tuple[str, date, str, bool], dict[str, dict[_Span, float]]]
-"""By kind, day, column, and whether the value is of a whole day; then by device: values by their time."""
+"""By kind, day, column and `whole_day`; then by device; then the values by their time."""
 
 
 class Bundle(NamedTuple):
-    """What a bundle holds."""
+    """The tables of a bundle."""
 
     frames: dict[str, pd.DataFrame]
     """By kind, with the columns of `tables.LAYOUTS`; no key for a kind without an Observation."""
@@ -67,14 +67,14 @@ class Bundle(NamedTuple):
 
 
 def read_bundle(path: Path) -> Bundle:
-    """Read a bundle. Its times are taken as local as they are written: an offset is dropped.
+    """Read a bundle. Times count as local: an offset is dropped.
 
-    A night is dated by its evening, noon to noon. Of several sleeps of a night the longest counts, with the stages that its
-    device gives for its time; of activity the day's total, else the sum of the parts of the device that has most of them. What
-    has the same code, device and time as an earlier Observation replaces it.
+    A night has the date of its evening, noon to noon. The longest sleep of a night counts, with the stages of its device in
+    its time. For activity, the total of a day counts, else the sum of the parts of the device with most parts. An Observation
+    replaces an earlier one of the same code, device and time.
 
     Raises:
-        DataError: The bundle cannot be read, or is of more than one person.
+        DataError: The bundle cannot be read, or has several persons.
     """
     try:
         from fhir.resources.observation import Observation
@@ -114,7 +114,7 @@ def read_bundle(path: Path) -> Bundle:
 
 
 def _resources(path: Path) -> list[dict[str, Any]]:
-    """Return the resource of each entry; {} where it has none, as in the answer to a transaction."""
+    """Return the resource of each entry; {} for an entry without one, as in the answer to a transaction."""
     try:
         content = load_json(path.read_text(encoding="utf-8"))
         resources = [dict(entry).get("resource", {}) for entry in content["entry"]]
@@ -126,14 +126,14 @@ def _resources(path: Path) -> list[dict[str, Any]]:
 
 
 def _span(observation: "Observation") -> _Span | None:
-    """Return the local start and end of an Observation; one without a time of day is at noon."""
+    """Return the local start and end of an Observation, noon without a time of day; None without a day."""
     period = observation.effectivePeriod
     start = period.start if period else observation.effectiveDateTime or observation.effectiveInstant
     end = period.end if period and period.end else start
     times = [
         one.replace(tzinfo=None) if isinstance(one, datetime) else datetime.combine(one, time(12))
         for one in (start, end)
-        if isinstance(one, date)  # not a year or a month, which are texts
+        if isinstance(one, date)  # a year or a month is a text
     ]
     return _Span(times[0], times[1], start.utcoffset() if isinstance(start, datetime) else None) if times[1:] else None
 
@@ -146,7 +146,7 @@ def _quantities(observation: "Observation") -> Iterator[tuple[_Code, Any]]:
 
 
 def _frames(values: _Values) -> tuple[dict[str, pd.DataFrame], Counter[str]]:
-    """Return a table of each kind, and how often values do not count or may count twice."""
+    """Return a table of each kind, and the number of values that do not count or may count twice."""
     rows: dict[str, dict[date, dict[str, Any]]] = defaultdict(lambda: defaultdict(dict))
     nights: dict[date, tuple[str, _Span]] = {}
     counts = Counter[str]()
@@ -176,6 +176,6 @@ def _frames(values: _Values) -> tuple[dict[str, pd.DataFrame], Counter[str]]:
 
 
 def _is_of(stage: _Span, night: _Span) -> bool:
-    """Tell whether a stage is of a sleep: they overlap, or one of them is a day without a time."""
+    """Return whether a stage belongs to a sleep: they overlap, or one of them has no time of day."""
     are_spans = stage.start < stage.end and night.start < night.end
     return not are_spans or (stage.start < night.end and night.start < stage.end)

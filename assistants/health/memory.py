@@ -1,4 +1,4 @@
-"""What was run in a conversation, kept for its follow-ups: "and in July?", "which tools did you use?", "give me a reference".
+"""Runs of a conversation, stored for its follow-ups: "and in July?", "which tools did you use?", "give me a reference".
 
 Results are stored as their fields, without rows of data.
 """
@@ -21,17 +21,17 @@ log = structlog.get_logger()
 
 
 class Memory:
-    """What was run for each message."""
+    """The runs for each message."""
 
     def __init__(self, path: Path | None, tasks: Mapping[str, Task[Any, Any]], ttl_s: float) -> None:
         """Open the file. The arguments and errors are those of `MessageStore`."""
         self._tasks, self.store = tasks, MessageStore(path, ttl_s)
 
     def get(self, principal: Principal, messages: Sequence[str], *, within_s: float = math.inf) -> list[Run] | None:
-        """Return what was run for the last of these messages of the user; None if that is not known.
+        """Return the runs for the last of these messages of the user; None if they are not stored.
 
         Args:
-            within_s: Seconds since then.
+            within_s: Most seconds since they were stored.
         """
         body = self.store.get(principal, messages, within_s=within_s)
         try:
@@ -41,14 +41,11 @@ class Memory:
             return None
 
     def put(self, principal: Principal, messages: Sequence[str], runs: Sequence[Run], conversation_id: str) -> None:
-        """Store what was run for the last of these messages."""
-        self.store.put(principal, messages, orjson.dumps([_as_json(run) for run in runs]), conversation_id)
+        """Store the runs for the last of these messages."""
+        rows = [asdict(run) | {"result": run.result and run.result.model_dump(mode="json")} for run in runs]
+        self.store.put(principal, messages, orjson.dumps(rows), conversation_id)
 
     def _read(self, row: Mapping[str, Any]) -> Run:
         found = row["result"]
         result = self._tasks[row["task"]].result.model_validate(found) if found is not None else None
         return Run(**{**row, "result": result})
-
-
-def _as_json(run: Run) -> dict[str, Any]:
-    return {**asdict(run), "result": run.result.model_dump(mode="json") if run.result is not None else None}

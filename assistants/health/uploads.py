@@ -1,4 +1,4 @@
-"""What a user sends beside text: tables, which are the subject `upload` of this request alone, and pictures of meals."""
+"""Files that a user sends: tables, which are the subject `upload` of this request only, and pictures of meals."""
 
 import hashlib
 import re
@@ -9,12 +9,12 @@ from tempfile import mkdtemp
 from weakref import finalize
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from assistants.assistant import AssistantError, AssistantRequest
 from assistants.attachments import AttachmentError, FileRules
 from assistants.health.planner import PROMPTS, TIMEOUT_S
-from assistants.health.sources import Subject, Subjects
+from assistants.health.sources import Strict, Subject, Subjects
 from assistants.health.tasks.food import find_nearest
 from models.engine import Body
 
@@ -32,7 +32,7 @@ NO_FOOD = "I see no food in this picture. What did you eat, and how many grams o
 
 
 class Uploads(Subjects):
-    """The subjects of a data folder, and the files of a request as one more."""
+    """The subjects of a data folder, and the files of a request as the subject `upload`."""
 
     def __init__(self, others: Subjects, files: Mapping[str, bytes]) -> None:
         """Raises AttachmentError: recordings have several sampling rates."""
@@ -41,7 +41,7 @@ class Uploads(Subjects):
             raise AttachmentError("The recordings of a conversation must have one sampling rate.")
         home, digest = Path(mkdtemp(prefix="caf-health-")), hashlib.sha256()
         self._others, self._own = others, Subject(home / UPLOAD)
-        # With the last task that reads it: one that missed its deadline would find an empty folder, and say "no data".
+        # The folder lives as long as a task that reads it: a late task must not find it empty, and report "no data".
         finalize(self._own, rmtree, home, ignore_errors=True)
         (home / UPLOAD / "ppg").mkdir(parents=True)
         for name, raw in sorted(files.items()):
@@ -59,10 +59,8 @@ class Uploads(Subjects):
         return self._version if id == UPLOAD else self._others.version(id)
 
 
-class Food(BaseModel):
+class Food(Strict):
     """A food in a picture, its grams between `low` and `high`."""
-
-    model_config = ConfigDict(extra="forbid")
 
     name: str
     low: float = Field(ge=1, le=5_000)
@@ -70,23 +68,22 @@ class Food(BaseModel):
     high: float = Field(ge=1, le=5_000)
 
 
-class Seen(BaseModel):
+class Seen(Strict):
     """What a model sees in pictures. The prompt describes each field."""
-
-    model_config = ConfigDict(extra="forbid")
 
     foods: list[Food] = Field(max_length=20)
     note: str
 
 
 async def look(request: AssistantRequest, pictures: list[Body]) -> str:
-    """Return a question to the user about pictures. Raises ModelError: the model failed."""
+    """Return a question to the user about pictures.
+
+    Raises:
+        ModelError: The model failed.
+    """
     message = {"type": "text", "text": orjson.dumps({"message": request.view.question}).decode()}
-    prompt = (PROMPTS / "vision.md").read_text(encoding="utf-8")
-    messages: list[Body] = [
-        {"role": "system", "content": prompt},
-        {"role": "user", "content": [message, *pictures]},
-    ]
+    system = {"role": "system", "content": (PROMPTS / "vision.md").read_text("utf-8")}
+    messages: list[Body] = [system, {"role": "user", "content": [message, *pictures]}]
     if request.ask_structured is None:
         return NO_MODEL
     try:
@@ -99,5 +96,5 @@ async def look(request: AssistantRequest, pictures: list[Body]) -> str:
 
 
 def _name(seen: str) -> str:
-    """Return the nearest food of our table: a picture may hold text that gives orders, and the reply becomes evidence."""
+    """Return the nearest food of the table: text in a picture must not become evidence."""
     return next(iter(find_nearest(seen)), "a food that is not in the table")

@@ -8,15 +8,14 @@ import pandas as pd
 from pydantic import Field
 
 from assistants.health.tables import Table, period_labels
-from assistants.health.task import Figure, Period, Result, Task, TaskContext, check_groups, require_rows
+from assistants.health.task import Figure, Period, Result, Task, TaskContext, count_days, require_rows
 
 
 class ActivitySummaryResult(Result):
-    """Totals, and means a day, over the days with data; None where no day has a value."""
+    """Totals and daily means over the `days_with_data` of all `days`; None without a value."""
 
     days_with_data: int
     days: int
-    """Of the period."""
     total_steps: int
     mean_steps: int
     total_active_minutes: float | None
@@ -26,24 +25,22 @@ class ActivitySummaryResult(Result):
     total_kcal: float | None
     mean_kcal: float | None
     best_day: date
-    """With the most steps; the first of them."""
+    """First day with the most steps."""
     best_day_steps: int
 
     def figures(self) -> Sequence[Figure]:
-        values = [
-            ("total steps", self.total_steps, ""),
-            ("mean steps a day", self.mean_steps, ""),
-            ("total active minutes", self.total_active_minutes, "min"),
-            ("mean active minutes a day", self.mean_active_minutes, "min"),
-            ("total distance", self.total_km, "km"),
-            ("mean distance a day", self.mean_km, "km"),
-            ("total energy used", self.total_kcal, "kcal"),
-            ("mean energy used a day", self.mean_kcal, "kcal"),
-            ("day with most steps", self.best_day.isoformat(), ""),
-            ("steps on that day", self.best_day_steps, ""),
-        ]
-        coverage = Figure("days with data", f"{self.days_with_data} of {self.days}")
-        return [coverage, *(Figure(name, value, unit) for name, value, unit in values if value is not None)]
+        measures = {
+            ("steps", ""): (self.total_steps, self.mean_steps),
+            ("active minutes", "min"): (self.total_active_minutes, self.mean_active_minutes),
+            ("distance", "km"): (self.total_km, self.mean_km),
+            ("energy used", "kcal"): (self.total_kcal, self.mean_kcal),
+        }
+        found = [Figure("days with data", f"{self.days_with_data} of {self.days}")]
+        for (name, unit), (total, mean) in measures.items():
+            if total is not None and mean is not None:
+                found += [Figure(f"total {name}", total, unit), Figure(f"mean {name} a day", mean, unit)]
+        best_day = Figure("day with most steps", self.best_day.isoformat())
+        return [*found, best_day, Figure("steps on that day", self.best_day_steps)]
 
 
 class ActivitySummary(Task[Period, ActivitySummaryResult]):
@@ -76,23 +73,22 @@ class ActivitySummary(Task[Period, ActivitySummaryResult]):
 
 
 class ActivityTrendInputs(Period):
-    """A period, and by what to group it."""
+    """A period, and the unit of time for totals and means."""
 
     every: Literal["week", "month"] = Field("month", description="by calendar week (from Monday) or month")
 
 
 class Group(NamedTuple):
-    """A week or month."""
+    """A week or month: its `days` in the period, and those with data."""
 
     label: str
     """2020-08, or the Monday of a week, 2020-08-03."""
     days_with_data: int
     days: int
-    """Of the week or month that lie in the period."""
     total_steps: int | None
     """None without data."""
     mean_steps: int | None
-    """A day with data."""
+    """Mean of the days with data."""
 
 
 class ActivityTrendResult(Result):
@@ -122,11 +118,10 @@ class ActivityTrend(Task[ActivityTrendInputs, ActivityTrendResult]):
     notes_for_writer = "Compare means, not totals, where months have different numbers of days with data."
 
     def run(self, inputs: ActivityTrendInputs, context: TaskContext) -> ActivityTrendResult:
-        check_groups(inputs, inputs.every)
+        calendar = count_days(inputs, inputs.every)
         frame, notes = _days(inputs, context)
         steps = frame.groupby(period_labels(frame["date"], inputs.every))["steps"]
         counts, totals, means = steps.size(), steps.sum(), steps.mean()
-        calendar = period_labels(pd.Series(pd.date_range(inputs.start, inputs.end)), inputs.every)
         return ActivityTrendResult(
             notes=notes,
             every=inputs.every,
@@ -136,7 +131,7 @@ class ActivityTrend(Task[ActivityTrendInputs, ActivityTrendResult]):
                 Group(label, int(counts[label]), days, int(totals[label]), round(means[label]))
                 if label in counts
                 else Group(label, 0, days, None, None)
-                for label, days in calendar.value_counts(sort=False).items()
+                for label, days in calendar.items()
             ),
         )
 
@@ -147,12 +142,10 @@ def _days(inputs: Period, context: TaskContext) -> Table:
 
 
 def _total_and_mean(column: "pd.Series[float]", name: str, total: int, mean: int) -> dict[str, float | None]:
-    """Return both, each to so many digits; None without a value."""
+    """Return the total and the mean, rounded to `total` and `mean` digits; None without a value."""
     found = {f"total_{name}": (column.sum(), total), f"mean_{name}": (column.mean(), mean)}
-    return {
-        key: round(float(value), digits or None) if column.notna().any() else None
-        for key, (value, digits) in found.items()
-    }
+    has_value = column.notna().any()
+    return {key: round(float(value), digits) if has_value else None for key, (value, digits) in found.items()}
 
 
 TASKS = (ActivitySummary(), ActivityTrend())

@@ -12,7 +12,7 @@ from assistants.health.pulse import Beats, find_beats, load_neurokit
 from assistants.health.task import Figure, Period, Result, Task, TaskContext, TaskError
 
 LEAST_RATE_S, LEAST_HRV_S = 20, 60
-"""Usable seconds that a recording needs. For RMSSD: Esco and Flatt 2014, J Sports Sci Med 13, 535."""
+"""Least usable seconds of a recording. For RMSSD: Esco and Flatt 2014, J Sports Sci Med 13, 535."""
 SHORT = "SDNN grows with the length of a recording: do not compare it with norms of 24 hours."
 OPTICAL = "Variability of the pulse at the skin is near that of the heart, and not the same."
 
@@ -31,7 +31,7 @@ class Recordings(NamedTuple):
     usable: list[Usable]
     """Never empty."""
     notes: tuple[str, ...]
-    """About the others, and about days without any."""
+    """On other recordings, and on days without a usable one."""
 
     @property
     def coverage(self) -> dict[str, Any]:
@@ -44,16 +44,16 @@ def read_recordings(context: TaskContext, start: date, end: date, least_s: float
     """Find the beats of all recordings of a period, both days included.
 
     Args:
-        least_s: Seconds of clear signal that make a recording usable.
+        least_s: Least seconds of clear signal in a usable recording.
 
     Raises:
-        TaskError: There is no recording, or none is usable.
+        TaskError: The period has no usable recording.
     """
     assert context.subject is not None
     when = f"on {start}" if start == end else f"from {start} to {end}"
     recordings = context.subject.recordings(start, end)
     if not recordings:
-        raise TaskError(f"No heart rate can be told: there is no pulse recording {when}.")
+        raise TaskError(f"No heart rate can be found: there is no pulse recording {when}.")
     usable, reasons = [], Counter[str]()
     for recording in recordings:
         beats = find_beats(recording.values, recording.hz)
@@ -63,7 +63,7 @@ def read_recordings(context: TaskContext, start: date, end: date, least_s: float
             reasons[beats.reason or f"under {least_s:g} s of clear signal"] += 1
     why = "; ".join(f"{reason}: {count}" for reason, count in reasons.most_common())
     if not usable:
-        raise TaskError(f"No heart rate can be told: 0 of {len(recordings)} recordings {when} are usable ({why}).")
+        raise TaskError(f"No heart rate can be found: 0 of {len(recordings)} recordings {when} are usable ({why}).")
     notes = [f"{reasons.total()} of {len(recordings)} recordings are not usable ({why})."] if why else []
     days = (end - start).days + 1
     if without := days - len({one.day for one in usable}):
@@ -72,7 +72,7 @@ def read_recordings(context: TaskContext, start: date, end: date, least_s: float
 
 
 class Coverage(Result):
-    """What a result about recordings rests on."""
+    """The recordings of a result."""
 
     recordings: int
     usable: int

@@ -9,11 +9,11 @@ from knowledge_base.library import Library
 
 MOST_SECTIONS = 3
 LEAST_SHARE = 0.5
-"""Of the best section's score; a section below shares but a common word with the topic."""
+"""Share of the best section's score; a section below it has only a common word in common with the topic."""
 
 
 class Topic(Inputs):
-    """What to look up."""
+    """The topic to look up."""
 
     topic: str = Field(min_length=1, max_length=300, description="a few English words, such as: sleep hygiene caffeine")
 
@@ -24,7 +24,7 @@ class KnowledgeResult(Result):
     passages: tuple[Passage, ...]
 
     def figures(self) -> Sequence[Figure]:
-        """Return the first paragraph of each section: no number but those of its text."""
+        """Return the first paragraph of each section, unchanged."""
         return [Figure(one.title, one.text.partition("\n\n")[0].removesuffix(".")) for one in self.passages]
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from assistants.health.tables import Table, period_labels
-from assistants.health.task import Figure, Period, Result, Task, TaskContext, TaskError, check_groups, require_rows
+from assistants.health.task import Figure, Period, Result, Task, TaskContext, TaskError, count_days, require_rows
 
 MOST_TREND_DAYS = 1_461
 """Four years: the slope compares each night with each other one."""
@@ -26,19 +26,17 @@ class Night(NamedTuple):
 
 
 class SleepSummaryResult(Result):
-    """Means over the nights with data, in minutes; None where no night has a value."""
+    """Means over the `nights` with data of all `days`, in minutes; None without a value."""
 
     nights: int
-    """With data."""
     days: int
-    """Of the period."""
     mean_asleep: float
     mean_rem: float | None
     mean_deep: float | None
     mean_light: float | None
     mean_awake: float | None
     rem_share: float | None
-    """REM of all sleep in %, over the nights with both."""
+    """REM share of sleep in %, over the nights with both values."""
     mean_bedtime: str | None
     """HH:MM."""
     shortest: Night
@@ -83,7 +81,7 @@ class SleepSummary(Task[Period, SleepSummaryResult]):
 
 
 class SleepTrendInputs(Period):
-    """A period of at most four years, what to look at, and by what to group it."""
+    """A period of at most four years, a measure, and the unit of time for means."""
 
     measure: Literal["asleep", "rem", "deep", "light", "awake"] = Field("asleep", description="minutes of what")
     every: Literal["week", "month"] = Field("month", description="means by calendar week (from Monday) or month")
@@ -96,14 +94,12 @@ class SleepTrendInputs(Period):
 
 
 class Mean(NamedTuple):
-    """A week or month."""
+    """A week or month: its `days` in the period, and the `nights` with data."""
 
     label: str
     """2020-08, or the Monday of a week, 2020-08-03."""
     nights: int
-    """With data."""
     days: int
-    """Of the week or month that lie in the period."""
     mean: float | None
     """Minutes; None without data."""
 
@@ -150,11 +146,11 @@ class SleepTrend(Task[SleepTrendInputs, SleepTrendResult]):
     notes_for_writer = "If the interval of the change holds 0, say that no clear change is seen."
 
     def run(self, inputs: SleepTrendInputs, context: TaskContext) -> SleepTrendResult:
-        """Group the nights, and fit a line to them: the median of the slopes between all pairs of nights.
+        """Return means of weeks or months, and the median slope between all pairs of nights.
 
         The slope is that of Theil and Sen, the interval that of Sen 1968 (doi 10.1080/01621459.1968.10480934).
         """
-        check_groups(inputs, inputs.every)
+        calendar = count_days(inputs, inputs.every)
         frame, notes = _nights(inputs, context)
         frame = frame.dropna(subset=[inputs.measure])
         if frame.empty:
@@ -170,7 +166,6 @@ class SleepTrend(Task[SleepTrendInputs, SleepTrendResult]):
         else:
             notes = (*notes, f"Fewer than {FEWEST_SLOPE_NIGHTS} nights have a value: no change is computed.")
         groups = frame.groupby(period_labels(frame["date"], inputs.every))[inputs.measure]
-        calendar = pd.Series(pd.date_range(inputs.start, inputs.end))
         counts, means = groups.size(), groups.mean()
         return SleepTrendResult(
             notes=notes,
@@ -180,7 +175,7 @@ class SleepTrend(Task[SleepTrendInputs, SleepTrendResult]):
             days=inputs.days,
             means=tuple(
                 Mean(label, int(counts.get(label, 0)), days, round(float(means[label]), 2) if label in means else None)
-                for label, days in period_labels(calendar, inputs.every).value_counts(sort=False).items()
+                for label, days in calendar.items()
             ),
             slope=slope,
             interval=interval,
@@ -188,14 +183,14 @@ class SleepTrend(Task[SleepTrendInputs, SleepTrendResult]):
 
 
 def mean_bedtime(bedtimes: Sequence[datetime]) -> str | None:
-    """Return the mean time of day as HH:MM, on the circle, so that 23:30 and 0:30 give 0:00; None without bedtimes.
+    """Return the circular mean of times of day as HH:MM: 23:30 and 0:30 give 00:00. None without a mean.
 
     The circular mean of Mardia and Jupp, Directional Statistics, 2000, section 2.2.
     """
     angles = [2 * math.pi * (one.hour * 60 + one.minute) / _DAY_MINUTES for one in bedtimes]
     sine, cosine = sum(map(math.sin, angles)), sum(map(math.cos, angles))
     if math.hypot(sine, cosine) < 1e-6 * (len(angles) or 1):
-        return None  # no bedtimes, or so spread that they have no mean
+        return None  # no bedtimes, or bedtimes all around the clock
     minutes = round(math.atan2(sine, cosine) / (2 * math.pi) * _DAY_MINUTES) % _DAY_MINUTES
     return f"{minutes // 60:02}:{minutes % 60:02}"
 

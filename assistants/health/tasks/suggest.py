@@ -1,6 +1,6 @@
-"""Foods that are rich in a nutrient, or low in it, without what a profile rules out.
+"""Foods that are rich in a nutrient or low in it, without the foods that a profile rules out.
 
-A food is suggested only if each word of its name is known (food_words.yaml); nothing is, if an allergy is not understood.
+A food is suggested only if each word of its name is known (food_words.yaml). An unknown allergy stops all suggestions.
 """
 
 import re
@@ -11,9 +11,9 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field
 
-from assistants.health.task import Figure, Result, Task, TaskContext, TaskError
+from assistants.health.task import Figure, OneSubject, Result, Task, TaskContext, TaskError
 from assistants.health.tasks.food import SOURCE, UNITS, Nutrient, load_foods
-from assistants.health.tasks.profile import ENTERED, ProfileInputs, load_guidelines
+from assistants.health.tasks.profile import ENTERED, load_guidelines
 from models.unique_keys import load_yaml
 
 WORDS = Path(__file__).parents[1] / "food_words.yaml"
@@ -24,8 +24,8 @@ GUIDELINES = {
 TRACES = "A name does not show traces: read the label. With an illness or medicines, ask your doctor before you change your diet."
 
 
-class NutrientInputs(ProfileInputs):
-    """A nutrient, and whether much or little of it is wanted."""
+class NutrientInputs(OneSubject):
+    """A nutrient, and whether foods should be rich or low in it."""
 
     nutrient: Nutrient = Field(description="one of " + ", ".join(get_args(Nutrient)))
     amount: Literal["rich", "low"] = Field(description="rich or low")
@@ -48,14 +48,12 @@ class Suggestion(Result):
 
 
 class SuggestFoods(Task[NutrientInputs, Suggestion]):
-    name = "suggest_foods"
-    title = "Foods for a nutrient"
+    name, title = "suggest_foods", "Foods for a nutrient"
     description = (
         "Suggests plain foods that are rich in a nutrient or low in it, per 100 g, without those that allergies, intolerances "
         "or diet in the person's profile rule out. Use it for `what should I eat more of?`; never choose foods by yourself."
     )
-    inputs = NutrientInputs
-    result = Suggestion
+    inputs, result = NutrientInputs, Suggestion
     examples = ({"subject": "par_4", "nutrient": "fibre", "amount": "rich"},)
     sources = ("profile",)
     notes_for_writer = "Name no food but those found, with their amounts, and what was left out. It is no meal plan."
@@ -81,7 +79,7 @@ class SuggestFoods(Task[NutrientInputs, Suggestion]):
 
 
 def read_entry(entry: str) -> tuple[set[str], bool]:
-    """Return the words whose foods an entry of a profile rules out, and whether each word of the entry is known."""
+    """Return the words of the foods that a profile entry rules out, and whether each word of the entry is known."""
     known, left_out, is_known = _load_words(), set[str](), True
     for word in _split(entry):
         names = [name for name, own in known["families"].items() if word in own] + known["diets"].get(word, [])
@@ -91,15 +89,14 @@ def read_entry(entry: str) -> tuple[set[str], bool]:
 
 
 def choose_foods(left_out: Iterable[str]) -> list[str]:
-    """Return the plain foods of the table whose name holds none of some words, not even within another word."""
-    return [
-        food for food in load_foods()["food"] if _kind(food) and not any(one in food.casefold() for one in left_out)
-    ]
+    """Return the plain foods of the table whose names do not contain these words, also not within another word."""
+    plain = filter(_kind, load_foods()["food"])
+    return [food for food in plain if not any(one in food.casefold() for one in left_out)]
 
 
 @cache
 def _kind(name: str) -> str:
-    """Return the word that says what a plain food is: of "Nuts, almonds" and "Almond butter" `almond`; "" of any other food."""
+    """Return the kind of a plain food, `almond` for "Nuts, almonds" and "Almond butter"; "" for other foods."""
     known = _load_words()
     foods = {*known["foods"]}.union(*known["families"].values())
     parts = {part.strip() for part in name.casefold().split(",")}
@@ -110,8 +107,8 @@ def _kind(name: str) -> str:
 
 @cache
 def _load_words() -> dict[str, Any]:
-    """Read food_words.yaml, which says what each list is."""
-    words: dict[str, Any] = load_yaml(WORDS.read_text(encoding="utf-8"))
+    """Read food_words.yaml, which describes each list."""
+    words: dict[str, Any] = load_yaml(WORDS.read_text("utf-8"))
     return words
 
 

@@ -2,29 +2,33 @@
 
 import base64
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import openai
 import pytest
+from aiohttp import web
 
-from tests.assistants.health.doubles import plan
+from assistants import registry
+from proxy.app import create_app
+from proxy.config.config import parse_config
+from tests.assistants.health.doubles import HEADERS, plan
 from tests.proxy.conftest import Body, Proxy, Start, Upstream, bot_settings, dialogue, start, upstream
 
 __all__ = ["start", "upstream"]
 
 ROLES = {"up-chatbot": "planner", "up-refiner": "writer", "up-retriever": "vision"}
-HEADER = "date,asleep,rem,deep,light,awake,bedtime,risetime\n"
 
 
 def nights(*asleep: object) -> str:
     """Write sleep.csv of August 2020, a night for each value."""
-    rows = (
-        f"2020-08-{n:02},{value},90,60,200,20,2020-08-{n:02}T23:00,2020-08-{n + 1:02}T07:00\n"
-        for n, value in enumerate(asleep, 1)
-    )
-    return HEADER + "".join(rows)
+    rows = [HEADERS["sleep"]]
+    for n, value in enumerate(asleep, 1):
+        rows.append(f"2020-08-{n:02},{value},90,60,200,20,2020-08-{n:02}T23:00,2020-08-{n + 1:02}T07:00\n")
+    return "".join(rows)
 
 
 def data_url(content: str | bytes, kind: str = "text/csv") -> str:
@@ -65,21 +69,35 @@ class Models:
             return json.dumps(self.plan)
         if role == "vision":
             return json.dumps(self.seen)
-        lines = [
-            line
-            for run in case["found"]
-            for line in (*(f"{one[:1].upper()}{one[1:]}." for one in run["figures"]), *run["notes"])
-        ]
-        return json.dumps(
-            {
-                "reply": self.reply or "\n".join(lines) or "Nothing was found.",
-                "sections": [one["id"] for one in case["sections"]],
-            }
-        )
+        lines = []
+        for run in case["found"]:
+            lines += [*(f"{one[:1].upper()}{one[1:]}." for one in run["figures"]), *run["notes"]]
+        reply, sections = self.reply or "\n".join(lines), [one["id"] for one in case["sections"]]
+        return json.dumps({"reply": reply or "Nothing was found.", "sections": sections})
 
     def last(self, role: str) -> Any:
         """Return what a role was given last."""
         return next(case for asked, case in reversed(self.cases) if asked == role)
+
+
+@asynccontextmanager
+async def serving(config: Body, path: Path) -> AsyncIterator[str]:
+    """Serve a shipped configuration without a store; yield the address of its chat completions."""
+    parsed = parse_config(config | {"privacy": {"store": "none"}}, path)
+    runner = web.AppRunner(create_app(parsed, registry.ENGINES), access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}/v1/chat/completions"
+    finally:
+        await runner.cleanup()
+
+
+async def complete(url: str, chatbot: str, question: str) -> Body:
+    body = {"model": chatbot, "messages": [{"role": "user", "content": question}]}
+    async with aiohttp.ClientSession() as client, client.post(url, json=body) as response:
+        answer: Body = await response.json()
+        return answer
 
 
 Serve = Callable[..., Awaitable[tuple[Proxy, Models]]]
@@ -93,13 +111,8 @@ def serve(start: Start, upstream: Upstream, tmp_path: Path) -> Serve:
 
     async def begin(config: Body | None = None, *, vision: bool = True, **options: Any) -> tuple[Proxy, Models]:
         roles = {"planner": "chatbot", "writer": "refiner"} | ({"vision": "retriever"} if vision else {})
-        health = {
-            "engine": "assistant",
-            "name": "health",
-            "data": str(tmp_path / "subjects"),
-            "access": {"*": ["anna"]},
-            "models": roles,
-        }
+        data = {"data": str(tmp_path / "subjects"), "access": {"*": ["anna"]}}
+        health = {"engine": "assistant", "name": "health", **data, "models": roles}
         bot = bot_settings(model="health", evidence=["knowledge_base", "documents", "upstream"])
         proxy = await start(config, {"bot": bot}, models={"health": health | options})
         upstream.answer = models = Models()

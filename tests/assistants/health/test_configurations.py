@@ -4,13 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import aiohttp
 import pytest
 import yaml
-from aiohttp import web
 from typer.testing import CliRunner
 
-from assistants import registry, view
+from assistants import view
 from assistants.assistant import AssistantRequest
 from assistants.health.assistant import Health, open_assistant
 from assistants.health.plan import Plan, find_problems
@@ -20,10 +18,9 @@ from cli.main import app
 from facilitators import facilitator
 from models.errors import ModelSettingsError
 from models.settings import ModelSettings
-from proxy.app import create_app
-from proxy.config.config import parse_config
 from scenarios import checkpoint
 from scoring import experiment
+from tests.assistants.health.conftest import complete, serving
 from tests.assistants.health.doubles import AUGUST, Doctor, plan, step
 
 FOLDER = Path("assistants/health/configurations").resolve()
@@ -45,9 +42,8 @@ DESELECTED = {"diet": "stress_level", "diabetes": "hrv", "support": "suggest_foo
 
 
 def read(name: str) -> dict[str, Any]:
-    """Return a configuration that keeps nothing."""
     config: dict[str, Any] = yaml.safe_load((FOLDER / f"{name}.yaml").read_text(encoding="utf-8"))
-    return config | {"privacy": {"store": "none"}}
+    return config
 
 
 def open_health(name: str, **more: Any) -> Health:
@@ -69,29 +65,16 @@ def test_caf_check_has_no_problems(name: str) -> None:
 @pytest.mark.parametrize("name", QUESTIONS)
 async def test_demo_questions_pass_without_a_key(name: str) -> None:
     """Through HTTP and the judges; a question whose task is deselected is neither answered nor listed."""
-    runner = web.AppRunner(
-        create_app(parse_config(read(name), FOLDER / f"{name}.yaml"), registry.ENGINES), access_log=None
-    )
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1/chat/completions"
-    hidden = next(
-        one
-        for one in load_recorded()
-        if one.plan.steps and one.plan.steps[0].task not in read(name)["models"][name]["tasks"]
-    )
-    try:
-        async with aiohttp.ClientSession() as client:
-            for question, words in (*QUESTIONS[name], (hidden.questions["en"][0], "No language model is set up")):
-                body = {"model": name, "messages": [{"role": "user", "content": question}]}
-                answer = await (await client.post(url, json=body)).json()
-                reply = answer["choices"][0]["message"]["content"]
-                assert answer["caf"]["outcome"] == "accepted", question
-                assert words in reply
-            assert hidden.questions["en"][0] not in reply
-            assert f"- {QUESTIONS[name][0][0]}" in reply
-    finally:
-        await runner.cleanup()
+    tasks = read(name)["models"][name]["tasks"]
+    hidden = next(one for one in load_recorded() if one.plan.steps and one.plan.steps[0].task not in tasks)
+    async with serving(read(name), FOLDER / f"{name}.yaml") as url:
+        for question, words in (*QUESTIONS[name], (hidden.questions["en"][0], "No language model is set up")):
+            answer = await complete(url, name, question)
+            reply = answer["choices"][0]["message"]["content"]
+            assert answer["caf"]["outcome"] == "accepted", question
+            assert words in reply
+    assert hidden.questions["en"][0] not in reply
+    assert f"- {QUESTIONS[name][0][0]}" in reply
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
@@ -159,11 +142,14 @@ def test_facilitators_checkpoints_and_experiment_are_valid() -> None:
     assert [one.facilitator for one in saved] == ["diagnosing"] * 3 + ["dosing"] * 3
     assert {one.chatbot for one in saved} == {found.chatbot}
     assert {arm.filter for arm in found.arms.values()} == {"on", "off"}
-    files = [
-        *Path("assistants/health/facilitators").glob("*.md"),
+    files = map(str, Path("assistants/health/facilitators").glob("*.md"))
+    command = [
+        "check",
+        "--config",
+        "assistants/health/config.yaml",
         "scenarios/experiments/health.yaml",
         "scenarios/health",
     ]
-    ended = CliRunner().invoke(app, ["check", "--config", "assistants/health/config.yaml", *map(str, files)])
+    ended = CliRunner().invoke(app, [*command, *files])
     assert "no problems" in ended.output, ended.output
     assert "6 checkpoints, 1 question file, 2 facilitators, 1 experiment" in ended.output

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 from assistants.assistant import AssistantError
 from cli.main import app
 from proxy.api.service import SERVICE
-from tests.assistants.health.conftest import Serve, upload
+from tests.assistants.health.conftest import Models, Serve, upload
 from tests.assistants.health.doubles import AUGUST, Doctor, plan, step
 from tests.assistants.health.test_uploads import GOOD, SLEEP
-from tests.proxy.conftest import Proxy, eventually, text_of
+from tests.proxy.conftest import Body, Proxy, eventually, text_of
 
 
 def rows(path: Path) -> list[str]:
@@ -26,6 +26,13 @@ def rows(path: Path) -> list[str]:
 
 def raw(path: Path) -> bytes:
     return b"".join(file.read_bytes() for file in path.parent.glob(f"{path.name}*"))
+
+
+async def begin(serve: Serve, folder: Path, config: Body | None = None) -> tuple[Path, Proxy, Models]:
+    """Serve Health with a file of runs, and a plan for each message."""
+    proxy, models = await serve(config, memory=str(folder / "runs.db"))
+    models.plan = SLEEP
+    return folder / "runs.db", proxy, models
 
 
 async def talk(proxy: Proxy, ident: str, question: str = "How did I sleep?") -> str:
@@ -39,9 +46,7 @@ async def erase(proxy: Proxy, ident: str) -> tuple[int, Any]:
 
 async def test_the_route_erases_a_conversation_and_no_other(serve: Serve, tmp_path: Path) -> None:
     """Its bytes are gone from the file, and a follow-up knows nothing of it."""
-    path = tmp_path / "runs.db"
-    proxy, models = await serve(memory=str(path))
-    models.plan = SLEEP
+    path, proxy, models = await begin(serve, tmp_path)
     first = await talk(proxy, "c1")
     await talk(proxy, "c2", "How did I sleep, please?")
     assert rows(path) == ["c1", "c2"]
@@ -57,9 +62,7 @@ async def test_the_route_erases_a_conversation_and_no_other(serve: Serve, tmp_pa
 
 async def test_a_conversation_is_known_by_its_history_as_well(serve: Serve, tmp_path: Path) -> None:
     """Its later turns have the id of the first, also in a branch, though the client names none."""
-    path = tmp_path / "runs.db"
-    proxy, models = await serve(memory=str(path))
-    models.plan = SLEEP
+    path, proxy, _ = await begin(serve, tmp_path)
     first = await proxy.say(upload("How did I sleep?", GOOD))
     await proxy.say(upload("How did I sleep?", GOOD), text_of(first), "And again?")
     await proxy.say(upload("How did I sleep?", GOOD), text_of(first), "And in another way?")
@@ -69,9 +72,7 @@ async def test_a_conversation_is_known_by_its_history_as_well(serve: Serve, tmp_
 
 async def test_what_cannot_be_erased_is_not_said_to_be(serve: Serve, tmp_path: Path) -> None:
     """An answer of 200 would be a promise."""
-    path = tmp_path / "runs.db"
-    proxy, models = await serve(memory=str(path))
-    models.plan = SLEEP
+    path, proxy, _ = await begin(serve, tmp_path)
     await talk(proxy, "c1")
     with sqlite3.connect(path) as other:
         other.execute("BEGIN IMMEDIATE")
@@ -94,10 +95,8 @@ async def test_results_of_equal_steps_go_too() -> None:
 @pytest.mark.parametrize("arguments", [["--conversation", "c1"], ["--all", "--yes"]])
 async def test_the_command_erases_while_the_proxy_runs(serve: Serve, tmp_path: Path, arguments: list[str]) -> None:
     """In the file that the proxy has open. A conversation may be named by a beginning of its id."""
-    path, config = tmp_path / "runs.db", tmp_path / "purge.yaml"
-    traces = {"privacy": {"store": "full", "path": str(tmp_path / "traces.db")}}
-    proxy, models = await serve(traces, memory=str(path))
-    models.plan = SLEEP
+    config, traces = tmp_path / "purge.yaml", {"privacy": {"store": "full", "path": str(tmp_path / "traces.db")}}
+    path, proxy, _ = await begin(serve, tmp_path, traces)
     await talk(proxy, "c1-of-anna")
     await talk(proxy, "d2", "How did I sleep, please?")
     service = proxy.app[SERVICE]
@@ -109,11 +108,8 @@ async def test_the_command_erases_while_the_proxy_runs(serve: Serve, tmp_path: P
     result = await asyncio.to_thread(CliRunner().invoke, app, command)
     assert result.exit_code == 0, result.output
     one = arguments[0] == "--conversation"
-    assert result.output.splitlines() == (
-        ["1 entry of assistants deleted", "1 turn deleted"]
-        if one
-        else ["2 entries of assistants deleted", "2 turns deleted"]
-    )
+    deleted = ("1 entry of assistants", "1 turn") if one else ("2 entries of assistants", "2 turns")
+    assert result.output.splitlines() == [f"{what} deleted" for what in deleted]
     assert rows(path) == (["d2"] if one else [])
     assert b"c1-of-anna" not in raw(path)
     await talk(proxy, "c1-of-anna", "And now?")

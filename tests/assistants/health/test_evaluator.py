@@ -74,15 +74,10 @@ def test_documented_commands_report_each_guideline(tmp_path: Path, monkeypatch: 
     counts = {one["judge"]: one for one in summary["arms"]["judged"]["judges"]}
     assert len(said) == 2 * 3 * 5
     for name in REJECTED:
-        rows = [
-            ("accept" in one["expect"][name], verdict(name, one["response"]))
-            for one in SCENARIOS
-            if name in one["expect"]
-        ]
-        flagged, passed = (
-            [one != "accept" for fine, one in rows if not fine],
-            [one == "accept" for fine, one in rows if fine],
-        )
+        labelled = [one for one in SCENARIOS if name in one["expect"]]
+        rows = [("accept" in one["expect"][name], verdict(name, one["response"])) for one in labelled]
+        flagged = [one != "accept" for fine, one in rows if not fine]
+        passed = [one == "accept" for fine, one in rows if fine]
         assert measured[name]["recall"] == pytest.approx(sum(flagged) / len(flagged))
         assert measured[name]["specificity"] == pytest.approx(sum(passed) / len(passed))
         expected = Counter(verdict(name, reply) for reply in said)

@@ -29,9 +29,8 @@ async def test_what_is_seen_is_asked_and_planned_when_it_is_confirmed(serve: Ser
     assert "about 180 g (120 to 250 g)\nIs that right?" in first
     assert "sauce" not in first
     assert [role for role, _ in models.cases] == ["vision"]
-    assert proxy.upstream.requests[0]["messages"][1]["content"][1:] == [
-        {"type": "image_url", "image_url": {"url": url}}
-    ]
+    sent = proxy.upstream.requests[0]["messages"][1]["content"][1:]
+    assert sent == [{"type": "image_url", "image_url": {"url": url}}]
     food = first.splitlines()[1].removeprefix("- ").partition(": about")[0]
     models.plan = plan(step("s1", "meal_nutrients", foods=[{"food": food, "grams": 180}]))
     proxy.upstream.requests.clear()

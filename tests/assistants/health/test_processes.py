@@ -1,6 +1,8 @@
 """Tasks that compute for long run in processes of their own: a hung one is killed, the others go on."""
 
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
@@ -9,7 +11,7 @@ import pytest
 
 from assistants.health import executor
 from assistants.health.access import Access
-from assistants.health.executor import Executor, Run
+from assistants.health.executor import NO_GUARD, Executor, Run
 from assistants.health.plan import Plan, Step
 from assistants.health.settings import load_tasks
 from assistants.health.sources import Subjects
@@ -82,6 +84,26 @@ async def test_a_process_that_hangs_or_dies_is_replaced(ask: Ask, monkeypatch: p
     assert second.result.process != first.result.process  # type: ignore[union-attr]
     with pytest.raises(ProcessLookupError):
         os.kill(first.result.process, 0)  # type: ignore[union-attr]
+
+
+PROGRAM = """
+import asyncio, pathlib, sys
+from tests.assistants.health.test_processes import Access, Executor, Plan, Principal, Step, Subjects, Where
+
+one = Executor({"where": Where()}, Subjects(pathlib.Path(".")), Access({"*": ()}, {}), {})
+steps = [Step(id=f"s{n}", task="where", inputs={}) for n in range(4)]
+asyncio.run(one.run(Plan(steps=steps), Principal(), []))
+one.close()
+"""
+
+
+def test_a_program_without_a_guard_is_told_why_no_process_starts(tmp_path: Path) -> None:
+    """Once, though each step fails: the process imports the program, and cannot start one of its own."""
+    (tmp_path / "program.py").write_text(PROGRAM)
+    command, paths = [sys.executable, str(tmp_path / "program.py")], {**os.environ, "PYTHONPATH": str(Path.cwd())}
+    ended = subprocess.run(command, env=paths, capture_output=True, text=True, timeout=60, check=False)
+    said = ended.stdout + ended.stderr
+    assert said.count(NO_GUARD) == said.count("task_process_not_started") == 2, said  # a process each for two steps
 
 
 def test_tasks_on_pulse_recordings_run_in_processes() -> None:

@@ -18,6 +18,7 @@ from tests.assistants.health.conftest import Serve, ask, data_url, nights, uploa
 from tests.assistants.health.doubles import AUGUST, plan, step
 from tests.proxy.conftest import text_of
 
+BINARY = "application/octet-stream"
 SLEEP = plan(step("s1", "sleep_summary", subject="upload", **AUGUST))
 GOOD = ("sleep.csv", data_url(nights(401, 403)))
 
@@ -71,7 +72,7 @@ async def test_it_is_of_one_request_alone(serve: Serve) -> None:
         ("sleep.csv", None, "must be a base64 data URL"),
         ("sleep.csv", data_url("x", "image/png"), "Its type is not taken"),
         ("sleep.csv", data_url("x" * 4_000_001), "more than 4 MB"),
-        ("sleep.parquet", data_url("x", "application/octet-stream"), "no Parquet file"),
+        ("sleep.parquet", data_url("x", BINARY), "not a Parquet file"),
         ("report.pdf", data_url(b"%PDF-1.7", "application/pdf"), "the request's field `documents`"),
         ("notes.txt", data_url("I slept.", "text/plain"), "the request's field `documents`"),
         ("profile.yaml", data_url("age: 3"), "Name tables sleep"),
@@ -143,9 +144,8 @@ def meals(names: Any, count: int) -> bytes:
     foods = pa.chunked_array([pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), pa.array(names))])
     times = pa.array(np.full(count, np.datetime64("2020-08-01T12:00", "ms")))
     file = io.BytesIO()
-    parquet.write_table(
-        pa.table({"time": times, "food": foods, "grams": np.full(count, 100.0)}), file, store_schema=False
-    )
+    table = pa.table({"time": times, "food": foods, "grams": np.full(count, 100.0)})
+    parquet.write_table(table, file, store_schema=False)
     return file.getvalue()
 
 
@@ -155,18 +155,14 @@ async def test_a_parquet_file_is_read_and_a_bomb_is_not(serve: Serve) -> None:
     models.plan = plan(step("s1", "food_log", subject="upload", **AUGUST))
     for bomb in (meals(["Bananas, raw"], 300_000), meals(["x" * 100_000], 100_000)):
         assert len(bomb) < 1_000_000
-        reply = await proxy.say(
-            upload("What did I eat?", ("meals.parquet", data_url(bomb, "application/octet-stream")))
-        )
+        reply = await proxy.say(upload("What did I eat?", ("meals.parquet", data_url(bomb, BINARY))))
         assert "split it by year" in text_of(reply)
-    good = ("meals.parquet", data_url(meals(["Bananas, raw"], 2), "application/octet-stream"))
+    good = ("meals.parquet", data_url(meals(["Bananas, raw"], 2), BINARY))
     await proxy.say(upload("What did I eat?", good))
     assert "days with data: 1 of 31" in models.last("writer")["found"][0]["figures"]
     frame = pd.read_csv(io.StringIO(nights(401, 403)), parse_dates=["date", "bedtime", "risetime"])
     models.plan = SLEEP
-    reply = await proxy.say(
-        upload("Sleep?", ("sleep.parquet", data_url(frame.to_parquet(), "application/octet-stream")))
-    )
+    reply = await proxy.say(upload("Sleep?", ("sleep.parquet", data_url(frame.to_parquet(), BINARY))))
     assert "402" in text_of(reply)
 
 
