@@ -71,6 +71,9 @@ class AssistantRequest:
     """The same, for answers that fit a pydantic model."""
     note: Callable[[str, str], None] = lambda step, detail: None
     """Adds a step of the assistant to the trace."""
+    conversation_id: str = ""
+    """The proxy's id of the conversation, for erasing stored data. It is not a key for lookups: a request whose history the
+    proxy does not know gets a new id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,4 +158,19 @@ class ActingAssistant(Assistant, Protocol):
 
         Raises:
             AssistantError: The action failed; the message is shown to the user.
+        """
+
+
+@runtime_checkable
+class ErasingAssistant(Assistant, Protocol):
+    """An assistant that keeps something of conversations, by `AssistantRequest.conversation_id`."""
+
+    async def erase(self, conversation_ids: Collection[str] | None) -> int:
+        """Delete for good what is kept of conversations, of any key; return the number of entries.
+
+        Args:
+            conversation_ids: None: all conversations.
+
+        Raises:
+            AssistantError: Something of them may still be there.
         """

@@ -2,7 +2,7 @@
 
 import hashlib
 import traceback
-from collections.abc import Awaitable, Iterator, Mapping
+from collections.abc import Awaitable, Collection, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ from assistants.assistant import (
     AssistantError,
     AssistantReply,
     AssistantRequest,
+    ErasingAssistant,
     ToolRequest,
 )
 from knowledge_base.citations import cite_command
@@ -85,6 +86,12 @@ class AssistantEngine:
             raise AssistantFailed("the code does not match the action")
         return await self._guard(self._assistant.act(confirmed, scope.principal))
 
+    async def erase(self, conversation_ids: Collection[str] | None) -> int:
+        """Delete what the assistant keeps of conversations; return the number of entries. Raises ModelError."""
+        if not isinstance(self._assistant, ErasingAssistant):
+            return 0
+        return await self._guard(self._assistant.erase(conversation_ids))
+
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
         return await forward_by_completing(self._complete_for_client, raw)
 
@@ -121,6 +128,7 @@ class AssistantEngine:
             ask if self._roles else None,
             ask_structured if self._roles else None,
             lambda step, detail: scope.notes.append(Note(step, detail)),
+            scope.conversation_id,
         )
 
     def _model(self, role: str) -> tuple[Models, str]:

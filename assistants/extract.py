@@ -60,6 +60,16 @@ class Section:
     sentences: tuple[Sentence, ...]
     title_terms: frozenset[str]
 
+    @property
+    def text(self) -> str:
+        """Its sentences, without headings."""
+        return " ".join(sentence.text for sentence in self.sentences)
+
+    @property
+    def is_document(self) -> bool:
+        """Whether it is none of the knowledge base, but came with the request or an earlier draft."""
+        return self.id.startswith("doc:")
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

@@ -3,7 +3,7 @@
 A package registers its own by an entry point: `[project.entry-points."caf.assistants"]`, `NAME = "module:open_assistant"`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from importlib import import_module
 from importlib.metadata import entry_points
 
@@ -50,6 +50,28 @@ def open_assistant_engine(settings: ModelSettings) -> AssistantEngine:
         names = ", ".join(sorted({*OURS, *(point.name for point in entry_points(group=GROUP))}))
         raise ModelSettingsError(f"unknown assistant {name!r} (expected one of: {names})")
     return AssistantEngine(opened(settings), settings)
+
+
+async def erase_kept(aliases: Iterable[ModelSettings], conversation_ids: Collection[str] | None) -> int:
+    """Delete what assistants keep of conversations in files, without a proxy; return the number of entries.
+
+    Args:
+        aliases: Settings of aliases. Each assistant is opened, asked to erase, and closed.
+        conversation_ids: None: all conversations.
+
+    Raises:
+        ModelSettingsError: An assistant cannot be opened.
+        ModelError: Something may still be there.
+    """
+    erased = 0
+    for settings in aliases:
+        if settings.engine == "assistant":
+            engine = open_assistant_engine(settings)
+            try:
+                erased += await engine.erase(conversation_ids)
+            finally:
+                await engine.close()
+    return erased
 
 
 def _load(name: str) -> OpenAssistant:

@@ -1,10 +1,11 @@
 """`caf trace`: lists, shows, labels and deletes stored turns."""
 
+import asyncio
 import re
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
@@ -16,8 +17,9 @@ from cli.drawing import print_line
 from cli.story import story
 from cli.terminal import ConfigOption, config_path, leave, plain_errors, print_json
 from cli.trace_output import SHORT_ID, print_shadow, print_turns
+from models.errors import ModelError
 from proxy.config.config import load_config
-from proxy.traces.backend import TraceBackend, trace_backend
+from proxy.traces.backend import TraceBackend, TraceError, trace_backend
 from proxy.traces.labels import RightVerdict, as_data, labels
 from proxy.traces.query import iterate_traces, list_turns
 from proxy.traces.query import purge as delete
@@ -226,6 +228,9 @@ def purge(
 ) -> None:
     """Delete traces permanently. Their text is overwritten in the file and in its log.
 
+    With --conversation or --all, and without --file, what assistants keep of these conversations is deleted too. Start the command
+    in the directory in which the proxy is started: paths in options of assistants are relative to it.
+
     \b
     Examples:
       caf trace purge --conversation 91c2
@@ -239,8 +244,29 @@ def purge(
             if not sys.stdin.isatty():
                 leave("--all deletes every trace: without a terminal, confirm with --yes")
             typer.confirm(f"Delete all traces in {path}?", abort=True)
-
-        deleted_count = delete(
-            path, everything=everything, conversation=conversation, turn=turn, older_than_days=older_than
-        )
+        with suppress(
+            TraceError
+        ):  # assistants may keep something of a conversation without traces: its id is then given in full
+            if conversation is not None:
+                conversation = list_turns(path, limit=1, conversation=conversation)[0].conversation_id
+        try:
+            deleted_count = delete(
+                path, everything=everything, conversation=conversation, turn=turn, older_than_days=older_than
+            )
+        finally:
+            if file is None and (everything or conversation is not None):
+                _erase_in_assistants(config_path(config), conversation)
     typer.echo(f"{deleted_count} {'turn' if deleted_count == 1 else 'turns'} deleted")
+
+
+def _erase_in_assistants(config: Path, conversation: str | None) -> None:
+    """Delete what assistants keep of a conversation; None: of all."""
+    from assistants.registry import erase_kept
+
+    try:
+        ids = None if conversation is None else [conversation]
+        erased = asyncio.run(erase_kept(load_config(config).models.values(), ids))
+    except ModelError as error:
+        leave(f"deleting what assistants keep: {error}")
+    if erased:
+        typer.echo(f"{erased} {'entry' if erased == 1 else 'entries'} of assistants deleted")

@@ -3,7 +3,7 @@
 import asyncio
 import math
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import aiohttp
@@ -11,7 +11,7 @@ import structlog
 from pydantic import BaseModel
 
 from models.alias import Alias
-from models.engine import ActingEngine, Body, Engine, Forwarded
+from models.engine import ActingEngine, Body, Engine, ErasingEngine, Forwarded
 from models.errors import ModelError, ModelSettingsError, UnreadableAnswer, UpstreamRefused
 from models.fallback import chain
 from models.litellm_engine import LiteLLMEngine
@@ -241,6 +241,11 @@ class Models:
         An alias with a fallback has none, because the fallback's server could invent an action in its answer.
         """
         return self._acting.get(alias)
+
+    async def erase(self, conversation_ids: Collection[str]) -> int:
+        """Delete what engines keep of conversations; return the number of entries. Raises ModelError."""
+        engines = [alias.engine for alias in self._aliases.values()]
+        return sum([await one.erase(conversation_ids) for one in engines if isinstance(one, ErasingEngine)])
 
     async def close(self) -> None:
         """Close all engines. The session stays open; its owner closes it."""

@@ -1,7 +1,7 @@
 """Engine, a way to reach a model; Forwarded, a relayed answer; and forwarding for engines that only complete."""
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Protocol, Self, runtime_checkable
 
@@ -46,6 +46,14 @@ class ActingEngine(Engine, Protocol):
         Raises:
             ModelError: The action was not performed.
         """
+
+
+@runtime_checkable
+class ErasingEngine(Engine, Protocol):
+    """An engine that keeps something of conversations."""
+
+    async def erase(self, conversation_ids: Collection[str] | None) -> int:
+        """Delete what is kept of conversations, None: of all; return the number of entries. Raises ModelError."""
 
 
 class Forwarded:

@@ -33,6 +33,8 @@ class TurnScope:
     ledger: Ledger = field(default_factory=Ledger)
     principal: Principal = Principal()
     notes: list[Note] = field(default_factory=list)
+    conversation_id: str = ""
+    """Empty: the request is of none, such as one that a `passthrough` chatbot forwards."""
 
 
 SCOPE: ContextVar[TurnScope | None] = ContextVar("turn_scope", default=None)

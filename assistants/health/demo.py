@@ -1,15 +1,14 @@
-"""The demo subjects par_1 to par_5 of 2020: synthetic, made on first use, the same bytes on each computer.
+"""The demo subjects par_1 to par_5 of 2020: synthetic, built on first use, with the same bytes on each computer.
 
 * All: nights and days with gaps. `par_1` sleeps a minute longer each week. `par_3` has no data in August.
-* `par_4`, `par_5`: meals. With `par_4`, each gram of almonds goes with 0.4 min more deep sleep in the night after; with
-  `par_5`, no food goes with anything.
+* `par_4`, `par_5`: meals. For `par_4`, each gram of almonds adds 0.4 min of deep sleep in the following night. For
+  `par_5`, food has no effect.
 * `par_1`, `par_5`: PPG, 2 minutes at 20 Hz at 8:00, 14:00 and 21:00 in July and August. `par_5` has a fast, even pulse on
   29 August, and nothing but noise on 15 August at 14:00.
 * `par_5`: 26 nights in August with a mean of 110.63 min REM sleep.
 """
 
 import shutil
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -23,17 +22,18 @@ import yaml
 from numpy.typing import NDArray
 from platformdirs import user_cache_path
 
+from assistants.health.pulse import load_neurokit
 from assistants.health.tables import DataError
 
 VERSION = 1
-"""Of the data. Raise it with each change to them: the cache folder has it in its name."""
+"""Version of the data, in the name of the cache folder. Raise it with each change to the data."""
 README = "Synthetic data. It describes no real person. Made by assistants/health/demo.py, version {version}.\n"
 DAYS = [date(2020, 1, 1) + timedelta(n) for n in range(366)]
 PAR_5_GAPS = frozenset(date(2020, 8, day) for day in (3, 9, 10, 17, 24))
 PAR_5_REM = 110.63
 PPG_HZ, PPG_SECONDS, PPG_HOURS, PPG_MONTHS = 20, 120, (8, 14, 21), (7, 8)
 FINE_HZ = 200
-"""A beat is placed on a sample: at 20 Hz, up to 50 ms away. So the pulse is made at 200 Hz, and each tenth sample is kept."""
+"""The simulator places a beat on a sample, at 20 Hz up to 50 ms away. So it runs at 200 Hz, and each tenth sample stays."""
 STRESSED, NOISY = date(2020, 8, 29), datetime(2020, 8, 15, 14)
 
 
@@ -45,9 +45,9 @@ class _Person:
     """Mean minutes asleep."""
     steps: float
     pulse: float = 0
-    """At rest, a minute; 0 without PPG."""
+    """Beats per minute at rest; 0 without PPG."""
     menu: Sequence[Sequence[tuple[str, float]]] = ()
-    """Breakfast, lunch and dinner to choose from: food, mean grams. Two are eaten of each."""
+    """Foods with mean grams for breakfast, lunch and dinner. The person eats two of each."""
     empty_month: int = 0
 
 
@@ -63,34 +63,25 @@ _VEGETARIAN = (
 )  # fmt: skip
 PERSONS = (
     _Person(1, {"age": 34, "sex": "female", "height_cm": 168, "weight_kg": 63}, 402, 8_900, pulse=61),
-    _Person(
-        2, {"age": 52, "sex": "male", "height_cm": 180, "weight_kg": 91, "conditions": ["hypertension"]}, 361, 5_200
-    ),
+    _Person(2, {"age": 52, "sex": "male", "height_cm": 180, "weight_kg": 91, "conditions": ["hypertension"]}, 361, 5_200),
     _Person(3, {"age": 27, "sex": "male", "height_cm": 175, "weight_kg": 70}, 455, 10_800, empty_month=8),
     _Person(
-        4,
-        {"age": 61, "sex": "female", "height_cm": 162, "weight_kg": 74, "conditions": ["type 2 diabetes"]}
+        4, {"age": 61, "sex": "female", "height_cm": 162, "weight_kg": 74, "conditions": ["type 2 diabetes"]}
         | {"medicines": ["metformin"], "allergies": ["peanuts"], "preferences": ["vegetarian"]},
-        asleep=418,
-        steps=6_700,
-        menu=_VEGETARIAN,
+        asleep=418, steps=6_700, menu=_VEGETARIAN,
     ),
     _Person(
-        5,
-        {"age": 45, "sex": "male", "height_cm": 178, "weight_kg": 82, "allergies": ["shellfish"]},
-        asleep=436,
-        steps=7_600,
-        pulse=66,
-        menu=_MIXED,
+        5, {"age": 45, "sex": "male", "height_cm": 178, "weight_kg": 82, "allergies": ["shellfish"]},
+        asleep=436, steps=7_600, pulse=66, menu=_MIXED,
     ),
-)
+)  # fmt: skip
 
 
 def demo_folder() -> Path:
-    """Return the folder of the demo data, which is made on first use (some 10 s, 6 MB) in the user's cache folder.
+    """Return the folder of the demo data. The first call builds it in the user's cache folder (about 10 s, 6 MB).
 
     Raises:
-        DataError: It cannot be made; the message says what to do.
+        DataError: The folder cannot be written; the message gives the remedy.
     """
     target = user_cache_path("caf") / f"health-demo-{VERSION}"
     if target.is_dir():
@@ -104,7 +95,7 @@ def demo_folder() -> Path:
         build(made)
         made.rename(target)
     except OSError:
-        if not target.is_dir():  # else another process was faster
+        if not target.is_dir():  # another process may have built it
             raise DataError("demo data: cannot be written: check that 10 MB are free in the cache folder") from None
     finally:
         shutil.rmtree(made, ignore_errors=True)
@@ -112,7 +103,7 @@ def demo_folder() -> Path:
 
 
 def build(folder: Path) -> None:
-    """Write the demo data into a folder that exists.
+    """Write the demo data into an existing folder.
 
     Raises:
         DataError: neurokit2 is not installed.
@@ -146,10 +137,8 @@ def _nights(person: _Person, days: Sequence[date], meals: pd.DataFrame) -> pd.Da
         asleep = rng.normal(person.asleep, 35) + ((day - DAYS[0]).days / 7 if person.number == 1 else 0)
         rem, deep = asleep * rng.normal(0.245, 0.02), asleep * rng.normal(0.17, 0.02)
         deep += 0.4 * float(eaten.get(day, 0)) if person.number == 4 else 0
-        awake, bedtime = (
-            8 + rng.gamma(3, 8),
-            datetime(day.year, day.month, day.day, 23) + timedelta(minutes=round(rng.normal(5, 35))),
-        )
+        awake = 8 + rng.gamma(3, 8)
+        bedtime = datetime(day.year, day.month, day.day, 23) + timedelta(minutes=round(rng.normal(5, 35)))
         stages = [round(2 * minutes) / 2 for minutes in (rem, deep, asleep - rem - deep, awake)]
         if rng.random() > 0.08 or (person.number == 5 and day.month == 8):
             rows.append([day, *stages, bedtime])
@@ -181,15 +170,14 @@ def _meals(person: _Person, days: Sequence[date]) -> pd.DataFrame:
     rng = np.random.default_rng([2020, person.number, 3])
     rows = []
     for day in days if person.menu else ():
-        if rng.random() < 0.07:  # a day that was not noted down
+        if rng.random() < 0.07:  # a day without a log
             continue
         for hour, choice in zip((8, 13, 19), person.menu, strict=True):
             time = datetime(day.year, day.month, day.day, hour) + timedelta(minutes=int(rng.integers(0, 50)))
             for number in sorted(rng.choice(len(choice), 2, replace=False)):
                 food, grams = choice[number]
                 rows.append([time, food, round(grams * rng.uniform(0.7, 1.3))])
-    frame = pd.DataFrame(rows, columns=["time", "food", "grams"])
-    return frame.astype({"time": "datetime64[us]"})
+    return pd.DataFrame(rows, columns=["time", "food", "grams"]).astype({"time": "datetime64[us]"})
 
 
 def _write_recordings(person: _Person, folder: Path) -> None:
@@ -201,28 +189,19 @@ def _write_recordings(person: _Person, folder: Path) -> None:
             pulse, uneven, seed = rng.normal(person.pulse, 2.5), rng.uniform(0.03, 0.09), int(rng.integers(2**31))
             if person.number == 5 and day == STRESSED:
                 pulse, uneven = person.pulse + 22, 0.005
-            noise = person.number == 5 and start == NOISY
-            values = (
-                np.random.default_rng(seed).uniform(-1, 1, PPG_HZ * PPG_SECONDS) if noise else _ppg(pulse, uneven, seed)
-            )
+            noise = np.random.default_rng(seed).uniform(-1, 1, PPG_HZ * PPG_SECONDS)
+            values = noise if (person.number, start) == (5, NOISY) else _ppg(pulse, uneven, seed)
             text = "value\n" + "".join(f"{value:.3f}\n" for value in values)
             (folder / f"{start:%Y-%m-%dT%H%M}.csv").write_text(text, "ascii", newline="\n")
 
 
 def _ppg(pulse: float, uneven: float, seed: int) -> NDArray[np.float64]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # neurokit2 0.2.12 imports scipy.misc, which is deprecated
-        try:
-            import neurokit2  # loads matplotlib and scikit-learn
-        except ImportError:
-            raise DataError("demo data: neurokit2 is needed: install it, or set `data` to a folder of yours") from None
-        fine: NDArray[np.float64] = neurokit2.ppg_simulate(
-            duration=PPG_SECONDS,
-            sampling_rate=FINE_HZ,
-            heart_rate=pulse,
-            ibi_randomness=uneven,
-            frequency_modulation=0.1,
-            motion_amplitude=0.05,
-            random_state=seed,
-        )
+    try:
+        simulate = load_neurokit().ppg_simulate
+    except ImportError:
+        raise DataError("demo data: neurokit2 is needed: install it, or set `data` to a folder of yours") from None
+    fine: NDArray[np.float64] = simulate(
+        duration=PPG_SECONDS, sampling_rate=FINE_HZ, heart_rate=pulse, ibi_randomness=uneven, frequency_modulation=0.1,
+        motion_amplitude=0.05, random_state=seed,
+    )  # fmt: skip
     return fine[:: FINE_HZ // PPG_HZ]

@@ -1,15 +1,20 @@
-"""Runs the steps of a valid plan: independent ones at once, each with a deadline; a step that fails becomes a stated gap."""
+"""Runs the steps of a valid plan, independent ones at once, each with a deadline. The reply states the steps that failed."""
 
 import asyncio
+import signal
 import time
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures import Future, ThreadPoolExecutor
+from copy import copy
+from dataclasses import dataclass, replace
 from datetime import date
+from multiprocessing import get_context
+from multiprocessing.pool import Pool
 from typing import Any
 
 import orjson
 import structlog
+from cachetools import FIFOCache
 from pydantic import ValidationError
 
 from assistants.health.access import Access, AccessRefusedError
@@ -18,8 +23,10 @@ from assistants.health.sources import DataError, Subjects
 from assistants.health.task import Inputs, InputsError, Result, Task, TaskContext, TaskError
 from models.turn_scope import Principal
 
-WORKERS = 4
+WORKERS, PROCESSES, LATE = 4, 2, 3
+"""Threads; processes; deadlines after which a process with a late task is killed."""
 MOST_RESULTS = 500
+NO_GUARD = 'Tasks in a process import the main program: put the code that starts it below `if __name__ == "__main__":`.'
 log = structlog.get_logger()
 
 
@@ -31,37 +38,38 @@ class Run:
     task: str
     subject: str
     inputs: Mapping[str, Any]
-    """As they were used, as JSON."""
+    """The inputs after references were replaced, as JSON."""
     explained: str
-    """A sentence for "which tools did you use?"."""
+    """A line for "which tools did you use?"."""
     result: Result | None = None
     problem: str = ""
-    """Why the step failed; empty if it succeeded."""
+    """Why the step failed; "" if it succeeded."""
     ms: float = 0
     version: str = ""
-    """Of the subject's data."""
+    """Version of the subject's data."""
     sources: tuple[str, ...] = ()
-    """The data that the result rests on, for consent; also through steps that it refers to."""
+    """Data that the step and its references used, for consent."""
     is_correctable: bool = False
-    """Whether other inputs may do."""
+    """Whether the step may succeed with other inputs."""
 
 
 class Executor:
-    """Runs steps for many users; it shares nothing between them but results of the same task on the same data."""
+    """Runs steps for many users. They share only results of equal steps on the same data."""
 
     def __init__(
         self, tasks: Mapping[str, Task[Any, Any]], subjects: Subjects, access: Access, services: Mapping[str, Any]
     ) -> None:
-        self.tasks, self._subjects, self._access, self._services = tasks, subjects, access, services
+        self.tasks, self.subjects, self._access, self._services = tasks, subjects, access, services
         self._pool = ThreadPoolExecutor(WORKERS, thread_name_prefix="health")
-        self._results: dict[bytes, Result] = {}
+        self._processes = _Processes()
+        self._results = FIFOCache[bytes, Result](MOST_RESULTS)
         self._running: dict[bytes, asyncio.Task[Result]] = {}
 
     async def run(self, plan: Plan, principal: Principal, before: Sequence[Run]) -> list[Run]:
         """Run the steps of a plan that has no problems, and return them in its order.
 
         Args:
-            before: Runs of earlier rounds, to which steps may refer.
+            before: Earlier runs, to which steps may refer.
         """
         done = {run.step: run for run in before}
         for ready in find_order(plan.steps) or ():
@@ -70,14 +78,25 @@ class Executor:
         return [done[step.id] for step in plan.steps]
 
     def is_current(self, runs: Sequence[Run]) -> bool:
-        """Return whether the data of runs are still the same."""
+        """Return whether the data of runs have not changed."""
         try:
-            return all(run.version == self._subjects.version(run.subject) for run in runs if run.subject)
+            return all(run.version == self.subjects.version(run.subject) for run in runs if run.subject)
         except (DataError, OSError):
             return False
 
+    def lend(self, subjects: Subjects, access: Access) -> "Executor":
+        """Return an executor for other subjects, with the same threads and results."""
+        other = copy(self)
+        other.subjects, other._access = subjects, access
+        return other
+
+    def forget(self) -> None:
+        """Drop the cached results."""
+        self._results.clear()
+
     def close(self) -> None:
-        """End the threads; a task that still runs is left to itself."""
+        """End processes and idle threads; a task that runs in a thread is not stopped."""
+        self._processes.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
     async def _run(self, step: Step, principal: Principal, done: Mapping[str, Run]) -> Run:
@@ -92,7 +111,7 @@ class Executor:
             if "subject" in task.inputs.model_fields:
                 subject = self._access.choose(principal, inputs.subject, task.sources, date.today())
                 inputs = inputs.model_copy(update={"subject": subject})
-                version = self._subjects.version(subject)
+                version = self.subjects.version(subject)
             explained = task.explain(inputs)
             result = await self._result(task, inputs, subject, version)
         except (TaskError, AccessRefusedError, DataError) as error:
@@ -102,7 +121,7 @@ class Executor:
             problem, is_correctable = f"The inputs do not fit: {fields}.", True
         except TimeoutError:
             problem = f"{task.title} took longer than {task.timeout_s:g} s."
-        except Exception as error:  # a task of a user's own may raise anything
+        except Exception as error:  # your own task may raise any exception
             log.error("task_crashed", task=task.name, error=type(error).__name__)
             problem = f"{task.title} failed ({type(error).__name__})."
         given = inputs.model_dump(mode="json") if inputs is not None else {}
@@ -114,30 +133,80 @@ class Executor:
         if (known := self._results.get(key)) is not None:
             return known
         if key not in self._running:
-            owner = self._subjects.open(subject) if "subject" in task.inputs.model_fields else None
+            owner = self.subjects.open(subject) if "subject" in task.inputs.model_fields else None
             running = asyncio.create_task(self._compute(task, inputs, TaskContext(owner, self._services), key))
             self._running[key] = running
             running.add_done_callback(lambda done: (self._running.pop(key, None), done.cancelled() or done.exception()))
-        # A task that misses its deadline goes on; a later request gets its result.
+        # A late task continues to run: a later request gets its result.
         return await asyncio.wait_for(asyncio.shield(self._running[key]), task.timeout_s)
 
     async def _compute(self, task: Task[Any, Any], inputs: Inputs, context: TaskContext, key: bytes) -> Result:
-        result: Result = await asyncio.get_running_loop().run_in_executor(self._pool, task.run, inputs, context)
+        if task.in_process:
+            result = await self._processes.run(task, inputs, replace(context, services={}))
+        else:
+            result = await asyncio.get_running_loop().run_in_executor(self._pool, task.run, inputs, context)
         if type(result) is not task.result:
             raise TypeError(f"{task.name}: no {task.result.__name__}")
         result.figures()
-        result.model_dump_json()  # it is kept for follow-ups
-        if len(self._results) >= MOST_RESULTS:
-            self._results.pop(next(iter(self._results)))
+        result.model_dump_json()  # stored for follow-ups
         self._results[key] = result
         return result
 
 
+class _Processes:
+    """Processes that run one task at a time. They start on demand; a process with a late task is killed and replaced."""
+
+    def __init__(self) -> None:
+        self._started, self._idle, self._is_logged = set[Pool](), asyncio.LifoQueue[Pool | None](), False
+        for _ in range(PROCESSES):
+            self._idle.put_nowait(None)
+
+    async def run(self, task: Task[Any, Any], inputs: Inputs, context: TaskContext) -> Result:
+        """Run a task when a process is free.
+
+        Raises:
+            TimeoutError: The task took `LATE` deadlines, or its process died.
+            RuntimeError: No process can be started.
+        """
+        process, done = await self._idle.get(), Future[Result]()
+        try:
+            if process is None:
+                process = await asyncio.to_thread(self._start)
+            tell, fail = done.set_result, done.set_exception
+            process.apply_async(task.run, (inputs, context), callback=tell, error_callback=fail)
+            return await asyncio.wait_for(asyncio.wrap_future(done), LATE * task.timeout_s)
+        except (TimeoutError, asyncio.CancelledError):
+            if process is not None:
+                self._started.discard(process)
+                process.terminate()
+            process = None
+            raise
+        finally:
+            self._idle.put_nowait(process)
+
+    def _start(self) -> Pool:
+        """Start a process in 0.1 s, not by a fork, which would copy locks that other threads hold."""
+        try:
+            process = get_context("spawn").Pool(1, signal.signal, (signal.SIGINT, signal.SIG_IGN))
+        except RuntimeError as error:
+            if "__main__" in str(error) and not self._is_logged:
+                self._is_logged = True
+                log.error("task_process_not_started", reason=NO_GUARD)
+            raise
+        self._started.add(process)
+        return process
+
+    def close(self) -> None:
+        """Kill all processes."""
+        for process in self._started.copy():
+            process.terminate()
+
+
 def _resolve(step: Step, done: Mapping[str, Run]) -> dict[str, Any]:
-    """Return the inputs of a step, its references replaced by values.
+    """Return the inputs of a step with values for its references.
 
     Raises:
-        TaskError: A step that it refers to has no result.
+        TaskError: The step of a reference has no result.
     """
     inputs = dict(step.inputs)
     for name, value in step.inputs.items():

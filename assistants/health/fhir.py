@@ -16,7 +16,6 @@ from models.unique_keys import load_json
 if TYPE_CHECKING:
     from fhir.resources.observation import Observation
 
-MOST_BYTES = 200_000_000
 _MINUTES = {"min": 1.0, "h": 60.0, "s": 1 / 60, "minutes": 1.0, "hours": 60.0, "seconds": 1 / 60}
 _KM = {"km": 1.0, "m": 0.001, "[mi_i]": 1.609344}
 _KCAL = {"kcal": 1.0, "[Cal]": 1.0, "kJ": 1 / 4.184, "cal": 0.001}
@@ -28,7 +27,7 @@ class _Code(NamedTuple):
     column: str
     units: Mapping[str, float]
     whole_day: bool = False
-    """Whether it is a day's total, which counts before the sum of parts."""
+    """Whether the value is a total of the day, which replaces the sum of parts."""
 
 
 CODES = {  # LOINC, https://loinc.org/CODE
@@ -45,13 +44,22 @@ CODES = {  # LOINC, https://loinc.org/CODE
     "41981-2": _Code("activity", "kcal", _KCAL),
     "41979-6": _Code("activity", "kcal", _KCAL, whole_day=True),
 }
-_Span = tuple[datetime, datetime]
-_Values = dict[tuple[str, date, str, bool], dict[_Span, float]]
-"""By kind, day, column, and whether the value is of a whole day: values by their time."""
+
+
+class _Span(NamedTuple):
+    start: datetime
+    end: datetime
+    """Local."""
+    offset: timedelta | None
+    """Difference to UTC: when clocks go back, an hour occurs twice."""
+
+
+_Values = dict[tuple[str, date, str, bool], dict[str, dict[_Span, float]]]
+"""By kind, day, column and `whole_day`; then by device; then the values by their time."""
 
 
 class Bundle(NamedTuple):
-    """What a bundle holds."""
+    """The tables of a bundle."""
 
     frames: dict[str, pd.DataFrame]
     """By kind, with the columns of `tables.LAYOUTS`; no key for a kind without an Observation."""
@@ -59,23 +67,25 @@ class Bundle(NamedTuple):
 
 
 def read_bundle(path: Path) -> Bundle:
-    """Read a bundle. Its times are taken as local as they are written: an offset is dropped.
+    """Read a bundle. Times count as local: an offset is dropped.
 
-    A night is dated by its evening, noon to noon. Of several sleeps of a night the longest counts, of activity the day's
-    total, else the sum of its parts. What has the same code and time as an earlier Observation replaces it.
+    A night has the date of its evening, noon to noon. The longest sleep of a night counts, with the stages of its device in
+    its time. For activity, the total of a day counts, else the sum of the parts of the device with most parts. An Observation
+    replaces an earlier one of the same code, device and time.
 
     Raises:
-        DataError: The bundle cannot be read, or is of more than one person.
+        DataError: The bundle cannot be read, or has several persons.
     """
     try:
         from fhir.resources.observation import Observation
     except ImportError:
         raise DataError(f"{path.name}: fhir.resources is needed to read FHIR: install it, or write CSV files") from None
-    values: _Values = defaultdict(dict)
+    values: _Values = defaultdict(lambda: defaultdict(dict))
     persons, left_out = set(), Counter[str]()
     for resource in _resources(path):
         if not CODES.keys() & set(re.findall(r'"code": "([\d-]+)"', json.dumps(resource))):  # validation takes long
-            left_out["of a kind that is not read"] += resource.get("resourceType") != "Patient"
+            left_out["of a kind that is not read"] += bool(resource) and resource.get("resourceType") != "Patient"
+            left_out["without content"] += not resource
             continue
         try:
             observation = Observation.model_validate(resource)
@@ -87,27 +97,27 @@ def read_bundle(path: Path) -> Bundle:
         if span is None or observation.status in ("entered-in-error", "cancelled"):
             left_out["without a day, or withdrawn"] += 1
             continue
+        device = observation.device.model_dump_json() if observation.device else ""
         for code, quantity in _quantities(observation):
             unit = re.sub(r"\{[^{}]{0,40}\}", "", (quantity.code or quantity.unit or "") if quantity else "")
             if quantity is None or quantity.value is None or unit not in code.units:
                 left_out["without a value in a known unit"] += 1
                 continue
             day = (span[0] - timedelta(hours=12) if code.kind == "sleep" else span[0]).date()
-            values[code.kind, day, code.column, code.whole_day][span] = float(quantity.value) * code.units[unit]
+            values[code.kind, day, code.column, code.whole_day][device][span] = float(quantity.value) * code.units[unit]
     if len(persons) > 1:
         raise DataError(f"{path.name}: is of more than one person: write a bundle for each")
-    notes = [f"{path.name}: {n} resource{'s' * (n != 1)} {why}, left out." for why, n in left_out.items() if n]
-    return Bundle(_frames(values), tuple(notes))
+    frames, counts = _frames(values)
+    notes = {f"{n} resource{'s' * (n != 1)} {why}, left out": n for why, n in left_out.items()}
+    notes |= {f"{n} {what.replace('(s)', 's' * (n != 1))}": n for what, n in counts.items()}
+    return Bundle(frames, tuple(f"{path.name}: {note}." for note, n in notes.items() if n))
 
 
 def _resources(path: Path) -> list[dict[str, Any]]:
+    """Return the resource of each entry; {} for an entry without one, as in the answer to a transaction."""
     try:
-        if path.stat().st_size > MOST_BYTES:
-            raise DataError(
-                f"{path.name}: more than {MOST_BYTES // 1_000_000} MB: leave out all but sleep and activity"
-            )
         content = load_json(path.read_text(encoding="utf-8"))
-        resources = [entry["resource"] for entry in content["entry"]]
+        resources = [dict(entry).get("resource", {}) for entry in content["entry"]]
         if content["resourceType"] == "Bundle" and all(isinstance(one, dict) for one in resources):
             return resources
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
@@ -116,16 +126,16 @@ def _resources(path: Path) -> list[dict[str, Any]]:
 
 
 def _span(observation: "Observation") -> _Span | None:
-    """Return the local start and end of an Observation; one without a time of day is at noon."""
+    """Return the local start and end of an Observation, noon without a time of day; None without a day."""
     period = observation.effectivePeriod
     start = period.start if period else observation.effectiveDateTime or observation.effectiveInstant
     end = period.end if period and period.end else start
     times = [
         one.replace(tzinfo=None) if isinstance(one, datetime) else datetime.combine(one, time(12))
         for one in (start, end)
-        if isinstance(one, date)  # not a year or a month, which are texts
+        if isinstance(one, date)  # a year or a month is a text
     ]
-    return (times[0], times[1]) if len(times) == 2 else None
+    return _Span(times[0], times[1], start.utcoffset() if isinstance(start, datetime) else None) if times[1:] else None
 
 
 def _quantities(observation: "Observation") -> Iterator[tuple[_Code, Any]]:
@@ -135,13 +145,37 @@ def _quantities(observation: "Observation") -> Iterator[tuple[_Code, Any]]:
             yield known[0], part.valueQuantity
 
 
-def _frames(values: _Values) -> dict[str, pd.DataFrame]:
+def _frames(values: _Values) -> tuple[dict[str, pd.DataFrame], Counter[str]]:
+    """Return a table of each kind, and the number of values that do not count or may count twice."""
     rows: dict[str, dict[date, dict[str, Any]]] = defaultdict(lambda: defaultdict(dict))
-    for (kind, day, column, whole_day), by_span in sorted(values.items()):  # a whole day after its parts
+    nights: dict[date, tuple[str, _Span]] = {}
+    counts = Counter[str]()
+    for (kind, day, column, whole_day), devices in sorted(values.items()):  # a whole day after its parts, asleep first
         row = rows[kind][day]
         row["date"] = day
-        row[column] = max(by_span.values()) if kind == "sleep" or whole_day else sum(by_span.values())
+        if kind == "activity" and not whole_day:
+            device = max(devices, key=lambda one: (len(devices[one]), sum(devices[one].values())))
+            row[column] = sum(devices[device].values())
+            counts["daily value(s) of several devices: the device with most values counts"] += len(devices) > 1
+            is_unknown = not device and len(devices[device]) > 1
+            counts["daily value(s) of no named device: if there were two, they are added"] += is_unknown
+            continue
+        spans = [(value, device, span) for device, parts in devices.items() for span, value in parts.items()]
         if column == "asleep":
-            bedtime, risetime = max(by_span, key=lambda span: by_span[span])
-            row |= {"bedtime": bedtime, "risetime": risetime} if risetime > bedtime else {}
-    return {kind: pd.DataFrame(list(days.values()), columns=list(LAYOUTS[kind].columns)) for kind, days in rows.items()}
+            row[column], device, span = max(spans, key=lambda one: one[0])
+            nights[day] = device, span
+            row |= {"bedtime": span.start, "risetime": span.end} if span.end > span.start else {}
+            counts["shorter sleep(s) of an evening, such as naps, not counted"] += len(spans) - 1
+        elif kind == "sleep" and day in nights:
+            device, night = nights[day]
+            spans = [one for one in spans if one[1] == device and _is_of(one[2], night)]
+        if spans:
+            row[column] = max(spans, key=lambda one: one[0])[0]
+    columns = {kind: list(LAYOUTS[kind].columns) for kind in rows}
+    return {kind: pd.DataFrame(list(rows[kind].values()), columns=columns[kind]) for kind in rows}, counts
+
+
+def _is_of(stage: _Span, night: _Span) -> bool:
+    """Return whether a stage belongs to a sleep: they overlap, or one of them has no time of day."""
+    are_spans = stage.start < stage.end and night.start < night.end
+    return not are_spans or (stage.start < night.end and night.start < stage.end)

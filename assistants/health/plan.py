@@ -1,51 +1,46 @@
-"""A plan: what a planner proposes, as data. It is validated before anything runs, and nothing in it is ever executed as code."""
+"""A plan: the steps that a planner proposes, as data. It is validated before anything runs. Nothing in it is executed as code."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import Field, ValidationError
 from pydantic.fields import FieldInfo
 
+from assistants.health.sources import Strict
 from assistants.health.task import Task
 
 MOST_STEPS = 12
 MOST_CHARACTERS = 500
-"""Of a problem."""
+"""Length of a problem."""
 _NUMBER = re.compile(r"\d{1,12}(?:[.,]\d{1,6})?")
 IDENT = re.compile(r"\w{1,40}")
 REFERENCE = re.compile(r"\$(\w{1,40})\.(\w{1,60})")
 """`$step.field`: a field of the result of an earlier step."""
 
 
-class Strategy(BaseModel):
+class Strategy(Strict):
     """A way to answer, weighed before one is chosen."""
-
-    model_config = ConfigDict(extra="forbid")
 
     tasks: list[str]
     pros: str
     cons: str
 
 
-class Step(BaseModel):
+class Step(Strict):
     """A task with its inputs."""
-
-    model_config = ConfigDict(extra="forbid")
 
     id: str
     task: str
     inputs: dict[str, Any]
 
 
-class Plan(BaseModel):
-    """Steps to run now; or a question to the user; or neither, when what is known is enough."""
+class Plan(Strict):
+    """Steps to run now, or a question to the user. A plan has neither if the earlier results are enough."""
 
-    model_config = ConfigDict(extra="forbid")
-
-    strategies: list[Strategy] = []
+    strategies: list[Strategy] = Field([])
     decision: str = ""
-    steps: list[Step] = []
+    steps: list[Step] = Field([])
     ask: str = ""
     """A question to the user, if the request cannot be planned without an answer."""
     again: bool = False
@@ -55,11 +50,11 @@ class Plan(BaseModel):
 def find_problems(
     plan: Plan, tasks: Mapping[str, Task[Any, Any]], before: Mapping[str, str], said: str = ""
 ) -> list[str]:
-    """Return what is wrong with a plan, in sentences for the planner; an empty list if it can run.
+    """Return the problems of a plan, in sentences for the planner; an empty list if it can run.
 
     Args:
-        tasks: Those that can be planned, by name.
-        before: Steps that were run, to which the plan may refer, with their tasks.
+        tasks: Tasks that can be planned, by name.
+        before: Tasks by earlier step, to which the plan may refer.
         said: The messages of the conversation. A `Stated` number must come from a step or be in them.
     """
     if len(plan.steps) > MOST_STEPS:
@@ -93,7 +88,7 @@ def references(step: Step) -> Iterator[tuple[str, str]]:
 
 
 def find_order(steps: Sequence[Step]) -> list[list[Step]] | None:
-    """Return the steps in rounds that can run at once, each after those it refers to; None if there is a circle."""
+    """Return rounds of steps that can run at once, each after the steps that it refers to; None for a circle."""
     left, done, rounds = list(steps), set[str](), []
     own = {step.id for step in steps}
     while left:
@@ -107,22 +102,18 @@ def find_order(steps: Sequence[Step]) -> list[list[Step]] | None:
 
 
 def _input_problems(step: Step, task: Task[Any, Any], said: str) -> list[str]:
-    """Check the inputs that are given as values; references are checked when their values are there."""
-    fields = task.inputs.model_fields
-    referred = {name for name, value in step.inputs.items() if isinstance(value, str) and REFERENCE.fullmatch(value)}
-    problems = [
-        f"step {step.id}: {name} must be a reference, $step.field"
-        for name, field in fields.items()
-        if name in step.inputs and name not in referred and _is_marked(field, "reference_only")
-    ]
+    """Return the problems of the inputs that are values. The executor validates references when it has their values."""
+    fields, problems = task.inputs.model_fields, []
+    values = {name: one for name, one in step.inputs.items() if not (isinstance(one, str) and REFERENCE.fullmatch(one))}
     numbers = {float(one.replace(",", ".")) for one in _NUMBER.findall(said)}
-    problems += [
-        f"step {step.id}: {name} must be a reference, $step.field, or a number that the user has written"
-        for name, field in fields.items()
-        if name in step.inputs and name not in referred and _is_marked(field, "stated")
-        if not isinstance(step.inputs[name], int | float) or step.inputs[name] not in numbers
-    ]
-    if referred:  # values that are not there yet: names alone
+    for name in (name for name in fields if name in values):
+        expected = f"step {step.id}: {name} must be a reference, $step.field"
+        is_stated = isinstance(values[name], int | float) and values[name] in numbers
+        if _is_marked(fields[name], "reference_only"):
+            problems.append(expected)
+        if _is_marked(fields[name], "stated") and not is_stated:
+            problems.append(f"{expected}, or a number that the user has written")
+    if len(values) < len(step.inputs):  # some values are not known yet: check the names
         missing = [name for name, field in fields.items() if field.is_required() and name not in step.inputs]
         unknown = [name for name in step.inputs if name not in fields]
         problems += [f"step {step.id}: {name}: is missing" for name in missing]

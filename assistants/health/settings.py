@@ -1,7 +1,7 @@
-"""What config.yaml says of the assistant: its options, read and checked once, when the proxy starts."""
+"""Options and tasks of the assistant, read and checked once, when the proxy starts."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import date
 from importlib import import_module
 from importlib.util import find_spec
@@ -9,8 +9,10 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, FilePath, ValidationError
 
+import assistants.health.tasks as own_tasks
+from assistants.health.planner import read_prompt
 from assistants.health.task import Task
 from models.errors import ModelSettingsError
 from models.settings import ModelSettings
@@ -25,32 +27,36 @@ class Options(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     data: Path | None = None
-    """A folder with a folder for each subject; left out, synthetic demo subjects."""
+    """A folder with a folder for each subject; default: synthetic demo subjects."""
     access: dict[str, tuple[str, ...]] | None = None
-    """Which subjects an API key may see, by the key's id; `*`: any key; needed with `data`. Demo data: all for all."""
+    """By id of an API key, the subjects that it may see; `*`: any key. Required with `data`; every key may see demo data."""
     consent: dict[str, dict[Source, date]] = Field(default_factory=dict)
-    """By subject and source (sleep, activity, heart, food, profile), the last day; a subject that is not named has consented."""
+    """By subject and source, the last day of the consent; a subject without an entry has consented to all."""
     knowledge_base: Path = SECTIONS
     """Sections for the task `knowledge`."""
     planner: str = "single"
     """tree, react, single, or module:Class."""
+    prompts: dict[Literal["planner", "writer"], FilePath] = Field(default_factory=dict)
+    """Files that replace prompts/*.md, for planner and writer; with `tree`, for its first call."""
+    writer_prefix: str = ""
+    """Text before the writer's instructions, such as on tone."""
     tasks: tuple[str, ...] | None = None
-    """Tasks that can be planned; left out, all."""
+    """Tasks that can be planned; default: all."""
     task_modules: tuple[str, ...] = ()
-    """Modules of your own with `TASKS`."""
+    """Your own modules with `TASKS`."""
     rounds: int = Field(3, ge=1, le=10)
-    """Plans for one message; for react, steps."""
+    """Most plans for one message; for react, most steps."""
     memory: Path | None = None
-    """A SQLite file of what was run in conversations; left out, kept until the proxy ends."""
+    """A SQLite file for the runs of conversations; default: in memory, until the proxy ends."""
     memory_hours: float = Field(24.0, gt=0)
-    """After which a conversation's runs are forgotten."""
+    """Hours until the runs of a message are forgotten."""
 
 
 def read_options(settings: ModelSettings) -> Options:
     """Read the options of the alias.
 
     Raises:
-        ModelSettingsError: An option is wrong; the message says which one, and which there are.
+        ModelSettingsError: An option is invalid; the message names it and the expected options.
     """
     try:
         options = Options.model_validate(settings.options)
@@ -58,29 +64,35 @@ def read_options(settings: ModelSettings) -> Options:
         problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
         raise ModelSettingsError(f"{problems} (expected options: {', '.join(Options.model_fields)})") from None
     if options.data is not None and options.access is None:
-        raise ModelSettingsError(
-            "access: is needed with data; name the subjects of each API key, as in {keyless: [anna]}"
-        )
+        raise ModelSettingsError("access: is needed with data: name the subjects of each API key: {keyless: [anna]}")
     return options
+
+
+def read_prompts(options: Options) -> dict[str, str]:
+    """Return the texts that replace prompts/*.md, by name; "" for none."""
+    prompts: dict[str, str] = {role: path.read_text("utf-8") for role, path in options.prompts.items()}
+    writer = f"{options.writer_prefix}\n\n{read_prompt('writer', prompts)}".lstrip()
+    return {options.planner: prompts.get("planner", ""), "writer": writer}
 
 
 def load_tasks(
     chosen: Sequence[str] | None, modules: Sequence[str] = ()
 ) -> tuple[dict[str, Task[Any, Any]], dict[str, str]]:
-    """Return the tasks that can be planned, by name, and those that cannot, with the reason.
+    """Return the tasks that can be planned, by name, and the reason for each that cannot.
 
     Args:
         chosen: Names of tasks; None: all.
-        modules: Modules of a user's own, with `TASKS`.
+        modules: Further modules with `TASKS`.
 
     Raises:
-        ModelSettingsError: A module cannot be loaded, or there is no task of a chosen name.
+        ModelSettingsError: A module cannot be loaded, or a chosen task does not exist.
     """
     found: dict[str, Task[Any, Any]] = {}
-    for name in (*_own_modules(), *modules):
+    own = (f"{own_tasks.__name__}.{one.name}" for one in iter_modules(own_tasks.__path__))
+    for name in (*own, *modules):
         try:
             loaded = {task.name: task for task in import_module(name).TASKS}
-        except Exception as error:  # a module of a user's own may fail in any way
+        except Exception as error:  # your own module may raise any exception
             raise ModelSettingsError(f"task_modules: {name}: {type(error).__name__}: {error}") from None
         for task_name, task in loaded.items():
             if not isinstance(task, Task):
@@ -90,20 +102,14 @@ def load_tasks(
         found |= loaded
     if chosen is not None:
         if unknown := sorted(set(chosen) - found.keys()):
-            raise ModelSettingsError(f"tasks: there is no task {unknown[0]!r}; there is: {', '.join(sorted(found))}")
+            raise ModelSettingsError(f"tasks: there is no task {unknown[0]!r}: expected {', '.join(sorted(found))}")
         found = {name: task for name, task in found.items() if name in chosen}
     hidden = {name: reason for name, task in found.items() if (reason := _missing(task))}
     return {name: task for name, task in found.items() if name not in hidden}, hidden
 
 
-def _own_modules() -> Iterator[str]:
-    from assistants.health import tasks
-
-    return (f"{tasks.__name__}.{one.name}" for one in iter_modules(tasks.__path__))
-
-
 def _missing(task: Task[Any, Any]) -> str:
-    """Return what a task lacks, "" if nothing."""
+    """Return the missing requirements of a task; "" for none."""
     packages = [name for name in task.packages if find_spec(name) is None]
     variables = [name for name in task.environment if not os.environ.get(name)]
     lacking = [f"the package {name} is not installed" for name in packages]

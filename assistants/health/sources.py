@@ -1,7 +1,7 @@
-"""The data of subjects: files of a data folder, read when asked for, checked and bounded.
+"""The data of subjects: files of a data folder, read on demand, checked and bounded.
 
 A subject is a folder of `sleep`, `activity` and `meals` (`.csv` or `.parquet`), `profile.yaml` and `ppg/*.csv`; a FHIR
-`bundle.json` gives what has no file of its own.
+`bundle.json` gives the tables without a file.
 """
 
 import hashlib
@@ -19,13 +19,11 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from assistants.health.fhir import Bundle, read_bundle
-from assistants.health.tables import LAYOUTS, MOST_ROWS, DataError, Table, check_rows, read_frame
+from assistants.health.tables import LAYOUTS, MOST_BYTES, MOST_ROWS, DataError, Table, check_rows, read_frame
 from models.unique_keys import load_yaml
 
-__all__ = ["DataError", "Profile", "Recording", "Subject", "Subjects", "Table"]
+__all__ = ["DataError", "Profile", "Recording", "Strict", "Subject", "Subjects", "Table"]
 
-MOST_HOURS = 24
-"""Median of `asleep` below which a file is taken to hold hours."""
 ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -34,15 +32,19 @@ class Recording(NamedTuple):
 
     start: datetime
     hz: float
-    """Samples a second."""
+    """Samples per second."""
     values: NDArray[np.float64]
     """Shape (samples,), in any unit; NaN where the sensor gave no value."""
 
 
-class Profile(BaseModel):
-    """What is known of a person; all of it optional."""
+class Strict(BaseModel):
+    """Data without unknown fields, which do not change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)  # a misspelt `allergies` must not pass for none
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Profile(Strict):
+    """The profile of a person. Each field is optional, but a misspelt `allergies` must not pass for no allergies."""
 
     age: int | None = Field(None, ge=0, le=130)
     sex: str | None = None
@@ -57,7 +59,7 @@ class Profile(BaseModel):
 
 
 class Subject:
-    """A person's data. Nothing is read before a method is called. Both days of a period are included."""
+    """A person's data. Each method reads files, with both days of a period, or raises a DataError."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -68,34 +70,20 @@ class Subject:
         return self._folder.name
 
     def sleep(self, start: date, end: date) -> Table:
-        """Return a row a night, whose date is that of the evening.
+        """Return a row per night, dated by its evening.
 
         Columns: date, asleep, rem, deep, light, awake (minutes), bedtime, risetime. `asleep` is never NaN; the others are
-        NaN where the source has no value. Without a file: no rows, and a note.
-
-        Raises:
-            DataError: The file cannot be read.
+        NaN without a value in the source. Without a file, there are no rows, and a note.
         """
-        table = self._table("sleep", start, end)
-        if len(table.frame) and 0 < table.frame["asleep"].median() < MOST_HOURS:
-            raise DataError("asleep: the values look like hours; give minutes")
-        return table
+        return self._table("sleep", start, end)
 
     def activity(self, start: date, end: date) -> Table:
-        """Return a row a day: date, steps (int), active_minutes, distance_km, kcal (NaN where the source has no value).
-
-        Raises:
-            DataError: The file cannot be read.
-        """
+        """Return a row per day: date, steps (int), active_minutes, distance_km, kcal (NaN where the source has no value)."""
         table = self._table("activity", start, end)
         return Table(table.frame.astype({"steps": "int64"}), table.notes)
 
     def meals(self, start: date, end: date) -> Table:
-        """Return a row an item eaten: time, food (text as in USDA FoodData Central), grams.
-
-        Raises:
-            DataError: The file cannot be read.
-        """
+        """Return a row per item eaten: time, food (text as in USDA FoodData Central), grams."""
         return self._table("meals", start, end)
 
     def recordings(self, start: date, end: date) -> list[Recording]:
@@ -109,9 +97,7 @@ class Subject:
             try:
                 begin = datetime.strptime(path.stem, "%Y-%m-%dT%H%M")
             except ValueError:
-                raise DataError(
-                    f"ppg/{path.name}: name a recording by its start, such as 2020-08-29T0800.csv"
-                ) from None
+                raise DataError(f"ppg/{path.name}: name a recording by its start: 2020-08-29T0800.csv") from None
             if not start <= begin.date() <= end:
                 continue
             hz = hz or self.profile().ppg_hz
@@ -125,11 +111,7 @@ class Subject:
         return found
 
     def profile(self) -> Profile:
-        """Return the profile; an empty one without `profile.yaml`.
-
-        Raises:
-            DataError: The file cannot be read.
-        """
+        """Return the profile; an empty one without `profile.yaml`."""
         path = self._inside(self._folder / "profile.yaml")
         try:
             return Profile.model_validate(load_yaml(path.read_text("utf-8")) or {}) if path.exists() else Profile()
@@ -160,7 +142,9 @@ class Subject:
         if not path.resolve().is_relative_to(self._folder.resolve()):
             raise DataError(f"{path.name}: is a link out of the subject's folder: copy the file into it")
         if path.exists() and not path.is_file() and not path.is_dir():
-            raise DataError(f"{path.name}: is no file")
+            raise DataError(f"{path.name}: is not a regular file: copy the file into the subject's folder")
+        if path.is_file() and path.stat().st_size > MOST_BYTES:
+            raise DataError(f"{path.name}: more than {MOST_BYTES // 1_000_000} MB: split it, or leave out the rest")
         return path
 
 
@@ -178,9 +162,8 @@ class Subjects:
         """
         try:
             with os.scandir(self._folder) as entries:
-                return sorted(
-                    one.name for one in entries if ID.fullmatch(one.name) and one.is_dir(follow_symlinks=False)
-                )
+                folders = [one.name for one in entries if one.is_dir(follow_symlinks=False)]
+            return sorted(filter(ID.fullmatch, folders))
         except OSError:
             raise DataError(f"data folder {self._folder.name!r}: cannot be read: check that it exists") from None
 
@@ -190,7 +173,7 @@ class Subjects:
         Raises:
             DataError: There is no subject of that id.
         """
-        if not ID.fullmatch(id) or id not in self.ids():  # compared with names that exist: `..` is none of them
+        if not ID.fullmatch(id) or id not in self.ids():  # compared with existing names, so never `..`
             raise DataError(f"subject {id[:64]!r}: there is no such subject")
         return Subject(self._folder / id)
 

@@ -1,4 +1,4 @@
-"""Tables of a subject: which columns a kind of file has, how it is read, and which rows count."""
+"""Tables of a subject: the columns of each kind of file, reading, and the checks of rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,17 +7,24 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pandas as pd
+from pandas.api.types import is_datetime64_any_dtype, is_numeric_dtype, is_string_dtype
 
+MOST_BYTES = 100_000_000
+"""Most bytes of a file. Reading a CSV or FHIR file takes up to six times its size in memory."""
 MOST_ROWS = 5_000_000
-"""Rows of a file, and samples of the recordings of one call."""
+"""Most rows of a file, and most samples of the recordings in a period."""
+MOST_HOURS = 24
+"""A median of `asleep` below it means that the file holds hours."""
+HOURS = (45, 75)
+"""Range of minutes per hour in a comparison of columns, which allows for unclassified minutes."""
 
 
 class DataError(Exception):
-    """Data cannot be read. The message names the file and the remedy; users may read it: no path, no row of data."""
+    """Data cannot be read. The message gives the file and the remedy to the user, without a path or a row of data."""
 
 
 class Table(NamedTuple):
-    """Rows of a period, and what limits them."""
+    """Rows of a period, with notes on their limits."""
 
     frame: pd.DataFrame
     """Sorted, with a fresh index. `date` is a datetime64 at midnight, a time is a datetime64; all are local, without zone."""
@@ -26,43 +33,30 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns of a kind of file. The first is the key, which orders the rows and places them in a period."""
+    """The columns of a kind of file. The first is the key: it orders the rows and gives their day."""
 
     noun: str
-    """What a row is."""
+    """The name of a row."""
     columns: Mapping[str, tuple[float, float] | type[str] | type[datetime]]
-    """The lowest and highest number that is possible; or the type."""
+    """Lowest and highest possible number, or the type."""
     required: tuple[str, ...]
-    """A row without a value in one of these does not count."""
+    """Columns without which a row does not count."""
     once: bool
-    """Whether a key occurs once."""
+    """Whether the last row of a key replaces earlier ones."""
 
 
 _MINUTES, _STAGES = (0.0, 1440.0), ("rem", "deep", "light")
+_NIGHT, _BED = dict.fromkeys(("asleep", *_STAGES, "awake"), _MINUTES), dict.fromkeys(("bedtime", "risetime"), datetime)
+_DAY = {
+    "steps": (0.0, 200_000.0),
+    "active_minutes": (0.0, 1500.0),
+    "distance_km": (0.0, 300.0),
+    "kcal": (0.0, 20_000.0),
+}
+"""Once a year, a day has 25 hours, or 1500 minutes."""
 LAYOUTS = {
-    "sleep": Layout(
-        "night",
-        {
-            "date": datetime,
-            **dict.fromkeys(("asleep", *_STAGES, "awake"), _MINUTES),
-            "bedtime": datetime,
-            "risetime": datetime,
-        },
-        required=("asleep",),
-        once=True,
-    ),
-    "activity": Layout(
-        "day",
-        {
-            "date": datetime,
-            "steps": (0.0, 200_000.0),
-            "active_minutes": (0.0, 1500.0),  # once a year a day has 25 hours
-            "distance_km": (0.0, 300.0),
-            "kcal": (0.0, 20_000.0),
-        },
-        required=("steps",),
-        once=True,
-    ),
+    "sleep": Layout("night", {"date": datetime, **_NIGHT, **_BED}, required=("asleep",), once=True),
+    "activity": Layout("day", {"date": datetime, **_DAY}, required=("steps",), once=True),
     "meals": Layout(
         "item", {"time": datetime, "food": str, "grams": (0.0, 10_000.0)}, required=("food", "grams"), once=False
     ),
@@ -78,10 +72,8 @@ def read_frame(path: Path, columns: list[str]) -> pd.DataFrame:
     try:
         frame = _read_parquet(path, columns) if path.suffix == ".parquet" else _read_csv(path, columns)
     except ImportError:
-        raise DataError(
-            f"{path.name}: pyarrow is needed to read Parquet: install it, or write the file as CSV"
-        ) from None
-    except (OSError, ValueError):  # those of pandas are among them
+        raise DataError(f"{path.name}: pyarrow is needed to read Parquet: install it, or write CSV") from None
+    except (OSError, ValueError):  # errors of pandas are subclasses
         raise DataError(f"{path.name}: cannot be read: write it as CSV with commas, in UTF-8, or as Parquet") from None
     if missing := [column for column in columns if column not in frame]:
         raise DataError(f"{path.name}: column {', '.join(missing)} is missing: the columns are {', '.join(columns)}")
@@ -91,14 +83,9 @@ def read_frame(path: Path, columns: list[str]) -> pd.DataFrame:
 
 
 def _read_csv(path: Path, columns: list[str]) -> pd.DataFrame:
-    return pd.read_csv(
-        path,
-        usecols=lambda name: name in columns,
-        nrows=MOST_ROWS + 1,
-        skipinitialspace=True,
-        encoding="utf-8-sig",  # as Excel writes it
-        low_memory=False,
-    )
+    wanted = {"usecols": lambda name: name in columns, "nrows": MOST_ROWS + 1}
+    excel = {"encoding": "utf-8-sig", "skipinitialspace": True}  # Excel writes a byte order mark
+    return pd.read_csv(path, **wanted, **excel, low_memory=False)
 
 
 def _read_parquet(path: Path, columns: list[str]) -> pd.DataFrame:
@@ -107,35 +94,39 @@ def _read_parquet(path: Path, columns: list[str]) -> pd.DataFrame:
 
     try:
         with ParquetFile(path) as file:
-            if file.metadata.num_rows > MOST_ROWS:  # known before anything is read
+            if file.metadata.num_rows > MOST_ROWS:  # before any row is read
                 return pd.DataFrame(index=range(MOST_ROWS + 1), columns=columns)
-            names: list[str] = file.schema_arrow.names
-            frame: pd.DataFrame = file.read(columns=[column for column in columns if column in names]).to_pandas()
-            return frame
+            present = [column for column in columns if column in file.schema_arrow.names]
+            return pd.DataFrame(file.read(columns=present).to_pandas())
     except ArrowException as error:
         raise ValueError("not Parquet") from error
 
 
 def check_rows(frame: pd.DataFrame, kind: str, name: str, start: date, end: date) -> Table:
-    """Return the rows of a period that count, both days included, with a note on each kind of row that does not.
+    """Return the rows of a period that count, both days included, with a note on each kind of row left out.
 
     Args:
         kind: A key of `LAYOUTS`.
-        name: Of the file, for notes and errors.
+        name: Name of the file, for notes and errors.
 
     Raises:
-        DataError: Most rows have an impossible value, so that the units are likely to be wrong; or a time has a zone.
+        DataError: Most rows have an impossible value, as with wrong units; or a time has a zone.
     """
     layout = LAYOUTS[kind]
     key = next(iter(layout.columns))
     rows, impossible = pd.DataFrame(index=frame.index), pd.DataFrame(index=frame.index)
     for column, expected in layout.columns.items():
         rows[column], impossible[column] = _convert(frame[column], expected, f"{name}: {column}")
-    for stage in _STAGES if kind == "sleep" else ():
-        impossible[stage] |= rows[stage] > rows["asleep"] + 1  # a minute for rounding
+    if kind == "sleep":
+        stages = rows[list(_STAGES)].sum(axis=1, min_count=len(_STAGES))
+        impossible["rem"] |= (stages > rows["asleep"] + len(_STAGES)) | (rows["asleep"] / stages).between(*HOURS)
+        for stage in _STAGES:
+            impossible[stage] |= rows[stage] > rows["asleep"] + 1  # a minute for rounding
     wrong = impossible.any(axis=1)
     if wrong.sum() * 2 > len(rows):
         raise DataError(f"{name}: most rows have an impossible value: {_expectations(layout, impossible)}")
+    if kind == "sleep":
+        _check_hours(rows[~wrong], name)
     if layout.once:
         rows[key] = rows[key].dt.normalize()
     undated = rows[key].isna()
@@ -156,15 +147,28 @@ def check_rows(frame: pd.DataFrame, kind: str, name: str, start: date, end: date
     return Table(kept, tuple(notes))
 
 
+def _check_hours(nights: pd.DataFrame, name: str) -> None:
+    """Raise a DataError if the median night has hours for minutes, in `asleep` or, by the time in bed, in `awake`."""
+    in_bed = (nights["risetime"] - nights["bedtime"]).dt.total_seconds() / 60
+    hours = {
+        "asleep": 0 < nights["asleep"].median() < MOST_HOURS,
+        "awake": HOURS[0] < ((in_bed - nights["asleep"]) / nights["awake"]).median() < HOURS[1],
+    }
+    if wrong := [column for column, looks_so in hours.items() if looks_so]:
+        raise DataError(f"{name}: {wrong[0]}: the values look like hours; give minutes")
+
+
 def period_labels(dates: "pd.Series[Any]", every: str) -> "pd.Series[Any]":
-    """Return the month (2020-08), or for `every` "week" the Monday (2020-08-03), of each date."""
+    """Return the month (2020-08) of each date; for `every` "week", its Monday (2020-08-03)."""
     if every == "month":
         return dates.dt.strftime("%Y-%m")
     return (dates - pd.to_timedelta(dates.dt.day_of_week, unit="D")).dt.strftime("%Y-%m-%d")
 
 
 def _convert(raw: "pd.Series[Any]", expected: object, place: str) -> tuple["pd.Series[Any]", "pd.Series[bool]"]:
-    """Return a column in its type, NaN where it has no usable value, and where a value is impossible."""
+    """Return a column in its type, NaN without a usable value; and whether each value is impossible."""
+    if not (is_numeric_dtype(raw) or is_datetime64_any_dtype(raw) or is_string_dtype(raw)):
+        raw = raw.astype(object).map(str, na_action="ignore")  # Parquet has dates, decimals, lists, mixed types
     if isinstance(expected, tuple):
         numbers = pd.to_numeric(raw, errors="coerce").astype("float64")
         possible = numbers.between(*expected)
@@ -172,11 +176,15 @@ def _convert(raw: "pd.Series[Any]", expected: object, place: str) -> tuple["pd.S
     if expected is str:
         texts = raw.astype("str").str.strip()
         return texts.where(raw.notna() & (texts != "")), pd.Series(False, index=raw.index)
-    if pd.api.types.is_numeric_dtype(raw) and raw.notna().any():
-        raw = raw.astype("Int64").astype("string")  # 20200829 is a day, not nanoseconds
+    texts = raw
+    if is_numeric_dtype(raw):  # a day such as 20200829, not nanoseconds
+        whole = raw.astype("float64").where(lambda number: number % 1 == 0)
+        texts = whole.map("{:.0f}".format, na_action="ignore").astype("string")
+    if not is_datetime64_any_dtype(texts):
+        texts = texts.where(texts.str.len() >= 8)  # 2020-08 is a month
     try:
-        times = pd.to_datetime(raw, format="ISO8601", errors="coerce")
-    except ValueError:  # zones that differ
+        times = pd.to_datetime(texts, format="ISO8601", errors="coerce")
+    except ValueError:  # several zones
         times = pd.Series(pd.Timestamp(0, tz="UTC"), index=raw.index)
     if times.dt.tz is not None:
         raise DataError(f"{place}: a time has a zone: give local times without one, such as 2020-08-29T23:10")

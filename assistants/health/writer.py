@@ -1,53 +1,43 @@
-"""What is said: by a language model that gets the findings of the tasks alone, or, without one, the findings line by line."""
+"""The text of a reply: a language model writes it from the findings of tasks; without a model, each finding is a line."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from functools import cache
 from pathlib import Path
-from typing import Any
 
-import orjson
-from pydantic import BaseModel, ConfigDict
-
-from assistants.assistant import AskStructured
+from assistants.assistant import AskStructured, Document
 from assistants.health.executor import Run
-from assistants.health.planner import PROMPTS, describe_exchanges, describe_run
+from assistants.health.planner import ask_model, describe_exchanges, describe_run
+from assistants.health.sources import Strict
 from assistants.health.task import Figure, Passage
+from assistants.health.uploads import UPLOAD
 from assistants.view import View
 from models.unique_keys import load_yaml
 
 ROLE = "writer"
 """The role, under `models` of the alias."""
-TIMEOUT_S = 60.0
+DEMO_NOTICE = "These are synthetic demo data, not those of a person."
 _NUMBER = re.compile(r"\d+(?:[.,:-]\d+)*")
 
 
-class Written(BaseModel):
+class Written(Strict):
     """A reply. The prompt describes each field."""
-
-    model_config = ConfigDict(extra="forbid")
 
     reply: str
     sections: list[str]
 
 
 async def write(
-    ask: AskStructured,
-    view: View,
-    earlier: Sequence[Run],
-    runs: Sequence[Run],
-    sections: Sequence[Passage],
-    areas: str,
-    *,
-    keep_to: Iterable[str],
-) -> Written:
+    ask: AskStructured, view: View, earlier: Sequence[Run], runs: Sequence[Run], sections: Sequence[Passage], prompt: str,
+    *, keep_to: Set[str],
+) -> Written:  # fmt: skip
     """Have a model write the reply.
 
     Args:
-        earlier: What was run before in the conversation.
-        runs: What was run for the message.
-        areas: What the assistant can help with.
-        keep_to: What the writer must keep to for these tasks.
+        earlier: Runs of earlier messages in the conversation.
+        runs: Runs of this message.
+        prompt: The instructions.
+        keep_to: Rules of the tasks for the writer.
 
     Raises:
         ModelError: The model failed.
@@ -58,19 +48,32 @@ async def write(
         "found": [describe_run(run) | {"used": run.explained} for run in runs],
         "found_earlier": [describe_run(run) | {"used": run.explained} for run in earlier],
         "sections": [one.model_dump() for one in sections],
-        "keep_to": sorted(set(keep_to)),
+        "keep_to": sorted(keep_to),
         "check": view.check,
     }
-    prompt = (PROMPTS / "writer.md").read_text(encoding="utf-8").replace("{areas}", areas)
-    messages: list[dict[str, Any]] = [
-        {"role": "system", "content": prompt},
-        {"role": "user", "content": orjson.dumps(case).decode()},
-    ]
-    return (await ask(ROLE, messages, Written, step="write", timeout_s=TIMEOUT_S)).value
+    return await ask_model(ask, ROLE, "write", Written, prompt, case)
+
+
+def list_documents(runs: Sequence[Run], passages: Mapping[str, Passage], *, is_demo: bool) -> list[Document]:
+    """Return the evidence of a reply: findings and tasks of each subject, then sections. It has no text of a planner."""
+    documents = []
+    for subject in dict.fromkeys(run.subject for run in runs):
+        own = [run for run in runs if run.subject == subject and not run.is_correctable]
+        lines = [*list_findings(own, "en"), *(f"Used: {run.explained}." for run in own)]
+        lines += [DEMO_NOTICE] if is_demo and subject != UPLOAD else []
+        title = f"Findings in the data of {subject}" if subject else "Findings"
+        documents.append(Document(f"findings:{subject}", title, "\n".join(lines)))
+    sections = ((one, "\n".join((one.text, *one.references))) for one in passages.values())
+    return documents + [Document(f"section:{one.id}", one.title, text) for one, text in sections]
+
+
+def passages_of(run: Run) -> Sequence[Passage]:
+    """Return the sections in a result; none if the step failed."""
+    return getattr(run.result, "passages", ())
 
 
 def list_findings(runs: Sequence[Run], language: str) -> list[str]:
-    """Return the findings of tasks, a line each: figures, notes, gaps."""
+    """Return a line for each figure and note of results, and for each step that failed."""
     lines = []
     for run in runs:
         if run.result is None:
@@ -83,14 +86,14 @@ def list_findings(runs: Sequence[Run], language: str) -> list[str]:
 
 def say_figure(figure: Figure, language: str) -> str:
     """Return a figure as a line: "Mean REM sleep: 110.63 min."."""
-    name, value = translate(figure.name, language), translate(str(figure.value), language)
-    unit = translate(figure.unit, language)
-    line = f"{name[:1].upper() if name[1:2].islower() else name[:1]}{name[1:]}: {value}{'' if unit == '%' else ' '}{unit}".rstrip()
+    name, value, unit = (translate(str(text), language) for text in figure)
+    name = (name[:1].upper() if name[1:2].islower() else name[:1]) + name[1:]
+    line = f"{name}: {value}{'' if unit == '%' else ' '}{unit}".rstrip()
     return line if line.rpartition(" ")[2].startswith("http") else f"{line}."
 
 
 def translate(text: str, language: str) -> str:
-    """Return a text of a task in a language, its numbers as they are; a text without a translation stays English."""
+    """Return a text of a task in a language, with its own numbers; a text without a translation stays English."""
     labels = load_labels(language)
     if text in labels:
         return labels[text]
@@ -101,7 +104,5 @@ def translate(text: str, language: str) -> str:
 @cache
 def load_labels(language: str) -> Mapping[str, str]:
     """Return names of figures, units and sentences in a language, `{}` for each number of a sentence."""
-    labels: Mapping[str, Mapping[str, str]] = load_yaml(
-        (Path(__file__).parent / "labels.yaml").read_text(encoding="utf-8")
-    )
+    labels: Mapping[str, Mapping[str, str]] = load_yaml((Path(__file__).parent / "labels.yaml").read_text("utf-8"))
     return labels.get(language) or {}

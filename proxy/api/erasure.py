@@ -1,4 +1,4 @@
-"""DELETE /admin/conversations/{id}: erase the states, responses and traces of a conversation.
+"""DELETE /admin/conversations/{id}: erase the states, responses and traces of a conversation, and what assistants keep of it.
 
 The audit log holds no text to erase; the erasure is recorded in it. A turn that is still running stores its state
 afterwards, so erase a conversation after it has ended. The trace of such a turn is erased anyway.
@@ -13,6 +13,7 @@ import orjson
 import structlog
 from aiohttp import web
 
+from models.errors import ModelError
 from proxy.api.service import SERVICE, Service
 from proxy.audit.admin import record_admin
 from proxy.auth.keys import KeyRecord
@@ -38,7 +39,7 @@ async def erase(request: web.Request) -> web.Response:
 
 
 async def erase_conversation(service: Service, ident: str, by: KeyRecord | None) -> dict[str, int]:
-    """Erase a conversation, record this in the audit log, and return the numbers of states, responses and turns erased.
+    """Erase a conversation, record this in the audit log, and return the number of erased entries by kind.
 
     Args:
         service: The objects that handlers share.
@@ -76,7 +77,7 @@ async def _erase_late_traces(service: Service, ident: str, requested_at: float) 
 
 
 async def _erase_everywhere(service: Service, ident: str) -> dict[str, int]:
-    """Erase a conversation, and return the numbers of states, responses and turns erased."""
+    """Erase a conversation, and return the numbers of states, responses, turns, and entries of assistants erased."""
     states = await service.conversations.forget(ident)
     responses = await service.responses.forget(ident)
     try:
@@ -84,7 +85,12 @@ async def _erase_everywhere(service: Service, ident: str) -> dict[str, int]:
     except TraceError as error:
         log.error("traces not erased", error=type(error).__name__)
         raise StoreUnavailable from None
-    return {"states": states, "responses": responses, "turns": turns}
+    try:
+        kept = [await models.erase([ident]) for models in {bot.models for bot in service.chatbots.values()}]
+    except ModelError as error:
+        log.error("assistants have not erased", error=error.kind)
+        raise StoreUnavailable from None
+    return {"states": states, "responses": responses, "turns": turns, "assistants": sum(kept)}
 
 
 def _delete_traces(store: TraceStore, backend: TraceBackend, ident: str, begun_before: float = math.inf) -> int:

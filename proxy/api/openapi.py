@@ -177,7 +177,7 @@ ANSWERS: Schema = {
     "Deleted": _object({"id": TEXT, "object": {"const": "response"}, "deleted": {"const": True}}),
     "Erased": _object(
         {"id": TEXT, "object": {"const": "conversation"}, "deleted": {"const": True}}
-        | dict.fromkeys(("states", "responses", "turns"), COUNT)
+        | dict.fromkeys(("states", "responses", "turns", "assistants"), COUNT)
     ),
     "Model": _object({"id": TEXT, "object": {"const": "model"}, "created": COUNT, "owned_by": TEXT}),
     "ModelList": _object({"object": {"const": "list"}, "data": _list(_ref("Model"))}),

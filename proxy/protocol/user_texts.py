@@ -99,7 +99,7 @@ def _texts_in(value: object, passed_over: Container[str]) -> str:
     rest = [value]  # no recursion: the depth is unchecked
     while rest:
         one = rest.pop()
-        if isinstance(one, str):
+        if isinstance(one, str) and not _is_file(one):
             # A lone surrogate, such as half of a cut emoji, has no UTF-8 form.
             texts.append(one if one.isascii() else one.encode("utf-8", "replace").decode())
         elif isinstance(one, list):
@@ -110,6 +110,11 @@ def _texts_in(value: object, passed_over: Container[str]) -> str:
                 if kind not in passed_over:
                     rest.append(_sentence_in(inner) if kind in SELDOM_WRITTEN and isinstance(inner, str) else inner)
     return "\n\n".join(texts)
+
+
+def _is_file(text: str) -> bool:
+    """Return whether a text is an encoded file, in a field of any name. It would fill traces with text that nobody wrote."""
+    return text.startswith("data:") and ";base64," in text[:MAX_SELDOM_CHARS] and len(text.split(None, 2)) < 3
 
 
 def _sentence_in(text: str) -> str | None:

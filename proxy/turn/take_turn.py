@@ -44,7 +44,7 @@ async def take_turn(run: TurnRun, limit_s: float = math.inf) -> Answer:
     turn, ledger = run.turn, run.ledger
     # Model calls end before the time limit. If judges or a refiner hang, the rest is for the fallback message.
     until = asyncio.get_running_loop().time() + limit_s
-    SCOPE.set(TurnScope(ledger, turn.principal, run.notes))
+    SCOPE.set(TurnScope(ledger, turn.principal, run.notes, turn.conversation.id))
     ledger.began = turn.started
     ledger.until = until if limit_s == math.inf else until - min(RESERVE_S, limit_s * RESERVE)
     try:

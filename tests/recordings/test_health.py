@@ -3,10 +3,11 @@
 The recording does not depend on the wording of the prompts: it shows what code makes of these plans and replies.
 """
 
+import asyncio
 import json
 import re
 from collections import defaultdict
-from functools import cache
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +32,15 @@ CONVERSATIONS = [
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
-@cache
-def health() -> Health:
+@pytest.fixture(scope="module")
+def health() -> Iterator[Health]:
     models = {"planner": "m", "writer": "m"}
-    return open_assistant(ModelSettings(engine="assistant", name="health", models=models))
+    opened = open_assistant(ModelSettings(engine="assistant", name="health", models=models))
+    yield opened
+    asyncio.run(opened.close())
 
 
-async def converse(messages: list[str]) -> list[AssistantReply]:
+async def converse(health: Health, messages: list[str]) -> list[AssistantReply]:
     """Return the replies to messages, with the recorded completions for each."""
     history: list[dict[str, str]] = []
     replies = []
@@ -51,29 +54,29 @@ async def converse(messages: list[str]) -> list[AssistantReply]:
             return StructuredAnswer(schema.model_validate_json(contents[role].pop(0)), "", False)
 
         history.append({"role": "user", "content": message})
-        reply = await health().reply(AssistantRequest(history, view.read(history), ask_structured=ask))
+        reply = await health.reply(AssistantRequest(history, view.read(history), ask_structured=ask))
         history.append({"role": "assistant", "content": reply.text})
         replies.append(reply)
     return replies
 
 
 @pytest.mark.parametrize("messages", CONVERSATIONS, ids=lambda messages: messages[0][:40])
-async def test_the_numbers_of_a_reply_stand_in_its_evidence(messages: list[str]) -> None:
+async def test_the_numbers_of_a_reply_stand_in_its_evidence(health: Health, messages: list[str]) -> None:
     """But those of the user's own message."""
-    for message, reply in zip(messages, await converse(messages), strict=True):
+    for message, reply in zip(messages, await converse(health, messages), strict=True):
         evidence = "\n".join(document.text for document in reply.documents)
         missing = set(NUMBER.findall(reply.text)) - set(NUMBER.findall(evidence)) - set(NUMBER.findall(message))
         assert missing == set(), reply.text
 
 
-async def test_a_comparison_is_written_from_both_months() -> None:
+async def test_a_comparison_is_written_from_both_months(health: Health) -> None:
     """The newer month was asked for in a message of its own."""
-    *_, comparison = await converse(CONVERSATIONS[1])
+    *_, comparison = await converse(health, CONVERSATIONS[1])
     assert "257770" in comparison.text
     assert "244873" in comparison.text
 
 
-async def test_an_unknown_food_is_planned_again() -> None:
+async def test_an_unknown_food_is_planned_again(health: Health) -> None:
     """With one of the nearest names; the reply says so."""
-    (reply,) = await converse(CONVERSATIONS[3])
+    (reply,) = await converse(health, CONVERSATIONS[3])
     assert "Rice, white, cooked, as ingredient" in reply.documents[0].text

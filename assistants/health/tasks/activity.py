@@ -7,16 +7,15 @@ from typing import Literal, NamedTuple
 import pandas as pd
 from pydantic import Field
 
-from assistants.health.tables import period_labels
-from assistants.health.task import Figure, Period, Result, Task, TaskContext, TaskError, check_groups
+from assistants.health.tables import Table, period_labels
+from assistants.health.task import Figure, Period, Result, Task, TaskContext, count_days, require_rows
 
 
 class ActivitySummaryResult(Result):
-    """Totals, and means a day, over the days with data; None where no day has a value."""
+    """Totals and daily means over the `days_with_data` of all `days`; None without a value."""
 
     days_with_data: int
     days: int
-    """Of the period."""
     total_steps: int
     mean_steps: int
     total_active_minutes: float | None
@@ -26,51 +25,37 @@ class ActivitySummaryResult(Result):
     total_kcal: float | None
     mean_kcal: float | None
     best_day: date
-    """With the most steps; the first of them."""
+    """First day with the most steps."""
     best_day_steps: int
 
     def figures(self) -> Sequence[Figure]:
-        """Return coverage, totals, means and the day with the most steps."""
-        values = [
-            ("total steps", self.total_steps, ""),
-            ("mean steps a day", self.mean_steps, ""),
-            ("total active minutes", self.total_active_minutes, "min"),
-            ("mean active minutes a day", self.mean_active_minutes, "min"),
-            ("total distance", self.total_km, "km"),
-            ("mean distance a day", self.mean_km, "km"),
-            ("total energy used", self.total_kcal, "kcal"),
-            ("mean energy used a day", self.mean_kcal, "kcal"),
-            ("day with most steps", self.best_day.isoformat(), ""),
-            ("steps on that day", self.best_day_steps, ""),
-        ]
-        coverage = Figure("days with data", f"{self.days_with_data} of {self.days}")
-        return [coverage, *(Figure(name, value, unit) for name, value, unit in values if value is not None)]
+        measures = {
+            ("steps", ""): (self.total_steps, self.mean_steps),
+            ("active minutes", "min"): (self.total_active_minutes, self.mean_active_minutes),
+            ("distance", "km"): (self.total_km, self.mean_km),
+            ("energy used", "kcal"): (self.total_kcal, self.mean_kcal),
+        }
+        found = [Figure("days with data", f"{self.days_with_data} of {self.days}")]
+        for (name, unit), (total, mean) in measures.items():
+            if total is not None and mean is not None:
+                found += [Figure(f"total {name}", total, unit), Figure(f"mean {name} a day", mean, unit)]
+        best_day = Figure("day with most steps", self.best_day.isoformat())
+        return [*found, best_day, Figure("steps on that day", self.best_day_steps)]
 
 
 class ActivitySummary(Task[Period, ActivitySummaryResult]):
-    """Summarises days."""
-
-    name = "activity_summary"
-    title = "Activity summary"
+    name, title = "activity_summary", "Activity summary"
     description = (
         "Total and mean steps, active minutes, kilometres and kcal of a period, and the day with the most steps."
     )
-    inputs = Period
-    result = ActivitySummaryResult
+    inputs, result = Period, ActivitySummaryResult
     examples = (
         {"subject": "par_5", "start": "2020-08-01", "end": "2020-08-31"},
         {"subject": "par_2", "start": "2020-01-01", "end": "2020-12-31"},
     )
-    packages = ("pandas",)
-    sources = ("activity",)
+    packages, sources = ("pandas",), ("activity",)
 
     def run(self, inputs: Period, context: TaskContext) -> ActivitySummaryResult:
-        """Summarise the days.
-
-        Raises:
-            TaskError: No day has data.
-            DataError: The data cannot be read.
-        """
         frame, notes = _days(inputs, context)
         best = frame.loc[frame["steps"].idxmax()]
         return ActivitySummaryResult(
@@ -79,35 +64,31 @@ class ActivitySummary(Task[Period, ActivitySummaryResult]):
             days=inputs.days,
             total_steps=int(frame["steps"].sum()),
             mean_steps=round(frame["steps"].mean()),
-            total_active_minutes=_rounded(frame["active_minutes"].sum(min_count=1), 0),
-            mean_active_minutes=_rounded(frame["active_minutes"].mean(), 1),
-            total_km=_rounded(frame["distance_km"].sum(min_count=1), 1),
-            mean_km=_rounded(frame["distance_km"].mean(), 2),
-            total_kcal=_rounded(frame["kcal"].sum(min_count=1), 0),
-            mean_kcal=_rounded(frame["kcal"].mean(), 0),
+            **_total_and_mean(frame["active_minutes"], "active_minutes", 0, 1),
+            **_total_and_mean(frame["distance_km"], "km", 1, 2),
+            **_total_and_mean(frame["kcal"], "kcal", 0, 0),
             best_day=best["date"].date(),
             best_day_steps=int(best["steps"]),
         )
 
 
 class ActivityTrendInputs(Period):
-    """A period, and by what to group it."""
+    """A period, and the unit of time for totals and means."""
 
     every: Literal["week", "month"] = Field("month", description="by calendar week (from Monday) or month")
 
 
 class Group(NamedTuple):
-    """A week or month."""
+    """A week or month: its `days` in the period, and those with data."""
 
     label: str
     """2020-08, or the Monday of a week, 2020-08-03."""
     days_with_data: int
     days: int
-    """Of the week or month that lie in the period."""
     total_steps: int | None
     """None without data."""
     mean_steps: int | None
-    """A day with data."""
+    """Mean of the days with data."""
 
 
 class ActivityTrendResult(Result):
@@ -119,7 +100,6 @@ class ActivityTrendResult(Result):
     groups: tuple[Group, ...]
 
     def figures(self) -> Sequence[Figure]:
-        """Return coverage, and each group with its coverage."""
         found = [Figure("days with data", f"{self.days_with_data} of {self.days}")]
         for one in self.groups:
             found.append(Figure(f"days with data by {self.every}", f"{one.label}: {one.days_with_data} of {one.days}"))
@@ -130,30 +110,18 @@ class ActivityTrendResult(Result):
 
 
 class ActivityTrend(Task[ActivityTrendInputs, ActivityTrendResult]):
-    """Groups days."""
-
-    name = "activity_trend"
-    title = "Activity trend"
+    name, title = "activity_trend", "Activity trend"
     description = "Total steps and mean steps a day for each month or week of a period. Use it to compare."
-    inputs = ActivityTrendInputs
-    result = ActivityTrendResult
+    inputs, result = ActivityTrendInputs, ActivityTrendResult
     examples = ({"subject": "par_3", "start": "2020-01-01", "end": "2020-12-31", "every": "month"},)
-    packages = ("pandas",)
-    sources = ("activity",)
+    packages, sources = ("pandas",), ("activity",)
     notes_for_writer = "Compare means, not totals, where months have different numbers of days with data."
 
     def run(self, inputs: ActivityTrendInputs, context: TaskContext) -> ActivityTrendResult:
-        """Group the days.
-
-        Raises:
-            TaskError: No day has data.
-            DataError: The data cannot be read.
-        """
-        check_groups(inputs, inputs.every)
+        calendar = count_days(inputs, inputs.every)
         frame, notes = _days(inputs, context)
         steps = frame.groupby(period_labels(frame["date"], inputs.every))["steps"]
         counts, totals, means = steps.size(), steps.sum(), steps.mean()
-        calendar = period_labels(pd.Series(pd.date_range(inputs.start, inputs.end)), inputs.every)
         return ActivityTrendResult(
             notes=notes,
             every=inputs.every,
@@ -163,27 +131,21 @@ class ActivityTrend(Task[ActivityTrendInputs, ActivityTrendResult]):
                 Group(label, int(counts[label]), days, int(totals[label]), round(means[label]))
                 if label in counts
                 else Group(label, 0, days, None, None)
-                for label, days in calendar.value_counts(sort=False).items()
+                for label, days in calendar.items()
             ),
         )
 
 
-def _days(inputs: Period, context: TaskContext) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    if context.subject is None:
-        raise TaskError("Whose activity is meant is not known.")
-    frame, notes = context.subject.activity(inputs.start, inputs.end)
-    if frame.empty:
-        absent = f"There is no day with data from {inputs.start} to {inputs.end}: 0 of {inputs.days}."
-        raise TaskError(" ".join((absent, *notes)))
-    if missing := inputs.days - len(frame):
-        notes = (*notes, f"{missing} of {inputs.days} days have no data; totals are without them.")
-    return frame, notes
+def _days(inputs: Period, context: TaskContext) -> Table:
+    assert context.subject is not None
+    return require_rows(context.subject.activity(inputs.start, inputs.end), inputs, "day", "totals are without them")
 
 
-def _rounded(value: float, digits: int) -> float | int | None:
-    if pd.isna(value):
-        return None
-    return round(float(value), digits) if digits else round(float(value))
+def _total_and_mean(column: "pd.Series[float]", name: str, total: int, mean: int) -> dict[str, float | None]:
+    """Return the total and the mean, rounded to `total` and `mean` digits; None without a value."""
+    found = {f"total_{name}": (column.sum(), total), f"mean_{name}": (column.mean(), mean)}
+    has_value = column.notna().any()
+    return {key: round(float(value), digits) if has_value else None for key, (value, digits) in found.items()}
 
 
 TASKS = (ActivitySummary(), ActivityTrend())

@@ -1,18 +1,18 @@
-"""Nutrients of a day and the sleep of the night that follows: an association in a person's own days, never a cause."""
+"""Association between a nutrient of a day and the sleep of the following night, in a person's own days."""
 
 from collections.abc import Mapping, Sequence
 from math import atanh, sqrt, tanh
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, get_args
 
 import pandas as pd
 from pydantic import Field
 
 from assistants.health.task import Figure, Period, Result, Task, TaskContext, TaskError
-from assistants.health.tasks.food import Nutrient, daily_nutrients, describe_unknown
+from assistants.health.tasks.food import Nutrient, daily_nutrients
 
 FEWEST_PAIRS = 14
 CONFIDENCE = 95
-"""Of the interval, in %."""
+"""Confidence of the interval, in %."""
 Z = 1.959964
 """The 97.5 % quantile of the standard normal distribution."""
 SleepMeasure = Literal["asleep", "rem", "deep"]
@@ -23,14 +23,6 @@ DAYS = (
 )
 
 
-class Correlation(NamedTuple):
-    """A rank correlation with its interval."""
-
-    rho: float
-    low: float
-    high: float
-
-
 class AssociationInputs(Period):
     """A nutrient and a period."""
 
@@ -39,7 +31,7 @@ class AssociationInputs(Period):
 
 
 class Association(Result):
-    """How a nutrient of the day and minutes of sleep of the following night go together."""
+    """The association between a nutrient of the day and minutes of sleep in the following night."""
 
     nutrient: Nutrient
     sleep: SleepMeasure
@@ -50,15 +42,13 @@ class Association(Result):
     high: float
     """Ends of the 95 % interval."""
     finding: Literal["more with more", "less with more", "none found"]
-    """Minutes of sleep with more of the nutrient; none if the interval holds 0."""
+    """Change of sleep with more of the nutrient; "none found" if the interval holds 0."""
 
     def figures(self) -> Sequence[Figure]:
-        name = self.nutrient.replace("_", " ")
+        name, minutes = self.nutrient.replace("_", " "), f"minutes of {MEASURES[self.sleep]} in the following night"
         return [
             Figure("days with food and sleep data", f"{self.pairs} of {self.days}"),
-            Figure(
-                f"association of {name} with minutes of {MEASURES[self.sleep]} in the following night", self.finding
-            ),
+            Figure(f"association of {name} with {minutes}", self.finding),
             Figure("rank correlation (Spearman)", self.correlation),
             Figure("lower end of its interval", self.low),
             Figure("upper end of its interval", self.high),
@@ -67,17 +57,14 @@ class Association(Result):
 
 
 class NutrientAssociation(Task[AssociationInputs, Association]):
-    name = "nutrient_association"
-    title = "Association of a nutrient with sleep"
+    name, title = "nutrient_association", "Association of a nutrient with sleep"
     description = (
         "Finds whether more of a nutrient goes with more or less sleep in the night that follows, over a person's own days: rank "
         f"correlation, interval, number of days. It needs {FEWEST_PAIRS} days with food and sleep data; some 60 show more."
     )
-    inputs = AssociationInputs
-    result = Association
+    inputs, result = AssociationInputs, Association
     examples = ({"subject": "par_5", "start": "2020-06-01", "end": "2020-08-31", "nutrient": "saturated_fat"},)
-    packages = ("scipy",)
-    sources = ("food", "sleep")
+    packages, sources = ("scipy",), ("food", "sleep")
     notes_for_writer = (
         "Call it an association, say how many days it rests on, and never say that a food causes or improves sleep."
     )
@@ -88,10 +75,9 @@ class NutrientAssociation(Task[AssociationInputs, Association]):
         sleep = context.subject.sleep(inputs.start, inputs.end)
         minutes = sleep.frame[inputs.sleep].set_axis(pd.to_datetime(sleep.frame["date"]).dt.date)
         pairs = pd.concat([daily.frame[inputs.nutrient], minutes], axis=1, join="inner").dropna().astype(float)
-        unknown = (describe_unknown(daily.unknown),) if daily.unknown else ()
         if len(pairs) < FEWEST_PAIRS:
             sentence = f"Only {len(pairs)} days have food data and sleep data of the night that follows; {FEWEST_PAIRS} are needed."
-            raise TaskError(" ".join((sentence, *daily.notes, *sleep.notes, *unknown)))
+            raise TaskError(" ".join((sentence, *daily.notes, *sleep.notes)))
         if (pairs.nunique() == 1).any():
             raise TaskError("The nutrient or the sleep is the same on all days, so that no association can be seen.")
         found = correlate(pairs[inputs.nutrient].tolist(), pairs[inputs.sleep].tolist())
@@ -105,7 +91,7 @@ class NutrientAssociation(Task[AssociationInputs, Association]):
             low=low,
             high=high,
             finding="more with more" if low > 0 else "less with more" if high < 0 else "none found",
-            notes=(*daily.notes, *sleep.notes, *unknown, ASSOCIATION, DAYS),
+            notes=(*daily.notes, *sleep.notes, ASSOCIATION, DAYS),
         )
 
     def explain(self, inputs: AssociationInputs) -> str:
@@ -113,22 +99,22 @@ class NutrientAssociation(Task[AssociationInputs, Association]):
         return f"{self.title} ({name} and {MEASURES[inputs.sleep]}, {inputs.start} to {inputs.end})"
 
 
-def correlate(one: Sequence[float], other: Sequence[float]) -> Correlation:
-    """Return Spearman's rank correlation with its 95 % interval.
+def correlate(one: Sequence[float], other: Sequence[float]) -> tuple[float, float, float]:
+    """Return Spearman's rank correlation, and the lower and upper end of its 95 % interval.
 
     The interval is Fisher's, with the standard error sqrt((1 + rho^2 / 2) / (n - 3)) of Bonett and Wright, "Sample size
     requirements for estimating Pearson, Kendall and Spearman correlations", Psychometrika 65, 2000, https://doi.org/10.1007/BF02294183.
 
     Args:
-        one: Shape (n,), n > 3, with two different values at least.
-        other: Shape (n,), likewise.
+        one: Shape (n,), n > 3, with at least two different values.
+        other: Shape (n,), with at least two different values.
     """
-    from scipy.stats import spearmanr  # an extra; a proxy without this task starts without it
+    from scipy.stats import spearmanr  # slow to import
 
     rho = float(spearmanr(one, other).statistic)
     bound = max(min(rho, 0.999999), -0.999999)  # atanh(1) is infinite
     half = Z * sqrt((1 + bound**2 / 2) / (len(one) - 3))
-    return Correlation(rho, tanh(atanh(bound) - half), tanh(atanh(bound) + half))
+    return rho, tanh(atanh(bound) - half), tanh(atanh(bound) + half)
 
 
 TASKS = (NutrientAssociation(),)

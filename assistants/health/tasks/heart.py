@@ -12,7 +12,7 @@ from assistants.health.pulse import Beats, find_beats, load_neurokit
 from assistants.health.task import Figure, Period, Result, Task, TaskContext, TaskError
 
 LEAST_RATE_S, LEAST_HRV_S = 20, 60
-"""Usable seconds that a recording needs. For RMSSD: Esco and Flatt 2014, J Sports Sci Med 13, 535."""
+"""Least usable seconds of a recording. For RMSSD: Esco and Flatt 2014, J Sports Sci Med 13, 535."""
 SHORT = "SDNN grows with the length of a recording: do not compare it with norms of 24 hours."
 OPTICAL = "Variability of the pulse at the skin is near that of the heart, and not the same."
 
@@ -31,7 +31,7 @@ class Recordings(NamedTuple):
     usable: list[Usable]
     """Never empty."""
     notes: tuple[str, ...]
-    """About the others, and about days without any."""
+    """On other recordings, and on days without a usable one."""
 
     @property
     def coverage(self) -> dict[str, Any]:
@@ -44,16 +44,16 @@ def read_recordings(context: TaskContext, start: date, end: date, least_s: float
     """Find the beats of all recordings of a period, both days included.
 
     Args:
-        least_s: Seconds of clear signal that make a recording usable.
+        least_s: Least seconds of clear signal in a usable recording.
 
     Raises:
-        TaskError: There is no recording, or none is usable.
+        TaskError: The period has no usable recording.
     """
     assert context.subject is not None
     when = f"on {start}" if start == end else f"from {start} to {end}"
     recordings = context.subject.recordings(start, end)
     if not recordings:
-        raise TaskError(f"No heart rate can be told: there is no pulse recording {when}.")
+        raise TaskError(f"No heart rate can be found: there is no pulse recording {when}.")
     usable, reasons = [], Counter[str]()
     for recording in recordings:
         beats = find_beats(recording.values, recording.hz)
@@ -63,7 +63,7 @@ def read_recordings(context: TaskContext, start: date, end: date, least_s: float
             reasons[beats.reason or f"under {least_s:g} s of clear signal"] += 1
     why = "; ".join(f"{reason}: {count}" for reason, count in reasons.most_common())
     if not usable:
-        raise TaskError(f"No heart rate can be told: 0 of {len(recordings)} recordings {when} are usable ({why}).")
+        raise TaskError(f"No heart rate can be found: 0 of {len(recordings)} recordings {when} are usable ({why}).")
     notes = [f"{reasons.total()} of {len(recordings)} recordings are not usable ({why})."] if why else []
     days = (end - start).days + 1
     if without := days - len({one.day for one in usable}):
@@ -72,14 +72,13 @@ def read_recordings(context: TaskContext, start: date, end: date, least_s: float
 
 
 class Coverage(Result):
-    """What a result about recordings rests on."""
+    """The recordings of a result."""
 
     recordings: int
     usable: int
     usable_minutes: float
 
     def figures(self) -> Sequence[Figure]:
-        """Return recordings and minutes."""
         minutes = Figure("usable minutes", self.usable_minutes, "min")
         return [Figure("recordings usable", f"{self.usable} of {self.recordings}"), minutes]
 
@@ -92,7 +91,6 @@ class Rates(Coverage):
     highest_bpm: float
 
     def figures(self) -> Sequence[Figure]:
-        """Return coverage and rates."""
         rates = {"mean": self.mean_bpm, "lowest": self.lowest_bpm, "highest": self.highest_bpm}
         return [*super().figures(), *(Figure(f"{name} heart rate", bpm, "bpm") for name, bpm in rates.items())]
 
@@ -122,7 +120,6 @@ class Variability(Coverage):
     longest_nn: float = _measure("MaxNN", "longest interval between beats")
 
     def figures(self) -> Sequence[Figure]:
-        """Return coverage and values."""
         values = []
         for name, field in _measures().items():
             unit = cast(dict[str, str], field.json_schema_extra)["unit"]
@@ -145,45 +142,34 @@ def mean_variability(usable: Sequence[Usable]) -> dict[str, float]:
 
 
 class HeartRate(Task[Period, Rates]):
-    name = "heart_rate"
-    title = "Heart rate"
+    name, title = "heart_rate", "Heart rate"
     description = (
         "Finds the mean, lowest and highest heart rate (pulse) of a period, in beats a minute, from pulse (PPG) recordings. "
         "It refuses signals in which no heart rate can be told."
     )
-    inputs = Period
-    result = Rates
+    inputs, result = Period, Rates
     examples = ({"subject": "par_5", "start": "2020-08-01", "end": "2020-08-31"},)
-    packages = ("neurokit2",)
-    sources = ("heart",)
-    timeout_s = 40.0
+    packages, sources = ("neurokit2",), ("heart",)
+    timeout_s, in_process = 40.0, True
     notes_for_writer = "Say how many recordings were usable. Lowest and highest are means of recordings, not of beats."
 
     def run(self, inputs: Period, context: TaskContext) -> Rates:
         found = read_recordings(context, inputs.start, inputs.end)
         rates = [60_000 / float(one.beats.intervals.mean()) for one in found.usable]
-        return Rates(
-            **found.coverage,
-            mean_bpm=round(sum(rates) / len(rates), 1),
-            lowest_bpm=round(min(rates), 1),
-            highest_bpm=round(max(rates), 1),
-            notes=found.notes,
-        )
+        said = {"mean_bpm": sum(rates) / len(rates), "lowest_bpm": min(rates), "highest_bpm": max(rates)}
+        return Rates(**found.coverage, **{name: round(bpm, 1) for name, bpm in said.items()}, notes=found.notes)
 
 
 class HeartRateVariability(Task[Period, Variability]):
-    name = "hrv"
-    title = "Heart rate variability"
+    name, title = "hrv", "Heart rate variability"
     description = (
         "Finds the heart rate variability (HRV) of a period from pulse (PPG) recordings: RMSSD, SDNN, SDSD, pNN50, pNN20 and "
         "intervals between beats, with the usable minutes."
     )
-    inputs = Period
-    result = Variability
+    inputs, result = Period, Variability
     examples = ({"subject": "par_5", "start": "2020-08-29", "end": "2020-08-29"},)
-    packages = ("neurokit2",)
-    sources = ("heart",)
-    timeout_s = 40.0
+    packages, sources = ("neurokit2",), ("heart",)
+    timeout_s, in_process = 40.0, True
     notes_for_writer = "Say how many minutes were usable. A value alone is no diagnosis and no measure of stress."
 
     def run(self, inputs: Period, context: TaskContext) -> Variability:

@@ -9,11 +9,11 @@ from knowledge_base.library import Library
 
 MOST_SECTIONS = 3
 LEAST_SHARE = 0.5
-"""Of the best section's score; a section below shares but a common word with the topic."""
+"""Share of the best section's score; a section below it has only a common word in common with the topic."""
 
 
 class Topic(Inputs):
-    """What to look up."""
+    """The topic to look up."""
 
     topic: str = Field(min_length=1, max_length=300, description="a few English words, such as: sleep hygiene caffeine")
 
@@ -24,19 +24,17 @@ class KnowledgeResult(Result):
     passages: tuple[Passage, ...]
 
     def figures(self) -> Sequence[Figure]:
-        """Return the first paragraph of each section: no number but those of its text."""
+        """Return the first paragraph of each section, unchanged."""
         return [Figure(one.title, one.text.partition("\n\n")[0].removesuffix(".")) for one in self.passages]
 
 
 class Knowledge(Task[Topic, KnowledgeResult]):
-    name = "knowledge"
-    title = "Knowledge base"
+    name, title = "knowledge", "Knowledge base"
     description = (
         "Finds the sections of the knowledge base on a topic, with references: norms, what a measure means, what helps. "
         "Use it for general questions, for a reference, and to explain a figure; it knows nothing of a person."
     )
-    inputs = Topic
-    result = KnowledgeResult
+    inputs, result = Topic, KnowledgeResult
     examples = ({"topic": "REM sleep how much"},)
 
     def run(self, inputs: Topic, context: TaskContext) -> KnowledgeResult:
@@ -48,11 +46,8 @@ class Knowledge(Task[Topic, KnowledgeResult]):
             titles = "; ".join(one.title for one in library.sources[:20])
             raise InputsError(f"No section of the knowledge base is on that topic. Its sections: {titles}.")
         sections = [library[one.id] for one in found if one.score >= LEAST_SHARE * found[0].score]
-        return KnowledgeResult(
-            passages=tuple(
-                Passage(id=one.id, title=one.title, text=one.text, references=one.references) for one in sections
-            )
-        )
+        passages = (Passage(id=one.id, title=one.title, text=one.text, references=one.references) for one in sections)
+        return KnowledgeResult(passages=tuple(passages))
 
 
 TASKS = (Knowledge(),)

@@ -1,49 +1,41 @@
-"""A person's profile, and limits of guidelines (guidelines.yaml) beside a value."""
+"""A person's profile, and the comparison of a value with guidelines (guidelines.yaml)."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from assistants.health.sources import Profile
-from assistants.health.task import Figure, Inputs, InputsError, Result, Stated, Task, TaskContext, TaskError
+from assistants.health.sources import Profile, Strict
+from assistants.health.task import Figure, Inputs, InputsError, OneSubject, Result, Stated, Task, TaskContext, TaskError
 from models.unique_keys import load_yaml
 
 GUIDELINES = Path(__file__).parents[1] / "guidelines.yaml"
 Verdict = Literal["below", "within", "above"]
-SHOWN: Mapping[str, tuple[str, str]] = {
-    "age": ("age", "years"), "sex": ("sex", ""), "height_cm": ("height", "cm"), "weight_kg": ("weight", "kg"),
-    "conditions": ("conditions", ""), "medicines": ("medicines", ""), "allergies": ("allergies", ""),
-    "preferences": ("preferences", ""),
-}  # fmt: skip
-"""Field of the profile: name of the figure, unit."""
+SHOWN = tuple(name for name in Profile.model_fields if name != "ppg_hz")
+UNITS = {"age": "years", "height_cm": "cm", "weight_kg": "kg"}
 ENTERED = "The profile holds what was entered. An entry that is missing does not mean that there is nothing."
-ADULTS = "Limits of guidelines are for adults in general. A value outside them is no diagnosis."
+ADULTS = "Limits of guidelines are for adults in general. A value outside them is not a diagnosis."
 
 
-class Reference(BaseModel):
+class Reference(Strict):
     """A publication."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     title: str
     address: str = Field(pattern=r"^https://")
     year: int
 
 
-class Limits(BaseModel):
-    """A range in one unit: `low` and `high` belong to it, `below` does not."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class Limits(Strict):
+    """A range in one unit, which includes `low` and `high` and excludes `below`."""
 
     low: float | None = None
     high: float | None = None
     below: float | None = None
 
     def place(self, value: float) -> Verdict:
-        """Return where a value is."""
+        """Return the position of a value in the range."""
         if self.low is not None and value < self.low:
             return "below"
         if (self.high is not None and value > self.high) or (self.below is not None and value >= self.below):
@@ -51,10 +43,8 @@ class Limits(BaseModel):
         return "within"
 
 
-class Guideline(BaseModel):
-    """What a guideline or study says of a value."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
+class Guideline(Strict):
+    """The limits of a guideline or study for a value."""
 
     title: str
     kind: Literal["recommendation", "typical range", "study", "diagnostic limit", "treatment goal"]
@@ -63,18 +53,24 @@ class Guideline(BaseModel):
     note: str = ""
     reference: Reference
 
+    @property
+    def name(self) -> str:
+        """Its kind and title."""
+        return f"{self.kind}: {self.title}"
+
+    def describe(self, unit: str, prefix: str = "") -> list[Figure]:
+        """Return its limits in a unit, their names after a prefix, and its reference."""
+        names, reference = {"low": "at least", "high": "at most", "below": "less than"}, self.reference
+        limits = self.limits[unit].model_dump(exclude_none=True)
+        figures = [Figure(prefix + names[field], _plain(limit), unit) for field, limit in limits.items()]
+        return [*figures, Figure("reference", f"{reference.title}, {reference.year}, {reference.address}")]
+
 
 GuidelineId = Literal[
     "sleep_duration", "rem_share", "steps", "steps_60_and_over", "weekly_activity", "fat_share", "saturated_fat_share",
     "free_sugar_share", "fibre", "fibre_dge", "sodium", "fasting_glucose", "hba1c", "glucose_before_meal", "glucose_after_meal",
     "hba1c_goal",
 ]  # fmt: skip
-
-
-class ProfileInputs(Inputs):
-    """Whose profile."""
-
-    subject: str = Field("", description="whose data; left out, the only subject that the user may see")
 
 
 class ProfileResult(Result):
@@ -87,23 +83,21 @@ class ProfileResult(Result):
         figures = [Figure("profile entries", f"{len(entered)} of {len(SHOWN)}")]
         for name, value in entered.items():
             shown = ", ".join(value) if isinstance(value, tuple) else value
-            figures.append(Figure(SHOWN[name][0], _plain(shown), SHOWN[name][1]))
+            figures.append(Figure(name.partition("_")[0], _plain(shown), UNITS.get(name, "")))
         return figures
 
 
-class PersonProfile(Task[ProfileInputs, ProfileResult]):
-    name = "profile"
-    title = "Profile"
+class PersonProfile(Task[OneSubject, ProfileResult]):
+    name, title = "profile", "Profile"
     description = (
         "Finds what was entered of a person: age, sex, height, weight, conditions, medicines, allergies, preferences."
     )
-    inputs = ProfileInputs
-    result = ProfileResult
+    inputs, result = OneSubject, ProfileResult
     examples = ({"subject": "par_5"},)
     sources = ("profile",)
     notes_for_writer = "Name conditions and medicines as they were entered; say nothing on whether a medicine is right."
 
-    def run(self, inputs: ProfileInputs, context: TaskContext) -> ProfileResult:
+    def run(self, inputs: OneSubject, context: TaskContext) -> ProfileResult:
         assert context.subject is not None
         found = ProfileResult(profile=context.subject.profile(), notes=(ENTERED,))
         if len(found.figures()) == 1:
@@ -112,7 +106,7 @@ class PersonProfile(Task[ProfileInputs, ProfileResult]):
 
 
 class Value(Inputs):
-    """A value, and what to compare it with."""
+    """A value, and the guideline to compare it with."""
 
     value: Stated
     unit: str = Field(description="as the guideline has it: %, min, h, steps, g, mg, mg/dL, mmol/L", max_length=20)
@@ -120,7 +114,7 @@ class Value(Inputs):
 
 
 class Comparison(Result):
-    """Where a value is beside the limits of a guideline."""
+    """The position of a value within the limits of a guideline."""
 
     guideline: Guideline
     value: float
@@ -128,26 +122,17 @@ class Comparison(Result):
     verdict: Verdict
 
     def figures(self) -> Sequence[Figure]:
-        limits, reference = self.guideline.limits[self.unit], self.guideline.reference
-        names = {"low": "at least", "high": "at most", "below": "less than"}
-        ends = [(name, getattr(limits, field)) for field, name in names.items() if getattr(limits, field) is not None]
-        return [
-            Figure("value", _plain(self.value), self.unit),
-            Figure(f"{self.guideline.kind}: {self.guideline.title}", self.verdict),
-            *(Figure(name, _plain(limit), self.unit) for name, limit in ends),
-            Figure("reference", f"{reference.title}, {reference.year}, {reference.address}"),
-        ]
+        value, verdict = Figure("value", _plain(self.value), self.unit), self.verdict
+        return [value, Figure(self.guideline.name, verdict), *self.guideline.describe(self.unit)]
 
 
 class CompareWithGuideline(Task[Value, Comparison]):
-    name = "compare_with_guideline"
-    title = "Comparison with a guideline"
+    name, title = "compare_with_guideline", "Comparison with a guideline"
     description = (
         "Tells whether a value is below, within or above the limits of a guideline, with its reference. Use it for `is that "
         "enough?` and `is that too much?`. Mean a day or night, but weekly_activity is the sum of a week."
     )
-    inputs = Value
-    result = Comparison
+    inputs, result = Value, Comparison
     examples = ({"value": 22.4, "unit": "%", "guideline": "rem_share"},)
     notes_for_writer = "Name the guideline's reference. A value outside the limits is no diagnosis."
 
@@ -165,9 +150,7 @@ class CompareWithGuideline(Task[Value, Comparison]):
 @cache
 def load_guidelines() -> Mapping[str, Guideline]:
     """Read the guidelines, by id."""
-    return {
-        name: Guideline.model_validate(one) for name, one in load_yaml(GUIDELINES.read_text(encoding="utf-8")).items()
-    }
+    return {name: Guideline.model_validate(one) for name, one in load_yaml(GUIDELINES.read_text("utf-8")).items()}
 
 
 def _plain(value: Any) -> Any:

@@ -1,6 +1,6 @@
-"""Where the heart rate variability of a day is beside the person's own baseline. It is not a validated measure of stress.
+"""The heart rate variability of a day against the person's own baseline. It is not a validated measure of stress.
 
-The method is that of HRV-guided training: ln(RMSSD) of a day against mean and standard deviation of the days before. Half a
+The method comes from HRV-guided training: ln(RMSSD) of a day against mean and standard deviation of earlier days. Half a
 standard deviation is the smallest worthwhile change (Plews et al. 2013, doi 10.1007/s40279-013-0071-8; Vesterinen et al. 2016, doi
 10.1249/MSS.0000000000000910), a whole one the limit of Kiviniemi et al. 2007 (doi 10.1007/s00421-007-0552-2). Acute stress
 lowers RMSSD in most studies (Kim et al. 2018, doi 10.30773/pi.2017.08.17); so do exercise, alcohol, illness and lack of sleep.
@@ -11,37 +11,37 @@ import statistics
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import date, timedelta
 from typing import Literal, get_args
 
 from pydantic import Field
 
-from assistants.health.task import Figure, Inputs, Result, Task, TaskContext, TaskError
+from assistants.health.task import Figure, OneSubject, Result, Task, TaskContext, TaskError
 from assistants.health.tasks.heart import LEAST_HRV_S, Usable, mean_variability, read_recordings
 
 BASELINE_DAYS, LEAST_DAYS = 30, 7
 Level = Literal["very high", "high", "usual", "low", "very low"]
 LIMITS = (-1.0, -0.5, 0.5, 1.0)
-"""Standard deviations of ln(RMSSD) from the baseline, between the levels; a limit belongs to the level before it."""
+"""Limits between the levels, in standard deviations of ln(RMSSD) from the baseline; a limit belongs to the lower range."""
 NOT_VALIDATED = (
     "This is not a validated measure of stress: it compares heart rate variability with the person's baseline."
 )
 OTHER_CAUSES = "Exercise, alcohol, illness, lack of sleep and the time of day change heart rate variability too."
 
 
-class DayInputs(Inputs):
+class DayInputs(OneSubject):
     """A day of a person."""
 
-    subject: str = Field("", description="whose data; left out, the only subject that the user may see")
     day: date = Field(description="YYYY-MM-DD")
 
 
 class StressLevel(Result):
-    """The level of a day, and what it is computed from."""
+    """The level of a day, with its values."""
 
     level: Level
     deviation: float
-    """Of ln(RMSSD) from the mean of the baseline, in its standard deviations, to a tenth."""
+    """Deviation of ln(RMSSD) from the baseline mean, in standard deviations of the baseline, to a tenth."""
     rmssd: float
     """Mean over recordings of the day, in ms."""
     baseline_rmssd: float
@@ -50,7 +50,6 @@ class StressLevel(Result):
     usable_minutes: float
 
     def figures(self) -> Sequence[Figure]:
-        """Return coverage, level and the values behind it."""
         return [
             Figure("days of baseline", f"{self.baseline_days} of {BASELINE_DAYS}"),
             Figure("usable minutes", self.usable_minutes, "min"),
@@ -62,18 +61,15 @@ class StressLevel(Result):
 
 
 class Stress(Task[DayInputs, StressLevel]):
-    name = "stress_level"
-    title = "Stress level (HRV index)"
+    name, title = "stress_level", "Stress level (HRV index)"
     description = (
         "Finds a stress level of a day, from very low to very high: heart rate variability from pulse (PPG) recordings against "
         "the person's 30 days before. It needs 7 days of baseline."
     )
-    inputs = DayInputs
-    result = StressLevel
+    inputs, result = DayInputs, StressLevel
     examples = ({"subject": "par_5", "day": "2020-08-29"},)
-    packages = ("neurokit2",)
-    sources = ("heart",)
-    timeout_s = 40.0
+    packages, sources = ("neurokit2",), ("heart",)
+    timeout_s, in_process = 40.0, True
     notes_for_writer = "Say that it is not a validated measure of stress, and how many days of baseline there are."
 
     def run(self, inputs: DayInputs, context: TaskContext) -> StressLevel:
@@ -82,7 +78,7 @@ class Stress(Task[DayInputs, StressLevel]):
         baseline = read_baseline(context, inputs.day)
         mean, spread = statistics.mean(baseline), statistics.stdev(baseline)
         if not spread:
-            raise TaskError("No stress level can be told: heart rate variability never changes in the baseline.")
+            raise TaskError("No stress level can be found: heart rate variability never changes in the baseline.")
         deviation = (math.log(rmssd) - mean) / spread
         return StressLevel(
             level=place(deviation),
@@ -102,21 +98,18 @@ def place(deviation: float) -> Level:
 
 
 def read_baseline(context: TaskContext, day: date) -> list[float]:
-    """Return ln(RMSSD) of each of the 30 days before a day that has a usable recording.
+    """Return ln(RMSSD) of each day with a usable recording, over the 30 days before a day.
 
     Raises:
-        TaskError: Fewer than 7 days have one.
+        TaskError: Fewer than 7 days have a usable recording.
     """
     recordings = defaultdict[date, list[Usable]](list)
-    try:
-        before = read_recordings(context, day - timedelta(BASELINE_DAYS), day - timedelta(1), LEAST_HRV_S)
-    except TaskError:  # none at all
-        before = None
-    for one in before.usable if before else ():
-        recordings[one.day].append(one)
+    with suppress(TaskError):  # without any usable recording
+        for one in read_recordings(context, day - timedelta(BASELINE_DAYS), day - timedelta(1), LEAST_HRV_S).usable:
+            recordings[one.day].append(one)
     if len(recordings) < LEAST_DAYS:
         raise TaskError(
-            f"No stress level can be told: {len(recordings)} of the {BASELINE_DAYS} days before {day} have a usable pulse "
+            f"No stress level can be found: {len(recordings)} of the {BASELINE_DAYS} days before {day} have a usable pulse "
             f"recording, and a baseline needs {LEAST_DAYS}."
         )
     return [math.log(mean_variability(one)["rmssd"]) for one in recordings.values()]

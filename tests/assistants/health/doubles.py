@@ -1,19 +1,21 @@
-"""Tasks, subjects and models that a test decides."""
+"""Tasks, subjects, files and models that a test decides."""
 
+import csv
 import json
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
-
-from pydantic import BaseModel
+from pathlib import Path
+from typing import Any, NamedTuple
 
 from assistants import view
 from assistants.assistant import AssistantReply, AssistantRequest
 from assistants.health.access import Access
 from assistants.health.assistant import Health
+from assistants.health.demo import demo_folder
 from assistants.health.executor import Executor
 from assistants.health.memory import Memory
 from assistants.health.planner import Single
+from assistants.health.sources import Subject, Subjects
 from assistants.health.task import (
     Figure,
     Inputs,
@@ -121,11 +123,8 @@ class Reading(Slow):
 class Folder:
     """Subjects without files."""
 
-    versions: Mapping[str, str] = {}
-
     def __init__(self) -> None:
-        self.opened: list[str] = []
-        self.versions = {}
+        self.opened, self.versions = list[str](), dict[str, str]()
 
     def open(self, subject: str) -> Any:
         self.opened.append(subject)
@@ -135,11 +134,12 @@ class Folder:
         return self.versions.get(subject, "1")
 
 
-class Asked(BaseModel):
+class Asked(NamedTuple):
     """A call of a model."""
 
     role: str
     step: str
+    system: str
     case: Any
 
 
@@ -156,12 +156,12 @@ class Doctor:
         self.executor = Executor(by_name, self.folder, access, {})  # type: ignore[arg-type]
         self.memory = Memory(more.pop("memory", None), by_name, 3600)
         planner = more.pop("planner", Single())
-        self.health = Health(self.executor, self.memory, access, planner, rounds=more.pop("rounds", 3), is_demo=False)
+        self.health = Health(self.executor, self.memory, access, planner, rounds=3, is_demo=False, **more)
         self._answers = list(answers)
         self.notes: list[tuple[str, str]] = []
 
     async def _ask(self, role: str, messages: Any, schema: Any, *, step: str = "", **_: Any) -> StructuredAnswer[Any]:
-        self.calls.append(Asked(role=role, step=step, case=json.loads(messages[1]["content"])))
+        self.calls.append(Asked(role, step, messages[0]["content"], json.loads(messages[1]["content"])))
         answer = self._answers.pop(0) if role == "planner" else {"reply": "Written.", "sections": ["sleep-need"]}
         return StructuredAnswer(schema.model_validate(answer), "", False)
 
@@ -171,29 +171,21 @@ class Doctor:
         history = [{"role": roles[n % 2], "content": text} for n, text in enumerate(messages)]
         full = [*([{"role": "system", "content": system}] if system else []), *history]
         principal = Principal(key, user)
-        return await self.health.reply(
-            AssistantRequest(
-                full,
-                view.read(full),
-                principal=principal,
-                ask_structured=self._ask,
-                note=lambda *note: self.notes.append(note),
-            )
-        )
+        asked = {"ask_structured": self._ask, "note": lambda *note: self.notes.append(note)}
+        return await self.health.reply(AssistantRequest(full, view.read(full), principal=principal, **asked))
+
+    @property
+    def written(self) -> Any:
+        """The last case of the writer."""
+        return next(one.case for one in reversed(self.calls) if one.role == "writer")
 
     @property
     def found_earlier(self) -> list[Mapping[str, Any]]:
-        """What the writer was given last of earlier messages."""
-        found: list[Mapping[str, Any]] = next(one for one in reversed(self.calls) if one.role == "writer").case[
-            "found_earlier"
-        ]
-        return found
+        return self.written["found_earlier"]  # type: ignore[no-any-return]
 
     @property
     def found(self) -> list[Mapping[str, Any]]:
-        """What the writer was given last."""
-        found: list[Mapping[str, Any]] = next(one for one in reversed(self.calls) if one.role == "writer").case["found"]
-        return found
+        return self.written["found"]  # type: ignore[no-any-return]
 
 
 def step(ident: str, task: str, **inputs: Any) -> dict[str, Any]:
@@ -204,4 +196,24 @@ def plan(*steps: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     return {"strategies": [], "decision": "", "steps": [*steps], "ask": "", "again": False, **more}
 
 
+def subject(folder: Path, kind: str, *lines: str) -> Subject:
+    """Write a table of the subject `anna`."""
+    (folder / "anna").mkdir()
+    (folder / "anna" / f"{kind}.csv").write_text(HEADERS[kind] + "".join(f"{line}\n" for line in lines))
+    return Subjects(folder).open("anna")
+
+
+def demo_rows(kind: str, id: str, start: str, end: str) -> list[dict[str, str]]:
+    with (demo_folder() / id / f"{kind}.csv").open() as file:
+        return [row for row in csv.DictReader(file) if start <= row["date"] <= end]
+
+
+def demo(id: str) -> Subject:
+    return Subjects(demo_folder()).open(id)
+
+
+HEADERS = {
+    "sleep": "date,asleep,rem,deep,light,awake,bedtime,risetime\n",
+    "activity": "date,steps,active_minutes,distance_km,kcal\n",
+}
 AUGUST = {"start": "2020-08-01", "end": "2020-08-31"}

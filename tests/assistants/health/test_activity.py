@@ -1,6 +1,5 @@
 """Activity tasks, against computations in plain Python."""
 
-import csv
 import statistics
 from datetime import date, timedelta
 from pathlib import Path
@@ -8,24 +7,11 @@ from typing import Any
 
 import pytest
 
-from assistants.health.demo import demo_folder
-from assistants.health.sources import Subject, Subjects
-from assistants.health.task import TaskContext, TaskError
-from assistants.health.tasks.activity import (
-    TASKS,
-    ActivitySummary,
-    ActivitySummaryResult,
-    ActivityTrend,
-    ActivityTrendResult,
-)
-
-HEADER = "date,steps,active_minutes,distance_km,kcal\n"
-
-
-def subject(folder: Path, *lines: str) -> Subject:
-    (folder / "anna").mkdir()
-    (folder / "anna" / "activity.csv").write_text(HEADER + "".join(f"{line}\n" for line in lines))
-    return Subjects(folder).open("anna")
+from assistants.health.sources import Subject
+from assistants.health.task import Task, TaskContext, TaskError
+from assistants.health.tasks.activity import ActivitySummary, ActivitySummaryResult, ActivityTrend, ActivityTrendResult
+from assistants.health.tasks.sleep import SleepSummary, SleepTrend
+from tests.assistants.health.doubles import demo, demo_rows, subject
 
 
 def summary(subject: Subject, start: str, end: str) -> ActivitySummaryResult:
@@ -36,23 +22,16 @@ def trend(subject: Subject, start: str, end: str, every: str = "month") -> Activ
     return ActivityTrend().run(ActivityTrend.inputs(start=start, end=end, every=every), TaskContext(subject))
 
 
-def demo_rows(id: str, start: str, end: str) -> list[dict[str, str]]:
-    with (demo_folder() / id / "activity.csv").open() as file:
-        return [row for row in csv.DictReader(file) if start <= row["date"] <= end]
-
-
 @pytest.mark.parametrize("id", ["par_1", "par_2", "par_3", "par_4", "par_5"])
 @pytest.mark.parametrize(
     ("start", "end"), [("2020-01-01", "2020-12-31"), ("2020-02-01", "2020-02-29"), ("2020-07-30", "2020-09-02")]
 )
 def test_summary_equals_a_plain_computation(id: str, start: str, end: str) -> None:
-    rows = demo_rows(id, start, end)
-    found = summary(Subjects(demo_folder()).open(id), start, end)
+    rows = demo_rows("activity", id, start, end)
+    found = summary(demo(id), start, end)
     steps = [int(row["steps"]) for row in rows]
-    assert (found.days_with_data, found.days) == (
-        len(rows),
-        (date.fromisoformat(end) - date.fromisoformat(start)).days + 1,
-    )
+    assert found.days_with_data == len(rows)
+    assert found.days == (date.fromisoformat(end) - date.fromisoformat(start)).days + 1
     assert (found.total_steps, found.best_day_steps) == (sum(steps), max(steps))
     assert found.best_day.isoformat() == rows[steps.index(max(steps))]["date"]
     assert found.mean_steps == pytest.approx(sum(steps) / len(steps), abs=0.5)
@@ -67,8 +46,8 @@ def test_summary_equals_a_plain_computation(id: str, start: str, end: str) -> No
 
 
 def test_coverage_comes_first_and_missing_days_are_told() -> None:
-    rows = demo_rows("par_5", "2020-08-01", "2020-08-31")
-    found = summary(Subjects(demo_folder()).open("par_5"), "2020-08-01", "2020-08-31")
+    rows = demo_rows("activity", "par_5", "2020-08-01", "2020-08-31")
+    found = summary(demo("par_5"), "2020-08-01", "2020-08-31")
     assert len(rows) < 31
     assert found.figures()[0] == ("days with data", f"{len(rows)} of 31", "")
     assert ("total steps", sum(int(row["steps"]) for row in rows), "") in found.figures()
@@ -76,27 +55,26 @@ def test_coverage_comes_first_and_missing_days_are_told() -> None:
 
 
 def test_first_of_september_is_not_in_august(tmp_path: Path) -> None:
-    lines = [
-        f"{day},{steps},1,1,1"
-        for day, steps in (("2020-07-31", 1), ("2020-08-01", 10), ("2020-08-31", 100), ("2020-09-01", 1000))
-    ]
-    one = subject(tmp_path, *lines)
+    steps = {"2020-07-31": 1, "2020-08-01": 10, "2020-08-31": 100, "2020-09-01": 1000}
+    lines = [f"{day},{count},1,1,1" for day, count in steps.items()]
+    one = subject(tmp_path, "activity", *lines)
     assert summary(one, "2020-08-01", "2020-08-31").total_steps == 110
-    assert [(group.label, group.total_steps) for group in trend(one, "2020-08-01", "2020-09-30").groups] == [
-        ("2020-08", 110),
-        ("2020-09", 1000),
-    ]
+    groups = trend(one, "2020-08-01", "2020-09-30").groups
+    assert {group.label: group.total_steps for group in groups} == {"2020-08": 110, "2020-09": 1000}
 
 
-def test_empty_period_has_no_figures(tmp_path: Path) -> None:
-    one = subject(tmp_path, "2020-08-01,1,1,1,1")
-    for run in (summary, trend):
-        with pytest.raises(TaskError, match=r"There is no day with data from 2020-09-01 to 2020-09-30: 0 of 30\."):
-            run(one, "2020-09-01", "2020-09-30")
+@pytest.mark.parametrize("task", [SleepSummary(), SleepTrend(), ActivitySummary(), ActivityTrend()])
+def test_empty_period_has_no_figures(task: Task[Any, Any]) -> None:
+    """par_3 has neither nights nor days in August."""
+    august = task.inputs(start="2020-08-01", end="2020-08-31")
+    with pytest.raises(TaskError, match=r"There is no (night|day) with data from 2020-08-01 to 2020-08-31: 0 of 31\."):
+        task.run(august, TaskContext(demo("par_3")))
 
 
 def test_column_without_values_is_no_zero(tmp_path: Path) -> None:
-    found = summary(subject(tmp_path, "2020-08-01,5000,30,,", "2020-08-02,7000,,,"), "2020-08-01", "2020-08-02")
+    found = summary(
+        subject(tmp_path, "activity", "2020-08-01,5000,30,,", "2020-08-02,7000,,,"), "2020-08-01", "2020-08-02"
+    )
     assert (found.total_km, found.mean_km, found.total_kcal) == (None, None, None)
     assert (found.total_active_minutes, found.mean_active_minutes) == (30, 30)
     assert not any("distance" in one.name or "energy" in one.name for one in found.figures())
@@ -104,7 +82,7 @@ def test_column_without_values_is_no_zero(tmp_path: Path) -> None:
 
 
 def test_day_without_a_step_is_a_day_with_data(tmp_path: Path) -> None:
-    found = summary(subject(tmp_path, "2020-08-01,0,0,0,1500"), "2020-08-01", "2020-08-01")
+    found = summary(subject(tmp_path, "activity", "2020-08-01,0,0,0,1500"), "2020-08-01", "2020-08-01")
     assert (found.days_with_data, found.mean_steps, found.best_day_steps, found.total_km) == (1, 0, 0, 0)
 
 
@@ -112,13 +90,13 @@ def test_day_without_a_step_is_a_day_with_data(tmp_path: Path) -> None:
 @pytest.mark.parametrize("id", ["par_3", "par_5"])
 def test_groups_equal_a_plain_computation(id: str, every: str) -> None:
     start, end = date(2020, 1, 1), date(2020, 12, 31)
-    values = {row["date"]: int(row["steps"]) for row in demo_rows(id, str(start), str(end))}
+    values = {row["date"]: int(row["steps"]) for row in demo_rows("activity", id, str(start), str(end))}
     groups: dict[str, list[int | None]] = {}
     for n in range(366):
         day = start + timedelta(n)
         label = str(day - timedelta(day.weekday())) if every == "week" else str(day)[:7]
         groups.setdefault(label, []).append(values.get(str(day)))
-    found = trend(Subjects(demo_folder()).open(id), str(start), str(end), every)
+    found = trend(demo(id), str(start), str(end), every)
     assert [one.label for one in found.groups] == list(groups)
     for one in found.groups:
         steps = [step for step in groups[one.label] if step is not None]
@@ -129,13 +107,6 @@ def test_groups_equal_a_plain_computation(id: str, every: str) -> None:
 
 
 def test_month_without_data_has_coverage_alone() -> None:
-    figures = trend(Subjects(demo_folder()).open("par_3"), "2020-07-01", "2020-09-30").figures()
+    figures = trend(demo("par_3"), "2020-07-01", "2020-09-30").figures()
     assert [figure.name for figure in figures if str(figure.value).startswith("2020-08")] == ["days with data by month"]
     assert ("days with data by month", "2020-08: 0 of 31", "") in figures
-
-
-@pytest.mark.parametrize("task", TASKS)
-def test_examples_run_on_the_demo_data(task: Any) -> None:
-    for example in task.examples:
-        context = TaskContext(Subjects(demo_folder()).open(example["subject"]))
-        assert task.run(task.inputs.model_validate(example), context).figures()[0].name == "days with data"

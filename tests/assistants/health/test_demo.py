@@ -91,12 +91,9 @@ def test_almonds_go_with_deep_sleep_of_par_4(folder: Path) -> None:
     logged = {row["time"][:10] for row in rows(folder / "par_4" / "meals.csv")}
     for row in rows(folder / "par_4" / "meals.csv"):
         eaten[row["time"][:10]] += float(row["grams"]) if row["food"].startswith("Almonds") else 0
-    nights = [
-        (eaten[row["date"]], float(row["deep"]))
-        for row in rows(folder / "par_4" / "sleep.csv")
-        if row["date"] in logged
-    ]
-    slope = statistics.linear_regression([one for one, _ in nights], [two for _, two in nights]).slope
+    nights = [row for row in rows(folder / "par_4" / "sleep.csv") if row["date"] in logged]
+    grams, deep = [eaten[row["date"]] for row in nights], [float(row["deep"]) for row in nights]
+    slope = statistics.linear_regression(grams, deep).slope
     assert slope == pytest.approx(0.4, abs=0.1)
 
 
@@ -125,10 +122,9 @@ def test_pulse_of_29_august_is_fast(folder: Path) -> None:
 
 
 def test_noise_of_15_august_has_no_pulse(folder: Path) -> None:
-    values = {
-        one.start: one.values for one in Subjects(folder).open("par_5").recordings(date(2020, 8, 15), date(2020, 8, 15))
-    }
-    neighbours = {start.hour: float(np.corrcoef(one[1:], one[:-1])[0, 1]) for start, one in values.items()}
+    day, neighbours = date(2020, 8, 15), {}
+    for one in Subjects(folder).open("par_5").recordings(day, day):
+        neighbours[one.start.hour] = float(np.corrcoef(one.values[1:], one.values[:-1])[0, 1])
     assert abs(neighbours[14]) < 0.1 < 0.8 < neighbours[8]
 
 

@@ -9,33 +9,22 @@ from typing import Any
 
 import pytest
 
-from assistants.health import fhir
+from assistants.health import sources
 from assistants.health.sources import DataError, Subject, Subjects
+from tests.assistants.health.doubles import HEADERS
 
 AUGUST = (date(2020, 8, 1), date(2020, 8, 31))
 REM, ASLEEP, STEPS, STEPS_OF_DAY = "93829-0", "93832-4", "55423-8", "41950-7"
 
 
-def quantity(value: float, unit: str) -> dict[str, Any]:
-    return {"value": value, "unit": unit, "code": unit, "system": "http://unitsofmeasure.org"}
-
-
 def observation(code: str, value: float, unit: str, when: str | tuple[str, str], **more: Any) -> dict[str, Any]:
-    time = (
-        {"effectiveDateTime": when}
-        if isinstance(when, str)
-        else {"effectivePeriod": {"start": when[0], "end": when[1]}}
-    )
-    coding = {"coding": [{"system": "http://loinc.org", "code": code}]}
+    period = when if isinstance(when, str) else {"start": when[0], "end": when[1]}
     return {
-        "resourceType": "Observation",
-        "status": "final",
-        "code": coding,
-        "subject": {"reference": "Patient/1"},
-        "valueQuantity": quantity(value, unit),
-        **time,
-        **more,
-    }
+        "resourceType": "Observation", "status": "final", "subject": {"reference": "Patient/1"},
+        "code": {"coding": [{"system": "http://loinc.org", "code": code}]},
+        "valueQuantity": {"value": value, "unit": unit, "code": unit, "system": "http://unitsofmeasure.org"},
+        "effectiveDateTime" if isinstance(when, str) else "effectivePeriod": period,
+    } | more  # fmt: skip
 
 
 def subject(tmp_path: Path, *resources: Any) -> Subject:
@@ -47,10 +36,8 @@ def subject(tmp_path: Path, *resources: Any) -> Subject:
 
 def test_night_is_dated_by_its_evening_and_hours_become_minutes(tmp_path: Path) -> None:
     """Bedtimes of 23:10 and of 0:40 belong to the evening of the same date."""
-    first, second = (
-        ("2020-08-29T23:10:00+02:00", "2020-08-30T07:00:00+02:00"),
-        ("2020-08-31T00:40:00Z", "2020-08-31T08:00:00Z"),
-    )
+    first = ("2020-08-29T23:10:00+02:00", "2020-08-30T07:00:00+02:00")
+    second = ("2020-08-31T00:40:00Z", "2020-08-31T08:00:00Z")
     frame, notes = subject(
         tmp_path,
         observation(ASLEEP, 7.5, "h", first),
@@ -71,27 +58,19 @@ def test_first_of_september_is_not_in_august(tmp_path: Path) -> None:
     after.append(observation(ASLEEP, 401, "min", ("2020-09-01T01:00:00+02:00", "2020-09-01T08:00:00+02:00")))
     after.append(observation(ASLEEP, 402, "min", ("2020-08-01T01:00:00+02:00", "2020-08-01T08:00:00+02:00")))
     frame = subject(tmp_path, *after).sleep(*AUGUST).frame
-    assert frame["asleep"].tolist() == [401], (
-        "1 September 1:00 is the night of 31 August; 1 August 1:00 that of 31 July"
-    )
+    assert frame["asleep"].tolist() == [401], "the night of 31 August; 1 August 1:00 is that of 31 July"
 
 
 def test_longest_sleep_of_a_night_counts(tmp_path: Path) -> None:
     night, nap = ("2020-08-29T23:00:00Z", "2020-08-30T06:00:00Z"), ("2020-08-29T14:00:00Z", "2020-08-29T15:00:00Z")
-    frame = (
-        subject(tmp_path, observation(ASLEEP, 400, "min", night), observation(ASLEEP, 50, "min", nap))
-        .sleep(*AUGUST)
-        .frame
-    )
+    sleeps = observation(ASLEEP, 400, "min", night), observation(ASLEEP, 50, "min", nap)
+    frame = subject(tmp_path, *sleeps).sleep(*AUGUST).frame
     assert frame[["asleep", "bedtime"]].values.tolist() == [[400, datetime(2020, 8, 29, 23)]]
 
 
 def test_parts_of_a_day_are_added_unless_there_is_a_total(tmp_path: Path) -> None:
-    parts = [
-        observation(STEPS, n, "{steps}", f"2020-08-0{day}T{n // 1000:02}:00:00Z")
-        for day in (1, 2)
-        for n in (9000, 2000)
-    ]
+    times = [(n, f"2020-08-0{day}T{n // 1000:02}:00:00Z") for day in (1, 2) for n in (9000, 2000)]
+    parts = [observation(STEPS, n, "{steps}", time) for n, time in times]
     repeated = observation(STEPS, 2_500, "1", "2020-08-01T02:00:00Z")
     total = observation(STEPS_OF_DAY, 12_345, "/d", "2020-08-02")
     km = observation("55430-3", 6500, "m", "2020-08-01")
@@ -103,17 +82,15 @@ def test_parts_of_a_day_are_added_unless_there_is_a_total(tmp_path: Path) -> Non
 
 def test_larger_of_two_totals_of_a_day_counts(tmp_path: Path) -> None:
     """A phone and a watch count the same steps."""
-    phone, watch = (
-        observation(STEPS_OF_DAY, n, "/d", f"2020-08-02T{hour}:00:00Z") for n, hour in ((7000, 22), (8000, 23))
-    )
+    totals = ((7000, "2020-08-02T22:00:00Z"), (8000, "2020-08-02T23:00:00Z"))
+    phone, watch = (observation(STEPS_OF_DAY, n, "/d", time) for n, time in totals)
     assert subject(tmp_path, watch, phone).activity(*AUGUST).frame["steps"].tolist() == [8000]
 
 
 def test_components_are_read(tmp_path: Path) -> None:
     part = observation(REM, 95, "min", "2020-08-05")
-    whole = observation(
-        ASLEEP, 420, "min", "2020-08-05", component=[{"code": part["code"], "valueQuantity": part["valueQuantity"]}]
-    )
+    component = {name: part[name] for name in ("code", "valueQuantity")}
+    whole = observation(ASLEEP, 420, "min", "2020-08-05", component=[component])
     assert subject(tmp_path, whole).sleep(*AUGUST).frame[["asleep", "rem"]].values.tolist() == [[420, 95]]
 
 
@@ -151,11 +128,7 @@ def test_bundle_of_two_persons_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "",
-        "[]",
-        "{}",
-        "null",
-        "[" * 100_000,
+        *("", "[]", "{}", "null", "[" * 100_000),
         '{"resourceType": "Bundle", "entry": [{"resource": 1}]}',
         '{"resourceType": "Bundle", "entry": [1]}',
         '{"resourceType": "Patient", "entry": []}',
@@ -170,16 +143,15 @@ def test_unreadable_bundle_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_too_large_a_bundle_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = subject(tmp_path, observation(ASLEEP, 420, "min", "2020-08-01"))
-    monkeypatch.setattr(fhir, "MOST_BYTES", 10)
-    with pytest.raises(DataError, match="leave out all but sleep and activity"):
+    monkeypatch.setattr(sources, "MOST_BYTES", 10)
+    with pytest.raises(DataError, match=r"^bundle\.json: more than 0 MB: split it"):
         one.sleep(*AUGUST)
 
 
 def test_csv_counts_before_the_bundle(tmp_path: Path) -> None:
-    one = subject(
-        tmp_path, observation(ASLEEP, 420, "min", "2020-08-01"), observation(STEPS_OF_DAY, 9, "1", "2020-08-01")
-    )
-    (tmp_path / "anna" / "sleep.csv").write_text("date,asleep,rem,deep,light,awake,bedtime,risetime\n")
+    asleep, steps = observation(ASLEEP, 420, "min", "2020-08-01"), observation(STEPS_OF_DAY, 9, "1", "2020-08-01")
+    one = subject(tmp_path, asleep, steps)
+    (tmp_path / "anna" / "sleep.csv").write_text(HEADERS["sleep"])
     assert one.sleep(*AUGUST).frame.empty
     assert one.activity(*AUGUST).frame["steps"].tolist() == [9]
 

@@ -1,36 +1,35 @@
-"""Findings in Spanish: labels.yaml."""
+"""Examples of tasks, and their findings in Spanish: labels.yaml."""
 
-from datetime import date
 from typing import Any
 
 import pytest
 
-from assistants.health.assistant import DEMO_NOTICE, NOTHING
-from assistants.health.demo import demo_folder
 from assistants.health.executor import Run
-from assistants.health.settings import load_tasks
-from assistants.health.sources import Subjects
+from assistants.health.recorded import NOTHING
+from assistants.health.settings import SECTIONS, load_tasks
 from assistants.health.task import Result, Task, TaskContext
-from assistants.health.tasks.activity import ActivitySummary
-from assistants.health.tasks.heart import HeartRate
-from assistants.health.tasks.sleep import SleepSummary
-from assistants.health.tasks.stress import Stress
-from assistants.health.writer import _NUMBER, list_findings, load_labels, translate
+from assistants.health.writer import _NUMBER, DEMO_NOTICE, list_findings, load_labels, translate
+from knowledge_base.library import load
+from tests.assistants.health.doubles import demo
 
-AUGUST = {"start": date(2020, 8, 1), "end": date(2020, 8, 31)}
-FOUND = [
-    (SleepSummary(), AUGUST),
-    (ActivitySummary(), AUGUST),
-    (HeartRate(), AUGUST),
-    (Stress(), {"day": date(2020, 8, 29)}),
-]
+TASKS = load_tasks(None)[0].values()
+TRANSLATED = {"sleep_summary", "activity_summary", "heart_rate", "stress_level"}
 WORDLESS = {"", "RMSSD", "min", "ms", "bpm", "km", "kcal", "%"}
 """Names and units that are the same in both languages."""
 
 
-@pytest.mark.parametrize(("task", "inputs"), FOUND, ids=lambda one: getattr(one, "name", ""))
-def test_each_finding_is_in_spanish_with_its_numbers(task: Task[Any, Any], inputs: Any) -> None:
-    result: Result = task.run(task.inputs(**inputs), TaskContext(Subjects(demo_folder()).open("par_5")))
+EXAMPLES = [(task, example) for task in TASKS for example in task.examples]
+
+
+@pytest.mark.parametrize(("task", "example"), EXAMPLES, ids=lambda one: getattr(one, "name", ""))
+def test_each_example_has_figures_that_survive_storage_and_are_in_spanish(task: Task[Any, Any], example: Any) -> None:
+    """On the demo data. A conversation stores results as JSON; a translation has the same numbers."""
+    owner = demo(example["subject"]) if "subject" in example else None
+    services = {"sections": load(SECTIONS)}
+    result: Result = task.run(task.inputs.model_validate(example), TaskContext(owner, services))
+    assert task.result.model_validate(result.model_dump(mode="json")).figures() == result.figures() != []
+    if task.name not in TRANSLATED:
+        return
     runs = [Run("s1", task.name, "par_5", {}, "", result)]
     english, spanish = list_findings(runs, "en"), list_findings(runs, "es")
     assert {one.partition(":")[0] for one, other in zip(english, spanish, strict=True) if one == other} <= {"RMSSD"}
@@ -48,6 +47,6 @@ def test_a_translation_has_as_many_numbers_as_its_text() -> None:
 
 
 def test_titles_and_sentences_of_the_assistant_are_in_spanish() -> None:
-    titles = [task.title for task in load_tasks(None)[0].values()]
+    titles = [task.title for task in TASKS]
     assert titles
     assert not [one for one in (*titles, DEMO_NOTICE, NOTHING) if one not in load_labels("es")]

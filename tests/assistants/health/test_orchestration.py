@@ -76,37 +76,34 @@ async def test_steps_run_at_once_and_a_late_one_is_a_gap() -> None:
     await doctor.reply("Go on")
     assert time.perf_counter() - started < 1.5
     notes = [one["notes"] for one in doctor.found]
-    assert notes == [
-        ["Stuck task took longer than 0.3 s."],
-        ["There are no data for this period."],
-        ["Crashing task failed (RuntimeError)."],
-    ]
+    late, failed = ["Stuck task took longer than 0.3 s."], ["There are no data for this period."]
+    assert notes == [late, failed, ["Crashing task failed (RuntimeError)."]]
 
 
-@pytest.mark.parametrize("asked", ["ben", "../anna", "anna/../ben", "*", "Anna"])
-async def test_data_of_others_are_refused_before_anything_is_read(asked: str) -> None:
-    """Also when the client names another user."""
-    doctor = Doctor(plan(step("s1", "count", subject=asked, **AUGUST)), subjects={"key-1": ["anna"], "key-2": ["ben"]})
+JULY = {"start": "2020-07-01", "end": "2020-07-30"}
+HIDDEN = "You may not see the data of this subject."
+NO_CONSENT = "anna has not consented to the use of these data (sleep)."
+
+
+@pytest.mark.parametrize(
+    ("asked", "keys", "note"),
+    [
+        *[
+            (name, {"key-1": ["anna"], "key-2": ["ben"]}, HIDDEN)
+            for name in ("ben", "../anna", "anna/../ben", "*", "Anna")
+        ],
+        ("", {"key-2": ["ben"]}, "You may see no data."),
+        ("", {"key-1": ["anna", "ben"]}, "Name the subject whose data you mean."),
+        ("anna", {"*": ["anna"]}, NO_CONSENT),
+    ],
+)
+async def test_access_is_refused_before_anything_is_read(asked: str, keys: Any, note: str) -> None:
+    """Also when the client names another user. Consent ends for one source of data; another one stays."""
+    consent = {"anna": {"heart": date.max, "sleep": date(2020, 1, 1)}}
+    doctor = Doctor(plan(step("s1", "count", subject=asked, **AUGUST)), subjects=keys, consent=consent)
     await doctor.reply("How many days?", user="ben")
-    assert doctor.found[0]["notes"] == ["You may not see the data of this subject."]
+    assert doctor.found[0]["notes"] == [note]
     assert doctor.folder.opened == doctor.count.asked == []
-
-
-async def test_a_key_without_subjects_sees_nothing() -> None:
-    """No default stands in for it."""
-    doctor = Doctor(plan(step("s1", "count", **AUGUST)), subjects={"key-2": ["ben"]})
-    await doctor.reply("How many days?")
-    assert doctor.found[0]["notes"] == ["You may see no data."]
-
-
-async def test_consent_ends() -> None:
-    """For one source of data; another one stays."""
-    doctor = Doctor(
-        plan(step("s1", "count", **AUGUST)), consent={"anna": {"heart": date.max, "sleep": date(2020, 1, 1)}}
-    )
-    await doctor.reply("How many days?")
-    assert doctor.found[0]["notes"] == ["anna has not consented to the use of these data (sleep)."]
-    assert doctor.folder.opened == []
 
 
 async def test_a_question_to_the_user_ends_the_turn() -> None:
@@ -137,18 +134,16 @@ async def test_changed_data_are_read_again() -> None:
 async def test_a_follow_up_knows_what_was_run_and_branches_do_not_mix(tmp_path: Path) -> None:
     """It outlives the process, and another key knows nothing of it."""
     path = tmp_path / "runs.db"
-    july = {"start": "2020-07-01", "end": "2020-07-31"}
-    doctor = Doctor(plan(step("s1", "count", **AUGUST)), plan(step("s1", "count", **july)), memory=path)
+    doctor = Doctor(plan(step("s1", "count", **AUGUST)), plan(step("s1", "count", **JULY)), memory=path)
     await doctor.reply("How many days in August?")
     await doctor.reply("How many days in July?")
-    doctor.memory.close()
+    doctor.memory.store.close()
     later = Doctor(plan(), plan(), plan(), memory=path)
     await later.reply("How many days in August?", "Written.", "Which tools did you use?")
-    assert [one["used"] for one in later.found_earlier] == [
-        "Day count (subject anna, start 2020-08-01, end 2020-08-31)"
-    ]
+    used = "Day count (subject anna, start 2020-08-01, end 2020-08-31)"
+    assert [one["used"] for one in later.found_earlier] == [used]
     await later.reply("How many days in July?", "Written.", "Which tools did you use?")
-    assert "2020-07-31" in later.found_earlier[0]["used"]
+    assert "2020-07-30" in later.found_earlier[0]["used"]
     assert len(later.found_earlier) == 1
     await later.reply("How many days in July?", "Written.", "Which tools did you use?", key="key-2")
     assert later.found_earlier == []
@@ -170,9 +165,8 @@ async def test_react_takes_a_step_at_a_time() -> None:
 async def test_a_tree_of_thought_weighs_first() -> None:
     """The second call follows the decision of the first."""
     strategies = [{"tasks": ["count"], "pros": "short", "cons": "none"}]
-    doctor = Doctor(
-        {"strategies": strategies, "decision": "Count.", "ask": ""}, plan(step("s1", "count", **AUGUST)), planner=Tree()
-    )
+    weighed = {"strategies": strategies, "decision": "Count.", "ask": ""}
+    doctor = Doctor(weighed, plan(step("s1", "count", **AUGUST)), planner=Tree())
     await doctor.reply("How many days?")
     assert doctor.calls[1].case["decision"] == "Count."
     assert len(doctor.found) == 1
@@ -208,7 +202,7 @@ async def test_what_was_run_is_not_told_to_a_user_who_may_no_longer_see_it(tmp_p
     path = tmp_path / "runs.db"
     doctor = Doctor(plan(step("s1", "count", **AUGUST)), memory=path)
     await doctor.reply("How many days?")
-    doctor.memory.close()
+    doctor.memory.store.close()
     later = Doctor(plan(), plan(), memory=path, subjects={"key-1": ["ben"]})
     await later.reply("How many days?", "31.", "What was it again?")
     assert later.found == later.found_earlier == []
@@ -218,8 +212,7 @@ async def test_what_was_run_is_not_told_to_a_user_who_may_no_longer_see_it(tmp_p
 
 async def test_a_comparison_has_both_periods() -> None:
     """Those of now and those of earlier messages, apart."""
-    july = {"start": "2020-07-01", "end": "2020-07-30"}
-    doctor = Doctor(plan(step("s1", "count", **AUGUST)), plan(step("s1", "count", **july)))
+    doctor = Doctor(plan(step("s1", "count", **AUGUST)), plan(step("s1", "count", **JULY)))
     await doctor.reply("How many days in August?")
     reply = await doctor.reply("How many days in August?", "31.", "Compare with July")
     assert [one["figures"] for one in doctor.found] == [["value: 30.0 min"]]
@@ -257,9 +250,9 @@ async def test_a_memory_that_fails_costs_the_memory_not_the_turn(tmp_path: Path,
     doctor = Doctor(*[plan(step("s1", "count", **AUGUST))] * 2, memory=tmp_path / "runs.db")
     await doctor.reply("How many days?")
     if fault == "read-only":
-        doctor.memory._connection.execute("PRAGMA query_only = 1")
+        doctor.memory.store._connection.execute("PRAGMA query_only = 1")
     else:
-        doctor.memory._connection.execute('UPDATE runs SET body = \'[{"task": "count"}]\'')
+        doctor.memory.store._connection.execute('UPDATE messages SET body = \'[{"task": "count"}]\'')
     assert (await doctor.reply("How many days? Again")).text == "Written."
 
 

@@ -147,9 +147,5 @@ def test_a_gap_in_the_signal_is_in_no_interval() -> None:
 
 
 def _rmssd(intervals: list[float], ends: list[float]) -> float:
-    squares = [
-        (intervals[at] - intervals[at - 1]) ** 2
-        for at in range(1, len(intervals))
-        if abs((ends[at] - ends[at - 1]) * 1000 - intervals[at]) < 1
-    ]
-    return math.sqrt(statistics.fmean(squares))
+    follow = [at for at in range(1, len(ends)) if abs((ends[at] - ends[at - 1]) * 1000 - intervals[at]) < 1]
+    return math.sqrt(statistics.fmean((intervals[at] - intervals[at - 1]) ** 2 for at in follow))

@@ -10,13 +10,15 @@ import pytest
 
 from assistants.health import tables
 from assistants.health.sources import DataError, Subject, Subjects
+from tests.assistants.health.doubles import HEADERS
 
-SLEEP = "date,asleep,rem,deep,light,awake,bedtime,risetime\n"
+SLEEP = HEADERS["sleep"]
 AUGUST = (date(2020, 8, 1), date(2020, 8, 31))
 
 
 def night(day: str, asleep: object = 420, rem: object = 100) -> str:
-    return f"{day},{asleep},{rem},70,250,30,{day}T23:10,{day}T07:00\n"
+    light = asleep - rem - 70 if isinstance(asleep, int) and isinstance(rem, int) else 250
+    return f"{day},{asleep},{rem},70,{max(light, 0)},30,{day}T23:10,{day}T07:00\n"
 
 
 @pytest.fixture
@@ -48,12 +50,8 @@ def test_last_row_of_a_night_counts(folder: Path) -> None:
 
 def test_impossible_and_missing_values_are_left_out_with_a_note(folder: Path) -> None:
     rows = [night(f"2020-08-{day:02}") for day in range(1, 8)]
-    rows += [
-        night("2020-08-10", 1441),
-        night("2020-08-11", ""),
-        night("2020-08-12", "inf"),
-        night("2020-08-13", 60, 100),
-    ]
+    wrong = {10: (1441,), 11: ("",), 12: ("inf",), 13: (60, 100)}
+    rows += [night(f"2020-08-{day}", *values) for day, values in wrong.items()]
     frame, notes = anna(folder, sleep__csv=SLEEP + "".join(rows)).sleep(*AUGUST)
     assert [one.day for one in frame["date"]] == [1, 2, 3, 4, 5, 6, 7]
     assert notes == (
@@ -64,9 +62,8 @@ def test_impossible_and_missing_values_are_left_out_with_a_note(folder: Path) ->
 
 def test_rows_without_a_readable_date_are_noted(folder: Path) -> None:
     text = SLEEP + night("2020-08-01") + night("2020-08-02") + ",400,100,70,230,30,,\n"
-    assert anna(folder, sleep__csv=text).sleep(*AUGUST).notes == (
-        "sleep.csv: 1 night without a readable date, left out.",
-    )
+    note = "sleep.csv: 1 night without a readable date, left out."
+    assert anna(folder, sleep__csv=text).sleep(*AUGUST).notes == (note,)
 
 
 @pytest.mark.parametrize(
@@ -160,10 +157,8 @@ def test_recordings_of_the_period_are_read_in_order(folder: Path) -> None:
     for name in ("2020-08-31T2359", "2020-08-01T0800", "2020-09-01T0000", "2020-07-31T2300"):
         (folder / "anna" / "ppg" / f"{name}.csv").write_text(f"value\n{name[8:10]}\n\n0.5\nx\n")
     found = anna(folder, profile__yaml="ppg_hz: 20").recordings(*AUGUST)
-    assert [(one.start, one.hz) for one in found] == [
-        (datetime(2020, 8, 1, 8), 20),
-        (datetime(2020, 8, 31, 23, 59), 20),
-    ]
+    assert [one.start for one in found] == [datetime(2020, 8, 1, 8), datetime(2020, 8, 31, 23, 59)]
+    assert {one.hz for one in found} == {20}
     np.testing.assert_array_equal(found[0].values, [1, 0.5, np.nan])
 
 

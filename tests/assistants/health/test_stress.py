@@ -47,7 +47,7 @@ def test_less_variability_is_a_higher_level(uneven: float, level: str) -> None:
 def test_figures_begin_with_the_coverage() -> None:
     """Days of baseline, minutes of the day, and only then the level and what it is computed from."""
     found = level_of(simulate(65, 120, 50, 0.09).values, baseline(12))
-    assert [(figure.name, figure.value, figure.unit) for figure in found.figures()] == [
+    assert found.figures() == [
         ("days of baseline", "12 of 30", ""),
         ("usable minutes", 2.0, "min"),
         ("stress level (HRV index)", "usual", ""),
@@ -64,26 +64,17 @@ def test_every_result_says_that_it_is_no_validated_measure() -> None:
     assert "not a validated measure" in Stress().notes_for_writer
 
 
-@pytest.mark.parametrize(
-    ("deviation", "level"),
-    [
-        (-9, "very high"),
-        (-1.01, "very high"),
-        (-0.99, "high"),
-        (-0.51, "high"),
-        (-0.49, "usual"),
-        (0, "usual"),
-        (0.49, "usual"),
-        (0.51, "low"),
-        (0.99, "low"),
-        (1.01, "very low"),
-        (9, "very low"),
-    ],
-)
-def test_limits_are_half_and_one_standard_deviation(deviation: float, level: str) -> None:
+LEVELS = {
+    "very high": (-9, -1.01), "high": (-0.99, -0.51), "usual": (-0.49, 0, 0.49), "low": (0.51, 0.99), "very low": (1.01, 9),
+}  # fmt: skip
+
+
+def test_limits_are_half_and_one_standard_deviation() -> None:
     """There are five levels."""
-    assert place(deviation) == level
-    assert len(get_args(Level)) == 5
+    assert {level: [place(one) for one in deviations] for level, deviations in LEVELS.items()} == {
+        level: [level] * len(deviations) for level, deviations in LEVELS.items()
+    }
+    assert get_args(Level) == tuple(LEVELS)
 
 
 def test_under_seven_days_there_is_no_level() -> None:
@@ -118,14 +109,10 @@ def test_the_rmssd_of_a_day_is_the_mean_of_its_recordings() -> None:
     assert found.baseline_rmssd == pytest.approx(math.exp(statistics.fmean(map(math.log, means))), abs=0.2)
 
 
-def test_a_day_without_a_usable_recording_has_no_level() -> None:
-    """Noise on the day is told as that, whatever the baseline."""
+def test_noise_and_a_baseline_without_any_change_have_no_level() -> None:
+    """Noise on the day is reported as noise; a standard deviation of 0 is no measure of anything."""
     with pytest.raises(TaskError, match=r"0 of 1 recordings on 2020-08-29 are usable \(no regular pulse: 1\)"):
         level_of(noise(), baseline(8))
-
-
-def test_a_baseline_without_any_change_gives_no_level() -> None:
-    """A standard deviation of 0 is no measure of anything."""
     same = {day: usual(1)[0].values for day in range(10, 20)}
     with pytest.raises(TaskError, match="never changes"):
         level_of(simulate(65, 120, 50, 0.09).values, same)

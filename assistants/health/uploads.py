@@ -1,0 +1,100 @@
+"""Files that a user sends: tables, which are the subject `upload` of this request only, and pictures of meals."""
+
+import hashlib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from weakref import finalize
+
+import orjson
+from pydantic import Field
+
+from assistants.assistant import AssistantError, AssistantRequest
+from assistants.attachments import AttachmentError, FileRules
+from assistants.health.planner import PROMPTS, TIMEOUT_S
+from assistants.health.sources import Strict, Subject, Subjects
+from assistants.health.tasks.food import find_nearest
+from models.engine import Body
+
+UPLOAD, VISION = "upload", "vision"
+"""The subject, and the role under `models` of the alias."""
+_RECORDING = re.compile(r"ppg[ _-]([0-9]{4}-[0-9]{2}-[0-9]{2}t[0-9]{4})[ _-]([1-9][0-9]{0,3})hz\.csv")
+RULES = FileRules(
+    re.compile(rf"(?:sleep|activity|meals)\.(?:csv|parquet)|bundle\.json|{_RECORDING.pattern}"),
+    "Name tables sleep, activity or meals (.csv or .parquet), bundle.json, or ppg 2020-08-29T0800 20hz.csv. "
+    "Send the text of a PDF or of another document in the request's field `documents`.",
+    ("text/csv", "text/plain", "application/json", "application/octet-stream", "application/vnd.ms-excel"),
+)
+NO_MODEL = "No model is set up for pictures (`vision`, docs/health_agent.md). What did you eat, and how many grams?"
+NO_FOOD = "I see no food in this picture. What did you eat, and how many grams of each food?"
+
+
+class Uploads(Subjects):
+    """The subjects of a data folder, and the files of a request as the subject `upload`."""
+
+    def __init__(self, others: Subjects, files: Mapping[str, bytes]) -> None:
+        """Raises AttachmentError: recordings have several sampling rates."""
+        recordings = {name: match for name in files if (match := _RECORDING.fullmatch(name))}
+        if len({match[2] for match in recordings.values()}) > 1:
+            raise AttachmentError("The recordings of a conversation must have one sampling rate.")
+        home, digest = Path(mkdtemp(prefix="caf-health-")), hashlib.sha256()
+        self._others, self._own = others, Subject(home / UPLOAD)
+        # The folder lives as long as a task that reads it: a late task must not find it empty, and report "no data".
+        finalize(self._own, rmtree, home, ignore_errors=True)
+        (home / UPLOAD / "ppg").mkdir(parents=True)
+        for name, raw in sorted(files.items()):
+            digest.update(f"{name} {hashlib.sha256(raw).hexdigest()}\n".encode())
+            if match := recordings.get(name):
+                (home / UPLOAD / "profile.yaml").write_text(f"ppg_hz: {match[2]}\n")
+                name = f"ppg/{match[1].upper()}.csv"
+            (home / UPLOAD / name).write_bytes(raw)
+        self._version = digest.hexdigest()
+
+    def open(self, id: str) -> Subject:
+        return self._own if id == UPLOAD else self._others.open(id)
+
+    def version(self, id: str) -> str:
+        return self._version if id == UPLOAD else self._others.version(id)
+
+
+class Food(Strict):
+    """A food in a picture, its grams between `low` and `high`."""
+
+    name: str
+    low: float = Field(ge=1, le=5_000)
+    likely: float = Field(ge=1, le=5_000)
+    high: float = Field(ge=1, le=5_000)
+
+
+class Seen(Strict):
+    """What a model sees in pictures. The prompt describes each field."""
+
+    foods: list[Food] = Field(max_length=20)
+    note: str
+
+
+async def look(request: AssistantRequest, pictures: list[Body]) -> str:
+    """Return a question to the user about pictures.
+
+    Raises:
+        ModelError: The model failed.
+    """
+    message = {"type": "text", "text": orjson.dumps({"message": request.view.question}).decode()}
+    system = {"role": "system", "content": (PROMPTS / "vision.md").read_text("utf-8")}
+    messages: list[Body] = [system, {"role": "user", "content": [message, *pictures]}]
+    if request.ask_structured is None:
+        return NO_MODEL
+    try:
+        seen = (await request.ask_structured(VISION, messages, Seen, step="look", timeout_s=TIMEOUT_S)).value
+    except AssistantError:  # no alias has this role
+        return NO_MODEL
+    request.note("picture", seen.model_dump_json())
+    lines = [f"- {_name(one.name)}: about {one.likely:.0f} g ({one.low:.0f} to {one.high:.0f} g)" for one in seen.foods]
+    return "\n".join(("In the picture I see:", *lines, "Is that right? Correct it, or say yes.")) if lines else NO_FOOD
+
+
+def _name(seen: str) -> str:
+    """Return the nearest food of the table: text in a picture must not become evidence."""
+    return next(iter(find_nearest(seen)), "a food that is not in the table")
