@@ -104,7 +104,7 @@ def _expand_folders(paths: Sequence[Path], findings: Findings) -> Iterator[Path]
         if not files_found and not configurations and (sections := [*sections_in(path)]):
             yield sections[0]
         elif not files_found and not configurations:
-            findings.problems.append(f"{path}: contains no .yaml or .jsonl file")
+            findings.problems.append(f"{path}: found no .yaml or .jsonl file")
         yield from (file for file in files_found if file.parent not in runs)
 
 

@@ -92,7 +92,7 @@ def _holds_rows(path: Path) -> bool:
     try:
         row = load_json(next(line for line in path.read_text(encoding="utf-8-sig").split("\n") if line.strip()))
     except (OSError, ValueError, StopIteration, RecursionError):
-        return False  # whatever reads it next tells
+        return False  # the reader of the file reports the error
     return isinstance(row, dict) and bool(row) and row.keys().isdisjoint(("messages", "scenarios"))
 
 
@@ -111,7 +111,7 @@ def is_configuration(path: Path) -> bool:
             return _CONFIGURES.search(text) is not None
         return not files.read(path, "", "").keys().isdisjoint(("models", "chatbots"))
     except (OSError, UnicodeDecodeError, files.ScenarioError):
-        return False  # whatever reads it next tells
+        return False  # the reader of the file reports the error
 
 
 def is_run(folder: Path) -> bool:

@@ -18,7 +18,7 @@ VERBS = {
     "kb": ("cli.knowledge_base:app", "Make a knowledge base from documents, and measure its search."),
     "assistant": ("cli.assistant:app", "Show what assistants can do."),
     "schema": ("cli.schema:schema", "Write the JSON Schemas of CAF's files."),
-    "trace": ("cli.trace:app", "See, label and delete what happened in each turn."),
+    "trace": ("cli.trace:app", "List, show, label and delete stored turns."),
     "key": ("cli.key:app", "Make, list and revoke API keys."),
     "audit": ("cli.audit:app", "Check the audit log."),
     "judges": ("cli.judging.app:app", "Measure, compare and tune the judges."),

@@ -52,7 +52,7 @@ class Upstream:
             "model": "chatbot",
             "role": ROLE,
             "judges": judges,
-            "refiner": None,  # the local refiner needs sources, and there are none
+            "refiner": None,  # the local refiner needs sources, and this configuration has no knowledge base
             "emergency": {"contact": contact},
         }
         return {"models": {"chatbot": self.place.settings()}, "chatbots": {self.chatbot: chatbot}}

@@ -68,7 +68,7 @@ class Experiment(Strict):
 
     name: Name
     note: str = ""
-    """What the experiment is meant to show."""
+    """Purpose of the experiment."""
     config: Path = Path("../../config.yaml")
     """Configuration of the proxy and its models; relative to this file."""
     chatbot: Name

@@ -18,10 +18,12 @@ READ = "*.py *.md *.js *.html *.yaml *.yml *.toml Makefile Containerfile".split(
 EXCLUDED = re.compile(
     r"^(tests|scenarios|data|bench/recordings|docs/experiments|docs/schemas)/"  # quoted text, recordings, generated files
     r"|prompts/|/knowledge_base/|^knowledge_base/(schizophrenia|gesundheit)|^facilitators/.*\.md$|recorded|\.jsonl$"
-    r"|^assistants/(schizophrenia|gesundheit/reader|hippocrates/understand)\.md$|^scoring/raters/rater\.md$|^scoring/rubric\.md$"
-    r"|^assistants/gesundheit/german\.yaml$"
+    r"|^assistants/(schizophrenia|gesundheit/(reader|passage)|hippocrates/understand)\.md$|^assistants/.*/facilitators/"
+    r"|^assistants/hippocrates/form\.yaml$|^scoring/raters/rater\.md$|^scoring/rubric\.md$"
+    r"|^assistants/gesundheit/german\.yaml$|^assistants/health/(labels|guidelines)\.yaml$"
 )
 """Prompts, knowledge bases, scenarios, recordings and quoted text of models: they are data, not our prose."""
+TEMPLATE_CODE = re.compile(r"\{%.*?%\}|\{\{.*?\}\}")
 IDIOMS = {
     name: re.compile(pattern, re.IGNORECASE)
     for name, pattern in {
@@ -31,7 +33,7 @@ IDIOMS = {
         "is told": r"\b(?:is|are|was|were|be|been|being) told\b",
         "whoever": r"\b(?:whoever|whatever|whichever|whosoever)\b",
         "so many": r"\b(?:so|as) (?:many|often) (?!as\b|that\b)\w+\b(?! as\b)",
-        "refused is": r"(?:^|[.:;#\"'>*|-] ?)(?:Refused|Shown|Left out|Kept|Told|Counted|Named|Asked|Read|Stored|Sent) (?:is|are)\b",
+        "refused is": r"(?:^|[.:;#\"'>*|-] ?)(?:Refused|Shown|Left out|Kept|Told|Counted|Named|Asked|Stored|Sent) (?:is|are)\b",
         "is what": r"\b(?:is|are) (?:what|who|that which)\b(?! (?:the|a|an|you|it|they)\b)",
         "nor": r"(?:^|[.;:\"] ?)Nor\b",
         "'x' is no": r"(?<!there )\b(?:is|are|was|were) no (?!longer\b|more\b|such\b|different\b|effect\b|need\b)\w+",
@@ -64,7 +66,10 @@ def find_hits(paths: Sequence[str] = ()) -> Iterator[Hit]:
     for name in listed.stdout.splitlines():
         if EXCLUDED.search(name) or (paths and not name.startswith(tuple(paths))):
             continue
-        for number, line in enumerate((ROOT / name).read_text(encoding="utf-8").splitlines(), 1):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        if name.endswith(".html"):
+            text = TEMPLATE_CODE.sub("", text)
+        for number, line in enumerate(text.splitlines(), 1):
             for idiom, pattern in IDIOMS.items():
                 for _ in pattern.finditer(line):
                     yield Hit(name, number, idiom, line.strip())

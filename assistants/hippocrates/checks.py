@@ -72,7 +72,7 @@ def _check_units(expression: Json) -> Iterator[Problem]:
     for where, _, body in criteria_of(expression):
         if "ValueAsNumber" in body and not body.get("Unit"):
             why = "The vocabulary does not have the unit that was named" if "Unit" in body else "No unit is named"
-            yield Problem("warning", where, f"{why}, so values are compared in whatever unit they were recorded.")
+            yield Problem("warning", where, f"{why}, so values are compared in the unit in which they were recorded.")
 
 
 def _check_windows(expression: Json) -> Iterator[Problem]:

@@ -173,7 +173,7 @@ class _Builder:
         elif study.exit.drugs and still_open:
             set_id = self._set(" or ".join(still_open))
         elif study.exit.drugs:
-            self.refuse(f"The exit follows a drug, and “{' or '.join(study.exit.drugs)}” is none. Which drug?")
+            self.refuse(f"The exit follows a drug, and “{' or '.join(study.exit.drugs)}” is not a drug. Which drug?")
         elif study.entry and not still_open:
             self.refuse("The exit follows a drug, but no drug starts the cohort. At the end of which treatment?")
         return {"CustomEra": {"DrugCodesetId": set_id, "GapDays": study.exit.gap, "Offset": study.exit.later}}
@@ -207,7 +207,7 @@ class _Builder:
                 self.refuse(f"Only measurements and observations have values, and “{words}” is neither.")
             low, high = event.value.low, event.value.high
             if any(one is not None and round(one, 4) != one for one in (low, high)):
-                self.refuse(f"Values have at most four decimal places, and one of “{words}” has more. Which is meant?")
+                self.refuse(f"Values have at most four decimal places, and one of “{words}” has more. Which do you mean?")
             if event.value.strict and low is not None and high is not None:
                 self.refuse("A value above one limit and below another cannot be asked for. Which limits belong to it?")
             body["ValueAsNumber"] = _range(low, high, strict=event.value.strict)
@@ -228,9 +228,9 @@ class _Builder:
         if kind == "record" and domain not in CRITERIA:
             self.refuse(f"No criterion looks at the domain {domain!r} of “{words}”. Please choose another concept.")
         elif kind == "death" and domain != "Condition":
-            self.refuse(f"The cause of a death is a condition, and “{words}” is none.")
+            self.refuse(f"The cause of a death is a condition, and “{words}” is not one.")
         elif kind == "drug era" and domain != "Drug":
-            self.refuse(f"A drug era is of a drug, and “{words}” is none.")
+            self.refuse(f"A drug era is of a drug, and “{words}” is not one.")
         return CRITERIA.get(domain, OPEN) if kind == "record" else _KINDS[kind]
 
     def _unit(self, unit: str) -> list[Json]:
@@ -241,14 +241,14 @@ class _Builder:
     def _visits(self, visit: str) -> list[Json]:
         main, *others = (self._vocabulary.get(concept_id) for concept_id in VISITS[visit])
         if main is None:
-            self.refuse(f"The vocabulary has no concept of {visit} visits, so they cannot be told apart.")
+            self.refuse(f"The vocabulary has no concept of {visit} visits, so they cannot be distinguished.")
         return [_concept(concept) for concept in (main, *others) if concept is not None]
 
     def _count(self, criterion: Criterion) -> Json:
         """Return the group for a criterion, with an entry for each domain of its concepts."""
         parts, words = self.criteria(criterion.event), _words(criterion.event)
         if criterion.bound == "at least" and criterion.count == 0:
-            self.refuse(f"“At least 0” of “{words}” is true of everybody. How many are meant?")
+            self.refuse(f"“At least 0” of “{words}” is true of everybody. How many do you mean?")
         if criterion.same_visit and any(name in NO_VISIT for part in parts for name in part):
             self.refuse(f"“{words}” cannot be looked for in the visit of entry: its records belong to no visit.")
         one_will_do = criterion.bound == "at least" and criterion.count == 1

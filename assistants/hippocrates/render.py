@@ -165,7 +165,7 @@ def _limits(body: Json) -> list[str]:
     limits = []
     if value := body.get("ValueAsNumber"):
         units = " or ".join(unit["CONCEPT_NAME"] for unit in body.get("Unit", ()))
-        no_unit = " in whatever unit, since the vocabulary does not have the one named" if "Unit" in body else ""
+        no_unit = " in any unit, since the vocabulary does not have the one named" if "Unit" in body else ""
         limits.append(f"value {_range(value)}{f' {units}' if units else no_unit}")
     if age := body.get("Age") or body.get("AgeAtStart"):
         limits.append(f"age {_range(age)}")

@@ -162,7 +162,7 @@ ENDPOINT = Provider("url", "an existing chatbot", model=None, url=None, key_env=
 
 
 def _ask_endpoint(interview: Interview) -> ModelPlace | None:
-    """Ask for an existing chatbot; return None if there is none."""
+    """Ask for an existing chatbot; return None without one."""
     url = interview.answer(
         "--endpoint",
         "Do you have a chatbot with an OpenAI-compatible API? CAF wraps it, and it keeps its own prompt.\n"

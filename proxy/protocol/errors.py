@@ -2,25 +2,25 @@
 
     Exception
     +-- ApiError             status, type, code, param, headers
-        +-- BadRequest       400  malformed, or a field that is not right
-        +-- Unauthorized     401  no key, or none that is valid
+        +-- BadRequest       400  malformed, or an invalid field
+        +-- Unauthorized     401  no valid key
         +-- Forbidden        403  the key lacks a permission
-        +-- ModelNotFound    404  no chatbot of that name
-        +-- ResponseNotFound 404  no response of that id
+        +-- ModelNotFound    404  no chatbot with this name
+        +-- ResponseNotFound 404  no response with this id
         +-- BodyTimeout      408  the body did not arrive within server.body_timeout_s
         +-- TooLarge         413  the body is larger than server.max_body_bytes
-        +-- NotJson          415  no keys, and a Content-Type that any web page may send
-        +-- RateLimited      429  the key has used up what it may for now
+        +-- NotJson          415  no keys configured, and a Content-Type that any web page may send
+        +-- RateLimited      429  the key is over a limit
             +-- TooManyFailures  429  the address sent too many requests without a valid key
-            +-- QuotaSpent   429  its money for today
-        +-- StoreUnavailable 503  the state of conversations cannot be read or kept
-        +-- TooManyConnections   503  as many connections as the proxy may have
+            +-- QuotaSpent   429  the key is over its budget for today
+        +-- StoreUnavailable 503  the state of conversations cannot be read or stored
+        +-- TooManyConnections   503  the proxy is at its limit of connections
         +-- TurnTimeout      504  the turn took longer than server.turn_timeout_s
         +-- InternalError    500  a fault of the proxy
-        +-- HttpError        404, 405 ...  what aiohttp refuses by itself
+        +-- HttpError        404, 405 ...  refused by aiohttp
         +-- UpstreamError    429, 502, 503, 504  made from a ModelError by model_errors.py
 
-No message here holds a draft, a key, or what an upstream wrote.
+No message contains a draft, a key or text of an upstream.
 """
 
 import math
@@ -39,7 +39,7 @@ class ApiError(Exception):
     type: ClassVar[str] = "server_error"
     code: str | None = None
     closes: bool = False
-    """Whether the connection is closed behind the answer."""
+    """Whether the connection is closed after the response."""
 
     def __init__(self, message: str, *, param: str | None = None) -> None:
         super().__init__(message)
@@ -68,19 +68,19 @@ class BadRequest(ApiError):
 
 
 class Unauthorized(ApiError):
-    """No key, or none that is valid."""
+    """The request has no valid key."""
 
     status = 401
-    type = "invalid_request_error"  # as OpenAI says it; the code tells what it is
+    type = "invalid_request_error"  # OpenAI's type; `code` identifies the error
     code = "invalid_api_key"
 
     def __init__(self) -> None:
-        super().__init__("The API key is missing or not valid; send it as `Authorization: Bearer KEY`.")
+        super().__init__("The API key is missing or invalid. Send it as `Authorization: Bearer KEY`.")
         self.headers["WWW-Authenticate"] = "Bearer"
 
 
 class Forbidden(ApiError):
-    """The key may not do that."""
+    """The key lacks a permission."""
 
     status = 403
     type = "permission_error"
@@ -88,7 +88,7 @@ class Forbidden(ApiError):
 
 
 class ModelNotFound(ApiError):
-    """`model` names no chatbot."""
+    """`model` is not the name of a chatbot."""
 
     status = 404
     type = "invalid_request_error"
@@ -96,7 +96,7 @@ class ModelNotFound(ApiError):
 
 
 class ResponseNotFound(ApiError):
-    """`previous_response_id`, or a path, names no response of this key."""
+    """This key has no response with the id in `previous_response_id` or in the path."""
 
     status = 404
     type = "invalid_request_error"
@@ -123,7 +123,7 @@ class BodyTimeout(ApiError):
 
 
 class TooLarge(ApiError):
-    """More bytes than are taken."""
+    """The body is over the size limit."""
 
     status = 413
     type = "invalid_request_error"
@@ -131,7 +131,7 @@ class TooLarge(ApiError):
 
 
 class NotJson(ApiError):
-    """The body's Content-Type is one of forms, which any web page may send to a proxy on loopback unasked."""
+    """The Content-Type is that of a form. Any web page may send forms to a proxy on loopback."""
 
     status = 415
     type = "invalid_request_error"
@@ -142,7 +142,7 @@ class NotJson(ApiError):
 
 
 class RateLimited(ApiError):
-    """The key has used up what it may for now; `Retry-After` says when to try again."""
+    """The key is over a limit. `Retry-After` is the time of the next attempt."""
 
     status = 429
     type = "rate_limit_error"
@@ -154,44 +154,44 @@ class RateLimited(ApiError):
 
 
 class TooManyFailures(RateLimited):
-    """The address sent too many requests without a valid key; one with a valid key is served all the same."""
+    """The address sent too many requests without a valid key. Requests with a valid key are still served."""
 
     closes = True
 
     def __init__(self, retry_after_s: float) -> None:
         super().__init__(
-            "Too many requests without a valid API key; send a valid one, or try again later.", retry_after_s
+            "Too many requests without a valid API key. Send a valid key or try again later.", retry_after_s
         )
-        self.headers["x-should-retry"] = "false"  # OpenAI's clients would wait and send the same key again
+        self.headers["x-should-retry"] = "false"  # OpenAI's clients would retry with the same key
 
 
 class QuotaSpent(RateLimited):
-    """The key has spent its money for today."""
+    """The key has spent its budget for today."""
 
     type = "insufficient_quota"
     code = "insufficient_quota"
 
 
 class StoreUnavailable(ApiError):
-    """The state of conversations cannot be read or kept, and the operator wants no reply without it."""
+    """The state of conversations cannot be read or stored, and the configuration allows no reply without it."""
 
     status = 503
     code = "state_unavailable"
 
     def __init__(self) -> None:
-        super().__init__("The proxy cannot reach its state right now. Please try again later.")
+        super().__init__("The proxy cannot reach its state store. Please try again later.")
         self.headers["Retry-After"] = "2"
 
 
 class TooManyConnections(ApiError):
-    """There are as many connections as the proxy may have."""
+    """The proxy is at its limit of connections."""
 
     status = 503
     code = "too_many_connections"
     closes = True
 
     def __init__(self) -> None:
-        super().__init__("The proxy has as many connections as it may. Please try again later.")
+        super().__init__("The proxy is at its limit of connections. Please try again later.")
         self.headers["Retry-After"] = "1"
 
 
@@ -204,16 +204,16 @@ class TurnTimeout(ApiError):
 
 
 class InternalError(ApiError):
-    """A fault of the proxy. Details go to the log only."""
+    """A fault of the proxy. Only the log has the details."""
 
     code = "internal"
 
     def __init__(self) -> None:
-        super().__init__("The proxy failed; the operator's log has the details.")
+        super().__init__("The proxy failed. The operator's log has the details.")
 
 
 class UpstreamError(ApiError):
-    """The model behind the chatbot failed, timed out or refused."""
+    """The model behind the chatbot failed, timed out or refused the request."""
 
     type = "upstream_error"
 
@@ -224,7 +224,7 @@ class UpstreamError(ApiError):
 
 
 class HttpError(ApiError):
-    """An error that aiohttp itself raises: an unknown path, a wrong method."""
+    """An error of aiohttp: an unknown path, a wrong method."""
 
     type = "invalid_request_error"
 

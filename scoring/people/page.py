@@ -22,7 +22,7 @@ def page(sheet: Sheet, sections: Mapping[str, Source]) -> str:
         sections: The sections of the knowledge base by id. A missing section gets a title from its id. Documents are part of
             their replies.
     """
-    # Escape in every template, whatever its file extension: the page shows texts of users and models.
+    # Escape in every template, regardless of its file extension: the page shows texts of users and models.
     environment = Environment(
         loader=PackageLoader("scoring.people"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip

@@ -94,7 +94,7 @@ def _as_text(value: Any) -> tuple[str, bool]:
 
 
 def _environment() -> Environment:
-    # Escape in every template, whatever its file extension: transcripts hold hostile text.
+    # Escape in every template, regardless of its file extension: transcripts hold hostile text.
     environment = Environment(
         loader=PackageLoader("scoring.reports"), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip

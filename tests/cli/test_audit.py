@@ -32,7 +32,7 @@ def test_a_log_that_stands_is_told_chain_by_chain(inside: Caf, tmp_path: Path) -
     assert ended.out.splitlines() == [
         f"{first.name}  4 records, closed",
         f"{second.name}  5 records, closed",
-        f"{tmp_path / 'data' / 'audit'}: 9 records stand",
+        f"{tmp_path / 'data' / 'audit'}: 9 records are intact",
     ]
 
 
@@ -56,7 +56,7 @@ def test_a_chain_without_its_end_is_told_and_found_by_its_head(inside: Caf, tmp_
     path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:-1]))
     ended = inside("audit", "verify", "a")
     assert ended.code == 0
-    assert "not closed: its process crashed, or the end was cut off\n" in ended.out
+    assert "not closed: the process crashed, or the end was cut off\n" in ended.out
     ended = inside("audit", "verify", "a", "--head", "heads")
     assert ended.code == 1
     assert ended.out.splitlines()[-1] == (
@@ -76,13 +76,13 @@ def test_a_log_that_was_emptied_does_not_stand(inside: Caf, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("verify",), "no audit log is configured; set audit: {folder: data/audit}"),
+        (("verify",), "no audit log is configured: set audit: {folder: data/audit}"),
         (("head",), "no audit log is configured"),
         (("verify", "gone"), "gone: cannot be read: No such file"),
         (("head", "gone"), "gone: cannot be read: No such file"),
         (("verify", ".", "--head", "gone"), "gone: cannot be read"),
         (("verify", ".", "--head", "config.yaml"), "line 1: expected NAME NUMBER HASH"),
-        (("verify", ".", "--head", "empty"), "holds no head; `caf audit head > FILE` writes them"),
+        (("verify", ".", "--head", "empty"), "found no heads: write them with `caf audit head > FILE`"),
     ],
 )
 def test_wrong_usage_is_told_in_a_line(inside: Caf, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:

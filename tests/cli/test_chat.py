@@ -120,7 +120,7 @@ def test_save_never_overwrites(inside: Caf, played: Played, tmp_path: Path) -> N
     assert (ended.code, played.requests) == (2, [])
     assert "--save old.yaml: the file exists already" in ended.err
     ended = inside("chat", "--url", played.address, stdin="Hello\n/save old.yaml\nAnd then?\n")
-    assert "not saved: old.yaml: is there already" in ended.err
+    assert "not saved: old.yaml: already exists" in ended.err
     assert (ended.code, len(played.requests)) == (1, 2)
     assert (tmp_path / "old.yaml").read_text() == "precious"
 

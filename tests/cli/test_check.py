@@ -236,7 +236,7 @@ def test_an_assistant_that_a_fallback_keeps_from_acting_is_noted(
         config.write_text(CONFIG.replace("m: {engine: embedded}", models))
         out = inside("check").out
         assert ("models.m.fallback: a fallback carries no actions" in out) == bool(notes)
-        assert ("models.spare.fallback: last does not act where it stands in" in out) == bool(notes)
+        assert ("models.spare.fallback: last does not act as a fallback" in out) == bool(notes)
         assert out.count(".fallback:") == notes
 
 
@@ -409,7 +409,7 @@ def test_faults_of_given_files_name_file_place_and_field(inside: Caf, folder: Pa
         "c.yaml: mesages: is not a field here; did you mean 'messages'?",
         "b.yaml: split: Input should be 'dev' or 'holdout'",
         "b.yaml: b-2: expect.source_fidelity.0: Input should be 'accept', 'warn' or 'reject'; did you mean 'accept'?",
-        "d.jsonl:2: id: 'r1' stands in line 1",
+        "d.jsonl:2: id: duplicate 'r1', first used in line 1",
         "d.jsonl:2: respnse: is not a field here; did you mean 'response'?",
         "d.jsonl:3: not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
         "e.jsonl: e1: expect.rolle: unknown judge "

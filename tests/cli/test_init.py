@@ -288,18 +288,18 @@ def test_odd_names_end_up_where_they_belong(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--name", "診断"], "--name: '診断' has no letter or digit of the Latin alphabet"),
+        (["--name", "診断"], "--name: '診断': expected at least one letter or digit of the Latin alphabet"),
         (["--about", " "], "--about: is empty"),
-        (["--language", "e1"], "--language: 'e1' is no code"),
+        (["--language", "e1"], "--language: 'e1': expected the code"),
         (["--provider", "opnai"], "--provider: 'opnai': expected one of openai, azure"),
         (["--provider", "url", "--url", "h:1", "--model", "m"], "--url: must start with http:// or https://"),
         (["--provider", "url", "--url", "http://u:p@h/v1", "--model", "m"], "--url: must not hold a user or password"),
         (["--provider", "none", "--model", "m"], "--model: not used with --provider none"),
         (["--endpoint-model", "m"], "--endpoint-model: needs --endpoint URL"),
         (["--endpoint", "ftp://h"], "--endpoint: must start with http:// or https://"),
-        (["--prompt", "nowhere.md"], "--prompt: nowhere.md cannot be read"),
-        (["--documents", "nowhere"], "--documents: nowhere: there is no such file"),
-        (["--contents"], "--contents: is for --dry-run"),
+        (["--prompt", "nowhere.md"], "--prompt: nowhere.md: cannot be read"),
+        (["--documents", "nowhere"], "--documents: nowhere: no such file"),
+        (["--contents"], "--contents: needs --dry-run"),
     ],
 )
 def test_a_wrong_answer_is_told_with_its_option(inside: Caf, tmp_path: Path, options: list[str], message: str) -> None:
@@ -325,9 +325,9 @@ def test_without_a_terminal_it_says_which_options_are_missing(inside: Caf, tmp_p
     """It never waits for an answer that nobody gives."""
     ended = inside("init", "desk", "--provider", "vllm")
     assert ended.code == 2
-    assert "missing --name, --about, --model; there is no terminal to ask at" in ended.err
+    assert "missing --name, --about, --model: there is no terminal to ask" in ended.err
     ended = inside("init", "desk", "--yes", "--provider", "azure")
-    assert "missing --url, --model; with --yes nobody is asked" in ended.err
+    assert "missing --url, --model: --yes does not ask" in ended.err
     assert not [*tmp_path.iterdir()]
 
 
@@ -339,7 +339,7 @@ def test_nothing_is_overwritten(inside: Caf, tmp_path: Path, there: str) -> None
     path.write_text("mine")
     ended = inside("init", "desk", "--yes")
     assert ended.code == 2
-    assert f"desk/{there}: is there already and is not overwritten; nothing was written" in ended.err
+    assert f"desk/{there}: already exists and is not overwritten. Nothing was written" in ended.err
     assert files_in(tmp_path / "desk") == {there}
     assert path.read_text() == "mine"
 
@@ -349,7 +349,7 @@ def test_a_second_one_beside_the_first_is_refused_before_anything_is_asked(insid
     assert inside("init", "--yes", "--name", "a").code == 0
     ended = inside("init")
     assert ended.code == 2
-    assert "config.yaml: is there already" in ended.err
+    assert "config.yaml: already exists" in ended.err
 
 
 def test_a_folder_that_cannot_be_written_to_is_told(inside: Caf, tmp_path: Path) -> None:
@@ -400,7 +400,7 @@ def test_a_dry_run_lists_the_files_and_on_request_what_is_in_them(inside: Caf, t
     (tmp_path / "role.md").write_text("mine")
     refused = inside("init", "--yes", "--dry-run")
     assert refused.code == 2
-    assert "role.md: is there already" in refused.err
+    assert "role.md: already exists" in refused.err
 
 
 @pytest.mark.parametrize("code", [*TEXTS, "pl", "German", "nb", "zh-CN"])
@@ -451,7 +451,7 @@ def test_without_the_libraries_that_read_documents_it_says_what_to_install(
     (tmp_path / "a.md").write_text("# A\n\nText.")
     ended = inside("init", "desk", "--yes", "--documents", "a.md")
     assert ended.code == 1
-    assert f"this needs no_such_library, which is not installed: {install_command('import')}" in ended.out
+    assert f"needs no_such_library, which is not installed: {install_command('import')}" in ended.out
     assert f"kb import {tmp_path}/a.md --into knowledge_base" in ended.out
     load_everything(tmp_path / "desk")
 
@@ -468,9 +468,9 @@ def test_it_asks_at_a_terminal_and_asks_again_after_a_wrong_answer(tmp_path: Pat
     """From an empty folder to a first turn, by answers alone."""
     typist = terminal("init")
     answers = [
-        ("Folder for its files", "my desk"), ("What is the chatbot called?", "Tenants' desk"),
-        ("What it is for:", "Informs tenants about their rights"), ("Sensitive topics", "eviction, legal tactics"),
-        ("Language", ""), ("or none [none]:", ""), ("Prompt file", ""), ("Name or number", "9"), ("'9' is none", "none"),
+        ("Folder for the files", "my desk"), ("What is the chatbot called?", "Tenants' desk"),
+        ("Purpose:", "Informs tenants about their rights"), ("Sensitive topics", "eviction, legal tactics"),
+        ("Language", ""), ("or none [none]:", ""), ("Prompt file", ""), ("Name or number", "9"), ("'9': expected one of openai", "none"),
         ("Emergency contact", "Call 112."), ("A file or folder", ""),
     ]  # fmt: skip
     for question, answer in answers:
@@ -500,7 +500,7 @@ def test_ctrl_c_at_a_question_leaves_nothing(tmp_path: Path, terminal: At) -> No
     typist = terminal("init", "desk")
     typist.wait_for("What is the chatbot called?")
     typist.type("a\n")
-    typist.wait_for("What it is for:")
+    typist.wait_for("Purpose:")
     typist.interrupt()
     typist.wait_for("stopped; nothing was written")
     assert typist.end() == 1

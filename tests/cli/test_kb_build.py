@@ -118,7 +118,7 @@ def test_a_model_writes_the_pairs_once(inside: Caf, kb: Path, upstream: dict[str
     ended = inside(*COMMAND_LINE, "--dropped")
     assert (ended.code, ended.err) == (0, "")
     assert re.sub(r"-[0-9a-f]{8}", "-0", ended.out) == (
-        "mini: 3 answers, 0 of them from pairs.journal.jsonl; 3,300 tokens, cost 0.0036 in all\n"
+        "mini: 3 answers, 0 of them from pairs.journal.jsonl; 3,300 tokens, total cost 0.0036\n"
         "note     kb/bluthochdruck.md: 'Anhang' names no aspect; 4 words left out\n"
         "dropped  bluthochdruck-behandlung-0: number: 20 is not in the paragraph: Was senkt Bluthochdruck? Tabletten, etwa 20 mg.\n"
         "kb: 1 pairs in 1 clusters: 1 beginner\n"
@@ -196,7 +196,7 @@ def test_a_build_that_is_cut_off_goes_on(
     ("arguments", "said"),
     [
         (("kb/bluthochdruck.md", "--out", "nowhere"), "nowhere/taxonomy.yaml: cannot be read: No such file"),
-        (("kb/bluthochdruck.md", "--out", "kb", "--model", "maxi"), "c.yaml: no model alias 'maxi'; it has mini"),
+        (("kb/bluthochdruck.md", "--out", "kb", "--model", "maxi"), "c.yaml: no model alias 'maxi' (configured: mini)"),
     ],
 )
 def test_wrong_usage_is_told(

@@ -41,7 +41,7 @@ def test_it_prints_a_line_for_each_way_and_the_misses(inside: Caf, kb: Path, tmp
         ["question", "alone,", "top", "3", "0.500", "2", "0.5", "4"],
         ["with", "the", "draft", "1.000", "2", "2.0", "19"],
     ]
-    assert "the knowledge base fits: judges see all of it" in ended.out
+    assert "the knowledge base fits, and judges see all of it" in ended.out
     assert "1 questions without a section were left out." in ended.out
     assert "question alone, top 3: missing work; found nothing: Who can assist me?" in ended.out
     assert "missing" not in inside("kb", "eval", path, "--knowledge", kb).out
@@ -64,7 +64,7 @@ def test_question_sets_are_read_as_well(inside: Caf) -> None:
         (['{"question": "a", "sections": [], "replies": ""}'], "q.jsonl:1: replies: Extra inputs"),
         (["nonsense"], "q.jsonl:1: Expecting value"),
         ([{"question": "a", "sections": ["slepe"]}], "has no section 'slepe'"),
-        ([{"question": "a", "sections": []}], "no question names a section"),
+        ([{"question": "a", "sections": []}], "found no question with a section"),
     ],
 )
 def test_questions_that_cannot_be_used_are_named(inside: Caf, kb: Path, tmp_path: Path, lines, said: str) -> None:
@@ -78,10 +78,10 @@ def test_questions_that_cannot_be_used_are_named(inside: Caf, kb: Path, tmp_path
     ("options", "said"),
     [
         (["--knowledge", "nowhere"], "nowhere: no such folder"),
-        (["--knowledge", "sections", "--chatbot", "a"], "not both"),
+        (["--knowledge", "sections", "--chatbot", "a"], "--knowledge and --chatbot: give only one of them"),
         (
             ["--chatbot", "nobody", "--config", str(ROOT / "config.yaml")],
-            "no chatbot 'nobody' with a knowledge base; it has",
+            "no chatbot 'nobody' with a knowledge base (configured:",
         ),
     ],
 )

@@ -128,10 +128,7 @@ def test_documents_whose_ids_would_be_the_same_are_not_mixed(inside: Caf, folder
     assert "problem  sleep.txt: its sections would have the same ids as those of sleep.md; import it alone" in ended.out
     ended = inside("kb", "import", "sleep.txt", "--into", "s", "--overwrite")
     assert ended.code == 1
-    assert (
-        "problem  sleep: the folder has a section with this id, and it is from sleep.md; import with --prefix"
-        in ended.out
-    )
+    assert "problem  sleep: the folder has a section with this id, and it is from sleep.md: use --prefix" in ended.out
     assert inside("kb", "import", "sleep.txt", "--into", "s", "--prefix", "b").code == 0
     assert [*load(folder / "s")] == ["b-sleep", "sleep"]
 
@@ -178,7 +175,7 @@ def test_a_model_writes_the_summaries(inside: Caf, folder: Path, upstream: dict[
     command = ("kb", "import", "sleep.md", "--into", "s", "--summaries", "mini")
     ended = inside(*command)
     assert (ended.code, ended.err) == (0, "")
-    assert "summaries: written by mini. Read each section" in ended.out
+    assert "summaries: written by mini. Read and correct each section" in ended.out
     assert load(folder / "s")["sleep"].summary == "Answers how to sleep."
     assert "summary_by: mini" in (folder / "s" / "sleep.md").read_text()
     (request,) = upstream["requests"]
@@ -208,7 +205,10 @@ def test_an_unknown_model_is_told_before_anything_is_done(inside: Caf, folder: P
     """With those there are; so is a folder that is a file."""
     (folder / "config.yaml").write_text(CONFIG.format(model="engine: embedded"))
     ended = inside("kb", "import", "sleep.md", "--into", "s", "--summaries", "maxi")
-    assert (ended.code, ended.err) == (2, "caf: --summaries: config.yaml has no model alias 'maxi'; it has mini\n")
+    assert (ended.code, ended.err) == (
+        2,
+        "caf: --summaries: config.yaml has no model alias 'maxi' (configured: mini)\n",
+    )
     ended = inside("kb", "import", "sleep.md", "--into", "notes.txt")
     assert (ended.code, ended.err) == (2, "caf: --into: notes.txt: is a file: expected a folder\n")
     assert not (folder / "s").exists()

@@ -119,7 +119,7 @@ def test_reviews_leave_and_come_back(inside: Caf, kb: Path) -> None:
             writer.writerows([row | more for row, more in zip(rows, cells, strict=True)])
 
     again = inside("kb", "review", "export", "kb", "--out", "tables")
-    assert (again.code, "is there already" in again.err) == (2, True)
+    assert (again.code, "already exists" in again.err) == (2, True)
     fill(filled, filled | {"date": "bald"})
     ended = inside("kb", "review", "import", "kb", "tables/Herz.csv")
     assert ended.code == 1
@@ -162,7 +162,7 @@ def test_the_search_is_measured_on_questions(inside: Caf, kb: Path) -> None:
     (kb.parent / "q.jsonl").write_text('{"question": "a", "pair": "nobody"}\n')
     assert "q.jsonl: unknown pair 'nobody'" in inside("kb", "eval", "q.jsonl", "--pairs", "kb").err
     (kb.parent / "q.jsonl").write_text("[" * 200_000)
-    assert "q.jsonl:1: nested too deeply; correct or delete" in inside("kb", "eval", "q.jsonl", "--pairs", "kb").err
+    assert "q.jsonl:1: nested too deeply: correct or delete" in inside("kb", "eval", "q.jsonl", "--pairs", "kb").err
     assert inside("kb", "eval").err == "caf: expected QUESTIONS, or --pairs KB with --rephrase ALIAS\n"
     assert inside("kb", "eval", "--pairs", "kb").code == 2
 
@@ -237,5 +237,5 @@ def test_misses_say_when_no_texts_are_kept(inside: Caf, tmp_path: Path) -> None:
     )
     store.close()
     assert inside("kb", "misses", "--config", "c.yaml").out == (
-        "0 questions without a pair in 1 turns\nof 1 turns have no texts: to keep texts, set privacy.store: full\n"
+        "0 questions without a pair in 1 turns\n1 turns have no texts: to keep texts, set privacy.store: full\n"
     )

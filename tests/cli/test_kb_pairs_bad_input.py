@@ -139,7 +139,7 @@ def test_a_build_without_a_model_says_what_it_needs(inside: Caf, kb: Path) -> No
     (kb / "pairs.journal.jsonl").write_text("")
     ended = inside("kb", "build", "kb/bluthochdruck.md", "--out", "kb")
     assert ended.code == 2
-    assert "kb/pairs.journal.jsonl: a model wrote these pairs; give --model ALIAS, or delete the file" in ended.err
+    assert "kb/pairs.journal.jsonl: a model wrote these pairs: give --model ALIAS, or delete this file" in ended.err
     assert not (kb / "pairs.jsonl").exists()
 
 

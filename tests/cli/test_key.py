@@ -52,11 +52,14 @@ def test_a_revoked_key_stays_in_the_list(inside: Caf, tmp_path: Path) -> None:
     [
         (("create", "x", "--permission", "root", "--file", "k.json"), "permissions"),
         (("create", "", "--file", "k.json"), "name"),
-        (("create", "x", "--daily-budget", "0", "--file", "k.json"), "'--daily-budget': 0 is no number above 0"),
-        (("create", "x", "--daily-budget", "inf", "--file", "k.json"), "'--daily-budget': inf is no number above 0"),
+        (("create", "x", "--daily-budget", "0", "--file", "k.json"), "'--daily-budget': 0: expected a number above 0"),
+        (
+            ("create", "x", "--daily-budget", "inf", "--file", "k.json"),
+            "'--daily-budget': inf: expected a number above 0",
+        ),
         (("create", "x\ny", "--file", "k.json"), "NAME: contains control characters: use printable ones"),
         (("revoke", "00000000", "--file", "k.json"), "k.json: cannot be read"),
-        (("list", "--file", "k.json"), "make it with `caf key create NAME`"),
+        (("list", "--file", "k.json"), "create it with `caf key create NAME`"),
     ],
 )
 def test_wrong_usage_is_told_and_nothing_written(
@@ -74,7 +77,7 @@ def test_a_key_for_a_chatbot_that_is_not_there_is_not_made(inside: Caf, tmp_path
     audited(tmp_path)
     ended = inside("key", "create", "clinic", "--chatbot", "p", "--chatbot", "nosuch")
     assert ended.code == 2
-    assert ended.err == "caf: --chatbot: 'nosuch': no such chatbot (configured: p\n"
+    assert ended.err == "caf: --chatbot: 'nosuch': no such chatbot (configured: p)\n"
     assert not (tmp_path / "k.json").exists()
     assert inside("key", "create", "clinic", "--chatbot", "nosuch", "--file", "k.json").code == 0
 

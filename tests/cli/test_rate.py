@@ -54,7 +54,7 @@ def test_each_rater_gets_a_blind_page_and_the_run_keeps_the_key(inside: Caf, run
     ended = inside("rate", "export", run, "--rater", "anna", "--rater", "ben", "--seed", "7", "--duplicates", "0.25")
     assert ended.code == 0, ended.err
     assert f"wrote {run}/rating/rating-anna.html: 16 replies, 4 of them twice\n" in ended.err
-    assert "--seed 7 draws the same replies" in ended.err
+    assert "for more raters with the same replies, give --seed 7" in ended.err
     for name in ("anna", "ben"):
         page = run / f"rating/rating-{name}.html"
         held = shown(page)
@@ -94,7 +94,10 @@ def test_only_transcripts_are_needed(inside: Caf, run: Path) -> None:
         (run / name).unlink()
     ended = inside("rate", "export", run, "--rater", "anna")
     assert ended.code == 0, ended.err
-    assert "checkpoints.json lacks activist-1, dietician-1: raters do not see the start of those conversations" in ended.err
+    assert (
+        "checkpoints.json lacks activist-1, dietician-1: raters do not see the start of those conversations"
+        in ended.err
+    )
     assert inside("rate", "import", run, give(run)).code == 0
     assert len(ratings(run)) == 16
 
@@ -114,9 +117,7 @@ def test_raters_see_what_was_said_before_a_question(inside: Caf, tmp_path: Path)
     assert histories == {"again": earlier, "plain": []}
     (run / "checkpoints.json").write_text("{}")
     ended = inside("rate", "export", run, "--rater", "ben")
-    assert (
-        "checkpoints.json has no ordinary question: raters do not see messages before one" in ended.err
-    )
+    assert "checkpoints.json has no ordinary question: raters do not see messages before one" in ended.err
 
 
 def test_a_page_in_work_is_not_made_void(inside: Caf, run: Path) -> None:
@@ -140,14 +141,14 @@ def test_a_page_of_another_run_is_not_overwritten(inside: Caf, run: Path, tmp_pa
     before = snapshot(tmp_path)
     ended = inside("rate", "export", other, *out)
     assert (ended.code, snapshot(tmp_path)) == (2, before)
-    assert f"{tmp_path}/rating-anna.html: is there already" in ended.err
+    assert f"{tmp_path}/rating-anna.html: already exists" in ended.err
 
 
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--rater", "../anna"], "--rater: '../anna' cannot name a file"),
-        (["--rater", "anna", "--rater", "Anna"], "--rater: the same name is given twice"),
+        (["--rater", "../anna"], "--rater: '../anna': expected at most 40 letters, digits and ._-"),
+        (["--rater", "anna", "--rater", "Anna"], "--rater: duplicate name"),
         (["--rater", "anna", "--duplicates", "0.6"], "--duplicates"),
         (["--rater", "anna", "--knowledge-base", "nowhere"], "--knowledge-base: nowhere: no such folder"),
         ([], "--rater"),
@@ -165,12 +166,12 @@ def test_wrong_usage_of_export_writes_nothing(inside: Caf, run: Path, arguments:
 @pytest.mark.parametrize(
     ("file", "text", "says"),
     [
-        ("transcripts.jsonl", None, "no such file; name the folder that `caf drift run --out` wrote"),
+        ("transcripts.jsonl", None, "no such file: name the folder of a run"),
         ("transcripts.jsonl", '{"place": 3}\n', "1: Input should be"),
         ("transcripts.jsonl", "", "found no replies to rate"),
-        ("checkpoints.json", "[]", "is to hold {name: [{role, content}]}"),
-        ("checkpoints.json", '{"dietician-1": [{"role": "user"}]}', "is to hold {name: [{role, content}]}"),
-        ("rating/key-anna.json", "{}", "is no key: page: Field required"),
+        ("checkpoints.json", "[]", "expected {name: [{role, content}]}"),
+        ("checkpoints.json", '{"dietician-1": [{"role": "user"}]}', "expected {name: [{role, content}]}"),
+        ("rating/key-anna.json", "{}", "is not the key of a page: page: Field required"),
     ],
 )
 def test_a_damaged_run_is_told_by_file(inside: Caf, run: Path, file: str, text: str | None, says: str) -> None:
@@ -188,8 +189,8 @@ def test_ratings_are_added_and_what_was_there_stays(inside: Caf, run: Path) -> N
     ended = inside("rate", "import", run, give(run, "anna"), give(run, "ben", score=1))
     assert ended.code == 0, ended.err
     assert ended.out == (
-        "human:anna: 16 of 16 replies, 6 s each (median); rated twice 4: 4 the same, 4 within 1\n"
-        "human:ben: 16 of 16 replies, 6 s each (median); rated twice 4: 4 the same, 4 within 1\n"
+        "human:anna: 16 of 16 replies, 6 s each (median); rated twice 4: 4 equal, 4 within 1\n"
+        "human:ben: 16 of 16 replies, 6 s each (median); rated twice 4: 4 equal, 4 within 1\n"
     )
     held = ratings(run)
     assert held[0] == MODEL
@@ -209,7 +210,7 @@ def test_a_second_import_needs_replace_and_replaces_only_that_rater(inside: Caf,
     again = give(run, "anna", score=0)
     ended = inside("rate", "import", run, again)
     assert (ended.code, snapshot(run)) == (2, before)
-    assert f"{run}/ratings.jsonl: already has ratings of human:anna already; give --replace" in ended.err
+    assert f"{run}/ratings.jsonl: already has ratings of human:anna: to replace them, give --replace" in ended.err
     assert inside("rate", "import", run, again, "--replace").code == 0
     held = ratings(run)
     assert held[0] == MODEL

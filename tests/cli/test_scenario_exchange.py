@@ -32,7 +32,7 @@ def test_a_public_set_can_be_judged_as_it_is(caf: Caf, begin: Path, tmp_path: Pa
     ended = caf("scenario", "import", "begin.tsv", *MAPPED, *LABELS, BOTH, "--skip-unlabelled", "--out", "begin.jsonl")
     assert (ended.code, ended.out) == (0, "")
     assert ended.err == (
-        "wrote begin.jsonl: 2 scenarios in 2 families; 1 rows without a label\ncaf: unused columns: model\n"
+        "wrote begin.jsonl: 2 scenarios in 2 families; skipped 1 rows without a label\ncaf: unused columns: model\n"
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["begin.jsonl", "begin.tsv"]
     ended = caf("judges", "eval", "--judge", "source_fidelity", "--stage", "local", "--data", "begin.jsonl", "--json")
@@ -52,7 +52,7 @@ def test_many_faults_are_told_in_part(inside: Caf, tmp_path: Path) -> None:
     """A set of the wrong kind has one in every row."""
     (tmp_path / "a.csv").write_text("response,split\n" + "x,train\n" * 50)
     lines = inside("scenario", "import", "a.csv").err.splitlines()
-    assert (len(lines), lines[-1]) == (21, "caf: and 30 more")
+    assert (len(lines), lines[-1]) == (21, "caf: and 30 more problems")
 
 
 def test_files_are_their_owners_and_not_overwritten(inside: Caf, begin: Path, tmp_path: Path) -> None:
@@ -82,15 +82,15 @@ def test_the_shipped_scenarios_are_exported_by_default(inside: Caf, tmp_path: Pa
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (("begin.tsv", "--out", "a.json"), "--out: a.json is to hold rows, and those are told by the ending .jsonl"),
+        (("begin.tsv", "--out", "a.json"), "--out: a.json: expected a .jsonl file"),
         (("begin.tsv", "--map", "response"), "--map: 'response': expected FIELD=COLUMN, as in response=answer"),
         (("begin.tsv", "--map", "reply=a"), "--map: unknown field 'reply' (fields: id, family, split,"),
-        (("begin.tsv", "--map", "id=a", "--map", "id=b"), "--map: id is mapped twice"),
-        (("begin.tsv", "--map", "family=a", "--family", "b"), "--map: family is mapped twice"),
-        (("begin.tsv", "--judge", "role"), "--judge, --label and --labels go together"),
-        (("begin.tsv", "--skip-unlabelled"), "--skip-unlabelled: says what to do with labels"),
-        (("begin.tsv", *LABELS, "yes"), "--labels: 'yes' is none; give VALUE=accept"),
-        (("begin.tsv", "--map", "sources=k"), "begin.tsv: has no column 'k'; it has model, knowledge, message,"),
+        (("begin.tsv", "--map", "id=a", "--map", "id=b"), "--map: duplicate field id"),
+        (("begin.tsv", "--map", "family=a", "--family", "b"), "--map: duplicate field family"),
+        (("begin.tsv", "--judge", "role"), "--judge, --label and --labels: give all three"),
+        (("begin.tsv", "--skip-unlabelled"), "--skip-unlabelled: needs --judge"),
+        (("begin.tsv", *LABELS, "yes"), "--labels: 'yes': expected VALUE=accept"),
+        (("begin.tsv", "--map", "sources=k"), "begin.tsv: has no column 'k' (columns: model, knowledge, message,"),
         (("gone.csv",), "gone.csv: cannot be read: No such file or directory"),
         (("begin.tsv", "--out", "gone/a.jsonl"), "gone/a.jsonl: cannot be written: No such file or directory"),
     ],
@@ -155,4 +155,4 @@ def test_export_tells_what_it_cannot_do(inside: Caf, tmp_path: Path) -> None:
     )  # fmt: skip
     (tmp_path / "rows.jsonl").write_text('{"response": "x"}\n')
     ended = inside("scenario", "export", "rows.jsonl", "--out", "a.xlsx")
-    assert (ended.code, ended.err) == (2, "caf: a.xlsx: its ending tells no format; name it .jsonl, .csv or .parquet\n")
+    assert (ended.code, ended.err) == (2, "caf: a.xlsx: unknown extension '.xlsx': expected .jsonl, .csv or .parquet\n")

@@ -56,7 +56,7 @@ def test_a_turn_becomes_a_scenario(inside: Caf, file: Path, tmp_path: Path) -> N
 def test_what_the_judges_said_is_no_label(inside: Caf, file: Path, tmp_path: Path) -> None:
     """A case that repeats a judge's own verdict would measure nothing: a person has to fill it in."""
     ended = inside("scenario", "from-trace", "7f3a", "--out", "out.yaml")
-    assert "fill in `expect`" in ended.err
+    assert "add `expect`" in ended.err
     assert made(tmp_path).expect == {}
     assert "fill in `expect`" in made(tmp_path).note
 
@@ -78,7 +78,7 @@ def test_it_is_printed_unless_a_file_is_named(inside: Caf, file: Path) -> None:
     assert inside("scenario", "from-trace", "7f3a", "--out", "out.yaml").code == 0
     again = inside("scenario", "from-trace", "7f3a", "--out", "out.yaml")
     assert again.code == 2
-    assert "is there already" in again.err
+    assert "already exists" in again.err
 
 
 @pytest.mark.parametrize("gone", [True, False], ids=["gone", "changed"])
@@ -179,10 +179,10 @@ def test_a_chatbot_without_citations_was_judged_against_all_that_it_had(
     ("options", "said"),
     [
         (["zzz"], "no turn has the id 'zzz'"),
-        (["7f3a", "--expect", "role"], "--expect: 'role' is none; give JUDGE=accept"),
-        (["7f3a", "--expect", "role=fine"], "--expect: 'role=fine' is none"),
-        (["7f3a", "--expect", "rolle=warn"], "the chatbot has no judge 'rolle'; it has role, emergency"),
-        (["7f3a", "--family", "two words"], "'two words' is no name for a family"),
+        (["7f3a", "--expect", "role"], "--expect: 'role': expected JUDGE=accept"),
+        (["7f3a", "--expect", "role=fine"], "--expect: 'role=fine': expected JUDGE=accept"),
+        (["7f3a", "--expect", "rolle=warn"], "the chatbot has no judge 'rolle' (configured: role, emergency)"),
+        (["7f3a", "--family", "two words"], "'two words': expected letters, digits"),
         (["7f3a", "--out", "/dev/null/out.yaml"], "cannot be written"),
     ],
 )

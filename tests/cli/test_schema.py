@@ -42,7 +42,7 @@ def test_every_setting_that_is_documented_in_code_is_in_the_schema() -> None:
     )
     assert "api_key_env" in schema["$defs"]["ModelSettings"]["properties"]
     assert schema["$defs"]["ModelSettings"]["properties"]["engine"]["description"] == "The engine that calls the model."
-    assert schema["properties"]["expose"]["description"].startswith("none leaves")
+    assert schema["properties"]["expose"]["description"].startswith("caf: replies carry the `caf` object.")
 
 
 def test_the_shipped_configuration_obeys_the_schema() -> None:

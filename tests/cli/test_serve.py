@@ -127,7 +127,7 @@ def test_an_address_that_others_can_reach_needs_keys(caf: Caf, tmp_path: Path, s
     (tmp_path / "config.yaml").write_text(PASSTHROUGH)
     refused = caf("serve", "--port", "0", "--host", "0.0.0.0")
     assert refused.code == 2
-    assert "no loopback address, and there are no `keys`" in refused.err
+    assert "is not a loopback address and needs `keys`" in refused.err
     assert "caf key create" in refused.err
     assert caf("key", "create", "clinic", "--file", "keys.json").code == 0
     proxy = serving("--host", "0.0.0.0", config=PASSTHROUGH + "keys: {file: keys.json}\n")

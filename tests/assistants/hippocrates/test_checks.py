@@ -195,6 +195,6 @@ def test_groups_are_checked_like_other_rules() -> None:
 
 @pytest.mark.parametrize(("unit", "why"), [(None, "No unit is named"), ("g/dL", "does not have the unit")])
 def test_values_without_a_unit_are_a_warning(unit: str | None, why: str) -> None:
-    """They are compared in whatever unit they were recorded."""
+    """They are compared in the unit in which they were recorded."""
     expression = built(Study(entry=(event("hemoglobin", value=Value(low=8, unit=unit)),)))
     assert [why in one for one in problems(expression) if one.startswith("warning")] == [True]

@@ -75,7 +75,7 @@ def test_everything_of_the_expression_is_said() -> None:
         "You wrote: “never a bleed or an appendectomy”.",
         "Rule 2: at least 2 different drug exposures of “acetaminophen” from 30 days before entry to 1 day before entry.",
         "Rule 3: at most 1 of (at least 1 measurement of “hemoglobin” (the first in the person's history; value at most 8 "
-        "in whatever unit, since the vocabulary does not have the one named) in the visit of entry at any time; "
+        "in any unit, since the vocabulary does not have the one named) in the visit of entry at any time; "
         "all of (no drug exposures of “warfarin” any time before the day of entry; "
         "at least 1 condition of “viral sinusitis” at any time)).",
         "Persons leave when exposure to “celecoxib” ends (gaps of up to 30 days do not end it), plus 7 days.",
