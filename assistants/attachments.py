@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from io import BytesIO
 from typing import Any
+from urllib.parse import urlsplit
 
 from assistants.assistant import AssistantRequest
 from models.engine import Body
@@ -74,12 +75,26 @@ def read_pictures(request: AssistantRequest, most: int = 4, most_bytes: int = 4_
     if len(urls) > most:
         raise AttachmentError(f"The pictures were not looked at: a message has {most} at most.")
     for url in urls:
-        if not (isinstance(url, str) and url.startswith("https://") and len(url) <= MOST_LINK):
+        if isinstance(url, str) and url[:4].lower() == "http":
+            _check_link(url)
+        else:
             try:
                 decode_data_url(url, PICTURES, most_bytes)
             except AttachmentError as error:
                 raise AttachmentError(f"The picture was not looked at. {error}") from None
     return [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+
+
+def _check_link(url: str) -> None:
+    """Refuse a link that the model's server must not fetch: not https, with a password, or to an address that is not public."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+        is_public = "." in host and ":" not in host and not re.fullmatch(r"(0x)?[\da-f]*\d[\da-f]*", host.rpartition(".")[2])
+    except ValueError:
+        is_public = False
+    if not (is_public and parts.scheme == "https" and "@" not in parts.netloc and len(url) <= MOST_LINK) or " " in url:
+        raise AttachmentError("The picture was not looked at. A link must be a public https address of a host name.")
 
 
 def user_parts(request: AssistantRequest, kind: str) -> Iterator[tuple[Body, bool]]:

@@ -1,7 +1,8 @@
 """`caf assistant`: information about assistants."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -9,6 +10,9 @@ from cli.terminal import environment_config, leave, plain_errors
 from models.errors import ModelSettingsError
 from models.extras import install_command
 from proxy.config.config import load_config
+
+if TYPE_CHECKING:
+    from assistants.health.task import Task
 
 SHIPPED = Path(__file__).parent.parent / "assistants" / "health" / "config.yaml"
 
@@ -46,11 +50,23 @@ def tasks(
     if not found:
         leave(f"{path}: has no model alias with `engine: assistant` and `name: health`")
     try:
-        from assistants.health.settings import describe_tasks, load_tasks, read_options
+        from assistants.health.settings import load_tasks, read_options
 
         options = read_options(found[0])
-        typer.echo(describe_tasks(*load_tasks(options.tasks, options.task_modules)))
+        _print_tasks(*load_tasks(options.tasks, options.task_modules))
     except ModuleNotFoundError as error:
         leave(f"the assistant needs {error.name}, which is not installed: {install_command('health')}")
     except ModelSettingsError as error:
         leave(f"{path}: {error}")
+
+
+def _print_tasks(found: "Mapping[str, Task[Any, Any]]", hidden: Mapping[str, str]) -> None:
+    for task in found.values():
+        fields = task.inputs.model_fields
+        inputs = ", ".join(f"{name}{'' if field.is_required() else ' (optional)'}" for name, field in fields.items())
+        results = ", ".join(name for name in task.result.model_fields if name != "notes")
+        typer.echo(f"{task.name}: {task.description}\n  inputs   {inputs}\n  result   {results}")
+        for example in task.examples[:1]:
+            typer.echo(f"  example  {example}")
+    for name, reason in hidden.items():
+        typer.echo(f"{name}: cannot be planned: {reason}")

@@ -64,9 +64,7 @@ def compare(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
     replay: Annotated[
         Path | None,
-        typer.Option(
-            "--replay", metavar="FOLDER", help="Show an earlier comparison, without model calls."
-        ),
+        typer.Option("--replay", metavar="FOLDER", help="Show an earlier comparison, without model calls."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print results.json instead of the table.")] = False,
 ) -> None:

@@ -7,6 +7,9 @@ from typing import Any
 
 from models.turn_scope import Principal
 
+UPLOAD = "upload"
+"""The subject of files that a user sent."""
+
 
 class AccessRefusedError(Exception):
     """The user may not see the data of a step. The message may be shown: it does not reveal which data exist."""

@@ -15,7 +15,7 @@ from itertools import chain
 
 from assistants.assistant import AskStructured, AssistantReply, AssistantRequest, Document
 from assistants.attachments import AttachmentError, read_files, read_pictures
-from assistants.health.access import Access, AccessRefusedError
+from assistants.health.access import UPLOAD, Access, AccessRefusedError
 from assistants.health.demo import demo_folder
 from assistants.health.executor import Executor, Run
 from assistants.health.memory import Memory
@@ -26,7 +26,7 @@ from assistants.health.recorded import find_last, find_recorded, list_questions,
 from assistants.health.settings import load_tasks, read_options, read_prompts
 from assistants.health.sources import DataError, Subjects
 from assistants.health.task import Passage
-from assistants.health.uploads import RULES, UPLOAD, VISION, Uploads, look
+from assistants.health.uploads import RULES, VISION, Uploads, look
 from assistants.health.writer import DEMO_NOTICE, list_documents, passages_of, write
 from assistants.health.writer import ROLE as WRITER
 from knowledge_base.library import KnowledgeBaseError, load

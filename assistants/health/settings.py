@@ -1,7 +1,7 @@
 """Options and tasks of the assistant, read and checked once, when the proxy starts."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import date
 from importlib import import_module
 from importlib.util import find_spec
@@ -114,16 +114,3 @@ def _missing(task: Task[Any, Any]) -> str:
     variables = [name for name in task.environment if not os.environ.get(name)]
     lacking = [f"the package {name} is not installed" for name in packages]
     return "; ".join(lacking + [f"the environment variable {name} is not set" for name in variables])
-
-
-def describe_tasks(tasks: Mapping[str, Task[Any, Any]], hidden: Mapping[str, str]) -> str:
-    """Return the tasks with their inputs and examples, for `caf assistant tasks`."""
-    lines = []
-    for task in tasks.values():
-        fields = task.inputs.model_fields
-        inputs = ", ".join(f"{name}{'' if field.is_required() else ' (optional)'}" for name, field in fields.items())
-        results = ", ".join(name for name in task.result.model_fields if name != "notes")
-        lines += [f"{task.name}: {task.description}", f"  inputs   {inputs}", f"  result   {results}"]
-        lines += [f"  example  {example}" for example in task.examples[:1]]
-    lines += [f"{name}: cannot be planned: {reason}" for name, reason in hidden.items()]
-    return "\n".join(lines)

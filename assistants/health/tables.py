@@ -75,6 +75,8 @@ def read_frame(path: Path, columns: list[str]) -> pd.DataFrame:
         raise DataError(f"{path.name}: pyarrow is needed to read Parquet: install it, or write CSV") from None
     except (OSError, ValueError):  # errors of pandas are subclasses
         raise DataError(f"{path.name}: cannot be read: write it as CSV with commas, in UTF-8, or as Parquet") from None
+    if frame.columns.has_duplicates:
+        raise DataError(f"{path.name}: a column is there twice: remove one")
     if missing := [column for column in columns if column not in frame]:
         raise DataError(f"{path.name}: column {', '.join(missing)} is missing: the columns are {', '.join(columns)}")
     if len(frame) > MOST_ROWS:

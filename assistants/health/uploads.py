@@ -13,12 +13,13 @@ from pydantic import Field
 
 from assistants.assistant import AssistantError, AssistantRequest
 from assistants.attachments import AttachmentError, FileRules
+from assistants.health.access import UPLOAD
 from assistants.health.planner import PROMPTS, TIMEOUT_S
 from assistants.health.sources import Strict, Subject, Subjects
 from assistants.health.tasks.food import find_nearest
 from models.engine import Body
 
-UPLOAD, VISION = "upload", "vision"
+VISION = "vision"
 """The subject, and the role under `models` of the alias."""
 _RECORDING = re.compile(r"ppg[ _-]([0-9]{4}-[0-9]{2}-[0-9]{2}t[0-9]{4})[ _-]([1-9][0-9]{0,3})hz\.csv")
 RULES = FileRules(
@@ -91,10 +92,9 @@ async def look(request: AssistantRequest, pictures: list[Body]) -> str:
     except AssistantError:  # no alias has this role
         return NO_MODEL
     request.note("picture", seen.model_dump_json())
-    lines = [f"- {_name(one.name)}: about {one.likely:.0f} g ({one.low:.0f} to {one.high:.0f} g)" for one in seen.foods]
+    lines = []
+    for one in seen.foods:
+        low, likely, high = sorted((one.low, one.likely, one.high))
+        name = next(iter(find_nearest(one.name)), "a food that is not in the table")  # text in a picture is no evidence
+        lines.append(f"- {name}: about {likely:.0f} g ({low:.0f} to {high:.0f} g)")
     return "\n".join(("In the picture I see:", *lines, "Is that right? Correct it, or say yes.")) if lines else NO_FOOD
-
-
-def _name(seen: str) -> str:
-    """Return the nearest food of the table: text in a picture must not become evidence."""
-    return next(iter(find_nearest(seen)), "a food that is not in the table")

@@ -6,11 +6,11 @@ from functools import cache
 from pathlib import Path
 
 from assistants.assistant import AskStructured, Document
+from assistants.health.access import UPLOAD
 from assistants.health.executor import Run
 from assistants.health.planner import ask_model, describe_exchanges, describe_run
 from assistants.health.sources import Strict
 from assistants.health.task import Figure, Passage
-from assistants.health.uploads import UPLOAD
 from assistants.view import View
 from models.unique_keys import load_yaml
 

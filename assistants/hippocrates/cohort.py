@@ -207,7 +207,9 @@ class _Builder:
                 self.refuse(f"Only measurements and observations have values, and “{words}” is neither.")
             low, high = event.value.low, event.value.high
             if any(one is not None and round(one, 4) != one for one in (low, high)):
-                self.refuse(f"Values have at most four decimal places, and one of “{words}” has more. Which do you mean?")
+                self.refuse(
+                    f"Values have at most four decimal places, and one of “{words}” has more. Which do you mean?"
+                )
             if event.value.strict and low is not None and high is not None:
                 self.refuse("A value above one limit and below another cannot be asked for. Which limits belong to it?")
             body["ValueAsNumber"] = _range(low, high, strict=event.value.strict)

@@ -143,7 +143,10 @@ def test_a_reply_cannot_command_the_terminal(inside: Caf, played: Played) -> Non
         (["--url", "http://127.0.0.1:9"], "cannot reach http://127.0.0.1:9"),
         (["--url", "localhost:8080"], "--url 'localhost:8080': expected an address such as http://127.0.0.1:8080"),
         (["--url", "{played}", "--model", "nobody"], "--model 'nobody': unknown chatbot (expected one of info, other)"),
-        (["--url", "{played}", "--api-key-env", "CAF_TEST_KEY"], "--api-key-env CAF_TEST_KEY: the environment variable is not set"),
+        (
+            ["--url", "{played}", "--api-key-env", "CAF_TEST_KEY"],
+            "--api-key-env CAF_TEST_KEY: the environment variable is not set",
+        ),
         (["--url", "{played}/elsewhere"], "the server answered HTTP 404"),
         (["--url", "{played}", "--config", "x.yaml"], "not both"),
         (["--config", "x.yaml"], "x.yaml: cannot be read"),

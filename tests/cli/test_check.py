@@ -351,10 +351,7 @@ def test_configurations_in_a_folder_are_named_and_passed_over(inside: Caf, folde
     )
     ended = inside("check", "mine")
     assert (ended.code, told(ended)) == (0, [])
-    assert (
-        "note     mine/clinic.yaml: skipped configuration; check it with `caf check mine/clinic.yaml`"
-        in ended.out
-    )
+    assert "note     mine/clinic.yaml: skipped configuration; check it with `caf check mine/clinic.yaml`" in ended.out
     assert "mine/talk.yaml" not in ended.out
 
 

@@ -108,7 +108,7 @@ class DailyNutrients(NamedTuple):
     """A row per day whose foods are all known, by `datetime.date`; a column per nutrient, in its unit."""
     days_left_out: int
     notes: tuple[str, ...]
-    """Also on foods that are not in the table."""
+    """Also on the number of foods that are not in the table."""
 
 
 @cache
@@ -140,9 +140,8 @@ def daily_nutrients(subject: Subject, start: date, end: date) -> DailyNutrients:
     days = pd.to_datetime(frame["time"]).dt.date.to_numpy()
     is_complete = per_item.notna().all(axis=1).groupby(days).all()
     totals = per_item.groupby(days).sum()[is_complete]
-    names = dict(zip(folded, frame["food"], strict=True))
-    unknown = [str(name) for fold, name in names.items() if fold not in table.index]
-    notes = (*notes, describe_unknown(unknown)) if unknown else notes
+    unknown = len({*folded}.difference(table.index))  # their names are free text, which must not become evidence
+    notes = (*notes, f"{unknown} different foods in the log are not in the table of foods.") if unknown else notes
     return DailyNutrients(totals, int((~is_complete).sum()), notes)
 
 

@@ -61,12 +61,15 @@ class SuggestFoods(Task[NutrientInputs, Suggestion]):
     def run(self, inputs: NutrientInputs, context: TaskContext) -> Suggestion:
         assert context.subject is not None
         profile, left_out, notes = context.subject.profile(), set[str](), []
+        if not profile.model_fields_set - {"ppg_hz"}:  # also an upload: nobody has entered allergies
+            raise TaskError("There is no profile, so allergies are not known and no food is suggested.")
         for entry in (*profile.allergies, *profile.preferences, *profile.conditions):
             words, is_known = read_entry(entry)
-            if entry in profile.allergies and not (words and is_known):
+            is_allergy = entry in profile.allergies or re.search("allerg|intoler", entry.casefold())
+            if is_allergy and not (words and is_known):
                 raise TaskError(f"The allergy {entry[:60]!r} is not known here, so no food is suggested.")
-            if not words and entry in profile.preferences:
-                notes.append(f"The preference {entry[:60]!r} is not known here, and was not considered.")
+            if not is_known and (words or entry in profile.preferences):
+                notes.append(f"This entry has unknown words, which were not considered: {entry[:60]}.")
             notes += [f"Foods are left out for this entry of the profile: {entry[:60]}."] if words else []
             left_out |= words
         table, names = load_foods(), choose_foods(left_out)
@@ -83,7 +86,9 @@ def read_entry(entry: str) -> tuple[set[str], bool]:
     known, left_out, is_known = _load_words(), set[str](), True
     for word in _split(entry):
         names = [name for name, own in known["families"].items() if word in own] + known["diets"].get(word, [])
-        left_out.update(*(known["families"][name] for name in names), {word} & {*known["foods"]})
+        left_out.update(
+            *(known["families"][name] for name in names), {word, f"{word}e", word.removesuffix("e")} & {*known["foods"]}
+        )
         is_known &= bool(names) or word in known["foods"] or word in known["fillers"]
     return left_out, is_known
 

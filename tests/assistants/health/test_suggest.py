@@ -32,7 +32,7 @@ HOLDS = {
 
 def suggest(nutrient: str, amount: str = "rich", **profile: Any) -> Suggestion:
     """Return the suggestion for a profile."""
-    subject: Any = SimpleNamespace(profile=lambda: Profile(**profile))
+    subject: Any = SimpleNamespace(profile=lambda: Profile(**({"age": 40} | profile)))
     inputs = NutrientInputs.model_validate({"nutrient": nutrient, "amount": amount})
     return SuggestFoods().run(inputs, TaskContext(subject))
 
@@ -92,6 +92,9 @@ def test_an_allergy_that_is_not_known_stops_it(allergy: str) -> None:
         ("salmon", "Fish, cod, steamed", "Oysters, steamed"),
         ("lactose intolerance", "Kefir", "Kale, raw"),
         ("kiwi", "Kiwifruit, green, raw", "Apple, raw"),
+        ("peaches", "Peach, frozen", "Apple, raw"),
+        ("potatoes", "Potato, cooked, as ingredient", "Apple, raw"),
+        ("beans", "Soy nuts", "Apple, raw"),
     ],
 )
 def test_one_of_a_family_rules_out_the_family(entry: str, gone: str, stays: str) -> None:
@@ -102,11 +105,26 @@ def test_one_of_a_family_rules_out_the_family(entry: str, gone: str, stays: str)
     assert stays in allowed
 
 
+@pytest.mark.parametrize("entry", ["egg and lupin allergy", "Erdnussallergie", "Laktoseintoleranz"])
+def test_an_allergy_among_conditions_is_one(entry: str) -> None:
+    with pytest.raises(TaskError, match="is not known here"):
+        suggest("fibre", conditions=(entry,))
+
+
+def test_without_a_profile_nothing_is_suggested() -> None:
+    """An upload has none: nobody has entered allergies."""
+    with pytest.raises(TaskError, match="There is no profile"):
+        SuggestFoods().run(
+            NutrientInputs(nutrient="fibre", amount="rich"),
+            TaskContext(SimpleNamespace(profile=lambda: Profile(ppg_hz=20))),  # type: ignore[arg-type]
+        )
+
+
 def test_conditions_and_unknown_preferences() -> None:
     """Coeliac disease counts as an allergy to gluten; a preference that is not known is said not to count."""
     found = suggest("fibre", conditions=("coeliac disease", "hypertension"), preferences=("spicy",))
     assert found.compared == suggest("fibre", allergies=("gluten",)).compared
-    assert "The preference 'spicy' is not known here, and was not considered." in found.notes
+    assert "This entry has unknown words, which were not considered: spicy." in found.notes
     assert "Foods are left out for this entry of the profile: coeliac disease." in found.notes
 
 
