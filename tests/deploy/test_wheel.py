@@ -140,7 +140,7 @@ def test_a_shipped_experiment_runs_by_its_name(installed: Path, tmp_path: Path, 
             time.sleep(0.1)
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=60)
-    assert (running.returncode, "caf: stopped; what was done is kept in data/runs/embedded" in err) == (1, True), err
+    assert (running.returncode, "caf: stopped; the results so far are in data/runs/embedded" in err) == (1, True), err
     assert json.loads(transcripts.read_text().split("\n")[0])
     assert files(installed) == before, out
 
@@ -162,7 +162,7 @@ def test_all_shipped_experiments_are_whole(installed: Path, tmp_path: Path, envi
     done = subprocess.run(
         [str(installed / "bin/python"), "-c", CHECK], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
-    names = ["embedded", "hippocrates", "hurried", "ordinary", "shipped"]
+    names = ["embedded", "health", "hippocrates", "hurried", "ordinary", "shipped"]
     assert done.stdout.splitlines() == [f"{name} [] True" for name in names], done.stderr
 
 
@@ -191,8 +191,8 @@ def test_a_missing_configuration_or_experiment_names_what_makes_one(caf: Run) ->
         "`caf init FOLDER`\n"
     )
     assert run.stderr == (
-        "caf: nosuch: there is no such file, and no shipped experiment of this name (shipped: embedded, hippocrates, hurried, "
-        "ordinary, shipped); `caf init FOLDER` writes an experiment for your own chatbot\n"
+        "caf: nosuch: there is no such file, and no shipped experiment of this name (shipped: embedded, health, "
+        "hippocrates, hurried, ordinary, shipped); `caf init FOLDER` writes an experiment for your own chatbot\n"
     )
 
 
