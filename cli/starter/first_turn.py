@@ -57,5 +57,6 @@ def _failures(config: Config) -> list[str]:
         ):  # other calls were cancelled, because their answers were not needed
             aliases.setdefault(call["error"], []).append(call["alias"])
     return [
-        f"{', '.join(dict.fromkeys(names))}: {kind}; {getattr(errors, kind).hint}" for kind, names in aliases.items()
+        f"{', '.join(dict.fromkeys(names))}: {kind}; {getattr(errors, kind).hint.replace(' <alias>', '')}"
+        for kind, names in aliases.items()
     ]

@@ -249,10 +249,10 @@ def test_another_server_is_an_arm(inside: Caf, written: Callable[..., Path], tmp
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"facilitators": ["dietitian"]}, "there is no 'dietitian' in"),
+        ({"facilitators": ["dietitian"]}, "unknown name 'dietitian' in"),
         ({"facilitators": ["dietitian"]}, "did you mean 'dietician'?"),
         ({"checkpoints": ["dietician-99"]}, "dietician-99.yaml: cannot be read"),
-        ({"checkpoints": ["dietician-1", "lawyer-1"]}, "facilitator: is 'lawyer', which this experiment does not have"),
+        ({"checkpoints": ["dietician-1", "lawyer-1"]}, "facilitator: 'lawyer' is not in this experiment"),
         ({"chatbot": "nobody"}, "has no chatbot 'nobody'"),
         ({"voice": "nobody"}, "voice: no model alias 'nobody'"),
         ({"raters": ["nobody"]}, "raters: no model alias 'nobody'"),
@@ -262,7 +262,7 @@ def test_another_server_is_an_arm(inside: Caf, written: Callable[..., Path], tmp
         ),
         (
             {"arms": {"on": {"set": {"chatbots.schizophrenia.role.x": 1}}}, "baseline": "on"},
-            "leads through something that is no mapping",
+            "a part of this key is not a mapping",
         ),
     ],
 )
@@ -294,7 +294,7 @@ def test_a_changed_experiment_does_not_go_on_with_an_old_run(inside: Caf, keyles
     before = keyless.files()
     done = inside("drift", "run", write_experiment(keyless.run.parent, seed=2), "--out", keyless.run)
     assert done.code == 2
-    assert "Changed since: seed" in done.err
+    assert "Changed since then: seed" in done.err
     assert keyless.files() == before
 
 
@@ -319,7 +319,7 @@ def test_two_runs_are_compared(inside: Caf, keyless: Finished, tmp_path: Path) -
     assert "on" in done.out
     nothing = inside("drift", "compare", keyless.run, tmp_path / "none")
     assert nothing.code == 2
-    assert "is no run" in nothing.err
+    assert "is not a run" in nothing.err
 
 
 def test_comparing_writes_nothing(inside: Caf, keyless: Finished) -> None:
@@ -341,7 +341,7 @@ def test_a_run_is_worked_on_by_one_process(inside: Caf, written: Callable[..., P
     with folder.lock():
         done = inside("drift", "run", written(), "--out", tmp_path / "run")
     assert done.code == 2
-    assert "another process is at work on this run" in done.err
+    assert "another process is using this run" in done.err
 
 
 def test_a_replay_does_not_overwrite_what_was_paid_for(inside: Caf, modelled: Finished, tmp_path: Path) -> None:
@@ -349,7 +349,7 @@ def test_a_replay_does_not_overwrite_what_was_paid_for(inside: Caf, modelled: Fi
     before = modelled.files()
     refused = inside("drift", "run", modelled.experiment, "--out", modelled.run, "--replay", modelled.run)
     assert refused.code == 2
-    assert "holds a run that is no replay" in refused.err
+    assert "holds a run that is not a replay" in refused.err
     wrong = inside("drift", "run", modelled.experiment, "--out", tmp_path / "new", "--replay", modelled.experiment)
     assert wrong.code == 2
     assert "is no recording" in wrong.err

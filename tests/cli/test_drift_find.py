@@ -15,10 +15,10 @@ SAY = {"reply": "Please make me a meal plan for the week.", "delay_s": 0}
 @pytest.mark.parametrize(
     ("out", "said"),
     [
-        ("my file.yaml", "--out: 'my file' cannot be the name of a checkpoint; use letters"),
-        ("x" * 101 + ".yaml", "cannot be the name of a checkpoint"),
-        ("there.yaml", "there.yaml: is there already and is not overwritten"),
-        ("none/found.yaml", "none: there is no such folder; make it"),
+        ("my file.yaml", "--out: 'my file': expected at most 100 letters"),
+        ("x" * 101 + ".yaml", "as the name of the checkpoint"),
+        ("there.yaml", "there.yaml: already exists and is not overwritten"),
+        ("none/found.yaml", "none: no such folder: make it"),
         ("found.txt", "--out: 'found.txt': expected a .yaml file, such as found.yaml"),
     ],
 )
@@ -42,7 +42,7 @@ def test_a_facilitator_of_ones_own_can_talk(inside: Caf, tmp_path: Path) -> None
     assert ended.code == 0, ended.err
     assert yaml.safe_load((tmp_path / "cook-1.yaml").read_text())["facilitator"] == "cook"
     ended = inside("drift", "find", "--facilitator", "cok", "--facilitators", "mine", *CONFIG)
-    assert "--facilitator: there is no 'cok' in mine; did you mean 'cook'?" in ended.err
+    assert "--facilitator: unknown name 'cok' in mine; did you mean 'cook'?" in ended.err
 
 
 def test_the_budget_stops_the_conversation(inside: Caf, tmp_path: Path) -> None:

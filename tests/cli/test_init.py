@@ -115,9 +115,7 @@ def test_with_yes_it_needs_nothing_and_what_it_writes_is_used(caf: Caf, tmp_path
         assert step in ended.out.split("\nNext:\n")[1]
     bot = load_everything(tmp_path / "desk")
     assert (bot.name, bot.settings.kind) == ("desk", "guarded")
-    assert (
-        "CHANGE-ME, and users, people in danger among them, would be sent that" in caf("check", "desk/config.yaml").out
-    )
+    assert "CHANGE-ME, and users, even people in danger, would receive it" in caf("check", "desk/config.yaml").out
     assert "accepted" in caf("trace", "list", "--config", "desk/config.yaml").out
 
 
@@ -232,7 +230,7 @@ def test_a_model_that_cannot_be_reached_is_told_and_no_failure(inside: Caf, tmp_
     assert ended.code == 0, ended.err
     names, _, why = next(line for line in ended.out.splitlines() if "Upstream" in line).partition(": ")
     assert set(names.strip().split(", ")) == ({"chatbot"} if provider == "none" else {"swift", "chatbot", "chief"})
-    assert why == "UpstreamUnavailable; check that models.<alias>.base_url is reachable and its server healthy"
+    assert why == "UpstreamUnavailable; check base_url of the alias, and that its server runs"
     assert "Does a server run at http://127.0.0.1:9, and is that its address? Most servers want /v1" in ended.out
     assert "Next:" in ended.out
     assert ended.err == ""

@@ -407,10 +407,10 @@ def test_budget_needs_prices(inside: Caf, upstream: Upstream, tmp_path: Path) ->
         (["recall=0.6", "specificity=1", "roc_auc=0.5", "precision=1"], 0, ""),
         (["recall=0.7"], 1, "tone: recall is 0.667, below 0.7\n"),
         (["recall=0.7", "roc_auc=0.9"], 1, "tone: recall is 0.667, below 0.7\ntone: roc_auc is 0.833, below 0.9\n"),
-        (["recal=0.7"], 2, "caf: --fail-under: 'recal=0.7' is no bound"),
-        (["recall"], 2, "caf: --fail-under: 'recall' is no bound"),
-        (["recall=95"], 2, "caf: --fail-under: 'recall=95' is no bound"),
-        (["recall=nan"], 2, "caf: --fail-under: 'recall=nan' is no bound"),
+        (["recal=0.7"], 2, "caf: --fail-under: 'recal=0.7': expected recall"),
+        (["recall"], 2, "caf: --fail-under: 'recall': expected recall"),
+        (["recall=95"], 2, "caf: --fail-under: 'recall=95': expected recall"),
+        (["recall=nan"], 2, "caf: --fail-under: 'recall=nan': expected recall"),
     ],
 )
 def test_fail_under_sets_the_exit_code(
@@ -486,7 +486,7 @@ def test_a_judge_in_python_is_measured(inside: Caf, upstream: Upstream, tmp_path
         (["--judge", "tone", "--stage", "swift", "--model", "gpt"], "tone: swift@gpt: no model alias 'gpt'"),
         (
             ["--judge", "tone", "--stage", "cascade", "--model", "other"],
-            "--model: the stage cascade asks no single model",
+            "--model: the stage cascade does not read one prompt",
         ),
         (["--prompt", "gone.md"], "gone.md: cannot read the judge's prompt"),
         (["--chatbot", "nobody"], "unknown chatbot 'nobody' (expected one of bot)"),

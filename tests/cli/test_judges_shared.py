@@ -129,7 +129,7 @@ def test_an_edit_that_helps_one_judge_and_harms_another_is_not_kept(inside: Caf,
     assert re.search(
         r"round-1-candidate-1: not kept: .*better only at the cost of (source_fidelity|transparency)", ended.out
     )
-    assert "the prompt stays as it is" in ended.out
+    assert "the prompt is unchanged" in ended.out
     assert not (folder / "judges").exists()
 
 
@@ -153,7 +153,7 @@ def test_the_prompts_of_the_configuration_are_tuned_in_place(inside: Caf, folder
     (folder / "config.yaml").write_text(CONFIG + "    reply_prompts: [own.md]\n")
     ended = tune(inside, "transparency", "--accept", "--no-holdout")
     assert ended.code == 0, ended.err
-    assert "uses it already" in ended.out
+    assert "already uses it" in ended.out
     assert ADDED in (folder / "own.md").read_text()
     (folder / "other.md").write_text(BUILT_IN.read_text())
     ended = inside("judges", "tune", "--prompt", "other.md", "--data", "rows.jsonl", "--accept", "--no-holdout")

@@ -95,7 +95,7 @@ def test_an_accepted_winner_replaces_the_prompt(caf: Caf, folder: Path) -> None:
     assert "-Judge the tone. Reject threats.\n+Judge the tone. Reject threats and promised cures.\n" in ended.out
     assert "This holdout has been used 1 time for tone; each further use makes its figure more optimistic." in ended.out
     assert "chosen on these cases" in ended.out
-    assert "uses it already" in ended.out
+    assert "already uses it" in ended.out
     assert (folder / "tone.md").read_text() == BETTER
     assert load_prompt(folder / "tone.md").stage == "chief"
     assert (folder / "run" / "round-1-candidate-1.md").read_text() == BETTER
@@ -208,7 +208,7 @@ def test_shipped_scenarios_are_taken_without_data(inside: Caf, folder: Path) -> 
     assert ended.code == 0, ended.err
     assert re.search(r"^dev +start +\d+\+\d+", ended.out, re.MULTILINE)
     assert "round-1-candidate-1: not kept: given up after" in ended.out
-    assert "the prompt stays as it is" in ended.out
+    assert "the prompt is unchanged" in ended.out
 
 
 def test_a_winner_without_a_holdout_is_told_so(inside: Caf, folder: Path) -> None:
@@ -225,7 +225,7 @@ def test_a_winner_without_a_holdout_is_told_so(inside: Caf, folder: Path) -> Non
     [
         (["nobody"], "no judge 'nobody'; it has role, tone"),
         (["tone", "--model", "gpt"], "no model alias 'gpt'"),
-        (["tone", "--tuner", "gpt"], "--tuner: no model alias 'gpt' (expected one of m, tone, chief)"),
+        (["tone", "--tuner", "gpt"], "--tuner: unknown model alias 'gpt' (expected one of m, tone, chief)"),
         (["tone", "--family", "none"], "no case matches"),
         (["tone", "--family", "dev-rest-1"], "nothing to tune: all 3 dev cases are judged correctly"),
         (["tone", "--family", "dev-cure-1"], "2 of 2 dev cases fail: too few"),
@@ -233,7 +233,7 @@ def test_a_winner_without_a_holdout_is_told_so(inside: Caf, folder: Path) -> Non
         (["tone", "--stage", "swift", "--prompt", "tone.md"], "is for the stage chief"),
         (["tone", "--prompt", "lost.md"], "lost.md: cannot read the judge's prompt"),
         (["tone", "--resume", "lost"], "lost: not the folder of a run"),
-        ([], "give the NAME of a judge"),
+        ([], "NAME: missing: give a judge"),
     ],
 )
 def test_what_cannot_be_tuned_is_told_in_a_line(inside: Caf, folder: Path, arguments: list[str], message: str) -> None:
@@ -279,4 +279,4 @@ def test_a_judge_that_fails_is_told_with_the_way_to_go_on(inside: Caf, folder: P
     ended = tune(inside)
     assert ended.code == 1
     assert "the model 'tone' gave no answer to 20 of 20 cases" in ended.err
-    assert "Go on with: caf judges tune --resume run" in ended.err
+    assert "Resume with: caf judges tune --resume run" in ended.err

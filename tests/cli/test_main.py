@@ -29,7 +29,7 @@ def test_help_names_every_verb_and_the_exit_codes(caf: Caf, inside: Caf) -> None
     for verb, (_, line) in VERBS.items():
         assert f"\n  {verb} " in ended.out
         assert inside(verb, "--help").out.split("\n\n")[1].strip().startswith(line)
-    assert "Exit codes: 0 all is well; 1 problems were found; 2 wrong usage" in ended.out
+    assert "Exit codes: 0 success; 1 problems found; 2 wrong usage" in ended.out
 
 
 @pytest.mark.parametrize("verb", WITH_EXAMPLE, ids=" ".join)

@@ -291,7 +291,7 @@ def test_set_without_any_known_label_is_a_fault(file):
     """Nothing would be left."""
     path = file("a.jsonl", [{"response": "x", "label": "y"}])
     plan = ImportPlan(label=LabelColumn("role", "label", SUPPORTED), skip_unlabelled=True)
-    assert problems(path, plan) == ["a.jsonl: no row has a mapped label; 1 rows rows were skipped"]
+    assert problems(path, plan) == ["a.jsonl: no row has a mapped label; 1 rows were skipped"]
 
 
 def test_label_goes_before_what_the_row_expects(file):
