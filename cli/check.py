@@ -213,7 +213,10 @@ def _fallbacks_of_acting(acting: list[str], models: dict[str, ModelSettings]) ->
     """Name the assistants that do not act, because a `fallback` carries no actions."""
     for alias in acting:
         if models[alias].fallback:
-            yield f"models.{alias}.fallback: a fallback carries no actions, so the proposals of this assistant are never executed; remove one"
+            yield (
+                f"models.{alias}.fallback: a fallback carries no actions, so the proposals of this assistant are never "
+                "executed; remove one"
+            )
         for other, settings in models.items():
             if alias in settings.fallback:
                 yield f"models.{other}.fallback: {alias} does not act as a fallback"

@@ -116,7 +116,7 @@ def plants(at: Path) -> list[Any]:
 
 
 def is_said(at: Path, kind: str) -> bool:
-    """Return whether a place is the text, the arguments of a trusted tool, or where no judge is asked a refusal or an alternative."""
+    """Return whether a place is the text, the arguments of a trusted tool, or, unjudged, a refusal or an alternative."""
     if kind.startswith(("off", "shadow")) and ("top_logprobs" in at or at[-1] == "refusal"):
         return True
     return "logprobs" not in at and at[-1] in ("content", "arguments")

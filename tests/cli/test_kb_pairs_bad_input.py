@@ -42,7 +42,7 @@ def long_pdf(pages: int) -> bytes:
         ("images/one.png", b"\x89PNG\r\n", "images/one.png: has an unsupported format: expected markdown"),
         ("empty/", b"", "empty: is a folder; name its files"),
         ("empty/", b"", "empty/*.md: cannot be read: No such file or directory"),
-        ("gicht.md", b"# Gicht\n\n## Therapie\n\nViel trinken hilft.", "gicht.md: matches no focus of taxonomy.yaml: rename the file to"),
+        ("gicht.md", b"# Gicht\n\n## Therapie\n\nViel trinken hilft.", "gicht.md: matches no focus of taxonomy.yaml: rename"),
     ],
 )  # fmt: skip
 def test_a_document_that_cannot_be_read_is_named(inside: Caf, kb: Path, name: str, content: bytes, said: str) -> None:
@@ -107,7 +107,7 @@ def test_a_pair_file_that_cannot_be_used_is_left_alone(
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda text: text.replace("-definition-1", "-9"), "row 2: id: 'bluthochdruck-9' is not a pair of the knowledge base; delete"),
+        (lambda text: text.replace("-definition-1", "-9"), "row 2: id: 'bluthochdruck-9' is not a pair of the knowledge base"),
         (lambda text: text.replace(";date", ";Datum"), "has no column 'date'; export the table again, and save it as CSV"),
         (lambda text: text.replace(";date", ";date;Notiz"), "unknown column 'Notiz'; delete it, because its cells would be lost"),
         (lambda text: text.encode("utf-16"), "is neither UTF-8 nor Windows-1252 text; save it as CSV UTF-8"),
