@@ -345,14 +345,14 @@ def test_a_run_is_worked_on_by_one_process(inside: Caf, written: Callable[..., P
 
 
 def test_a_replay_does_not_overwrite_what_was_paid_for(inside: Caf, modelled: Finished, tmp_path: Path) -> None:
-    """Nor is something that is no recording taken for one."""
+    """Nor is something that is not a recording taken for one."""
     before = modelled.files()
     refused = inside("drift", "run", modelled.experiment, "--out", modelled.run, "--replay", modelled.run)
     assert refused.code == 2
     assert "holds a run that is not a replay" in refused.err
     wrong = inside("drift", "run", modelled.experiment, "--out", tmp_path / "new", "--replay", modelled.experiment)
     assert wrong.code == 2
-    assert "is no recording" in wrong.err
+    assert "is not a recording" in wrong.err
     assert modelled.files() == before
 
 

@@ -231,7 +231,7 @@ def test_a_model_that_cannot_be_reached_is_told_and_no_failure(inside: Caf, tmp_
     names, _, why = next(line for line in ended.out.splitlines() if "Upstream" in line).partition(": ")
     assert set(names.strip().split(", ")) == ({"chatbot"} if provider == "none" else {"swift", "chatbot", "chief"})
     assert why == "UpstreamUnavailable; check base_url of the alias, and that its server runs"
-    assert "Does a server run at http://127.0.0.1:9, and is that its address? Most servers want /v1" in ended.out
+    assert "Does a server run at http://127.0.0.1:9, and is that its address? Most servers need /v1" in ended.out
     assert "Next:" in ended.out
     assert ended.err == ""
     load_everything(tmp_path / "desk")
