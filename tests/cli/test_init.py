@@ -468,7 +468,8 @@ def test_it_asks_at_a_terminal_and_asks_again_after_a_wrong_answer(tmp_path: Pat
     answers = [
         ("Folder for the files", "my desk"), ("What is the chatbot called?", "Tenants' desk"),
         ("Purpose:", "Informs tenants about their rights"), ("Sensitive topics", "eviction, legal tactics"),
-        ("Language", ""), ("or none [none]:", ""), ("Prompt file", ""), ("Name or number", "9"), ("'9': expected one of openai", "none"),
+        ("Language", ""), ("or none [none]:", ""), ("Prompt file", ""), ("Name or number", "9"),
+        ("'9': expected one of openai", "none"),
         ("Emergency contact", "Call 112."), ("A file or folder", ""),
     ]  # fmt: skip
     for question, answer in answers:

@@ -52,7 +52,8 @@ def test_documents_become_a_knowledge_base(caf: Caf, folder: Path) -> None:
         "guide.pdf: 2 sections, N tokens\n"
         "notes.txt: 1 section, N tokens\n"
         "sections: 6 added\n"
-        "summaries: the first sentences of the text. Read and correct each section, then write `reviewed: true`. `caf check sections` "
+        "summaries: the first sentences of the text. Read and correct each section, then write `reviewed: true`. "
+        "`caf check sections` "
         "counts the others.\n"
     )
     library = load(folder / "sections")

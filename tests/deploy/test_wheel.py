@@ -140,7 +140,7 @@ def test_a_shipped_experiment_runs_by_its_name(installed: Path, tmp_path: Path, 
             time.sleep(0.1)
         running.send_signal(signal.SIGINT)
         out, err = running.communicate(timeout=60)
-    assert (running.returncode, "caf: stopped; what was done is kept in data/runs/embedded" in err) == (1, True), err
+    assert (running.returncode, "caf: stopped; the results so far are in data/runs/embedded" in err) == (1, True), err
     assert json.loads(transcripts.read_text().split("\n")[0])
     assert files(installed) == before, out
 
