@@ -51,7 +51,7 @@ def _require_positive(value: float | None) -> float | None:
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Argument(help="Whose it is.")],
+    name: Annotated[str, typer.Argument(help="Name of the key's owner.")],
     permission: Annotated[
         list[str] | None,
         typer.Option(

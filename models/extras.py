@@ -7,8 +7,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from models.unique_keys import load_json
-
 DISTRIBUTION = "critical-analysis-filter"
 _ROOT = Path(__file__).resolve().parents[1]
 """The folder of our packages: a checkout, or the `site-packages` of an installation."""
@@ -36,6 +34,8 @@ def _source() -> str:
     """Return the source of this copy: the path of a checkout or wheel, or a URL."""
     if (_ROOT / "pyproject.toml").is_file():
         return str(_ROOT)
+    from models.unique_keys import load_json  # imports YAML, which `caf --help` does not need
+
     try:
         record = load_json(distribution(DISTRIBUTION).read_text("direct_url.json") or "{}")
     except PackageNotFoundError:

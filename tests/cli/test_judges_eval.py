@@ -216,8 +216,8 @@ def test_expectations_for_a_judge_that_nobody_has_are_told(inside: Caf, upstream
     assert (ended.code, ended.out, upstream.requests) == (2, "", [])
     assert ended.err == (
         "caf: cases.yaml: c1: expect.maners: unknown judge "
-        "(configured or built in: source_fidelity, transparency, role, emergency, tone, manners); did you mean 'manners'?; "
-        "in 3 scenarios\n"
+        "(configured or built in: source_fidelity, transparency, role, emergency, tone, manners); "
+        "did you mean 'manners'?; in 3 scenarios\n"
     )
 
 

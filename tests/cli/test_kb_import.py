@@ -53,7 +53,8 @@ def test_documents_become_a_knowledge_base(caf: Caf, folder: Path) -> None:
         "notes.txt: 1 section, N tokens\n"
         "sections: 6 added\n"
         "summaries: the first sentences of the text. Read and correct each section, then write `reviewed: true`. "
-        "`caf check sections` counts the others.\n"
+        "`caf check sections` "
+        "counts the others.\n"
     )
     library = load(folder / "sections")
     assert [*library.drafts] == [*library] == [
