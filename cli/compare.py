@@ -81,7 +81,8 @@ def compare(
       caf compare --replay compare/monday --json
 
     \b
-    Exit codes: 0 no expectation failed; 1 an expectation failed, or the run was stopped;
+    Exit codes: 0 every question has both replies and meets its expectations; 1 a reply or an expectation failed, or
+    the run was stopped;
     2 wrong usage or configuration, or the budget is spent.
     """
     from scoring.experiments.compare import read_comparison
@@ -113,7 +114,7 @@ def compare(
         leave(*map(printable, error.problems))
     except (RunError, ChatError) as error:
         leave(printable(str(error)))
-    if any(pair.failures for pair in pairs):
+    if any(pair.failures or pair.errors for pair in pairs):
         raise typer.Exit(PROBLEMS)
 
 
@@ -145,7 +146,7 @@ def _configured_subject(
         text = f"about {need.calls:,.0f} model calls, {need.tokens:,.0f} tokens"
         text += f", cost {need.cost:.4f}" if need.cost.high else ""
         if need.unpriced:
-            text += f", plus the cost of {', '.join(need.unpriced)}, which have no `price`"
+            text += f", plus the cost of {', '.join(need.unpriced)}, without a `price`"
         return text, need.cost.high > 0 or bool(need.unpriced)
 
     return Subject(describe_configured(experiment, bot), partial(open_configured, experiment, budget), estimate_samples)
@@ -246,7 +247,7 @@ def _report(folder: RunFolder, questions: Sequence[OwnQuestion], *, as_json: boo
         print_json(results)
     else:
         _print_table(pairs)
-        _print_summary(results["summary"])
+        _print_summary(results["summary"], pairs)
         typer.echo(f"Report: {folder.path / REPORT}")
     for pair in pairs:
         for arm, error in pair.errors.items():
@@ -284,12 +285,15 @@ def _print_table(pairs: "Sequence[Pair]") -> None:
     table_console(COLUMNS).print(table)
 
 
-def _print_summary(summary: dict[str, Any]) -> None:
+def _print_summary(summary: dict[str, Any], pairs: "Sequence[Pair]") -> None:
     on, off = (summary["arms"][arm] for arm in ("on", "off"))
     costs = [one["cost"] for one in (on, off) if one["cost"] is not None]
+    failed = sum(1 for pair in pairs if pair.errors)
+    if failed:
+        typer.echo(f"Questions without a reply: {failed} of {len(pairs)}")
     typer.echo(
-        f"{summary['questions']} questions: the filter changed or replaced {summary['stepped_in']} replies; "
-        f"{summary['changed']} pairs of texts differ"
+        f"Questions: {summary['questions']}. The filter changed or replaced {summary['stepped_in']} replies; "
+        f"texts differ in {summary['changed']}."
     )
     typer.echo(
         f"Calls: {on['calls']} on, {off['calls']} off. Tokens: {on['tokens']:,} on, {off['tokens']:,} off."

@@ -16,12 +16,11 @@ LIBRARIES = {
         "blingfire",
         "datasets",
         "krippendorff",
-        "markdown_it",
         "matplotlib",
         "scipy",
         "sklearn",
     ),
-    "import": ("anyascii", "bs4", "justhtml", "mammoth", "markdown_it", "markdownify", "pdfplumber"),
+    "import": ("bs4", "justhtml", "mammoth", "markdownify", "pdfplumber"),
     "postgres": ("greenlet", "psycopg", "sqlalchemy"),
 }
 """Import names of the libraries, by extra. Libraries that are not listed are checked where the configuration needs them."""

@@ -22,6 +22,7 @@ from cli.starter.files import CONFIG, WriteError, check_folder, check_free, rend
 from cli.starter.first_turn import QUESTION, take_turn
 from cli.starter.questions import OPTIONS, Interview, ask_all, ask_folder
 from cli.terminal import PROBLEMS, leave, printable
+from knowledge_base.building.reading import PLAIN
 from models.errors import ModelSettingsError
 from models.extras import install_command
 from proxy.config.chatbot_settings import PLACEHOLDER
@@ -125,6 +126,7 @@ def init(
             check_folder(folder)
             check_free(folder, [CONFIG])  # before the user answers a dozen questions
         answers = ask_all(interview, folder)
+        _check_documents(answers)
         files = render(answers)
         if dry_run:
             _print_files(folder, answers, files if contents else {}, "Would write into")
@@ -162,17 +164,29 @@ def _print_files(folder: Path, answers: Answers, texts: dict[str, str], heading:
             typer.echo("".join(f"    | {line}\n" for line in texts[path].splitlines()))
 
 
+def _list_documents(answers: Answers) -> list[Path]:
+    files = [file for path in answers.documents for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
+    return [file for file in files if file.is_file() and not file.name.startswith(".")]
+
+
+def _check_documents(answers: Answers) -> None:
+    """Exit if a folder holds no document, or a library for one is not installed."""
+    files = _list_documents(answers)
+    if answers.documents and not files:
+        leave(f"--documents: {', '.join(map(str, answers.documents))}: expected at least one document")
+    if all(file.suffix.lower() in PLAIN for file in files):
+        return
+    if missing := [library for library in LIBRARIES["import"] if find_spec(library) is None]:
+        leave(f"--documents: needs {missing[0]}, which is not installed: {install_command('import')}")
+
+
 def _import_documents(folder: Path, answers: Answers) -> bool:
     """Convert the documents to sections. Return whether all documents could be read."""
     if not answers.documents:
         return True
     typer.echo("\nConverting the documents to sections, like `caf kb import`:")
-    if missing := [library for library in LIBRARIES["import"] if find_spec(library) is None]:
-        typer.echo(f"  needs {missing[0]}, which is not installed: {install_command('import')}")
-        return False
-    files = [file for path in answers.documents for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
     try:
-        import_([file for file in files if file.is_file() and not file.name.startswith(".")], folder / "knowledge_base")
+        import_(_list_documents(answers), folder / "knowledge_base")
     except typer.Exit:
         return False
     return True

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
+from models.suggestions import did_you_mean
 from models.unique_keys import load_json
 from scenarios.checkpoint import NAME, Message, Outcome
 from scenarios.files import ScenarioError, Strict, faults
@@ -141,8 +142,14 @@ def _as_messages(line: Any, default_id: str) -> dict[str, Any]:
     """
     if not isinstance(line, dict):
         raise ValueError('expected an object, such as {"question": "What causes it?"}')
+    known = ("question", *OwnQuestion.model_fields)
+    for key in line:
+        if key not in known:
+            raise ValueError(f"unknown key {key!r}{did_you_mean(key, known)}")
     if ("question" in line) == ("messages" in line):
         raise ValueError("expected either `question` or `messages`")
+    if not isinstance(line.get("expect") or {}, dict):
+        raise ValueError('expect: expected an object, such as {"outcome": "accepted"}')
     fields: dict[str, Any] = {"id": default_id, **line}
     if "question" in fields:
         question = fields.pop("question")

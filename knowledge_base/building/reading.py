@@ -4,19 +4,18 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from knowledge_base.building.document import Document, DocumentError
-from knowledge_base.building.docx import read_docx
-from knowledge_base.building.html import read_html
 from knowledge_base.building.markdown import read_markdown, read_plain_text
-from knowledge_base.building.pdf import read_pdf
 
+PLAIN = (".md", ".markdown", ".txt")
+"""Formats that need no library of the extra `import`."""
 LARGEST = 50 * 2**20
 """Maximum bytes of a file."""
 _READERS: dict[str, Callable[[bytes], Document]] = {
     ".md": lambda content: read_markdown(_decode(content)),
     ".markdown": lambda content: read_markdown(_decode(content)),
     ".txt": lambda content: read_plain_text(_decode(content)),
-    ".pdf": read_pdf,
-    ".docx": read_docx,
+    ".pdf": lambda content: _read_pdf(content),
+    ".docx": lambda content: _read_docx(content),
 }
 _HTML = (".html", ".htm")
 _FORMATS = "markdown (.md), HTML (.html), PDF (.pdf), Word (.docx) and plain text (.txt)"
@@ -52,7 +51,7 @@ def read_document(path: Path, leave_out: Sequence[str] = ()) -> Document:
         raise DocumentError("is empty")
     _check_signature(content, ending)
     try:
-        document = read_html(content, leave_out) if ending in _HTML else _READERS[ending](content)
+        document = _read_html(content, leave_out) if ending in _HTML else _READERS[ending](content)
     except DocumentError:
         raise
     except Exception as error:  # on a damaged file, a library may raise any exception
@@ -86,3 +85,21 @@ def _decode(content: bytes) -> str:
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         raise DocumentError(f"is not UTF-8 (line {line}); save it as UTF-8") from None
+
+
+def _read_pdf(content: bytes) -> Document:
+    from knowledge_base.building.pdf import read_pdf  # its libraries are an extra
+
+    return read_pdf(content)
+
+
+def _read_docx(content: bytes) -> Document:
+    from knowledge_base.building.docx import read_docx
+
+    return read_docx(content)
+
+
+def _read_html(content: bytes, leave_out: Sequence[str]) -> Document:
+    from knowledge_base.building.html import read_html
+
+    return read_html(content, leave_out)

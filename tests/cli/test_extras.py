@@ -26,7 +26,6 @@ LAB = [
     ["rate", "import", "run", "a.json"],
 ]
 ABSENT = {*(name for names in LIBRARIES.values() for name in names), "litellm", "opentelemetry", "pandas", "pyarrow"}
-ABSENT.remove("markdown_it")  # rich has it, too
 ALONE = f"import sys; sys.modules |= dict.fromkeys({sorted(ABSENT)}); from cli.main import main; main()"
 """The command in a process that finds no library of an extra."""
 

@@ -444,14 +444,22 @@ def test_documents_become_sections_at_once(inside: Caf, tmp_path: Path) -> None:
 def test_without_the_libraries_that_read_documents_it_says_what_to_install(
     inside: Caf, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All else is written, and the command to be given afterwards is next."""
+    """Nothing is written then. Markdown needs none of them."""
     monkeypatch.setitem(LIBRARIES, "import", ("no_such_library",))
     (tmp_path / "a.md").write_text("# A\n\nText.")
-    ended = inside("init", "desk", "--yes", "--documents", "a.md")
-    assert ended.code == 1
-    assert f"needs no_such_library, which is not installed: {install_command('import')}" in ended.out
-    assert f"kb import {tmp_path}/a.md --into knowledge_base" in ended.out
+    (tmp_path / "b.pdf").write_bytes(b"%PDF-1.4")
+    ended = inside("init", "desk", "--yes", "--documents", "b.pdf")
+    assert ended.code == 2
+    assert f"needs no_such_library, which is not installed: {install_command('import')}" in ended.err
+    assert not (tmp_path / "desk").exists()
+    assert inside("init", "desk", "--yes", "--documents", "a.md").code == 0
     load_everything(tmp_path / "desk")
+
+
+def test_a_folder_without_documents_is_refused(inside: Caf, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    ended = inside("init", "desk", "--yes", "--documents", "empty")
+    assert (ended.code, "expected at least one document" in ended.err) == (2, True)
 
 
 def test_every_setting_of_the_configuration_has_its_reason(inside: Caf, tmp_path: Path) -> None:
