@@ -82,7 +82,7 @@ def _changes(gained: int, lost: int) -> str:
 
 
 def recalls(answers: Sequence[Answer]) -> dict[str, float]:
-    """Return the recall of each judge that has violating cases, without the cases that the model failed on."""
+    """Return the recall of each judge that has violating cases. Cases on which the model call failed are left out."""
     flagged: defaultdict[str, list[bool]] = defaultdict(list)
     for answer in answers:
         if answer.example.violating and not has_failed(answer):

@@ -133,7 +133,7 @@ class ConfiguredJudges:
         return label_cases(self._read(data), judges, defaults, lambda family, scenario: family.split == "holdout")
 
     def count_holdout_use(self, cases: Sequence[LabelledCase], data: list[Path], uses: Path) -> str | None:
-        """Count a use of held-out cases. Call this before judging them, so that no use remains uncounted.
+        """Record a use of held-out cases. Call it before judging, so that a crash cannot hide the use.
 
         Args:
             cases: The cases that will be judged.

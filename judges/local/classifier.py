@@ -285,7 +285,7 @@ def letter_runs(token: str) -> list[str]:
 
 
 def to_score(margin: float) -> float:
-    """Return the score of a margin, 0 to 1, with the threshold at 0.5."""
+    """Map a margin to a score from 0 to 1; the decision threshold maps to 0.5."""
     return 1 / (1 + exp(-max(-30.0, min(30.0, margin))))
 
 
