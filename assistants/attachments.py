@@ -90,9 +90,7 @@ def _check_link(url: str) -> None:
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
-        is_public = (
-            "." in host and ":" not in host and not re.fullmatch(r"(0x)?[\da-f]*\d[\da-f]*", host.rpartition(".")[2])
-        )
+        is_public = "." in host and ":" not in host and not host.rpartition(".")[2][:1].isdigit()  # not an IP address
     except ValueError:
         is_public = False
     if not (is_public and parts.scheme == "https" and "@" not in parts.netloc and len(url) <= MOST_LINK) or " " in url:

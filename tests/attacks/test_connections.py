@@ -568,7 +568,7 @@ async def test_more_connections_than_the_process_may_open_are_refused_at_the_sta
     tmp_path: Path, serve: Serve
 ) -> None:
     """With the number that would be right, before anything is served."""
-    with pytest.raises(ConfigError, match=r"server\.max_connections: 1000000000 do not fit .* set at most \d+"):
+    with pytest.raises(ConfigError, match=r"server\.max_connections: 1000000000 is too large: .* set at most \d+"):
         await serve(max_connections=10**9)
 
 

@@ -53,6 +53,6 @@ def test_the_counts_can_be_narrowed_and_printed_for_programs(inside: Caf) -> Non
 @pytest.mark.usefixtures("file")
 def test_the_list_of_turns_tells_it_too(inside: Caf) -> None:
     """Beside the outcome, which in shadow is always the same."""
-    assert "unfiltered (refined)" in inside("trace", "list").out
+    assert "would be refined;" in inside("trace", "list").out
     shown = inside("trace", "show", TURNS[4].turn_id).out
     assert "outcome unfiltered (with the filter: refined)" in shown

@@ -141,7 +141,7 @@ def daily_nutrients(subject: Subject, start: date, end: date) -> DailyNutrients:
     is_complete = per_item.notna().all(axis=1).groupby(days).all()
     totals = per_item.groupby(days).sum()[is_complete]
     unknown = len({*folded}.difference(table.index))  # their names are free text, which must not become evidence
-    notes = (*notes, f"{unknown} different foods in the log are not in the table of foods.") if unknown else notes
+    notes = (*notes, f"Foods in the log that are not in the table of foods: {unknown}.") if unknown else notes
     return DailyNutrients(totals, int((~is_complete).sum()), notes)
 
 

@@ -160,7 +160,7 @@ def test_figures_rest_on_the_days_with_both():
     found = associate(person(nights, foods), 40)
     assert (found.pairs, found.days) == (len(one), 40)
     assert found.correlation == pytest.approx(plain_spearman(one, other), abs=0.00501)
-    assert any("no such food" in note for note in found.notes)
+    assert "Foods in the log that are not in the table of foods: 1." in found.notes
 
 
 def test_under_14_pairs_there_is_no_result():

@@ -168,7 +168,7 @@ def test_day_with_an_unknown_food_is_left_out_and_said():
     result = log(person(*items))
     assert value(result, "days with data") == "2 of 31"
     assert value(result, "days left out for an unknown food") == 2
-    assert "1 different foods in the log are not in the table of foods." in result.notes
+    assert "Foods in the log that are not in the table of foods: 1." in result.notes
     assert "Cheddar" not in " ".join(result.notes)
     expected = (ROWS["Bananas, raw"], ROWS["Milk, whole"], ROWS["Cheese, Cheddar"])
     banana, milk, cheese = (float(one["protein"]) for one in expected)

@@ -306,7 +306,7 @@ def excluded(study: Study) -> State:
         (Study(age=Age(least=18)), "No event starts the cohort"),
         (Study(entry=(event("laceration"),)), "“laceration” are still to be chosen"),
         (GI_BLEED.model_copy(update={"exit": TreatmentExit()}), "no drug starts the cohort"),
-        (GI_BLEED.model_copy(update={"exit": TreatmentExit(drugs=("otitis media",))}), "“otitis media” is none"),
+        (GI_BLEED.model_copy(update={"exit": TreatmentExit(drugs=("otitis media",))}), "“otitis media” is not a drug"),
         (new_users(rule(Criterion(event=event("GI bleeding", "appendectomy"), count=2))), "cannot be counted together"),
         (new_users(rule(Criterion(event=event("GI bleeding"), count=0))), "true of everybody"),
         (Study(entry=(event("GI bleeding", value=Value(low=1)),)), "neither"),

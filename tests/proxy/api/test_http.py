@@ -374,9 +374,9 @@ async def test_unknown_route_gets_an_openai_error(start: Start, method: str, pat
         ("/v1/assistants/asst_1", "POST /v1/responses"),
         ("/v1/threads/thread_1/runs", "previous_response_id"),
         ("/v1/images/generations", "the model's own server"),
-        ("/v1/embeddings", "the setting `embeddings`"),
-        ("/chat/completions", "(base_url) with /v1, once"),
-        ("/v1/v1/chat/completions", "(base_url) with /v1, once"),
+        ("/v1/embeddings", "Set `embeddings` in the configuration"),
+        ("/chat/completions", "(base_url) to an address that ends with /v1, once"),
+        ("/v1/v1/chat/completions", "(base_url) to an address that ends with /v1, once"),
         ("/v1/completionsx", "/openapi.json"),
     ],
 )
