@@ -20,7 +20,7 @@ LIBRARIES = {
         "scipy",
         "sklearn",
     ),
-    "import": ("bs4", "justhtml", "mammoth", "markdownify", "pdfplumber"),
+    "import": ("mammoth", "pdfplumber"),
     "postgres": ("greenlet", "psycopg", "sqlalchemy"),
 }
 """Import names of the libraries, by extra. Libraries that are not listed are checked where the configuration needs them."""

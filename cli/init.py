@@ -22,7 +22,6 @@ from cli.starter.files import CONFIG, WriteError, check_folder, check_free, rend
 from cli.starter.first_turn import QUESTION, take_turn
 from cli.starter.questions import OPTIONS, Interview, ask_all, ask_folder
 from cli.terminal import PROBLEMS, leave, printable
-from knowledge_base.building.reading import PLAIN
 from models.errors import ModelSettingsError
 from models.extras import install_command
 from proxy.config.chatbot_settings import PLACEHOLDER
@@ -171,6 +170,8 @@ def _list_documents(answers: Answers) -> list[Path]:
 
 def _check_documents(answers: Answers) -> None:
     """Exit if a folder holds no document, or a library for one is not installed."""
+    from knowledge_base.building.reading import PLAIN  # its libraries take long to import
+
     files = _list_documents(answers)
     if answers.documents and not files:
         leave(f"--documents: {', '.join(map(str, answers.documents))}: expected at least one document")

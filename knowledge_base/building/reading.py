@@ -4,9 +4,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from knowledge_base.building.document import Document, DocumentError
+from knowledge_base.building.html import read_html
 from knowledge_base.building.markdown import read_markdown, read_plain_text
 
-PLAIN = (".md", ".markdown", ".txt")
+PLAIN = (".md", ".markdown", ".txt", ".html", ".htm")
 """Formats that need no library of the extra `import`."""
 LARGEST = 50 * 2**20
 """Maximum bytes of a file."""
@@ -51,7 +52,7 @@ def read_document(path: Path, leave_out: Sequence[str] = ()) -> Document:
         raise DocumentError("is empty")
     _check_signature(content, ending)
     try:
-        document = _read_html(content, leave_out) if ending in _HTML else _READERS[ending](content)
+        document = read_html(content, leave_out) if ending in _HTML else _READERS[ending](content)
     except DocumentError:
         raise
     except Exception as error:  # on a damaged file, a library may raise any exception
@@ -97,9 +98,3 @@ def _read_docx(content: bytes) -> Document:
     from knowledge_base.building.docx import read_docx
 
     return read_docx(content)
-
-
-def _read_html(content: bytes, leave_out: Sequence[str]) -> Document:
-    from knowledge_base.building.html import read_html
-
-    return read_html(content, leave_out)
