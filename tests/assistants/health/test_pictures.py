@@ -70,7 +70,6 @@ async def test_without_an_alias_a_sentence_says_so(serve: Serve) -> None:
         ([None], "must be a base64 data URL"),
         ([LINK] * 5, "4 at most"),
     ],
-    ids=["large", "svg", "broken", "http", "link-local", "file", "long", "none", "many"],
 )
 async def test_a_picture_that_is_not_taken_is_said_so(serve: Serve, urls: list[Any], says: str) -> None:
     """No model is asked, and an address is not fetched."""

@@ -32,7 +32,8 @@ HOLDS = {
 
 def suggest(nutrient: str, amount: str = "rich", **profile: Any) -> Suggestion:
     """Return the suggestion for a profile."""
-    subject: Any = SimpleNamespace(profile=lambda: Profile(**({"age": 40} | profile)))
+    entries = {"age": 40} | profile
+    subject: Any = SimpleNamespace(profile=lambda: Profile(**{k: v for k, v in entries.items() if v is not None}))
     inputs = NutrientInputs.model_validate({"nutrient": nutrient, "amount": amount})
     return SuggestFoods().run(inputs, TaskContext(subject))
 
@@ -50,8 +51,7 @@ def test_an_allergen_is_never_suggested(family: str) -> None:
     assert is_known
     assert len(allowed) > 100
     assert [food for food in allowed if holds(food, family)] == []
-    assert [food for food in choose_foods(()) if holds(food, family)] != []
-    assert sum(holds(food, family) for food in TABLE) > 10
+    assert sum(holds(food, family) for food in choose_foods(())) > 0
     field = "preferences" if family.startswith("veg") else "allergies"
     for nutrient in get_args(Nutrient):
         for amount in ("rich", "low"):
@@ -64,14 +64,8 @@ def test_only_foods_of_known_words_are_suggested() -> None:
     """Dishes, sweets, brands, and what must be cooked but is raw, are not."""
     allowed = set(choose_foods(()))
     assert {"Lentils, from dried, no added fat", "Broccoli, raw", "Chia seeds"} <= allowed
-    refused = (
-        "Banana split",
-        "Lentils, raw",
-        "Lentils, from dried, fat added",
-        "Rice, cooked, with milk",
-        "Baked beans",
-    )
-    assert allowed.isdisjoint((*refused, "Pizza"))
+    refused = ("Banana split", "Lentils, raw", "Lentils, from dried, fat added", "Rice, cooked, with milk", "Pizza")
+    assert allowed.isdisjoint((*refused, "Baked beans"))
     words = ("sauce", "breaded", "candies", "soup", "baby")
     assert not [food for food in allowed if any(word in food.casefold() for word in words)]
 
@@ -81,8 +75,9 @@ def test_only_foods_of_known_words_are_suggested() -> None:
 )
 def test_an_allergy_that_is_not_known_stops_it(allergy: str) -> None:
     """Also if another word of the entry is known. It never guesses."""
-    with pytest.raises(TaskError, match="is not known here, so no food is suggested"):
-        suggest("fibre", allergies=("shellfish", allergy))
+    for profile in ({"allergies": ("shellfish", allergy)}, {"conditions": (f"{allergy} intolerance",)}):
+        with pytest.raises(TaskError, match="is not known here, so no food is suggested"):
+            suggest("fibre", **profile)
 
 
 @pytest.mark.parametrize(
@@ -105,19 +100,10 @@ def test_one_of_a_family_rules_out_the_family(entry: str, gone: str, stays: str)
     assert stays in allowed
 
 
-@pytest.mark.parametrize("entry", ["egg and lupin allergy", "Erdnussallergie", "Laktoseintoleranz"])
-def test_an_allergy_among_conditions_is_one(entry: str) -> None:
-    with pytest.raises(TaskError, match="is not known here"):
-        suggest("fibre", conditions=(entry,))
-
-
 def test_without_a_profile_nothing_is_suggested() -> None:
     """An upload has none: nobody has entered allergies."""
     with pytest.raises(TaskError, match="There is no profile"):
-        SuggestFoods().run(
-            NutrientInputs(nutrient="fibre", amount="rich"),
-            TaskContext(SimpleNamespace(profile=lambda: Profile(ppg_hz=20))),  # type: ignore[arg-type]
-        )
+        suggest("fibre", age=None, ppg_hz=20)
 
 
 def test_conditions_and_unknown_preferences() -> None:
