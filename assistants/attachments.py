@@ -99,9 +99,8 @@ def _check_link(url: str) -> None:
 
 def user_parts(request: AssistantRequest, kind: str) -> Iterator[tuple[Body, bool]]:
     """Yield the content of parts of a type in the user's messages, oldest first, and whether it is in the newest message."""
-    messages = (
-        request.messages[:-2] if request.view.check else request.messages
-    )  # without a refused draft and the reason
+    # A redraft ends with the refused draft and the reason.
+    messages = request.messages[:-2] if request.view.check else request.messages
     last_reply = max((n for n, one in enumerate(messages) if one.get("role") == "assistant"), default=-1)
     for n, message in enumerate(messages):
         parts = message.get("content") if message.get("role") == "user" else None

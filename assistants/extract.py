@@ -67,7 +67,7 @@ class Section:
 
     @property
     def is_document(self) -> bool:
-        """Whether it is none of the knowledge base, but came with the request or an earlier draft."""
+        """Whether it came with the request or an earlier draft, and not from the knowledge base."""
         return self.id.startswith("doc:")
 
 

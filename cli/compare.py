@@ -247,7 +247,7 @@ def _report(folder: RunFolder, questions: Sequence[OwnQuestion], *, as_json: boo
         print_json(results)
     else:
         _print_table(pairs)
-        _print_summary(results["summary"], pairs)
+        _print_summary(results["summary"])
         typer.echo(f"Report: {folder.path / REPORT}")
     for pair in pairs:
         for arm, error in pair.errors.items():
@@ -285,12 +285,11 @@ def _print_table(pairs: "Sequence[Pair]") -> None:
     table_console(COLUMNS).print(table)
 
 
-def _print_summary(summary: dict[str, Any], pairs: "Sequence[Pair]") -> None:
+def _print_summary(summary: dict[str, Any]) -> None:
     on, off = (summary["arms"][arm] for arm in ("on", "off"))
     costs = [one["cost"] for one in (on, off) if one["cost"] is not None]
-    failed = sum(1 for pair in pairs if pair.errors)
-    if failed:
-        typer.echo(f"Questions without a reply: {failed} of {len(pairs)}")
+    if summary["error"]:
+        typer.echo(f"Questions without a reply: {summary['error']} of {summary['questions']}")
     typer.echo(
         f"Questions: {summary['questions']}. The filter changed or replaced {summary['stepped_in']} replies; "
         f"texts differ in {summary['changed']}."

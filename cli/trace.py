@@ -244,9 +244,7 @@ def purge(
             if not sys.stdin.isatty():
                 leave("--all deletes every trace: without a terminal, confirm with --yes")
             typer.confirm(f"Delete all traces in {path}?", abort=True)
-        with suppress(
-            TraceError
-        ):  # assistants may keep something of a conversation without traces: its id is then given in full
+        with suppress(TraceError):  # without traces, assistants may still have data of a conversation with this full id
             if conversation is not None:
                 conversation = list_turns(path, limit=1, conversation=conversation)[0].conversation_id
         try:
