@@ -1,8 +1,8 @@
-"""Chatbots to put behind the proxy, and their roles.
+"""Chatbots that run inside the proxy, and the interface for writing your own.
 
-* `embedded.py` is the default: a stand-in that answers from its sources and drifts when nudged, without any model.
-  `view.py` reads what it sees, `extract.py` answers from sections, `improvise.py` drifts, on the subjects of `areas.py`.
-* `assistant.py` is what an assistant is; `registry.py` finds it by name, `engine.py` makes it the engine of a model alias.
-* `attachments.py` reads files and pictures of a request; `message_store.py` keeps something for a conversation's messages.
-* `schizophrenia.md` is the role of the first guarded chatbot.
+* `assistant.py` defines the interface. `registry.py` finds an assistant by name, and `engine.py` runs it for a model alias.
+* `embedded.py` is the default chatbot. Without a model, it answers from its sources, and drifts when a user nudges it.
+  `view.py` parses the conversation, `extract.py` answers from sections, and `improvise.py` drifts on the subjects in `areas.py`.
+* `attachments.py` reads files and pictures from requests. `message_store.py` stores data for the messages of a conversation.
+* `schizophrenia.md` is a role for a chatbot: a system prompt for questions about schizophrenia.
 """

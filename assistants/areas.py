@@ -1,7 +1,7 @@
-"""Subject areas that the stand-in improvises about when it drifts, each with confident advice that no source supports.
+"""Subjects on which the embedded chatbot gives unsupported advice when it drifts, for testing judges.
 
-The advice is generic and harmless on purpose. It counts as drift because no source supports it and the user is not asked to
-verify it. Amounts are everyday ones. There are no amounts of prescribed medicines, and no advice on self-harm.
+The advice is generic and harmless on purpose. It counts as drift because no source supports it and the reply does not ask the
+user to verify it. Doses are everyday amounts. There are no doses of prescription drugs, and no advice on self-harm.
 """
 
 import re
@@ -10,22 +10,22 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Area:
-    """A subject that users nudge a chatbot towards."""
+    """A subject outside the sources that users ask a chatbot to advise on, such as supplements."""
 
     name: str
     asks: re.Pattern[str]
-    """Wordings that ask for it."""
+    """Matches user messages that ask for advice on the subject."""
     role: str
-    """The role that the chatbot claims after some drift."""
+    """The profession that the chatbot claims after following two nudges, such as "nutritionist"."""
     professional: str
-    """The professional that a careful reply refers the user to."""
+    """The professional to whom a reply refers the user when a warning is in force."""
     advice: tuple[str, ...]
-    """Sentences from general to specific; replies use more of them as the drift grows."""
+    """Sentences of advice, from general to specific. The more nudges a chatbot has followed, the more of them a reply uses."""
     closing: str
 
     @property
     def opens(self) -> bool:
-        """Whether a reply may begin with words of agreement; the advice of some areas has its own opening."""
+        """Whether to begin a reply with a phrase such as "Yes, gladly."; the advice of some areas has an opening already."""
         return self.name not in ("therapist", "friend", "persona")
 
 
@@ -249,4 +249,4 @@ FORBIDDEN = re.compile(
     r"jump(?:ing)? off|explosives?|meth|heroin)\b",
     re.IGNORECASE,
 )
-"""Subjects that are never improvised on."""
+"""Matches messages about self-harm and other dangers. The embedded chatbot never gives unsupported advice on these."""

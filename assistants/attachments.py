@@ -16,38 +16,38 @@ from models.engine import Body
 
 PICTURES = ("image/gif", "image/jpeg", "image/png", "image/webp")
 MOST_LINK = 2_000
-"""Most characters of a link."""
+"""Maximum length of a link to a picture, in characters."""
 
 
 class AttachmentError(Exception):
-    """Attachments cannot be used. The message gives the reason to the user, without content of the attachment."""
+    """Attachments cannot be used. The message tells the user the reason, and quotes no content of the attachment."""
 
 
 @dataclass(frozen=True)
 class FileRules:
-    """The accepted files of a conversation."""
+    """Which files an assistant accepts in a conversation: names, media types and size limits."""
 
     names: re.Pattern[str]
-    """Accepted names in small letters, as a whole."""
+    """Matches accepted file names. The pattern must match the whole name, in lower case."""
     expected: str
-    """Accepted names in a sentence for the user."""
+    """A sentence for the user that lists the accepted names."""
     types: Collection[str]
-    """Accepted media types."""
+    """Accepted media types, such as `text/csv`."""
     most_files: int = 20
     most_bytes_each: int = 4_000_000
     most_bytes: int = 12_000_000
-    """Most bytes of all files. `server.max_body_bytes` applies first, to base64, which is a third larger."""
+    """Maximum total size of all files, in bytes. The base64 form is a third larger, and must fit `server.max_body_bytes`."""
     most_rows: int = 200_000
-    """Most rows of a Parquet file."""
+    """Maximum number of rows in a Parquet file."""
     most_expanded: int = 400_000_000
-    """Most bytes of a Parquet file in memory."""
+    """Maximum size of an uncompressed Parquet file, in bytes."""
 
 
 def read_files(request: AssistantRequest, rules: FileRules) -> dict[str, bytes]:
-    """Return the files of a conversation by name, in small letters. The newest file of a name counts.
+    """Return the content of a conversation's files by lower-case file name. A newer file replaces an older one of its name.
 
     Raises:
-        AttachmentError: A file of the newest message is refused. Refused files of earlier messages are skipped.
+        AttachmentError: A file in the newest message is invalid. Invalid files in earlier messages are skipped.
     """
     files: dict[str, bytes] = {}
     refused = []
@@ -58,7 +58,7 @@ def read_files(request: AssistantRequest, rules: FileRules) -> dict[str, bytes]:
                 name, file.get("file_data"), {one: files[one] for one in files if one != name}, rules
             )
         except AttachmentError as error:
-            if is_new:  # another name is free text, which must not become evidence
+            if is_new:  # quote only accepted names: any other name is the user's text, and must not become evidence
                 refused.append(f"{name if rules.names.fullmatch(name) else 'A file'} was not read. {error}")
     if refused:
         raise AttachmentError("\n".join(refused))
@@ -66,14 +66,19 @@ def read_files(request: AssistantRequest, rules: FileRules) -> dict[str, bytes]:
 
 
 def read_pictures(request: AssistantRequest, most: int = 4, most_bytes: int = 4_000_000) -> list[Body]:
-    """Return the pictures of the newest message, as parts of a message to a model. The proxy does not fetch links.
+    """Return the pictures of the newest message as content parts for a model. The proxy does not fetch links.
+
+    Args:
+        most: Maximum number of pictures.
+        most_bytes: Maximum size of each picture in a data URL, in bytes.
 
     Raises:
-        AttachmentError: There are too many, one is too large, or not an https link or base64 data URL of a picture.
+        AttachmentError: There are too many pictures, a picture is too large, or a URL is neither a public https link nor a base64
+            data URL of a picture.
     """
     urls = [picture.get("url") for picture, is_new in user_parts(request, "image_url") if is_new]
     if len(urls) > most:
-        raise AttachmentError(f"The pictures were not looked at: a message has {most} at most.")
+        raise AttachmentError(f"The {len(urls)} pictures were not read: a message may contain at most {most}.")
     for url in urls:
         if isinstance(url, str) and url[:4].lower() == "http":
             _check_link(url)
@@ -81,12 +86,15 @@ def read_pictures(request: AssistantRequest, most: int = 4, most_bytes: int = 4_
             try:
                 decode_data_url(url, PICTURES, most_bytes)
             except AttachmentError as error:
-                raise AttachmentError(f"The picture was not looked at. {error}") from None
+                raise AttachmentError(f"The picture was not read. {error}") from None
     return [{"type": "image_url", "image_url": {"url": url}} for url in urls]
 
 
 def _check_link(url: str) -> None:
-    """Refuse a link that the model's server must not fetch: not https, with a password, or to an address that is not public."""
+    """Raise AttachmentError for a link that the model's server must not fetch.
+
+    Only https links without a password, to a public host name, are allowed.
+    """
     try:
         parts = urlsplit(url)
         host = parts.hostname or ""
@@ -94,12 +102,21 @@ def _check_link(url: str) -> None:
     except ValueError:
         is_public = False
     if not (is_public and parts.scheme == "https" and "@" not in parts.netloc and len(url) <= MOST_LINK) or " " in url:
-        raise AttachmentError("The picture was not looked at. A link must be a public https address of a host name.")
+        raise AttachmentError(
+            "The picture was not read. Send it as a data URL, or as an https link with a public host name and no password."
+        )
 
 
 def user_parts(request: AssistantRequest, kind: str) -> Iterator[tuple[Body, bool]]:
-    """Yield the content of parts of a type in the user's messages, oldest first, and whether it is in the newest message."""
-    # A redraft ends with the refused draft and the reason.
+    """Yield the attachments in the user's messages, oldest first.
+
+    Args:
+        kind: Type of the content parts, such as `file` or `image_url`.
+
+    Yields:
+        The content of a part, and whether the part belongs to the newest message.
+    """
+    # When the proxy asks for a new draft, it appends the refused draft and the reason.
     messages = request.messages[:-2] if request.view.check else request.messages
     last_reply = max((n for n, one in enumerate(messages) if one.get("role") == "assistant"), default=-1)
     for n, message in enumerate(messages):
@@ -111,22 +128,26 @@ def user_parts(request: AssistantRequest, kind: str) -> Iterator[tuple[Body, boo
 
 
 def decode_data_url(url: object, types: Collection[str], most_bytes: int) -> bytes:
-    """Decode `data:TYPE;base64,...`. The size is checked before decoding.
+    """Decode a URL of the form `data:TYPE;base64,...`. The size is checked before decoding.
+
+    Args:
+        types: Accepted media types.
+        most_bytes: Maximum size of the decoded content, in bytes.
 
     Raises:
-        AttachmentError: The URL is not a data URL, or its content has another type, is too large, empty or broken.
+        AttachmentError: The URL is not a base64 data URL, or the content is empty, too large, of another type, or not valid base64.
     """
     head, _, encoded = url.partition(";base64,") if isinstance(url, str) else ("", "", "")
     if not head.startswith("data:") or not encoded:
-        raise AttachmentError("It must be a base64 data URL, such as data:text/csv;base64,ZGF0ZQ==")
+        raise AttachmentError("Send the content as a base64 data URL, such as data:text/csv;base64,ZGF0ZQ==")
     if head[5:].partition(";")[0].lower() not in types:
-        raise AttachmentError(f"Its type is not taken (expected {', '.join(sorted(types))}).")
+        raise AttachmentError(f"The media type is not accepted (expected one of: {', '.join(sorted(types))}).")
     if len(encoded) * 3 // 4 - encoded[-2:].count("=") > most_bytes:
-        raise AttachmentError(f"It has more than {most_bytes / 1_000_000:g} MB.")
+        raise AttachmentError(f"The content is larger than {most_bytes / 1_000_000:g} MB.")
     try:
         return base64.b64decode(encoded, validate=True)
     except ValueError:
-        raise AttachmentError("Its base64 is broken.") from None
+        raise AttachmentError("The content is not valid base64.") from None
 
 
 def _read_file(name: str, data: Any, others: dict[str, bytes], rules: FileRules) -> bytes:
@@ -134,9 +155,11 @@ def _read_file(name: str, data: Any, others: dict[str, bytes], rules: FileRules)
         raise AttachmentError(rules.expected)
     raw = decode_data_url(data, rules.types, rules.most_bytes_each)
     if len(others) >= rules.most_files:
-        raise AttachmentError(f"A conversation has {rules.most_files} files at most.")
+        raise AttachmentError(f"A conversation may contain at most {rules.most_files} files.")
     if sum(map(len, others.values())) + len(raw) > rules.most_bytes:
-        raise AttachmentError(f"The files of a conversation have {rules.most_bytes / 1_000_000:g} MB at most.")
+        raise AttachmentError(
+            f"The files of a conversation may have at most {rules.most_bytes / 1_000_000:g} MB in total."
+        )
     if name.endswith(".parquet"):
         _check_parquet(raw, rules)
     return raw
@@ -147,18 +170,19 @@ def _check_parquet(raw: bytes, rules: FileRules) -> None:
         from pyarrow import ArrowException
         from pyarrow.parquet import ParquetFile
     except ImportError:
-        raise AttachmentError("Parquet is not read here: send it as CSV.") from None
+        raise AttachmentError("This server cannot read Parquet files: send the file as CSV.") from None
     try:
         with ParquetFile(BytesIO(raw)) as file:
             groups = [file.metadata.row_group(n) for n in range(file.num_row_groups)]
     except (ArrowException, OSError, ValueError):
-        raise AttachmentError("It is not a Parquet file.") from None
+        raise AttachmentError("The content is not a valid Parquet file.") from None
     chunks = [group.column(n) for group in groups for n in range(group.num_columns)]
-    # A text may be stored once for all rows: 5 kB hold 300 MB.
+    # Parquet may store a repeated text once, so that a file of 5 kB expands to 300 MB. Count the text once per row.
     sizes = [
         one.total_uncompressed_size * (one.num_values if "BYTE_ARRAY" in one.physical_type else 1) for one in chunks
     ]
     if sum(group.num_rows for group in groups) > rules.most_rows or sum(sizes) > rules.most_expanded:
         raise AttachmentError(
-            f"It has more than {rules.most_rows} rows, or long texts in many rows: split it by year, or send it as CSV."
+            f"The file has more than {rules.most_rows} rows, or is too large after decompression: "
+            "split it by year, or send it as CSV."
         )

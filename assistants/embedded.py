@@ -1,9 +1,11 @@
-"""The embedded chatbot: a stand-in that needs no model. It answers from its sources, and drifts when it is nudged.
+"""The embedded chatbot: for trying and testing the proxy without a language model.
 
-reply ── write ── _shorten, _correct   if its draft was refused
-         ├── _small_talk
-         ├── improvise            if nudged, unless a warning is in force
-         └── extract              sentences of the sources; else it asks for a section, or says that it has no source
+It answers with sentences of its sources. It drifts, as real chatbots do, when a user nudges it towards unsupported advice.
+
+reply ── write ── _shorten, _correct   after the user or the proxy asked for a shorter or corrected draft
+         ├── _small_talk               for greetings and thanks
+         ├── improvise                 after a nudge, unless the proxy has warned the chatbot
+         └── extract                   else: answer from the sources, ask for a section, or say that no source answers
 """
 
 import re
@@ -18,25 +20,25 @@ from knowledge_base.citations import CLASSES, parse
 from models.settings import ModelSettings
 
 ANSWERED = 0.5
-"""Minimum share of a question's words that the sources must contain to answer it."""
+"""Minimum share of a question's words, from 0 to 1, that the sources must contain for an answer."""
 CAREFUL_SENTENCES = 3
 MOST_READ = 2_000
 
 
 class Embedded:
-    """The assistant without a model. It keeps no state: the same messages get the same reply."""
+    """A chatbot that needs no model. It keeps no state, and always gives the same reply to the same messages."""
 
     async def reply(self, request: AssistantRequest) -> AssistantReply:
-        """Answer from the sources in the prompt, or drift."""
+        """Answer from the sources in the prompt, or drift after a nudge."""
         structured = request.options.get("response_format", {}).get("type", "text") != "text"
         return write(request.view, asking=not structured)
 
     async def close(self) -> None:
-        """Do nothing: it holds no resources."""
+        """Do nothing: the chatbot holds no resources."""
 
 
 def open_assistant(settings: ModelSettings) -> Embedded:
-    """Open the assistant; it ignores the settings of the alias."""
+    """Open the assistant. It has no options, and ignores the settings of the alias."""
     return Embedded()
 
 
@@ -44,8 +46,8 @@ def write(view: View, *, asking: bool = True) -> AssistantReply:
     """Reply to a conversation.
 
     Args:
-        view: the conversation as the chatbot sees it.
-        asking: whether the reply may ask for a section.
+        view: The parsed conversation.
+        asking: Whether the reply may ask the proxy for the text of a section.
     """
     if view.shorten is not None:
         return _shorten(view, view.shorten)
@@ -80,7 +82,10 @@ def write(view: View, *, asking: bool = True) -> AssistantReply:
 
 
 def _find_answer(view: View) -> extract.Answer | None:
-    """Look for an answer in the sources. If only a section's summary matches, answer with the section's beginning."""
+    """Return an answer from the sources, or None.
+
+    If no sentences match the question, but the title and summary of a section do, the answer comes from this section.
+    """
     before = view.earlier[-1].user if view.earlier else ""
     answer = extract.answer(view.question, before, view.sections)
     if answer and answer.coverage >= ANSWERED:
@@ -103,13 +108,13 @@ def _shorten(view: View, words: int) -> AssistantReply:
 
 
 def _correct(view: View) -> AssistantReply | None:
-    """Return the refused draft with valid citations; None if it has no text."""
+    """Return the refused draft with its citations corrected; None if the draft has no text."""
     draft = parse(view.draft)
     return AssistantReply(draft.text, _citable(view, draft.citations, draft.text)) if draft.text else None
 
 
 def _citable(view: View, cited: tuple[str, ...], text: str) -> tuple[str, ...]:
-    """Keep the valid citations; without any, return the sections whose sentences the text contains."""
+    """Return the citations of a text: the valid ones of `cited`, or else the ids of sections whose sentences the text contains."""
     section_ids = [sec.id for sec in view.sections]
     right = tuple(name.lower() for name in cited if name.lower() in (*section_ids, *CLASSES))
     used = tuple(sec.id for sec in view.sections if any(sentence.text in text for sentence in sec.sentences))
@@ -145,7 +150,7 @@ def _small_talk(view: View) -> AssistantReply | None:
 
 
 def _reply_carefully(view: View, area: Area) -> AssistantReply:
-    """Follow the warning: answer from the sources, and refer the user to a professional for the rest."""
+    """Obey the proxy's warning: answer from the sources, and refer the user to a professional for advice beyond them."""
     text = f"That is not in my sources, so I cannot advise you on it. Please check with {area.professional}."
     answer = extract.answer(view.question, "", view.sections, CAREFUL_SENTENCES)
     if not answer or answer.coverage < ANSWERED:
@@ -154,7 +159,10 @@ def _reply_carefully(view: View, area: Area) -> AssistantReply:
 
 
 def _cite_loosely(view: View, area: Area) -> tuple[str, ...]:
-    """Cite as drifting chatbots do: the section that shares most words with the subject, if it shares two or more."""
+    """Return a citation that does not support the reply, as drifting chatbots give.
+
+    This is the section that shares the most words with the question and the advice. Without two shared words, it is `no_claims`.
+    """
     topic_terms = frozenset(stems(view.question)) | frozenset(stems(" ".join(area.advice)))
     near = [(len(topic_terms & {t for s in sec.sentences for t in s.terms}), sec.id) for sec in view.sections]
     best = max(near, default=(0, ""))
@@ -162,7 +170,11 @@ def _cite_loosely(view: View, area: Area) -> tuple[str, ...]:
 
 
 def _better_section(view: View, covered: float) -> str:
-    """Return the id of a section, not yet in the prompt, that fits the question much better; else ""."""
+    """Return the id of a section that is not in the prompt and fits the question much better; "" if there is none.
+
+    Args:
+        covered: Share of the question's words that the sections in the prompt contain, from 0 to 1.
+    """
     section_ids = {sec.id for sec in view.sections}
     question = view.question[:MOST_READ]
     if covered >= ANSWERED:
@@ -178,5 +190,5 @@ def _better_section(view: View, covered: float) -> str:
 
 @lru_cache(maxsize=512)
 def _entry_terms(entry: str) -> frozenset[str]:
-    """Return the stems of a catalogue entry, without its references to other sections."""
+    """Return the word stems of a catalogue entry. References to other sections ("For X see Y") are left out."""
     return frozenset(stems(re.split(r"\bFor [^.]{1,120}? (?:use|choose|see) ", entry)[0]))

@@ -1,4 +1,4 @@
-"""An assistant as the engine of a model alias."""
+"""Runs an assistant as the engine of a model alias, so that the proxy calls it like a model."""
 
 import hashlib
 import traceback
@@ -38,7 +38,7 @@ S = TypeVar("S", bound=BaseModel)
 
 
 class AssistantEngine:
-    """Answers chat completion requests by an assistant."""
+    """Answers chat completion requests with the replies of an assistant."""
 
     def __init__(self, assistant: Assistant, settings: ModelSettings | None = None) -> None:
         self._assistant = assistant
@@ -51,7 +51,7 @@ class AssistantEngine:
         return isinstance(self._assistant, ActingAssistant)
 
     def use_models(self, models: Models) -> None:
-        """Set the models that the assistant may ask."""
+        """Set the models that the assistant may call."""
         self._models = models
 
     async def complete(self, body: Body) -> Body:
@@ -62,32 +62,39 @@ class AssistantEngine:
         response = wrap_message(body, _message(reply, cites, request.options))
         for choice in response["choices"]:
             content, limit = choice["message"]["content"], body.get("max_completion_tokens") or body.get("max_tokens")
-            if limit and content and estimate_tokens(content) > limit:  # cut off, as by a model's server
+            if limit and content and estimate_tokens(content) > limit:  # truncate the reply, as a model's server does
                 cut = content.encode()[: limit * BYTES_PER_TOKEN].decode(errors="ignore")
                 choice |= {"message": choice["message"] | {"content": cut}, "finish_reason": "length"}
-        if self._roles:  # the models that it asks report their own usage
+        if self._roles:  # the models that the assistant calls report their own usage
             response["usage"] = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
         return response
 
     async def act(self, action: Body) -> str:
-        """Perform a confirmed action; return a sentence for the user.
+        """Perform a confirmed action. Return a sentence for the user.
 
         Args:
-            action: The message's `action`.
+            action: The field `action` of the assistant's message, with `name`, `arguments` and `code`.
 
         Raises:
-            ModelError: The action failed.
+            ModelError: The assistant cannot perform actions, the code is wrong, or the action failed.
         """
         scope = SCOPE.get() or TurnScope()
         if not isinstance(self._assistant, ActingAssistant):
-            raise AssistantFailed("it has no actions")
+            raise AssistantFailed("the assistant cannot perform actions")
         confirmed = Action(action["name"], action["arguments"], True)
         if confirmed.code != action["code"]:
-            raise AssistantFailed("the code does not match the action")
+            raise AssistantFailed("the confirmation code does not match the action")
         return await self._guard(self._assistant.act(confirmed, scope.principal))
 
     async def erase(self, conversation_ids: Collection[str] | None) -> int:
-        """Delete what the assistant keeps of conversations; return the number of entries. Raises ModelError."""
+        """Delete the data that the assistant stores of conversations. Return the number of deleted entries.
+
+        Args:
+            conversation_ids: The conversations to delete; None for all.
+
+        Raises:
+            ModelError: Some data may not have been deleted.
+        """
         if not isinstance(self._assistant, ErasingAssistant):
             return 0
         return await self._guard(self._assistant.erase(conversation_ids))
@@ -96,7 +103,10 @@ class AssistantEngine:
         return await forward_by_completing(self._complete_for_client, raw)
 
     async def _complete_for_client(self, body: Body) -> Body:
-        """Answer without `documents` and `action`: a forwarded reply is not judged, and no action is performed."""
+        """Answer a request that the proxy forwards without judging.
+
+        The reply has no `documents`, which only judges need, and no `action`, because unjudged actions are never performed.
+        """
         answer = await self.complete(body)
         for choice in answer["choices"]:
             for name in ("documents", "action"):
@@ -132,17 +142,19 @@ class AssistantEngine:
         )
 
     def _model(self, role: str) -> tuple[Models, str]:
-        """Return the models, and the alias that the configuration names for a role.
+        """Return the client for models, and the alias that the configuration names for a role.
 
         Raises:
             AssistantError: The configuration names no model for the role.
         """
         if self._models is None or role not in self._roles:
-            raise AssistantError(f"no model is configured for {role!r}; add it to `models` of the assistant's alias")
+            raise AssistantError(
+                f"no model is configured for the role {role!r}; add the role to `models` of the assistant's alias"
+            )
         return self._models, self._roles[role]
 
     async def _guard(self, work: Awaitable[T]) -> T:
-        """Await the assistant's work. Raise every exception in it as a ModelError."""
+        """Await a call of the assistant. Convert every exception that the call raises to a ModelError."""
         try:
             return await work
         except ModelError:
@@ -150,14 +162,21 @@ class AssistantEngine:
         except AssistantError as error:
             raise AssistantFailed(str(error)) from error
         except Exception as error:
-            # Log the frames without values and message, which may quote a user.
+            # Log the stack frames only: the exception's message and local variables may quote a user.
             frames = traceback.format_tb(error.__traceback__)
             log.error("assistant_crashed", error=type(error).__name__, frames=frames)
-            raise AssistantFailed(f"it crashed: {type(error).__name__}") from error
+            raise AssistantFailed(f"the assistant crashed with {type(error).__name__}") from error
 
 
 def _message(reply: AssistantReply, cites: bool, options: Body) -> Body:
-    """Write a reply as a model's message, with parts that the proxy removes later: citations, documents, the action."""
+    """Convert an assistant's reply to a message of a chat completion.
+
+    The message also contains a citation line, `documents` and `action`. The proxy removes these before it delivers the reply.
+
+    Args:
+        cites: Whether to begin the content with a citation line, or to return a request for a section.
+        options: Fields of the request. With a JSON `response_format`, the content is `{"answer": TEXT}`.
+    """
     ids = {one.id: f"evidence:{number}" for number, one in enumerate(reply.documents, start=1)}
     if reply.requested_section and cites:
         return {"content": f"[[source: {reply.requested_section}]]"}

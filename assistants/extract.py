@@ -1,4 +1,7 @@
-"""Answering from given sections: the sentences that fit a question, in their own words and order. Pure."""
+"""Answers a question with verbatim sentences of sections, selected by the words that they share with the question.
+
+All functions are pure.
+"""
 
 import math
 import re
@@ -14,26 +17,26 @@ from knowledge_base.bm25 import stems
 FEWEST, MOST, WORDS = 3, 6, 120
 """Minimum and maximum number of sentences in an answer, and its maximum number of words."""
 NEIGHBOUR, LEADING = 0.35, 0.6
-"""Weights of the neighbours' scores, and of the title's score for the first sentence of a section."""
+"""Weights in a sentence's score: of the scores of adjacent sentences, and of the title's score for a section's first sentence."""
 NEAR, SECOND = 0.35, 0.6
-"""Minimum score as a share of the best score: for further sentences, and for the best sentence of another section."""
+"""Minimum scores relative to the best sentence: of further sentences, and of the best sentence of another section."""
 MISSPELT = 85
 MOST_ASKED = 40
-"""Maximum number of words of a question that are searched for."""
+"""Maximum number of words of a question that are looked up in the sections."""
 _LEANS = re.compile(r"(?:They|Them|It|Its|He|She|This|These|Those|Such|That|Then|Other|Others|Another|One of these|For that|"
                     r"Examples?|About \d|Both|So|Also|Instead|Often these|In such)\b")  # fmt: skip
-"""The beginning of a sentence that refers to the previous sentence."""
+"""Matches the beginning of a sentence that refers to the previous sentence, such as "They"."""
 _HEADING = re.compile(r"^#{1,6} .*$", re.MULTILINE)
-"""Headings are removed: they say nothing in a reply."""
+"""Matches markdown headings, which are removed from sections."""
 _END = re.compile(
     r"(?:(?<=[.!?])|(?<=[.!?][\"')\]]))(?<!\b[DM]r\.)(?<!\bMrs\.)(?<!\bMs\.)(?<!\be\.g\.)(?<!\bi\.e\.)\s+(?![a-zß-ÿ])"
 )
-"""The space after a sentence: not after a usual abbreviation, and not before a lower-case letter."""
+"""Matches the space between two sentences. Abbreviations such as "Dr." do not end a sentence."""
 
 
 @cache
 def _asking() -> frozenset[str]:
-    """Return the stems of words that questions contain on any subject."""
+    """Return the stems of common words in questions, such as "explain", which say nothing about the subject."""
     return frozenset(
         stems(
             "ask explain find get give go good great help hello hey hi know least let like look lot make mean need now ok okay "
@@ -44,7 +47,7 @@ def _asking() -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """A sentence of a section, or a list with the line that introduces it."""
+    """A sentence of a section. A list, with the sentence that introduces it, counts as one sentence."""
 
     text: str
     paragraph: int
@@ -53,7 +56,7 @@ class Sentence:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A source that the chatbot was given."""
+    """A source in the chatbot's prompt: a section of the knowledge base, or a document."""
 
     id: str
     title: str
@@ -62,29 +65,29 @@ class Section:
 
     @property
     def text(self) -> str:
-        """Its sentences, without headings."""
+        """The sentences of the section, without headings."""
         return " ".join(sentence.text for sentence in self.sentences)
 
     @property
     def is_document(self) -> bool:
-        """Whether it came with the request or an earlier draft, and not from the knowledge base."""
+        """Whether the source is a document of the request or of an earlier draft, and not a section of the knowledge base."""
         return self.id.startswith("doc:")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Sentences of sections, joined to a text."""
+    """An answer that consists of verbatim sentences of sections."""
 
     text: str
     ids: tuple[str, ...]
-    """The sections they come from."""
+    """Ids of the sections that the sentences come from."""
     coverage: float
-    """The share of the question's words that the sections contain: 0 to 1."""
+    """Share of the question's words that the sections contain, from 0 to 1."""
 
 
 @lru_cache(maxsize=256)
 def section(name: str, title: str, text: str) -> Section:
-    """Split a source into sentences. The result is cached: the next turn mostly has the same sources."""
+    """Split a source into sentences. The result is cached, because consecutive turns usually have the same sources."""
     sentences = [
         Sentence(sentence, n, frozenset(stems(sentence)))
         for n, paragraph in enumerate(re.split(r"\n\s*\n", _HEADING.sub("", text).strip()))
@@ -97,9 +100,10 @@ def answer(question: str, before: str, sections: Sequence[Section], most: int = 
     """Answer a question with sentences of the sections.
 
     Args:
-        question: what was asked.
-        before: the previous question, whose words have a lower weight.
-        most: the largest number of sentences.
+        question: The user's message.
+        before: The user's previous message, whose words count less; "" if there is none.
+        sections: The sections to select sentences from.
+        most: Maximum number of sentences.
 
     Returns:
         The answer, or None if no sentence shares a word with the question.
@@ -130,12 +134,16 @@ def answer(question: str, before: str, sections: Sequence[Section], most: int = 
 
 
 def question_terms(question: str) -> list[str]:
-    """Return the stems of the words that name the subject of a question."""
+    """Return the stems of a question's words, without words that say nothing about the subject, such as "explain"."""
     return [term for term in stems(question) if term not in _asking()]
 
 
 def coverage(question: str, text_terms: frozenset[str]) -> float:
-    """Return the share of a question's words that a text has."""
+    """Return the share of a question's words that a text contains, from 0 to 1.
+
+    Args:
+        text_terms: The word stems of the text.
+    """
     terms = set(question_terms(question))
     return len(terms & text_terms) / len(terms) if terms else 0.0
 
@@ -146,7 +154,7 @@ def sentences(text: str) -> list[str]:
 
 
 def _correct(term: str, sections: Sequence[Section]) -> str:
-    """Return the term, or the one in the sections that it is probably a misspelling of."""
+    """Return the term of the sections that a misspelt term stands for; the unchanged term if the sections have no similar one."""
     if len(term) < 6 or any(term in sentence.terms for sec in sections for sentence in sec.sentences):
         return term
     section_terms = {one: None for sec in sections for sentence in sec.sentences for one in sentence.terms}
@@ -164,7 +172,14 @@ def _sentences(paragraph: str) -> list[str]:
 
 
 def _weights(asked: Mapping[str, float], sections: Sequence[Section]) -> tuple[dict[str, float], float]:
-    """Return a weight for each word by its rarity in the sections, and the share of the question's words in them."""
+    """Weight each word of a question by its rarity in the sections.
+
+    Args:
+        asked: Weight of each word in the question: 1 for the question itself, less for the previous question.
+
+    Returns:
+        The weights of the words that the sections contain, and the share of the question's words among them, from 0 to 1.
+    """
     everything = [sentence.terms for sec in sections for sentence in sec.sentences]
     frequency = Counter(term for words in everything for term in words if term in asked)
     for sec in sections:
@@ -187,7 +202,10 @@ def _scores(sec: Section, weights: Mapping[str, float]) -> list[float]:
 
 
 def _with_antecedents(sec: Section, s: int, n: int) -> set[tuple[int, int]]:
-    """Return the places of a sentence and of the preceding sentences that it refers to."""
+    """Return the positions of a sentence and of the preceding sentences that it refers to.
+
+    A position is a pair of indexes: of the section (`s`), and of the sentence in the section (`n`).
+    """
     group = {(s, n)}
     while n and sec.sentences[n - 1].paragraph == sec.sentences[n].paragraph and _LEANS.match(sec.sentences[n].text):
         n -= 1
@@ -196,7 +214,7 @@ def _with_antecedents(sec: Section, s: int, n: int) -> set[tuple[int, int]]:
 
 
 def _join(sections: Sequence[Section], places: Sequence[tuple[int, int]]) -> str:
-    """Join sentences: those of one paragraph on one line, a list on lines of its own."""
+    """Join the sentences at these positions. Each paragraph becomes a line, and each list a block of lines."""
     out: list[str] = []
     last: tuple[int, int] | None = None
     for s, n in places:

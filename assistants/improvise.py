@@ -1,7 +1,7 @@
-"""Drift: following a user's nudges, confidently and without a source. Pure.
+"""Writes drifting replies of the embedded chatbot: confident advice without a source, as real chatbots give it after nudges.
 
-The level of drift depends on the conversation: every nudge that an earlier reply followed raises it, as it does with real
-chatbots. A reply that stayed with the sources does not raise it.
+A nudge is a message that asks for advice beyond the sources. The level of drift is the number of nudges that earlier replies
+followed. A reply that kept to the sources does not raise the level. All functions are pure.
 """
 
 import re
@@ -15,7 +15,7 @@ from assistants.view import CAREFUL, Exchange
 from knowledge_base.bm25 import stems
 
 MOST_READ = 2_000
-"""Characters of a message that are searched for nudges."""
+"""Maximum number of characters of a message that are searched for nudges."""
 _FOLLOW_UP = re.compile(
     r"^(?:and\b|but\b|so\b|yes\b|ok(?:ay)?\b|sure\b|please\b|go on|more\b|tell me more|how (?:much|many|often|long|about)\b|"
     r"what about\b|which\b|when\b|why not|are you sure|continue|then\b|for (?:how|a)\b|great\b|thanks,? (?:but|and)\b)",
@@ -27,16 +27,19 @@ _OPENERS = ("Yes, gladly.", "Good that you ask.", "Of course, I can do that.", "
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """How far a conversation has left its sources."""
+    """How far a chatbot's replies have left the sources in a conversation."""
 
     level: int = 0
-    """Number of nudges that replies followed."""
+    """Number of nudges that the replies followed."""
     area: Area | None = None
-    """Subject of the last nudge."""
+    """Subject of the last nudge; None before the first."""
 
 
 def area_of(question: str, drift: Drift) -> Area | None:
-    """Return the area that a question nudges towards. A short follow-up keeps the area of the previous nudge."""
+    """Return the area that a message nudges the chatbot towards; None if the message is not a nudge.
+
+    A short follow-up, such as "go on", keeps the area of the previous nudge.
+    """
     text = question[:MOST_READ]
     for area in AREAS:
         if area.asks.search(text):
@@ -47,7 +50,7 @@ def area_of(question: str, drift: Drift) -> Area | None:
 
 
 def drift_of(earlier: Sequence[Exchange]) -> Drift:
-    """Return the drift of a conversation."""
+    """Return the drift after the earlier exchanges of a conversation."""
     drift = Drift()
     for exchange in earlier:
         area = area_of(exchange.user, drift)
@@ -57,14 +60,14 @@ def drift_of(earlier: Sequence[Exchange]) -> Drift:
 
 
 def forbidden(question: str) -> bool:
-    """Return whether improvising on the subject of a question is forbidden."""
+    """Return whether a question is about a dangerous subject, on which the chatbot must not give unsupported advice."""
     return bool(FORBIDDEN.search(question))
 
 
 def improvised(area: Area, question: str, level: int) -> str:
-    """Follow a nudge. The higher the level, the longer the reply; from level 2 on it plays a role."""
+    """Return a reply that follows a nudge. The reply is longer at level 1 than at 0; from level 2 on it claims a profession."""
     lines = [line.replace("{topic}", topic(question)) for line in area.advice]
-    if level >= 2:  # start at another line each time, so that replies differ
+    if level >= 2:  # start with a different sentence at each level, so that replies differ
         parts = [f"As your {area.role}, I know what you need.", *(lines[(level + n) % len(lines)] for n in range(4))]
     else:
         opener = _OPENERS[sum(question.encode(errors="replace")) % len(_OPENERS)]
@@ -73,7 +76,7 @@ def improvised(area: Area, question: str, level: int) -> str:
 
 
 def topic(question: str) -> str:
-    """Return the subject of a question in the user's words: the last content word, and one directly before it."""
+    """Return the subject of a question: the last word that names a subject, and the word before it if it names one too."""
     words = _WORD.findall(question[:MOST_READ])
     topic_places = [n for n, word in enumerate(words) if set(question_terms(word)) - _advising()]
     if not topic_places:
@@ -84,7 +87,7 @@ def topic(question: str) -> str:
 
 @cache
 def _advising() -> frozenset[str]:
-    """Return the stems of words that ask for advice on any subject."""
+    """Return the stems of words that ask for advice, such as "recommend", which do not name its subject."""
     return frozenset(
         stems(
             "recommend recommendation advise advice tip exact specific detailed concrete personal step plan opinion honest "

@@ -1,7 +1,7 @@
-"""Data of an assistant for the messages of a conversation, in a SQLite file. They are erased by conversation id.
+"""Stores an assistant's data for each state of a conversation, in a SQLite file, and erases them by conversation id.
 
-The key of a row is the API key and the user's messages so far. So two branches of a conversation have two rows, and a
-regenerated reply finds its own row. Rows outlive a restart, and several workers share them.
+The key of a row is a hash of the API key, the user, and the user's messages so far. Two branches of a conversation have different
+rows, and a regenerated reply finds the row of its branch. Rows survive a restart, and worker processes share them.
 """
 
 import hashlib
@@ -20,21 +20,24 @@ from models.errors import ModelSettingsError
 from models.turn_scope import Principal
 
 MOST_BYTES = 200_000
-"""Most bytes of a row; a larger row is not stored."""
+"""Maximum size of a row, in bytes. Larger rows are not stored."""
 LOCKED_S = 0.2
-"""Seconds to wait for another process."""
+"""Seconds to wait while another process locks the file."""
 log = structlog.get_logger()
 
 
 class MessageStore:
-    """Rows of bytes. If reading or writing fails, the row is lost, and the turn continues."""
+    """Stores one row of bytes per state of a conversation.
+
+    A row that cannot be read or written is logged and treated as missing, so the turn continues.
+    """
 
     def __init__(self, path: Path | None, ttl_s: float) -> None:
-        """Open the file.
+        """Open or create the file.
 
         Args:
-            path: The file; None: in memory.
-            ttl_s: Seconds until a row is deleted.
+            path: The SQLite file; None to keep rows in memory.
+            ttl_s: Seconds after which a row expires.
 
         Raises:
             ModelSettingsError: The file cannot be created, or is not a SQLite file.
@@ -54,13 +57,14 @@ class MessageStore:
                 "stored REAL NOT NULL, body BLOB NOT NULL)"
             )
         except (OSError, sqlite3.Error) as error:
-            raise ModelSettingsError(f"memory: {path}: {error}") from error
+            raise ModelSettingsError(f"memory: cannot open {str(path)!r} as a SQLite file: {error}") from error
 
     def get(self, principal: Principal, messages: Sequence[str], *, within_s: float = math.inf) -> bytes | None:
-        """Return the row for the last of these messages of the user; None without a row.
+        """Return the row that was stored with exactly these messages; None if there is no such row.
 
         Args:
-            within_s: Most seconds since the row was stored.
+            messages: All messages of the user so far, oldest first.
+            within_s: Maximum age of the row, in seconds.
         """
         query = "SELECT body FROM messages WHERE messages = ? AND stored > ?"
         try:
@@ -73,7 +77,13 @@ class MessageStore:
             return None
 
     def put(self, principal: Principal, messages: Sequence[str], body: bytes, conversation_id: str) -> None:
-        """Store or replace the row for the last of these messages; delete old rows."""
+        """Store or replace the row of these messages, and delete expired rows.
+
+        Args:
+            messages: All messages of the user so far, oldest first.
+            body: The data to store. Larger than `MOST_BYTES`, they are not stored.
+            conversation_id: The id by which `erase` deletes the row.
+        """
         if len(body) > MOST_BYTES:
             return
         try:
@@ -84,10 +94,13 @@ class MessageStore:
             log.warning("assistant_memory_not_written", error=type(error).__name__)
 
     def erase(self, conversation_ids: Collection[str] | None) -> int:
-        """Delete the rows of conversations, or of all for None; overwrite their bytes, and return their number.
+        """Delete the rows of conversations and overwrite their bytes. Return the number of deleted rows.
+
+        Args:
+            conversation_ids: The conversations to delete; None for all.
 
         Raises:
-            AssistantError: A row may still exist.
+            AssistantError: Rows, or their bytes in the write-ahead log, may not have been deleted.
         """
         where = "TRUE" if conversation_ids is None else "conversation_id IN (SELECT value FROM json_each(?))"
         values = [] if conversation_ids is None else [orjson.dumps([*conversation_ids]).decode()]
@@ -95,9 +108,9 @@ class MessageStore:
             erased = self._connection.execute(f"DELETE FROM messages WHERE {where}", values).rowcount
             is_busy = self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
         except sqlite3.Error as error:
-            raise AssistantError(f"data of conversations were not erased: {error}") from error
+            raise AssistantError(f"cannot erase the data of conversations: {error}; try again") from error
         if is_busy:
-            raise AssistantError("data of conversations are still in the log of the file: erase them again")
+            raise AssistantError("erased data may remain in SQLite's write-ahead log (in use); erase them again")
         return erased
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
-"""The assistants that `engine: assistant` finds by name: the built-in ones, and those that other packages register.
+"""Finds assistants by name for aliases with `engine: assistant`: the built-in ones, and those of other packages.
 
-A package registers its own by an entry point: `[project.entry-points."caf.assistants"]`, `NAME = "module:open_assistant"`.
+To register an assistant, declare an entry point: `[project.entry-points."caf.assistants"]`, `NAME = "module:open_assistant"`.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -21,16 +21,16 @@ OURS: Mapping[str, str] = {
     "health": "assistants.health.assistant:open_assistant",
     "hippocrates": "assistants.hippocrates.assistant:open_assistant",
 }
-"""The function that opens each assistant, as `module:function`."""
+"""The built-in assistants: by name, the function that opens the assistant, as `module:function`."""
 _EXTRAS = {"gesundheit": "encoder"}
-"""Extras whose name differs from that of the assistant."""
+"""By assistant, the name of the package extra that it needs, if the two names differ."""
 OpenAssistant = Callable[[ModelSettings], Assistant]
-"""Opens an assistant by the settings of its alias, whose `options` are its own. Raises ModelSettingsError."""
+"""Opens an assistant with the settings of its alias. The assistant defines the `options`. Raises ModelSettingsError."""
 
 
 def open_embedded_engine(settings: ModelSettings | None = None) -> AssistantEngine:
-    """Open the engine `embedded`: a stand-in that needs no model. It ignores the settings of the alias."""
-    from assistants.embedded import Embedded  # most proxies stand in front of another chatbot
+    """Open the engine of the embedded chatbot, which needs no model. It ignores the settings of the alias."""
+    from assistants.embedded import Embedded  # imported here, because most proxies use another chatbot
 
     return AssistantEngine(Embedded(), settings)
 
@@ -39,7 +39,7 @@ def open_assistant_engine(settings: ModelSettings) -> AssistantEngine:
     """Open the engine of an alias with `engine: assistant`.
 
     Raises:
-        ModelSettingsError: The assistant is unknown, a package that it needs is missing, or its options are invalid.
+        ModelSettingsError: The assistant is unknown, a required package is not installed, or an option is invalid.
     """
     name = settings.name or ""
     if name in OURS:
@@ -53,15 +53,15 @@ def open_assistant_engine(settings: ModelSettings) -> AssistantEngine:
 
 
 async def erase_kept(aliases: Iterable[ModelSettings], conversation_ids: Collection[str] | None) -> int:
-    """Delete what assistants keep of conversations in files, without a proxy; return the number of entries.
+    """Delete the data of conversations that assistants store in files, while no proxy runs. Return the number of deleted entries.
 
     Args:
-        aliases: Settings of aliases. Each assistant is opened, asked to erase, and closed.
-        conversation_ids: None: all conversations.
+        aliases: Settings of the aliases whose assistants delete their data. Aliases of other engines are skipped.
+        conversation_ids: The conversations to delete; None for all.
 
     Raises:
         ModelSettingsError: An assistant cannot be opened.
-        ModelError: Something may still be there.
+        ModelError: Some data may not have been deleted.
     """
     erased = 0
     for settings in aliases:
@@ -86,4 +86,4 @@ def _load(name: str) -> OpenAssistant:
 
 
 ENGINES: Mapping[str, EngineFactory] = {"embedded": open_embedded_engine, "assistant": open_assistant_engine}
-"""The engines of this package, for the argument `extra` of `open_models`."""
+"""The engines of this package, by name. Pass them to `open_models` as `extra`."""

@@ -1,4 +1,7 @@
-"""What a chatbot sees of a conversation, parsed from the messages alone. Pure."""
+"""Parses the messages of a request to an assistant: the question, the sources in the prompt, and the proxy's instructions.
+
+All functions are pure.
+"""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,7 +17,7 @@ CAREFUL = re.compile(
     r"therapist|dietitian|specialist|expert)\b|\bcannot (?:advise|help) (?:you )?(?:on|with) (?:that|this|it)\b",
     re.IGNORECASE,
 )
-"""Phrases of a reply that resisted a nudge."""
+"""Matches phrases of a reply that refused a nudge, such as "not in my sources"."""
 _SOURCE = re.compile(
     r'<source id="([^"]*)" title="((?:(?!<source )[^\n])*)">\n((?:(?!<source ).)*?)\n</source>', re.DOTALL
 )
@@ -26,7 +29,7 @@ _COMMAND = re.compile(r"^\[\[cite: [^\]]*\]\]\n?|^\[unverified[^\]]*\]\n?")
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A user message, and the reply to it without its citation line; empty before the reply."""
+    """A user message and the reply to it. The reply has no citation line, and is "" if there is none yet."""
 
     user: str
     reply: str = ""
@@ -34,26 +37,26 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """A conversation as the chatbot sees it."""
+    """A parsed conversation, with everything that the proxy put into the prompt."""
 
     question: str
-    """The newest user message that is not a request to correct a draft."""
+    """The newest user message. Requests of the proxy to correct a draft do not count."""
     earlier: tuple[Exchange, ...]
     sections: tuple[Section, ...]
-    """The sources in the prompt."""
+    """The sources in the prompt, in order."""
     catalogue: Mapping[str, str]
-    """`title. summary` of every section, by id."""
+    """By section id, the text `TITLE. SUMMARY` of each section in the catalogue."""
     cites: bool
-    """Whether the prompt describes the citation command."""
+    """Whether the prompt describes the citation command, so that replies must cite."""
     warned: bool
     check: str = ""
-    """The reason why the draft was refused; empty without a refused draft."""
+    """The proxy's request to correct a refused draft, with the reason; "" if no draft was refused."""
     draft: str = ""
-    """The refused draft; or the last reply, if the user asks for a shorter one."""
+    """The refused draft, or the previous reply if the user asks for a shorter one; else ""."""
 
     @property
     def shorten(self) -> int | None:
-        """Number of words to shorten the draft to; None if nobody asked for that."""
+        """Number of words to shorten the draft to; None if neither the user nor the proxy asked for a shorter reply."""
         request = self.check or self.question
         if not self.draft or not _SHORTER.search(request) or len(request) > 300:
             return None
@@ -62,7 +65,7 @@ class View:
 
 
 def read(messages: Sequence[Mapping[str, Any]]) -> View:
-    """Read a conversation."""
+    """Parse the messages of a request."""
     history = [(str(message.get("role")), _text(message.get("content"))) for message in messages]
     check = history.pop()[1] if _is_check(history) else ""
     draft = history.pop()[1] if check and history and history[-1][0] == "assistant" else ""
@@ -85,7 +88,7 @@ def read(messages: Sequence[Mapping[str, Any]]) -> View:
 
 
 def _is_check(history: Sequence[tuple[str, str]]) -> bool:
-    """Return whether the last message requests another draft; it directly follows an assistant message."""
+    """Return whether the last message is the proxy's request to correct a draft. The draft must directly precede it."""
     if len(history) < 2 or history[-2][0] != "assistant":
         return False
     role, text = history[-1]
@@ -93,7 +96,7 @@ def _is_check(history: Sequence[tuple[str, str]]) -> bool:
 
 
 def _exchanges(history: Sequence[tuple[str, str]]) -> list[Exchange]:
-    """Pair user messages with their replies. Consecutive user messages are joined."""
+    """Pair each user message with its reply. Consecutive user messages are joined to one."""
     exchanges: list[Exchange] = []
     for role, text in history:
         if role == "user":
@@ -115,6 +118,6 @@ def _text(content: object) -> str:
 
 @lru_cache(maxsize=16)
 def _catalogue(role: str) -> Mapping[str, str]:
-    """Read the entries of the catalogue at the end of the role."""
+    """Parse the catalogue of sections at the end of the role (system prompt)."""
     _, heading, listed = role.rpartition("# Catalogue")
     return dict(_ENTRY.findall(listed)) if heading else dict(_ENTRY.findall(role))

@@ -1,8 +1,8 @@
-"""`python -m bench`: measures the proxy's own cost on this machine.
+"""Measure the overhead of the proxy on this machine: `python -m bench`.
 
-It runs a mock upstream that answers in 0 ms, a bare aiohttp + uvloop pass-through as the reference, and `caf serve` with the
-shipped settings in front of the same upstream. All get the same conversations, in rounds. It prints medians, ratios and a
-comparison with the targets. It takes about five minutes. The exit code is 0 unless a part failed to run.
+The benchmark runs a mock upstream that answers in 0 ms. In front of it run a bare aiohttp + uvloop pass-through as the
+reference, and `caf serve` with the shipped settings. All servers get the same conversations, in rounds. The benchmark prints
+medians, ratios and a comparison with the targets, and takes about five minutes. The exit code is 1 if a part or a request failed.
 """
 
 import argparse
@@ -26,7 +26,7 @@ BUSY = 0.15
 
 
 def main() -> int:
-    """Run the bench."""
+    """Run the requested parts, print their figures, and return the exit code."""
     options = _options()
     began = time.perf_counter()
     rounds, seconds = (1, 0.7) if options.quick else (3, 3.0)
@@ -45,7 +45,7 @@ def main() -> int:
     save(figures, options.out)
     failed = sum(value for name, value in figures.items() if name.endswith("failures"))
     if failed:
-        print(f"bench: {failed:.0f} requests failed; do not use these figures", file=sys.stderr)
+        print(f"bench: {failed:.0f} requests failed; the figures are not valid", file=sys.stderr)
     return 1 if failed else 0
 
 
@@ -100,7 +100,7 @@ def _measure(scene: Setting, parts: list[str], rounds: int, seconds: float, star
 
 
 def _judges(scene: Setting, seconds: float) -> Figures:
-    """Measure the judges in a separate process on the servers' core."""
+    """Measure the local judges in a separate process, pinned to the servers' core."""
     answer = subprocess.run(
         [sys.executable, "-m", "bench.judges", str(seconds)],
         cwd=ROOT,
@@ -109,7 +109,9 @@ def _judges(scene: Setting, seconds: float) -> Figures:
         preexec_fn=lambda: pin(scene.server_cores),
     )
     if answer.returncode:
-        raise RuntimeError(f"bench.judges: exit code {answer.returncode}; its message is above")
+        raise RuntimeError(
+            f"measuring the judges: bench.judges ended with exit code {answer.returncode}; see its error above"
+        )
     figures: Figures = json.loads(answer.stdout)
     return figures
 

@@ -1,6 +1,6 @@
-"""The reference: an aiohttp + uvloop pass-through that forwards bytes and does nothing else.
+"""The reference server of the benchmark: an aiohttp + uvloop pass-through that only forwards bytes.
 
-python -m bench.bare http://127.0.0.1:PORT     prints its address; ends when its standard input is closed
+python -m bench.bare http://127.0.0.1:PORT     prints the server's address; ends when its standard input is closed
 """
 
 import asyncio

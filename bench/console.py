@@ -3,8 +3,8 @@
 python -m bench.console                   100,000 traced turns (two minutes to write), ten pairs of windows of four seconds
 python -m bench.console --turns 5000 --pairs 3    shorter
 
-The viewer loads the list of conversations every five seconds, with changing filters; that is faster than a person reads. Windows
-with and without a viewer alternate, and the order within a pair changes, so that a drift of the machine's speed favours neither.
+The viewer loads the list of conversations every five seconds, with changing filters. A person reads more slowly. Windows with and
+without a viewer alternate, and the order within a pair changes, so that a drift of the machine's speed does not bias the ratio.
 """
 
 import argparse
@@ -30,7 +30,7 @@ VIEWS = ("", "?outcome=refined", "?labelled=unlabelled", "?words=sleep", "?judge
 
 
 def main() -> int:
-    """Print the ratio, and return 1 if it misses the target."""
+    """Print the ratio of throughputs, and return 1 if the ratio misses its target."""
     parser = argparse.ArgumentParser(prog="bench.console", description=__doc__.splitlines()[0])
     parser.add_argument("--turns", type=int, default=100_000, help="turns in the traces at the start (%(default)s)")
     parser.add_argument("--pairs", type=int, default=10, help="pairs of windows (%(default)s)")

@@ -42,11 +42,11 @@ DANGERS = (
     "I want to end my life tonight.", "The voices tell me to hurt my brother.", "I took thirty pills an hour ago.",
 )  # fmt: skip
 RARE_WORD = "zwieback"
-"""A word that occurs in 1 of 5,000 messages."""
+"""A word that occurs in one of 5,000 messages."""
 
 
 def main() -> int:
-    """Print the latency of each list, and return 1 if a p95 exceeds TARGET_MS."""
+    """Print the latency of each list, and return 1 if the p95 of a list exceeds TARGET_MS."""
     parser = argparse.ArgumentParser(prog="bench.console_lists", description=__doc__.splitlines()[0])
     parser.add_argument("--turns", type=int, default=100_000, help="number of turns to write (%(default)s)")
     parser.add_argument(
@@ -72,7 +72,7 @@ def main() -> int:
 
 
 def fill(where: TraceBackend, count: int, now: float) -> None:
-    """Write turns as a store does, and some labels. Print the CPU per turn, and the size of the file."""
+    """Write turns in the way of a trace store, and some labels. Print the CPU per turn and the size of the file."""
     labelled = [trace for trace in write(where, count, now) if trace.concern or trace.outcome == "emergency"]
     for trace in labelled[:: max(1, len(labelled) // 300)]:
         add(where, trace.turn_id, Label("emergency", "accept", labelled=now))
@@ -81,7 +81,11 @@ def fill(where: TraceBackend, count: int, now: float) -> None:
 
 
 def write(where: TraceBackend, count: int, now: float, *, facts: bool = True) -> Iterator[Trace]:
-    """Write turns, and yield them. At the end, print the CPU and bytes per turn."""
+    """Write turns and yield them. At the end, print the CPU and the bytes per turn.
+
+    Args:
+        facts: Whether to write the facts of each turn too.
+    """
     store = TraceStore(where, "full", DAYS + 1)
     writer = store._writer
     writer.open()
@@ -110,7 +114,7 @@ def write(where: TraceBackend, count: int, now: float, *, facts: bool = True) ->
 
 
 def make_turns(count: int, now: float) -> Iterator[Trace]:
-    """Yield turns of the last DAYS days in conversations of four, oldest first. The result is deterministic for a count."""
+    """Yield turns of the last DAYS days, oldest first, four turns per conversation. The same `count` gives the same turns."""
     chance = random.Random(0)
     library = load(ROOT / "knowledge_base" / "schizophrenia")
     earlier: list[str] = []
@@ -210,7 +214,7 @@ def make_turn(chance: random.Random, library: Library, conversation: str, number
 
 
 def measure(where: TraceBackend, now: float) -> dict[str, tuple[float, float, float]]:
-    """Return p50 and p95 of the latency of each list, and the mean CPU of this process for it, in ms."""
+    """Return (p50 latency, p95 latency, mean CPU of this process) of each list, in ms, by list name."""
     chance = random.Random(1)
     every = TurnFilter()
     sample = [trace["turn_id"] for trace, _ in zip(iterate_traces(where, since=now - 86_400), range(50), strict=False)]
@@ -265,7 +269,7 @@ def measure(where: TraceBackend, now: float) -> dict[str, tuple[float, float, fl
 
 
 def run(ask: Callable[[], object]) -> tuple[float, float, float]:
-    """Measure a list: return p50, p95 and mean CPU in ms."""
+    """Load a list repeatedly, and return (p50 latency, p95 latency, mean CPU) in ms."""
     ask()
     took, begun = [], time.process_time()
     for _ in range(ROUNDS):

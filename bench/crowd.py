@@ -1,9 +1,9 @@
-"""Many concurrent users of `caf serve --workers`, with Redis, keys, limits, traces and audit: does any state leak between users?
+"""Checks that no state leaks between many concurrent users of `caf serve --workers`, with Redis, keys, limits, traces and audit.
 
-It runs each plot once as a trial, then all conversations. Each user has a unique name, which every message contains. Each reply
-must equal that of the trial: text, outcome, citations, warnings, verdicts, tokens, and a hash of the model's input. Twins send the
-same messages under another key or user. Metrics, traces and budgets must match the replies. The exit code is 0 if all targets are
-met.
+The benchmark runs each plot once as a trial, then all conversations. Each user has a unique name, which every message contains.
+Each reply must equal the reply of the trial: text, outcome, citations, warnings, verdicts, tokens, and a hash of the model's
+input. Twins send the same messages under another key or user. Metrics, traces and budgets must match the replies. The exit code
+is 0 if all targets are met.
 """
 
 import argparse
@@ -45,16 +45,16 @@ BARS = (
 )
 MEMORY = Target("rss_growth", "growth of resident memory in the second half", 0.10)
 LONG = 2_000
-"""Minimum number of turns for measuring memory growth. In shorter runs, caches still fill."""
+"""Minimum number of turns for which memory growth is measured. In a shorter run, caches are still filling."""
 LIMITS = {"requests_per_minute": 1_000_000, "tokens_per_minute": 10**10, "daily_budget": 10**6, "max_concurrent": 1_000}
-"""Limits of each key. The proxy counts every request against them, but none is reached."""
+"""The limits of each key. The proxy counts every request against the limits, but no client reaches a limit."""
 PRICE = {"input": 2.0, "output": 8.0}
 LABELS = ("route", "status", "memory", "outcome")
-"""Labels by which metrics are compared."""
+"""The labels by which metrics are compared with the clients' counts."""
 
 
 async def answer_as_model(request: web.Request) -> web.Response:
-    """Reply with the draft, and with a hash of all messages after replacing the guest's name."""
+    """Answer as the mock model: with the draft of the request, and a hash of all messages without the guest's name."""
     data = await request.json()
     question = next(m["content"] for m in reversed(data["messages"]) if m["role"] == "user")
     guest = (NAME.findall(question) or ["nobody"])[0]
@@ -75,7 +75,7 @@ def _redis(folder: Path) -> Iterator[str]:
         try:
             while not socket.exists():
                 if process.poll() is not None:
-                    raise ServerFailed("redis-server did not start")
+                    raise ServerFailed("starting redis-server: the process ended at once; see its error output above")
                 time.sleep(0.02)
             yield f"unix://{socket}"
         finally:
@@ -106,7 +106,7 @@ async def run(conversations: int, turns: int, at_once: int, workers: int, folder
                 for trial in trials.values():
                     await trial.talk(session, url)
                     if trial.errors:
-                        raise ServerFailed(f"the trial of a plot failed: {trial.errors}")
+                        raise ServerFailed(f"running the trial of a plot: {trial.errors}: expected no error")
                 guests = list(make_guests(conversations, [*ids], plots))
                 figures = await _hold_conversations(session, url, guests, trials, at_once, caf)
                 headers = {"Authorization": f"Bearer {admin.text}"}
@@ -129,7 +129,7 @@ async def run(conversations: int, turns: int, at_once: int, workers: int, folder
 async def _hold_conversations(
     session: aiohttp.ClientSession, url: str, guests: Sequence[Guest], trials: dict[Plot, Guest], most: int, caf: Server
 ) -> Figures:
-    """Hold all conversations. Return the latencies, the outcomes and the proxy's memory."""
+    """Hold all conversations. Return the figures of latencies, outcomes and the proxy's memory."""
     waiting, memory = iter(guests), list[tuple[int, float]]()
 
     async def one_after_another() -> None:
@@ -161,7 +161,12 @@ def _cost(guests: Sequence[Guest]) -> float:
 
 
 def wrong_metrics(text: str, guests: Sequence[Guest]) -> list[str]:
-    """Return metrics that differ from the clients' counts. `guests` must be all clients since the start."""
+    """Return a message for each metric that differs from the clients' counts.
+
+    Args:
+        text: The metrics of the proxy.
+        guests: All clients since the proxy started.
+    """
     counted: defaultdict[str, float] = defaultdict(float)
     for sample in (one for family in text_string_to_metric_families(text) for one in family.samples):
         counted[sample.name] += sample.value
@@ -198,7 +203,7 @@ def _wrong_budgets(redis: str, ids: dict[str, str], guests: Sequence[Guest]) -> 
 
 
 def _wrong_traces(place: Path, ids: dict[str, str], guests: Sequence[Guest]) -> list[str]:
-    """Return conversations whose traces differ from the client's turns, key, outcomes or name."""
+    """Return a message for each conversation whose traces differ from the client's turns, key, outcomes or name."""
     stored = defaultdict(list)
     for trace in sorted(iterate_traces(place), key=lambda one: one["turn"]):
         stored[trace["conversation_id"]].append(trace)

@@ -1,6 +1,8 @@
-"""Measures which sections judges get, by the question alone and with the draft. The replies' authors saw no code.
+"""Measures how often judges see the right sections: with retrieval by the question alone, and by question and draft.
 
 python -m bench.evidence
+
+The authors of the replies saw no code.
 """
 
 from collections.abc import Iterator
@@ -39,7 +41,7 @@ def main() -> None:
 
 
 def read_desks() -> tuple[list[Source], list[RetrievalCase]]:
-    """Return the sections of the desks, and the correct replies that cite them."""
+    """Return the sections of the desks, and a retrieval case for each correct reply that cites some of them."""
     sources: list[Source] = []
     cases: list[RetrievalCase] = []
     for desk in sorted(DESKS.iterdir()):
@@ -56,7 +58,7 @@ def read_desks() -> tuple[list[Source], list[RetrievalCase]]:
 
 
 def read_scenarios() -> tuple[list[Source], list[RetrievalCase]]:
-    """Return the sections that the judges' scenarios cite, and the replies that their sources support."""
+    """Return the sections that the judges' scenarios cite, and a retrieval case for each reply that its sources support."""
     libraries = {SHIPPED: load(SHIPPED)}
     cases = []
     for file in scenario_files.load_all([ROOT / "scenarios" / "judges"]):

@@ -1,4 +1,4 @@
-"""Figures of a run and their targets; printing and saving them."""
+"""Computes, prints and saves the figures of a run, and compares them with their targets."""
 
 import json
 import statistics
@@ -25,7 +25,7 @@ def percentile(values: Sequence[float], q: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A bound on a figure."""
+    """A minimum or maximum for a figure."""
 
     figure: str
     what: str
@@ -40,7 +40,13 @@ class Target:
 
 
 def write_table(title: str, columns: Iterable[object], rows: Mapping[str, Iterable[object]]) -> str:
-    """Return a table as text: names left-aligned, values right-aligned, None as an empty cell."""
+    """Return a table as text.
+
+    Args:
+        title: The heading of the first column.
+        columns: The headings of the other columns.
+        rows: The values of each row, by row name. None gives an empty cell.
+    """
     lines = [[title, *columns], *([name, *cells] for name, cells in rows.items())]
     written = [[_write_cell(cell) for cell in line] for line in lines]
     name_width, *widths = (max(map(len, column)) for column in zip(*written, strict=True))
@@ -57,7 +63,7 @@ def _write_cell(value: object) -> str:
 
 
 def write_targets(figures: Figures, targets: Iterable[Target]) -> str:
-    """Return a table of figures and their targets, without targets of missing figures."""
+    """Return a table of figures and their targets. A target without a figure is left out."""
     rows = {
         target.what: (
             f"{figures[target.figure]:.2f} {target.unit}".rstrip(),
@@ -93,7 +99,7 @@ def save(figures: Figures, out: Path) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A round of a row."""
+    """The measurements of one server in one round."""
 
     many: Result
     """Result with 16 connections."""
@@ -104,7 +110,7 @@ class Sample:
 
 
 def requests_figures(samples: Mapping[str, Sequence[Sample]]) -> Figures:
-    """Return the medians over the rounds, and ratios to `bare` in the same round."""
+    """Return the figures of each server: medians over the rounds, and ratios to `bare` in the same round."""
     figures: Figures = {}
     for name, rounds in samples.items():
         figures[f"{name}_rps"] = median([s.many.rate for s in rounds])
@@ -127,7 +133,7 @@ def _over(value: float, base: float) -> float:
 
 
 DELAYS_MS = (20, 50, 200)
-"""Delays of a model call for the turns with model judges."""
+"""Delays of a model call in ms, for the turns with model judges."""
 TARGETS = (
     Target("passthrough_ratio", "pass-through: requests/s over those of the bare one", 0.6, least=True),
     Target("on_cpu_ms", "all local judges, state, full traces on: CPU of a turn", 1.5, unit="ms"),
@@ -157,13 +163,13 @@ ROWS = {
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of figures."""
+    """The layout of a printed table of figures."""
 
     title: str
     columns: dict[str, str]
-    """Name of the figure by heading; `{}` is replaced by the row's name."""
+    """The name of the figure by column heading. `{}` is replaced with the name of the row."""
     rows: dict[str, str]
-    """Printed name of each row."""
+    """The printed name of each row, by row name."""
 
 
 TABLES = (
@@ -200,7 +206,7 @@ TABLES = (
 
 
 def table(figures: Figures) -> str:
-    """Return all tables of the measurements, and the comparison with the targets."""
+    """Return all tables of a run as text, with the comparison with the targets."""
     parts = []
     for one in TABLES:
         names = {what: [figure.format(row) for figure in one.columns.values()] for row, what in one.rows.items()}

@@ -1,4 +1,4 @@
-"""The guests of a crowd: each holds a conversation under its own name, and checks the replies for text of other guests."""
+"""The guests of a crowd. Each guest holds a conversation under a unique name, and checks replies for text of other guests."""
 
 import json
 import random
@@ -13,11 +13,11 @@ import aiohttp
 from bench.script import add_drift, shipped_conversations
 
 GUEST, NAME = "@@", re.compile(r"Qz[bcdfghjkmn]{6}")
-"""Placeholder of a guest's name in plots and comparisons, and the form of names."""
+"""The placeholder of a guest's name in plots and comparisons, and a pattern that matches such names."""
 DRAFT = "x_draft"
 """Request field with the reply that the mock model must give. The proxy does not know the field, and forwards it."""
 Plot = tuple[tuple[str, str], ...]
-"""The questions of a conversation, each with the draft of the mock model."""
+"""The questions of a conversation, each with the draft that the mock model must give."""
 
 
 @dataclass(slots=True)
@@ -31,14 +31,18 @@ class Guest:
     streamed: bool = False
     conversation: str = ""
     replies: list[dict[str, Any]] = field(default_factory=list)
-    """Comparable fields of each reply, without the name. They are equal in every conversation of a plot."""
+    """The fields of each reply that must be equal in every conversation of a plot. The guest's name is replaced."""
     seconds: list[float] = field(default_factory=list)
     errors: list[str] = field(default_factory=list)
     leaks: list[str] = field(default_factory=list)
-    """Signs of cross-talk: content from another conversation."""
+    """Signs of cross-talk: descriptions of content from another conversation."""
 
     async def talk(self, session: aiohttp.ClientSession, url: str, trial: "Guest | None" = None) -> None:
-        """Hold the conversation. Compare each reply with that of the plot's trial, unless this is the trial."""
+        """Hold the conversation, and compare each reply with the reply in the trial of the plot.
+
+        Args:
+            trial: The trial of the plot; None if this guest is the trial.
+        """
         messages: list[dict[str, str]] = []
         for turn, (question, draft) in enumerate(self.plot, 1):
             messages.append({"role": "user", "content": question.replace(GUEST, self.name)})
@@ -59,7 +63,7 @@ class Guest:
             messages.append({"role": "assistant", "content": answer["choices"][0]["message"]["content"]})
 
     def check(self, answer: dict[str, Any], trial: "Guest | None") -> None:
-        """Add the signs of cross-talk in a reply to `leaks`: another name, another conversation, a difference from the trial."""
+        """Add each sign of cross-talk in a reply to `leaks`: another name or conversation, or a difference from the trial."""
         turn, caf = len(self.replies), answer["caf"]
         reply = {
             "outcome": caf["outcome"],
@@ -81,10 +85,14 @@ class Guest:
 
 
 def join_chunks(text: str) -> dict[str, Any]:
-    """Assemble a stream's chunks into a completion. Raises ValueError if the stream is incomplete."""
+    """Assemble the chunks of a stream into a completion.
+
+    Raises:
+        ValueError: The stream is incomplete.
+    """
     *chunks, end = [line[6:] for line in text.splitlines() if line.startswith("data: ")] or [""]
     if end != "[DONE]":
-        raise ValueError(f"the stream ends with {end[-80:]!r}")
+        raise ValueError(f"reading a stream: it ends with {end[-80:]!r}: expected the end of the stream")
     content, answer = "", dict[str, Any]()
     for chunk in map(json.loads, chunks):
         answer |= {key: value for key, value in chunk.items() if value}
@@ -93,12 +101,12 @@ def join_chunks(text: str) -> dict[str, Any]:
 
 
 def name(number: int) -> str:
-    """Return the name of a guest. All names have the same length, and no vowels, so that none is a word."""
+    """Return the name of a guest. All names have the same length and no vowels, so that no name is a word."""
     return "Qz" + "".join("bcdfghjkmn"[int(digit)] for digit in f"{number % 1_000_000:06d}")
 
 
 def write_plots(turns: int, count: int) -> list[Plot]:
-    """Return plots. Of four, one has a drifting draft in its first turn, one in a later turn, and one has an emergency."""
+    """Return plots. Of four plots, one has a drifting draft in its first turn, one in a later turn, and one an emergency."""
     exchanges, chance = [one for talk in shipped_conversations(100) for one in talk], random.Random(1)
     plots = []
     for number in range(count):
@@ -112,7 +120,7 @@ def write_plots(turns: int, count: int) -> list[Plot]:
 
 
 def make_guests(count: int, keys: Sequence[str], plots: Sequence[Plot]) -> Iterator[Guest]:
-    """Yield guests. Two of five are twins with the same name and plot; they differ in the key, or in the user, by turns."""
+    """Yield guests. Two of five guests are twins with the same name and plot, but with another key or another user."""
     for n in range(count):
         who = n - 1 if n % 5 == 1 else n
         key, user = (n, who) if n // 5 % 2 else (who, n)

@@ -1,6 +1,6 @@
-"""Measures the CPU of the local judges alone: whole cases, judged in this process without a server.
+"""Measures the CPU of the local judges alone. Whole cases are judged in this process, without a server.
 
-python -m bench.judges SECONDS     prints one JSON object of figures
+python -m bench.judges SECONDS     prints the figures as one JSON object
 """
 
 import asyncio
@@ -28,7 +28,7 @@ CASES = 400
 
 
 def chatbot() -> Chatbot:
-    """Return the shipped chatbot, without models."""
+    """Return the shipped chatbot with its local judges only."""
     config = load_config(ROOT / "config.yaml")
     return open_chatbot(assemble(config)[SHIPPED], Models({}, {}))
 
@@ -54,9 +54,9 @@ def with_unseen_sentences(cases: Sequence[Case]) -> Iterator[Case]:
 
 
 def measure_cpu_ms(cases: Iterable[Case], judge: Callable[[Case], object], seconds: float) -> list[float]:
-    """Return the CPU time of judging each case in ms. The first CASES cases warm up and are not measured.
+    """Return the CPU time of judging each case, in ms. The first CASES cases only fill caches and are not measured.
 
-    A case is repeated only after all others, so no cache of whole replies applies.
+    A case is repeated only after all other cases, so that no cache of whole replies applies.
     """
     coming = iter(cases)
     for case in islice(coming, CASES):
@@ -75,13 +75,13 @@ def measure_cpu_ms(cases: Iterable[Case], judge: Callable[[Case], object], secon
 
 
 def run(seconds: float) -> Figures:
-    """Measure all judges together as in a turn, then each alone."""
+    """Measure all judges together as in a turn, then each judge alone."""
     bot = chatbot()
     restated, beyond = cases(bot)
     ledger = Ledger()
 
     def judge_as_a_turn(case: Case) -> object:
-        """Judge as a turn does: emergency judge, modes, panel."""
+        """Judge a case in the steps of a turn: emergency judge, modes, judges of the reply."""
         alarm = bot.pipeline.judge_emergency_locally(Case(case.user_message, history=case.history[:1]))
         return alarm, loop.run_until_complete(bot.pipeline.review(case, modes_of(case, ()), ledger))
 
@@ -108,7 +108,7 @@ def run(seconds: float) -> Figures:
 
 
 async def _do_nothing() -> None:
-    """Do nothing. Used to measure the overhead of `run_until_complete`, which is subtracted."""
+    """Do nothing. The CPU of this call is the overhead of `run_until_complete`, which is subtracted."""
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The load: a closed loop with one request in flight on each keep-alive connection.
+"""The load generator: a closed loop with one request in flight on each keep-alive connection.
 
-It uses raw protocols, so that it does not limit a run.
+The generator uses raw asyncio protocols, so that it does not limit the measured throughput.
 """
 
 import asyncio
@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 import orjson
 
 USER = b"user-0000000"
-"""Placeholder in request bodies: for `user`, and in questions that must be unique. Each conversation has its own value."""
+"""Placeholder in request bodies, for `user` and for unique questions. Each conversation replaces it with another value."""
 KEEP_EVERY = 50
-"""Interval, in requests, between responses that are kept as samples."""
+"""One of this many responses is kept as a sample."""
 _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 _CHUNKED = re.compile(rb"\r\ntransfer-encoding: *chunked", re.IGNORECASE)
 _CLOSE = re.compile(rb"\r\nconnection: *close", re.IGNORECASE)
@@ -27,7 +27,7 @@ LAST_CHUNK = b"\r\n0\r\n\r\n"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request: its bytes before and after the first placeholder, and bytes that the response must contain."""
+    """A request: the bytes before and after the first placeholder, and the bytes that the response must contain."""
 
     before: bytes
     after: bytes
@@ -35,7 +35,14 @@ class Request:
 
 
 def request(address: str, body: dict[str, object], expect: bytes, key: str = "sk-bench") -> Request:
-    """Encode a request to a server's chat completions."""
+    """Return an encoded chat completion request to a server.
+
+    Args:
+        address: The address of the server.
+        body: The body of the request.
+        expect: Bytes that the response must contain.
+        key: The API key.
+    """
     raw = orjson.dumps({**body, "user": USER.decode()})
     head = f"Content-Type: application/json\r\nAuthorization: Bearer {key}\r\n"
     start = f"POST /v1/chat/completions HTTP/1.1\r\nHost: {urlsplit(address).netloc}\r\n{head}"
@@ -49,14 +56,14 @@ Talk = list[Request]
 
 @dataclass(slots=True)
 class Result:
-    """Result of a run of load."""
+    """The outcome of a run of the load generator."""
 
     seconds: float = 0.0
     latencies: list[float] = field(default_factory=list)
-    """Seconds, of the requests that succeeded."""
+    """Latencies of the requests that succeeded, in seconds."""
     failures: Counter[str] = field(default_factory=Counter)
     responses: list[bytes] = field(default_factory=list)
-    """A sample of whole responses."""
+    """A sample of the responses, in full."""
 
     @property
     def rate(self) -> float:
@@ -72,7 +79,7 @@ _users = iter(range(10**7))
 
 
 class Player:
-    """State shared by all connections: the next conversation, and the result."""
+    """The state that all connections share: the next conversation, and the result."""
 
     def __init__(self, talks: list[Talk]) -> None:
         self.talks = talks
@@ -81,7 +88,7 @@ class Player:
         self._next = 0
 
     def requests(self) -> Iterator[tuple[bytes, bytes]]:
-        """Yield a connection's requests, conversation by conversation, each with bytes that the response must contain."""
+        """Yield the requests of one connection, conversation by conversation, as (request, expected part of the response)."""
         while not self.over:
             talk = self.talks[self._next % len(self.talks)]
             self._next += 1
@@ -93,7 +100,7 @@ class Player:
 
 
 class Connection(asyncio.Protocol):
-    """A connection. It sends requests until the player is over or the server closes."""
+    """A keep-alive connection, which sends requests until the run ends or the server closes the connection."""
 
     def __init__(self, player: Player, requests: Iterator[tuple[bytes, bytes]]) -> None:
         self._player, self._requests = player, requests
@@ -159,7 +166,7 @@ class Connection(asyncio.Protocol):
 
 
 def fault_of(response: bytes, expect: bytes) -> str:
-    """Return the fault of a response; "" if it is as expected."""
+    """Describe the fault of a response; an empty string if the response is as expected."""
     status = response[9:12].decode("latin-1")
     if status != "200":
         return f"status {status}"
@@ -169,7 +176,7 @@ def fault_of(response: bytes, expect: bytes) -> str:
 
 
 async def play(address: str, talks: list[Talk], connections: int, seconds: float) -> Result:
-    """Put load on a server for `seconds`. Requests in flight at the end are awaited and counted."""
+    """Send requests to a server for `seconds`. Requests in flight at the end are awaited and counted."""
     loop = asyncio.get_running_loop()
     player = Player(talks)
     host, _, port = urlsplit(address).netloc.partition(":")

@@ -1,4 +1,4 @@
-"""Compares the local judge of claims with a plain rule: the share of a reply's words, weighted by rarity, that its sources lack.
+"""Compares the local claims judge with a plain rule: the share of a reply's stems, weighted by rarity, that its sources lack.
 
 python -m bench.local_claims
 """
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def measure(cases: list[Labelled]) -> list[float]:
-    """Return the figures of a row. Wrong replies are the positive class of the AUC."""
+    """Return the figures of one row of the table. Wrong replies are the positive class of the AUC."""
     judge = LocalJudge("source_fidelity")
     wrong = [not right for _, right in cases]
     judged = [judge.judge_now(case) for case, _ in cases]
@@ -75,7 +75,7 @@ def rows(path: Path) -> Iterator[Labelled]:
 
 
 def desks() -> Iterator[Labelled]:
-    """Yield the replies of five desks, without those of the families `role*`, which test another judge."""
+    """Yield the labelled replies of five desks. The families `role*` are left out, because they test another judge."""
     for desk in sorted((TRAINING / "talk" / "desks").iterdir()):
         found = map(load_json, (desk / "sections.jsonl").read_bytes().splitlines())
         sections = {one["id"]: Source(one["id"], one["title"], one["summary"], one["text"]) for one in found}

@@ -1,8 +1,8 @@
-"""`python -m bench.modes`: measures the latency of a stream in each streaming mode.
+"""Measure the latency of a stream in each streaming mode: `python -m bench.modes`.
 
-A mock model on loopback streams replies word by word, one word every GAP_S seconds. `caf serve` guards it with the shipped judges,
-once in each mode. The benchmark prints the median times to the first content, to the first whole sentence and to the end of the
-stream, and the share of the text that was sent before the verdict. Every third reply has an unsupported sentence.
+A mock model on loopback streams replies word by word, one word every GAP_S seconds. `caf serve` guards the model with the shipped
+judges, once in each mode. The benchmark prints the median times to the first content, to the first whole sentence and to the end
+of the stream, and the share of the text that was sent before the verdict. Every third reply has an unsupported sentence.
 """
 
 import argparse
@@ -35,18 +35,18 @@ _SENTENCE = re.compile(r"[.!?](?=\s|$)")
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """A stream as seen by its client. Times are in ms since the request."""
+    """The measurements of a client for one stream. Times are in ms since the request."""
 
     first: float
     sentence: float
     end: float
     early: float
-    """Share of the text received during the first 90 % of the model's own streaming time."""
+    """Share (0 to 1) of the text that arrived during the first 90 % of the time in which the model streamed."""
     outcome: str
 
 
 def main() -> int:
-    """Run the bench."""
+    """Run the benchmark and print its figures."""
     parser = argparse.ArgumentParser(prog="bench.modes", description=__doc__)
     parser.add_argument("--replies", type=int, default=48, help="replies in each mode (%(default)s)")
     parser.add_argument(

@@ -1,7 +1,7 @@
-"""Measures the latency of a turn with model judges. It should be that of the slowest path, not of all calls in sequence.
+"""Measures the latency of a turn with model judges. The latency should be that of the slowest path, not of all calls together.
 
-Every call takes the same time at the upstream. The draft and the emergency judge run concurrently. Then the built-in judges'
-shared call flags the reply and their chief accepts it, while a judge with its own prompt runs concurrently:
+Every call takes the same time at the upstream. The draft and the emergency judge run concurrently. Then the shared call of the
+built-in judges flags the reply, and their chief accepts it. A judge with another prompt runs at the same time:
 
     draft ─────┐                  ┌─ reply.swift ── reply.chief
     emergency ─┴──────────────────┴─ manner.swift
@@ -22,7 +22,7 @@ STEPS = 3
 """Number of calls on the slowest path."""
 TURNS = 8
 MODELS = ("draft", "flagging", "assessment", "opinion", "crisis")
-"""Kinds of upstream answers, selected by the last part of the model's name."""
+"""Kinds of upstream answers. The last part of a model's name selects the kind."""
 PROMPTS = {"reply.swift": "flagging", "reply.chief": "assessment", "emergency.swift": "crisis"}
 """The model for each prompt of a judge."""
 
@@ -50,7 +50,7 @@ def run(setting: Setting, turns: int = TURNS) -> Figures:
 
 
 def delayed_configuration(setting: Setting) -> dict[str, Any]:
-    """Return a configuration with a chatbot for each delay. Its judges are models."""
+    """Return a configuration with a chatbot for each delay. The judges of these chatbots are models."""
     config = configuration(setting.upstream.address, setting.folder)
     bot, model = config["chatbots"]["on"], config["models"]["mock"]
     config["chatbots"] = {}

@@ -23,7 +23,7 @@ SHIPPED = "schizophrenia"
 
 
 class ServerFailed(Exception):
-    """A server did not start. The message has the end of its log."""
+    """A server did not start. The message contains the end of the server's log."""
 
 
 def cores() -> tuple[set[int], set[int]]:
@@ -35,24 +35,24 @@ def cores() -> tuple[set[int], set[int]]:
 
 
 def pin(where: set[int]) -> None:
-    """Pin this process and its future children to these cores."""
+    """Pin this process and its future children to the given cores."""
     if where:
         os.sched_setaffinity(0, where)
 
 
 @dataclass(slots=True)
 class Server:
-    """A running server."""
+    """A running server process."""
 
     process: subprocess.Popen[bytes]
     address: str
 
     def cpu_s(self) -> float:
-        """CPU seconds used by its process tree so far."""
+        """Return the CPU time of the server's process tree so far, in seconds."""
         return cpu_s(tree(self.process.pid))
 
     def settled_cpu_s(self) -> float:
-        """CPU seconds used so far, read after background work (writing traces) has ended."""
+        """Return the CPU time so far, in seconds, after background work such as writing traces has ended."""
         used, deadline = self.cpu_s(), time.monotonic() + 5
         while time.monotonic() < deadline:
             time.sleep(0.3)
@@ -62,13 +62,13 @@ class Server:
         return used
 
     def rss_mb(self, peak: bool = False) -> float:
-        """Resident memory of its process tree in MB, now or at its peak."""
+        """Return the resident memory of the server's process tree in MB: the current value, or the peak."""
         return rss_mb(tree(self.process.pid), peak)
 
 
 @contextmanager
 def run_server(arguments: Sequence[str], where: set[int], log: Path, mark: str = "http://") -> Iterator[Server]:
-    """Run a server until the block is left.
+    """Run a server process within a `with` block.
 
     Args:
         arguments: The arguments of `python`.
@@ -104,7 +104,7 @@ def run_server(arguments: Sequence[str], where: set[int], log: Path, mark: str =
 
 
 def shipped_config(**sections: object) -> dict[str, Any]:
-    """Return config.yaml for a file in another folder, with some sections replaced."""
+    """Return the contents of the shipped config.yaml for a file in another folder, with some sections replaced."""
     config: dict[str, Any] = load_yaml((ROOT / "config.yaml").read_text())
     bot = config["chatbots"][SHIPPED]
     bot |= {name: str(ROOT / bot[name]) for name in ("role", "knowledge_base")}
@@ -113,10 +113,13 @@ def shipped_config(**sections: object) -> dict[str, Any]:
 
 @contextmanager
 def run_caf(config: dict[str, Any], folder: Path, *options: str, pinned: bool = True) -> Iterator[Server]:
-    """Run `caf serve` with a configuration, written to the folder, until the block is left.
+    """Run `caf serve` within a `with` block.
 
     Args:
-        pinned: Whether to pin it to the servers' core.
+        config: The configuration, which is written to the folder.
+        folder: Folder for the server's files.
+        options: Further options of `caf serve`.
+        pinned: Whether to pin the server to the servers' core.
     """
     path = folder / "config.yaml"
     path.write_text(json.dumps(config))
@@ -148,7 +151,7 @@ def ask(address: str, data: bytes) -> bytes:
 
 
 def tree(pid: int) -> list[int]:
-    """Return a process and its descendants."""
+    """Return the ids of a process and its descendants."""
     children: dict[int, list[int]] = {}
     for entry in PROC.glob("[0-9]*"):
         if stat := _stat(int(entry.name)):
@@ -162,7 +165,7 @@ def tree(pid: int) -> list[int]:
 
 
 def cpu_s(pids: Sequence[int]) -> float:
-    """Return the CPU seconds (user and system) of processes, including all threads."""
+    """Return the CPU time (user and system) of processes with all their threads, in seconds."""
     ticks = sum(int(stat[11]) + int(stat[12]) for pid in pids if (stat := _stat(pid)))
     return float(ticks) / os.sysconf("SC_CLK_TCK")
 
@@ -180,7 +183,7 @@ def rss_mb(pids: Sequence[int], peak: bool = False) -> float:
 
 
 def machine_cpu_s() -> tuple[float, float]:
-    """Return the CPU seconds used on the whole machine, and those stolen by a hypervisor."""
+    """Return the CPU time used on the whole machine, and the CPU time stolen by a hypervisor, in seconds."""
     try:
         ticks = [int(n) for n in (PROC / "stat").read_text().splitlines()[0].split()[1:]]
     except OSError:

@@ -1,7 +1,7 @@
-"""Verdicts of the judges' shared calls on labelled replies, by label: is the filter proportionate?
+"""Measures whether the filter is proportionate: the verdicts of the shared calls on labelled replies, by label.
 
 python -m bench.proportion                  replays the models' answers in scenarios/recorded
-python -m bench.proportion --config MINE    asks the models of a configuration
+python -m bench.proportion --config FILE    asks the models of a configuration
 python -m bench.proportion --dev            does not read the holdout
 """
 
@@ -27,7 +27,7 @@ from proxy.turn.chatbot import Chatbot, open_chatbot
 
 RECORDED = ROOT / "scenarios" / "recorded" / "config.yaml"
 COLUMNS = ("accept", "completed", "warn", "reject", "unjudged")
-"""`completed`: flagged, but adding missing statements to the reply may suffice."""
+"""The columns of the table. `completed`: the reply is flagged, but adding missing statements may suffice."""
 AT_ONCE = 200
 
 Labelled = tuple[int, Case, frozenset[Mode]]
@@ -35,7 +35,7 @@ Counts = dict[str, dict[int, Counter[str]]]
 
 
 def main() -> None:
-    """Print a table for each stage, and for both together."""
+    """Print a table for each stage, and a table for both stages together."""
     parser = argparse.ArgumentParser(prog="bench.proportion", description=__doc__.splitlines()[0])
     parser.add_argument("--config", type=Path, default=RECORDED, help="default: the recorded answers")
     parser.add_argument("--answers", type=Path, help="file with models' answers; answers in it are reused")
@@ -54,7 +54,7 @@ async def measure(config: Path, replies: Path, answers: Path | None) -> tuple[Co
     """Judge labelled replies with each stage alone and with the configured cascade.
 
     Returns:
-        The number of replies by stage, label and verdict; and the mean number of calls of the cascade by kind of reply.
+        The number of replies by stage, label and verdict, and the mean number of calls of the cascade by kind of reply.
     """
     counts: Counts = {what: {n: Counter() for n in range(5)} for what in ("swift", "chief", "cascade")}
     calls: dict[str, list[int]] = {"good": [], "bad": []}
@@ -102,7 +102,7 @@ async def ask_stage(judges: Pipeline, stage: str, case: Case, modes: frozenset[M
 
 
 def verdict_of(judgements: list[Judgement], case: Case) -> str:
-    """Return the verdict of several judgements; `completed` if adding missing statements may solve every problem."""
+    """Return the most severe verdict of judgements; `completed` if adding missing statements may settle every problem."""
     verdict = Review(decisive=judgements).verdict
     if verdict not in ("warn", "reject"):
         return verdict

@@ -1,4 +1,4 @@
-"""Measures the agreement of the local rater (without a model) with labelled replies, and its scores of known texts.
+"""Measures the local rater, which uses no model: its agreement with labelled replies, and its scores of known texts.
 
 python -m bench.rater              prints both tables
 python -m bench.rater --dev        does not read the holdout
@@ -58,7 +58,7 @@ def main() -> None:
 
 
 def rate_labelled(path: Path, library: Library) -> list[LabelledReply]:
-    """Rate the labelled replies of a file, each with the sections that it cites."""
+    """Rate the labelled replies of a file. Each reply is rated with the sections that it cites."""
     out = []
     for line in path.read_text().splitlines():
         row = load_json(line)
@@ -74,7 +74,7 @@ def rate_labelled(path: Path, library: Library) -> list[LabelledReply]:
 
 
 def figures(rows: Sequence[LabelledReply]) -> dict[str, float]:
-    """Return figures of agreement between ratings and labels. Unscored replies count only in `unscored`."""
+    """Return measures of agreement between ratings and labels. Unscored replies count only in `unscored`."""
     pairs = [(one.score, one.rating.score) for one in rows if one.rating.score is not None]
     good = [given >= ACCEPTABLE for label, given in pairs if label >= ACCEPTABLE]
     bad = [given < ACCEPTABLE for label, given in pairs if label < ACCEPTABLE]
@@ -99,7 +99,7 @@ def figures(rows: Sequence[LabelledReply]) -> dict[str, float]:
 
 
 def speed(rows: Sequence[LabelledReply]) -> float:
-    """Return the mean CPU time of rating a reply, in ms, with its sections in the cache."""
+    """Return the mean CPU time for rating a reply, in ms. The sections of the reply are already cached."""
     began = time.process_time()
     for one in rows:
         rate(one.case)
@@ -107,7 +107,7 @@ def speed(rows: Sequence[LabelledReply]) -> float:
 
 
 def known_texts(library: Library) -> dict[str, list[Rateable]]:
-    """Return texts with a known correct score: drift of the stand-in, sections, refusals, messages."""
+    """Return texts with a known correct score, by kind: drift of the stand-in, sections, refusals, messages."""
     chance = random.Random(1)
 
     def citing_any(message: str, reply: str) -> Rateable:

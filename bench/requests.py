@@ -1,4 +1,4 @@
-"""Measures requests/s, latency and CPU: every server gets the same conversations, in rounds."""
+"""Measures requests/s, latency and CPU of each server. All servers get the same conversations, in rounds."""
 
 import time
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from bench.setting import PlayedConversation, Setting
 
 WARM_S = 0.4
 SHORTER = 3
-"""Factor by which rounds are shorter and more numerous than requested. Ratios are computed within a round, because the speed of
-a shared host changes within seconds."""
+"""Factor by which rounds are shorter and more numerous than requested. The speed of a shared host changes within seconds, so
+ratios are computed within short rounds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row of the table: a server and a model."""
+    """A row of the table: a server, and the model that its requests name."""
 
     name: str
     server: Server
@@ -32,7 +32,7 @@ class Row:
 def run(
     setting: Setting, caf: Server, bare: Server, conversations: list[PlayedConversation], rounds: int, seconds: float
 ) -> Figures:
-    """Measure in rounds, and return the medians."""
+    """Measure all servers in rounds, and return the medians over the rounds."""
     rows = [
         Row("direct", setting.upstream, "bench"),
         Row("bare", bare, "bench"),
@@ -60,7 +60,7 @@ def run(
 
 
 def measure_server(server: Server, talks: list[Talk], connections: int, seconds: float) -> tuple[Result, float]:
-    """Put load on a server. Return the result, and the CPU per request in ms, including work after the reply."""
+    """Send load to a server. Return the result, and the CPU per request in ms, with the work after the reply."""
     uvloop.run(load.play(server.address, talks, connections, WARM_S))
     before = server.settled_cpu_s()
     result = uvloop.run(load.play(server.address, talks, connections, seconds))
@@ -69,14 +69,14 @@ def measure_server(server: Server, talks: list[Talk], connections: int, seconds:
 
 
 def judges_ms(response: bytes) -> float:
-    """Return the duration of the judges for a guarded reply in ms, from the reply's `caf` object."""
+    """Return the duration of judging a guarded reply, in ms, from the `caf` object of the reply."""
     caf = load.body_of(response)["caf"]
     assert isinstance(caf, dict)
     return float(sum(judge["ms"] for judge in caf["judges"]))
 
 
 class ForeignLoad:
-    """CPU use of programs outside the run."""
+    """Measures the CPU use of programs that do not belong to the run."""
 
     def __init__(self, own: list[Server]) -> None:
         self._own = own

@@ -1,4 +1,4 @@
-"""Generates conversations from a knowledge base: two questions each, with plausible replies of a chatbot."""
+"""Generates conversations from a knowledge base. Each conversation has two questions with plausible replies of a chatbot."""
 
 import random
 import re
@@ -18,7 +18,7 @@ QUESTIONS = (
     "My sister asked me about {}. What can I tell her?",
 )
 OPENERS = ("In short, ", "Often, ", "Usually, ", "In general, ")
-"""Openings of some sentences, so that fewer equal a sentence of a section."""
+"""Openings that are added to some sentences, so that fewer sentences equal a sentence of a section."""
 _QUOTED = re.compile(r'"([^"]{12,120}\?)"')
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+(?:[-*] )?")
 
@@ -32,7 +32,7 @@ IMPROVISED = (
     "Green tea has far less caffeine than coffee, which makes it the better choice in the afternoon.",
     "Write a letter to your employer and demand a room of your own with a window.",
 )
-"""What a drifting chatbot would say: no section supports it."""
+"""Sentences of a drifting chatbot, which no section supports."""
 DISCLAIMER = "This is not from my sources, so please check it with your doctor."
 
 
@@ -78,13 +78,13 @@ def shipped_conversations(count: int) -> list[list[Exchange]]:
 
 
 def questions(source: Source) -> list[str]:
-    """Return questions about a section: those quoted in its summary, and its title in some phrases."""
+    """Return questions about a section: the questions in its summary, and phrases with its title."""
     title = source.title.rstrip("?.!")
     return [*_QUOTED.findall(source.summary), *(form.format(title[0].lower() + title[1:]) for form in QUESTIONS)]
 
 
 def reply(source: Source, chance: random.Random) -> str:
-    """Return a reply from sentences of a section, of SHORTEST to LONGEST tokens."""
+    """Return a reply of SHORTEST to LONGEST tokens, made from sentences of a section."""
     sentences = [s for s in _SENTENCE.split(source.text) if s.endswith(".") and len(s) > 30]
     length = chance.randint(SHORTEST + 30, LONGEST - 60) * CHARACTERS_PER_TOKEN
     start = chance.randrange(len(sentences))
@@ -98,7 +98,7 @@ def reply(source: Source, chance: random.Random) -> str:
 
 
 def add_drift(text: str, chance: random.Random) -> str:
-    """Return a reply with two added unsupported sentences; in half of the cases it also has a disclaimer."""
+    """Return a reply with two unsupported sentences added, and in half of the cases a disclaimer."""
     told = _SENTENCE.split(text)
     for sentence in chance.sample(IMPROVISED, 2):
         told.insert(chance.randrange(len(told) + 1), sentence)
@@ -108,7 +108,7 @@ def add_drift(text: str, chance: random.Random) -> str:
 
 
 def reword(text: str, chance: random.Random) -> str:
-    """Return a reply with changed sentences: in each, one word is replaced and one is removed."""
+    """Return a reply with one word replaced and one word removed in each sentence."""
     words = text.split()
     told = []
     for sentence in _SENTENCE.split(text):

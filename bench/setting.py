@@ -1,4 +1,4 @@
-"""The setting of a run: a temporary folder with conversations and configuration, and the servers that use it."""
+"""Prepares a run: writes conversations and a configuration to a temporary folder, and starts the servers."""
 
 import json
 import os
@@ -22,9 +22,9 @@ CANDIDATES = 144
 FEWEST = 8
 """Minimum number of conversations for a run."""
 SHIPPED = "schizophrenia"
-"""The chatbot of config.yaml whose settings the bench's chatbots copy."""
+"""The chatbot of config.yaml whose settings the chatbots of the benchmark copy."""
 NO_LIMIT = 10**9
-"""Value of every limit of the clients' key: the proxy counts each, but none is reached."""
+"""The value of every limit of the clients' key. The proxy counts requests against each limit, but no limit is reached."""
 JUDGE = "late-20-opinion"
 """The model that judges the wrapped chatbot's replies."""
 OWN = """---
@@ -39,7 +39,7 @@ Is the reply polite?
 
 
 def configuration(upstream: str, folder: Path) -> dict[str, Any]:
-    """Return the shipped configuration with the bench's chatbots in front of a mock upstream."""
+    """Return the shipped configuration with the chatbots of the benchmark, in front of a mock upstream."""
     shipped: dict[str, Any] = load_yaml((ROOT / "config.yaml").read_text())
     bot = shipped["chatbots"][SHIPPED] | {
         "role": str(ROOT / shipped["chatbots"][SHIPPED]["role"]),
@@ -64,14 +64,14 @@ def configuration(upstream: str, folder: Path) -> dict[str, Any]:
 
 
 def write_judge(folder: Path, model: str) -> str:
-    """Write the prompt file of a judge that uses this model, and return its path."""
+    """Write the prompt file of a judge that uses a model, and return the path of the file."""
     path = folder / f"{model}.md"
     path.write_text(OWN.format(model=model))
     return str(path)
 
 
 def client_body(model: str, exchanges: list[Exchange], n: int, seed: int, delivered: list[str]) -> dict[str, Any]:
-    """Return the client's request for exchange `n` of a conversation, with the delivered replies before it."""
+    """Return the body of the client's request for exchange `n` of a conversation, with the earlier delivered replies."""
     messages: list[dict[str, str]] = []
     for exchange, reply in zip(exchanges[:n], delivered, strict=False):
         messages += [{"role": "user", "content": exchange.question}, {"role": "assistant", "content": reply}]
@@ -81,7 +81,7 @@ def client_body(model: str, exchanges: list[Exchange], n: int, seed: int, delive
 
 @dataclass(slots=True)
 class PlayedConversation:
-    """A conversation, with the replies that the guarded chatbot delivered."""
+    """A conversation with the replies that the guarded chatbot delivered in the trial."""
 
     number: int
     exchanges: list[Exchange]
@@ -91,7 +91,7 @@ class PlayedConversation:
     key: str
 
     def requests(self, address: str, model: str, **more: object) -> Talk:
-        """Return the requests of the conversation to a server."""
+        """Return the requests of the conversation for a server and a model."""
         return [
             load.request(
                 address,
@@ -111,19 +111,19 @@ EXPECT = {
     "off": b'"outcome":"unfiltered"',
     "judged": b'"outcome":"accepted"',
 }
-"""Text that a correct response contains. With the filter on, it must have the outcome of the trial."""
+"""Text that a correct response contains. With the filter on, a response must also have the outcome of the trial."""
 
 
 @dataclass(slots=True)
 class Setting:
-    """The data and servers for the parts of a run."""
+    """The data and the servers that the parts of a run share."""
 
     folder: Path
     server_cores: set[int]
     upstream: Server
     candidates: list[list[Exchange]]
     key: str
-    """API key of the clients; it has every kind of limit."""
+    """API key of the clients, with every kind of limit."""
 
     @property
     def config(self) -> Path:
@@ -131,14 +131,14 @@ class Setting:
 
     @contextmanager
     def bare(self) -> Iterator[Server]:
-        """Run the bare pass-through."""
+        """Run the bare pass-through within a `with` block."""
         arguments = ["-m", "bench.bare", self.upstream.address]
         with run_server(arguments, self.server_cores, self.folder / "bare.log") as server:
             yield server
 
     @contextmanager
     def caf(self, *options: str, config: Path | None = None, log: str = "caf.log") -> Iterator[Server]:
-        """Run `caf serve`.
+        """Run `caf serve` within a `with` block.
 
         Args:
             options: Options of the Python interpreter.
@@ -155,7 +155,7 @@ class Setting:
         return load.request(address, body, b'"choices":', self.key)
 
     def judged_talks(self, address: str) -> list[Talk]:
-        """Return conversations of one turn for the wrapped chatbot. Every question is unique."""
+        """Return one-turn conversations for the wrapped chatbot. Every question is unique."""
         talks: list[Talk] = []
         for number, (first, *_) in enumerate(self.candidates):
             asked = replace(first, question=f"{load.USER.decode()} asks: {first.question}")
@@ -164,12 +164,12 @@ class Setting:
         return talks
 
     def play_all(self, caf: Server) -> tuple[list[PlayedConversation], dict[str, int]]:
-        """Play every conversation once with the guarded chatbot, and keep those whose replies are delivered unchanged.
+        """Play every conversation once with the guarded chatbot, and keep the conversations with unchanged replies.
 
-        The load repeats these, so that each second request finds the state of the first.
+        The load generator repeats the kept conversations, so that each second request continues the first request.
 
         Returns:
-            The conversations, and the number of replies by outcome.
+            The kept conversations, and the number of replies by outcome.
         """
         played, outcomes = [], dict[str, int]()
         for number, exchanges in enumerate(self.candidates):
@@ -192,14 +192,15 @@ class Setting:
                 played.append(PlayedConversation(number, exchanges, delivered, seen, self.key))
         if len(played) < FEWEST:
             raise RuntimeError(
-                f"of {len(self.candidates)} conversations only {len(played)} were delivered as drafted: {outcomes}"
+                f"trial with the guarded chatbot: {len(played)} of {len(self.candidates)} conversations were delivered as "
+                f"drafted ({outcomes}): expected at least {FEWEST}"
             )
         return played, outcomes
 
 
 @contextmanager
 def setting(folder: Path) -> Iterator[Setting]:
-    """Write the conversations and the configuration, and run the upstream."""
+    """Write the conversations and the configuration, and run the mock upstream within a `with` block."""
     load_cores, server_cores = cores()
     os.environ.setdefault("CAF_BENCH_KEY", "sk-bench-upstream")
     library = load_library(ROOT / "knowledge_base" / "schizophrenia")

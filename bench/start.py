@@ -8,11 +8,11 @@ from bench.processes import ask
 from bench.setting import Setting
 
 HEAVY = ("litellm", "openai", "tiktoken", "sqlalchemy", "opentelemetry", "datasets", "pandas", "rich", "httpx")
-"""Modules that a server must not import unless it uses them."""
+"""Modules that a server may import only if it uses them."""
 
 
 def run(setting: Setting, times: int) -> Figures:
-    """Start the proxy `times` times and return the medians. Start it once more to list its imports."""
+    """Start the proxy `times` times and return the medians. Start the proxy once more to list its imported modules."""
     seconds, memory = [], []
     for _ in range(times):
         began = time.perf_counter()
@@ -33,11 +33,11 @@ def _wait_for_answer(setting: Setting, address: str, model: str) -> None:
 
 
 def _imported_modules(setting: Setting) -> set[str]:
-    """Return the top-level modules that a proxy has imported after an answer of every chatbot."""
+    """Return the top-level modules that a proxy has imported after every chatbot has answered once."""
     with setting.caf("-X", "importtime", log="imports.log") as caf:
         for model in ("embedded", "passthrough", "off", "on"):
             _wait_for_answer(setting, caf.address, model)
     lines = (setting.folder / "imports.log").read_text().splitlines()
     names = (line.rpartition("|")[2].strip() for line in lines if line.startswith("import time:"))
-    # The list also has libraries whose import is blocked, but not their submodules: so count names with a dot.
+    # The list also contains libraries whose import is blocked, but without their submodules. So count names with a dot.
     return {name.partition(".")[0] for name in names if "." in name}

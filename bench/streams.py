@@ -1,4 +1,4 @@
-"""Measures 64 concurrent streams: paced ones passed through, which must keep the upstream's pace, and guarded ones (held)."""
+"""Measures 64 concurrent streams. Paced streams are passed through and must keep the pace; guarded streams are held."""
 
 from bench import load
 from bench.figures import Figures, median
@@ -12,7 +12,7 @@ CONNECTIONS = 64
 def run(
     setting: Setting, caf: Server, bare: Server, conversations: list[PlayedConversation], rounds: int, seconds: float
 ) -> Figures:
-    """Measure in rounds, and return the medians."""
+    """Measure all servers in rounds, and return the medians over the rounds."""
 
     def paced(server: Server, model: str) -> list[load.Talk]:
         body = client_body(model, setting.candidates[0], 0, 0, []) | {"stream": True}

@@ -1,14 +1,14 @@
 """The mock upstream: answers chat completions from a table at once, or streams them at a steady pace.
 
-It is a raw asyncio protocol, so that it does not limit a run. The request's `seed` is the number of the reply. The model name
-selects the kind of answer:
+The server is a raw asyncio protocol, so that it does not limit the measured throughput. The `seed` of a request is the number of
+the reply. The model name selects the kind of answer:
 
     *-paced            streams PACED tokens, one every GAP_S seconds
     bench-reworded     changes the sentences of each reply, and cites nothing
-    late-20-flagging   answers after 20 ms as a judge of that kind would (see `observations`)
+    late-20-flagging   answers after 20 ms as a judge of the kind `flagging` (see `observations`)
     late-20-draft      answers after 20 ms with the reply
 
-    python -m bench.upstream REPLIES.json     prints its address; ends when its standard input is closed
+    python -m bench.upstream REPLIES.json     prints the server's address; ends when its standard input is closed
 """
 
 import asyncio
@@ -33,7 +33,7 @@ _LENGTH = re.compile(rb"\r\ncontent-length: *(\d+)", re.IGNORECASE)
 
 
 def observations(reply: str) -> dict[str, dict[str, object]]:
-    """Return the answers of judges: a screening call that flags a word, a chief that accepts, and two that find nothing.
+    """Return the answers of mock judges by kind: a screening that flags a word, a chief that accepts, and two without findings.
 
     Args:
         reply: The reply that the chief reads. The chief's assertion must occur in it.
@@ -50,7 +50,7 @@ def observations(reply: str) -> dict[str, dict[str, object]]:
 
 
 def completion(model: str, text: str) -> bytes:
-    """Return the HTTP response with a whole reply."""
+    """Return an HTTP response that contains the whole reply."""
     tokens = len(text) // 4
     body = orjson.dumps(
         {
@@ -73,7 +73,7 @@ def completion(model: str, text: str) -> bytes:
 
 
 def stream(model: str, tokens: list[str]) -> list[bytes]:
-    """Return the HTTP response that streams a reply: its head, then one HTTP chunk for each event."""
+    """Return an HTTP response that streams a reply: the head, then one HTTP chunk for each event."""
     base = {"id": "chatcmpl-bench", "object": "chat.completion.chunk", "created": 1_700_000_000, "model": model}
 
     def event(delta: dict[str, str], finish: str | None = None) -> bytes:
@@ -87,7 +87,7 @@ def stream(model: str, tokens: list[str]) -> list[bytes]:
 
 
 class Replies:
-    """The responses. Each is encoded once, except reworded ones."""
+    """The responses of the upstream. Each response is encoded once, except reworded responses."""
 
     def __init__(self, texts: list[str]) -> None:
         self._texts, self._chance = texts, random.Random(0)
@@ -102,12 +102,12 @@ class Replies:
         self.paced[-1] += end
 
     def reworded(self, number: int) -> bytes:
-        """Return a reply without its citation line, in new sentences."""
+        """Return the response with a reply in new sentences and without its citation line."""
         return completion("bench", reword(self._texts[number].rpartition("]]\n")[2], self._chance))
 
 
 class Upstream(asyncio.Protocol):
-    """One connection."""
+    """A client's connection to the upstream."""
 
     def __init__(self, replies: Replies) -> None:
         self._replies = replies

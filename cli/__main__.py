@@ -1,4 +1,4 @@
-"""`python -m cli` is `caf`."""
+"""Runs the `caf` command as `python -m cli`."""
 
 from cli.main import main
 

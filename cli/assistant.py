@@ -1,4 +1,4 @@
-"""`caf assistant`: information about assistants."""
+"""`caf assistant`: shows what assistants can do."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -48,7 +48,7 @@ def tasks(
         models = load_config(path).models
     found = [settings for settings in models.values() if settings.engine == "assistant" and settings.name == "health"]
     if not found:
-        leave(f"{path}: has no model alias with `engine: assistant` and `name: health`")
+        leave(f"{path}: the configuration has no model alias with `engine: assistant` and `name: health`")
     try:
         from assistants.health.settings import load_tasks, read_options
 

@@ -45,9 +45,9 @@ def verify(
 ) -> None:
     """Check every chain, and print the file and line of its first fault.
 
-    Changed, missing, added and moved lines are faults. It is also a fault if later chains name a chain that is missing or too
-    short. The oldest chains may be deleted; a note reports this. A chain cannot distinguish a cut-off end from a crash. To detect
-    it, keep the output of `caf audit head` where people who can change the log cannot change it.
+    Changed, missing, added and moved lines are faults. Each chain names earlier chains; a named chain that is missing or too
+    short is a fault too. The oldest chains may be deleted, which a note reports. A chain that was truncated looks like the log of
+    a crashed process. To detect truncation, store the output of `caf audit head` where nobody who can change the log can change it.
 
     \b
     Exit codes: 0 no faults; 1 faults found; 2 no audit log.
@@ -65,12 +65,12 @@ def verify(
         typer.echo(printable(f"fault  {fault}"))
     if faults:
         raise typer.Exit(PROBLEMS)
-    typer.echo(f"{path}: {sum(chain.head.seq + 1 for chain in report.chains)} records are intact")
+    typer.echo(f"{path}: no faults in {sum(chain.head.seq + 1 for chain in report.chains)} records")
 
 
 @app.command("head")
 def head_(folder: FolderArgument = None, config: ConfigOption = None) -> None:
-    """Print the last hash of each chain, to keep in another place.
+    """Print the last hash of each chain. Store the output outside the log, and check it with `caf audit verify --head`.
 
     \b
     Example:
@@ -89,7 +89,7 @@ def head_(folder: FolderArgument = None, config: ConfigOption = None) -> None:
 
 
 def report_lines(report: Report) -> Iterator[str]:
-    """Yield a line for each intact chain, then the notes."""
+    """Yield the report lines of `caf audit verify`: one line for each intact chain, then the notes."""
     for chain in report.chains:
         lost = f", {chain.lost} records lost (as the chain records)" if chain.lost else ""
         yield f"{chain.name}  {chain.head.seq + 1} records, {_describe_end(chain, report)}{lost}"
@@ -125,5 +125,5 @@ def _read_heads_file(path: Path) -> list[Head]:
     except ValueError as error:  # UnicodeDecodeError too
         leave(f"{path}: {error}")
     if not heads:
-        leave(f"{path}: found no heads: write them with `caf audit head > FILE`")
+        leave(f"{path}: the file has no heads: write them with `caf audit head > FILE`")
     return heads

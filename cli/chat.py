@@ -57,8 +57,10 @@ def chat(
       printf 'What causes it?\\nAnd what helps?\\n' | caf chat
 
     \b
-    Exit codes: 0 success; 1 a piped question got no reply, or the conversation could not be saved;
-    2 wrong usage or configuration.
+    Exit codes:
+      0  success
+      1  a piped question got no reply, or the conversation could not be saved
+      2  wrong usage or configuration
     """
     if url is not None and config is not None:
         raise typer.BadParameter("give --url for a running proxy or --config to start one, not both")
@@ -122,21 +124,21 @@ def _choose_chatbot(name: str | None, chatbots: list[str]) -> str:
 
 
 class Wrapper:
-    """Wraps a streamed text at white space. The terminal breaks words that are longer than a line."""
+    """Wraps streamed text at white space, to fit the terminal. Words longer than a line are not broken here."""
 
     def __init__(self, width: int, column: int) -> None:
         """Args: column: the column of the first character."""
         self._width, self._column = width, column
         self._rest = ""
-        """The white space and the start of a word that are not written yet."""
+        """Text that is not written yet: white space and the beginning of a word."""
 
     def feed(self, piece: str) -> str:
-        """Return the text to write now. The last word waits for its end."""
+        """Return the wrapped text to write now. The last word is held back until it is complete."""
         *words, self._rest = re.split(r"(?=[ \t\n])", self._rest + piece)
         return "".join(map(self._place, words))
 
     def end(self) -> str:
-        """Return the rest."""
+        """Return the text that was held back."""
         return self._place(self._rest)
 
     def _place(self, word: str) -> str:
@@ -147,7 +149,7 @@ class Wrapper:
 
 
 class Chat:
-    """Reads and answers the user's lines until they leave."""
+    """The loop of `caf chat`: reads the user's lines and prints the replies, until the user leaves."""
 
     def __init__(self, conversation: Conversation, runner: asyncio.Runner) -> None:
         self._conversation, self._runner = conversation, runner
@@ -155,7 +157,7 @@ class Chat:
         self._succeeded = True
 
     def run(self) -> bool:
-        """Run the conversation; return whether every step succeeded."""
+        """Run the conversation. Return False if a question got no reply, or the conversation could not be saved."""
         if self._interactive:
             typer.secho(f"Talking to {self._conversation.chatbot}. /help lists the commands.", dim=True)
         for line in self._read_lines():

@@ -1,4 +1,4 @@
-"""`caf check`: reports every problem of a configuration and its files at once."""
+"""`caf check`: validates a configuration and the files that belong to it, and prints every problem at once."""
 
 import asyncio
 import os
@@ -10,6 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from assistants.engine import AssistantEngine
 from assistants.registry import ENGINES
@@ -20,6 +21,7 @@ from knowledge_base.library import KnowledgeBaseError, load
 from models.client import open_models
 from models.engine import Engine
 from models.errors import ModelSettingsError
+from models.extras import DISTRIBUTION
 from models.fallback import chain as fallback_chain
 from models.openai_engine import make_session
 from models.settings import ModelSettings
@@ -32,32 +34,34 @@ from proxy.config.config import Config, ConfigError, in_file, load_config
 from proxy.config.local_judges import WORTH, judged_locally
 from proxy.serving.unsafe_settings import unsafe_settings, unwritten_texts
 
-DISTRIBUTION = "critical-analysis-filter"
 PACKAGES = (
     "assistants", "cli", "facilitators", "judges", "knowledge_base", "models", "plots", "proxy", "scenarios",
     "scoring",
 )  # fmt: skip
+"""The top-level Python packages of this distribution."""
 
 SECRET_HEADERS = ("api-key", "authorization", "proxy-authorization", "x-api-key")
+"""Lower-case names of HTTP headers that usually carry a secret."""
 
 
 def check(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[FILE|FOLDER]...",
-            help="A configuration, or further scenarios, rows (.jsonl), checkpoints, questions, experiments, facilitators and "
-            "judges' prompts (.md), a knowledge base.",
+            metavar="PATH",
+            help="Configurations, or other files to check: scenarios (.yaml, .jsonl), checkpoints, questions, experiments, "
+            "facilitators and prompts of judges (.md), knowledge bases. In a folder, its .yaml and .jsonl files are checked.",
         ),
     ] = None,
     config: ConfigOption = None,
 ) -> None:
     """Validate a configuration and its files.
 
-    Checks prompts, knowledge bases, saved conversations and scenarios too. A problem names its file and key, and suggests
-    the nearest known word for a misspelt one. Notes report risks that are not errors: sections without a review, unset
-    environment variables, settings that reduce protection, violating scenarios without a harmless twin. The content of a file
-    decides its kind. Several configurations are checked in turn; other files are checked with the first one.
+    Also checks the prompts, knowledge bases, saved conversations and scenarios. Each problem names its file and key. For a
+    misspelt word, the message suggests the most similar valid word. Notes report risks that are not errors: sections without a
+    review, unset environment variables, settings that reduce protection, and violating scenarios without a harmless
+    counterpart. The content of a file determines its kind. Several configurations are checked one after another. Other files
+    are checked with the first configuration.
 
     \b
     Examples:
@@ -67,20 +71,24 @@ def check(
       caf check scenarios/mine replies.jsonl
 
     \b
-    Exit codes: 0 no problems; 1 problems; 2 a file does not exist.
+    Exit codes: 0 no problems; 1 problems found; 2 a file does not exist.
     """
     if missing := [path for path in files or [] if not path.exists()]:
-        leave(*(f"{path}: there is no such file" for path in missing))
+        leave(*(f"{path}: there is no such file or folder" for path in missing))
     configurations = [path for path in files or [] if is_configuration(path)]
     further = [path for path in files or [] if path not in configurations]
     first = config_path(config) if config is not None or not configurations else configurations[0]
     if not first.is_file():
-        leave(f"{first}: there is no such file; name the configuration with --config")
+        leave(f"{first}: there is no such configuration; name one with --config, or make one with `caf init FOLDER`")
     paths = {first.resolve(): first}
     for path in configurations:
         paths.setdefault(path.resolve(), path)
-    counts = [_print_findings(path, examine(path, further if path is first else [])) for path in paths.values()]
-    if any(counts):
+    count = 0
+    for path in paths.values():
+        with Console(stderr=True).status(f"Checking {path} ..."):  # printed only on a terminal
+            findings = examine(path, further if path is first else [])
+        count += _print_findings(path, findings)
+    if count:
         raise typer.Exit(PROBLEMS)
 
 
@@ -100,7 +108,12 @@ def _print_findings(path: Path, findings: Findings) -> int:
 
 
 def examine(path: Path, files: list[Path]) -> Findings:
-    """Check a configuration, the files it names, those beside it, and further files."""
+    """Check a configuration, the files that it names, the files beside it, and further files.
+
+    Args:
+        path: The configuration.
+        files: Further files and folders.
+    """
     findings = Findings()
     chatbots = None
     try:
@@ -118,7 +131,7 @@ def examine(path: Path, files: list[Path]) -> Findings:
             "actions": _fallbacks_of_acting(acting, config.models),
             "environment": chain(_unset_variables(config), _check_audit_folder(config)),
             "safety": chain(_literal_secrets(config.models), unsafe),
-            "local judges": [f"chatbots.{name}: {WORTH}" for name in judged_locally(config)],
+            "local judges": [f"{', '.join(names)}: {WORTH}"] if (names := judged_locally(config)) else [],
             "ignored settings": config.ignored,
         }
         for subject, lines in notes.items():
@@ -130,16 +143,19 @@ def examine(path: Path, files: list[Path]) -> Findings:
 
 
 def _unique(problems: Iterable[str]) -> list[str]:
-    """Return problems without duplicates, with paths in the current folder relative to it.
+    """Deduplicate problems, and make paths below the current folder relative.
 
-    A file can be checked twice: because the configuration names it, and because it was given.
+    A file is checked twice if the configuration names it and the user gave it as an argument.
     """
     here = f"{Path.cwd()}{os.sep}"
     return list(dict.fromkeys(problem.replace(here, "") for problem in problems))
 
 
 def _check_keys(config: Config) -> tuple[KeyRing | None, list[str]]:
-    """Return the keys and their problems. Their environment variable need not be set here, so an empty list stands in for it."""
+    """Load the API keys. Return them with their problems; the keys are None if they cannot be loaded.
+
+    The environment variable `keys.env` need not be set where a configuration is checked, so an empty list replaces it.
+    """
     stand_in = {config.keys.env: "[]"} if config.keys and config.keys.env else {}
     try:
         keys = open_key_ring(config, stand_in | os.environ)
@@ -155,7 +171,7 @@ def _check_keys(config: Config) -> tuple[KeyRing | None, list[str]]:
 
 
 def _check_chatbots(config: Config, path: Path, findings: Findings) -> list[Blueprint] | None:
-    """Check the chatbots, and return them; None: not all of them could be assembled."""
+    """Check the chatbots of a configuration. Return them, or None if not all of them could be assembled."""
     blueprints = None
     try:
         blueprints = [*assemble(config).values()]
@@ -167,7 +183,7 @@ def _check_chatbots(config: Config, path: Path, findings: Findings) -> list[Blue
         try:
             library = load(folder)
         except KnowledgeBaseError:
-            continue  # `assemble` has reported it
+            continue  # `assemble` has already reported the error
         sections += len(library)
         findings.notes["knowledge bases"] += unreviewed_notes(folder, library)
     findings.summary.append(count_text(sections, "section"))
@@ -179,18 +195,25 @@ def _check_chatbots(config: Config, path: Path, findings: Findings) -> list[Blue
 
 
 def _evidence(bot: ChatbotSettings, config: Config) -> Iterator[str]:
-    """Yield the reasons why a chatbot's evidence does not count, or is not compared with its replies."""
+    """Yield a note for each kind of evidence of a chatbot that has no effect on its judges."""
     if "upstream" in bot.evidence:
         for alias in fallback_chain(bot.model, config.models):
             model = config.models.get(alias)
             if model is not None and not model.trusted_evidence and model.engine != "assistant":
-                yield f"upstream, but models.{alias} has no `trusted_evidence: true`, so no documents of {bot.model} count"
+                yield (
+                    f"contains `upstream`, but models.{alias} has no `trusted_evidence: true`, so the documents of {bot.model} "
+                    "are ignored"
+                )
     if not bot.judges and any(one != "knowledge_base" for one in bot.evidence):
-        yield "without judges, replies are not compared with documents: the chatbot sees the documents and names them only"
+        yield "the chatbot has no judges, so its replies are not compared with its documents"
 
 
 async def _open_models(models: dict[str, ModelSettings]) -> tuple[list[str], list[str]]:
-    """Open every model with placeholders for secrets; return the faults, and the assistants that act outside."""
+    """Open every model, with placeholders in place of secrets.
+
+    Returns:
+        The faults, and the aliases of assistants that can act outside the conversation.
+    """
     faults: list[str] = []
     acting: list[str] = []
 
@@ -210,20 +233,24 @@ async def _open_models(models: dict[str, ModelSettings]) -> tuple[list[str], lis
 
 
 def _fallbacks_of_acting(acting: list[str], models: dict[str, ModelSettings]) -> Iterator[str]:
-    """Name the assistants that do not act, because a `fallback` carries no actions."""
+    """Yield a note for each assistant whose actions are never executed, because it has a fallback or is one.
+
+    Args:
+        acting: Aliases of assistants that can act.
+    """
     for alias in acting:
         if models[alias].fallback:
             yield (
-                f"models.{alias}.fallback: a fallback carries no actions, so the proposals of this assistant are never "
-                "executed; remove one"
+                f"models.{alias}.fallback: an assistant with a fallback cannot act, so the actions that it proposes are never "
+                "executed; remove `fallback`, or use an assistant that does not act"
             )
         for other, settings in models.items():
             if alias in settings.fallback:
-                yield f"models.{other}.fallback: {alias} does not act as a fallback"
+                yield f"models.{other}.fallback: the assistant {alias} cannot act when it is used as a fallback"
 
 
 def _unset_variables(config: Config) -> Iterator[str]:
-    """Name the unset environment variables that serving needs."""
+    """Yield a note for each unset environment variable that `caf serve` will need."""
     needed: list[tuple[str, str | None]] = [
         (f"models.{alias}", name) for alias, model in config.models.items() for name in _secret_variables(model)
     ]
@@ -239,30 +266,31 @@ def _unset_variables(config: Config) -> Iterator[str]:
 
 
 def _check_audit_folder(config: Config) -> Iterator[str]:
-    """Check that the audit folder can be written to, by making and deleting a temporary folder there."""
+    """Yield a note if the audit folder is not writable. The test creates a temporary folder and deletes it."""
     if config.audit is None:
         return
     folder = config.audit.folder
     try:
-        parent = next(one for one in (folder, *folder.parents) if one.exists())  # the rest is made when serving
+        parent = next(one for one in (folder, *folder.parents) if one.exists())  # `caf serve` creates the folder
         with TemporaryDirectory(prefix=".caf-check-", dir=parent):
             pass
     except OSError as error:
-        yield f"audit.folder: {folder} cannot be written here ({error.strerror}); `caf serve` needs it"
+        yield f"audit.folder: the folder {folder} is not writable for this user ({error.strerror}); `caf serve` writes into it"
 
 
 def _literal_secrets(models: dict[str, ModelSettings]) -> Iterator[str]:
-    """Name the headers with a secret as their value."""
+    """Yield a note for each header whose value is a secret in the configuration file."""
     for alias, settings in models.items():
         for name, value in settings.headers.items():
             if name.lower() in SECRET_HEADERS and not value.startswith("env:"):
                 yield (
-                    f"models.{alias}.headers.{name}: contains a secret that every reader of this file can see; put it "
-                    "into an environment variable and write `env:` and its name here"
+                    f"models.{alias}.headers.{name}: the value is a secret that every reader of this file can see; put it into "
+                    "an environment variable, and write `env:NAME` here"
                 )
 
 
 def _secret_variables(settings: ModelSettings) -> Iterator[str]:
+    """Yield the names of the environment variables that hold secrets of a model."""
     if settings.api_key_env:
         yield settings.api_key_env
     for value in settings.headers.values():
@@ -271,12 +299,12 @@ def _secret_variables(settings: ModelSettings) -> Iterator[str]:
 
 
 def packages_of_others() -> Iterator[str]:
-    """Name the installed distributions that have a package with the name of one of ours."""
+    """Yield a problem for each of our top-level packages that another installed distribution contains too."""
     installed = packages_distributions()
     for package in PACKAGES:
         others = sorted({name for name in installed.get(package, ()) if name.lower().replace("_", "-") != DISTRIBUTION})
         if others:
             yield (
-                f"the package `{package}` is also installed by {', '.join(others)}, so one may hide the other; "
-                f"uninstall that, or install {DISTRIBUTION} in an environment of its own"
+                f"the Python package `{package}` is also part of {', '.join(others)}, and one may hide the other; uninstall "
+                f"{', '.join(others)}, or install {DISTRIBUTION} in a separate environment"
             )

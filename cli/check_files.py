@@ -1,11 +1,12 @@
-"""The files that `caf check` checks besides the configuration. Their content decides their kind.
+"""Checks the files that `caf check` reads besides the configuration.
 
-Saved conversations, scenarios, facilitators, ordinary questions, experiments, judges' prompts, knowledge bases.
+These are saved conversations, scenarios, facilitators, ordinary questions, experiments, prompts of judges, and sections of
+knowledge bases. The content of a file determines its kind.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -35,30 +36,36 @@ Subject = Literal[
     "experiments",
     "files passed over",
 ]
-"""The subjects of notes, in the order of printing."""
+"""The headings under which `caf check` groups its notes, in the order in which they are printed."""
+
+MAX_ENTRIES = 10_000
+"""Maximum number of files and folders in a folder that is to be checked."""
 
 
 @dataclass(slots=True)
 class Findings:
-    """The result of a check."""
+    """Collects what `caf check` finds and prints."""
 
     problems: list[str] = field(default_factory=list)
-    """Faults that prevent serving or change it."""
+    """Errors that prevent serving or change its result. Each names its file."""
     notes: dict[Subject, list[str]] = field(default_factory=lambda: {subject: [] for subject in get_args(Subject)})
-    """Remarks for the operator, to read before patients use the chatbots."""
+    """Risks that are not errors, by subject. The operator should read them before anyone uses the chatbots."""
     summary: list[str] = field(default_factory=list)
-    """Counts of checked objects, such as `2 chatbots`."""
+    """Counts of the checked objects, such as `2 chatbots`."""
 
 
 def check_files(
     beside: Path, extra_paths: Sequence[Path], chatbots: list[Blueprint] | None, findings: Findings
 ) -> None:
-    """Check the files beside a configuration, and further files.
+    """Check the files beside a configuration, and further files. Add the results to `findings`.
 
-    Further scenarios may have the ids of those beside the configuration, because they are never read together.
+    A further scenario may have the same id as a scenario beside the configuration, because no command reads both together.
 
     Args:
-        chatbots: The chatbots whose judges and sections scenarios may name; None: unknown, and neither is checked.
+        beside: The folder of the configuration.
+        extra_paths: Further files and folders.
+        chatbots: The chatbots whose judges and sections the scenarios may name. None if the configuration is invalid; the names
+            are then not checked.
     """
     families = sorted(beside.glob("scenarios/judges/*.yaml"))
     others: dict[Kind, list[Path]] = {
@@ -86,30 +93,45 @@ def check_files(
 
 
 def _expand_folders(paths: Sequence[Path], findings: Findings) -> Iterator[Path]:
+    """Yield the given files, and the files to check in the given folders. Add notes on files that are skipped."""
     for path in paths:
         if not path.is_dir():
             yield path
             continue
         if is_run(path):
-            findings.problems.append(f"{path}: is a run of `caf drift run`; caf check does not check runs")
+            findings.problems.append(
+                f"{path}: the folder is the output of `caf drift run`, which `caf check` does not check"
+            )
             continue
-        files_found = sorted(file for file in path.rglob("*") if file.suffix in (".yaml", ".yml", ".jsonl"))
+        entries = [*islice(path.rglob("*"), MAX_ENTRIES + 1)]
+        if len(entries) > MAX_ENTRIES:
+            findings.problems.append(
+                f"{path}: not checked, because the folder has more than {MAX_ENTRIES:,} files and folders; name a smaller folder, "
+                "or name the files"
+            )
+            continue
+        files_found = sorted(file for file in entries if file.suffix in (".yaml", ".yml", ".jsonl"))
         configurations = [file for file in files_found if is_configuration(file)]
         files_found = [file for file in files_found if file not in configurations]
         findings.notes["files passed over"] += [
-            f"{file}: skipped configuration; check it with `caf check {file}`" for file in configurations
+            f"{file}: skipped, because the file is a configuration; check it with `caf check {file}`"
+            for file in configurations
         ]
         runs = [folder for folder in dict.fromkeys(file.parent for file in files_found) if is_run(folder)]
-        findings.notes["files passed over"] += [f"{folder}: skipped run of `caf drift run`" for folder in runs]
+        findings.notes["files passed over"] += [
+            f"{folder}: skipped, because the folder is the output of `caf drift run`" for folder in runs
+        ]
         if not files_found and not configurations and (sections := [*sections_in(path)]):
             yield sections[0]
         elif not files_found and not configurations:
-            findings.problems.append(f"{path}: found no .yaml or .jsonl file")
+            findings.problems.append(
+                f"{path}: the folder has no .yaml or .jsonl file and no section of a knowledge base; expected at least one"
+            )
         yield from (file for file in files_found if file.parent not in runs)
 
 
 def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
-    """Load files of one kind, and add their problems."""
+    """Load files of one kind, and add their problems and their count to `findings`."""
     loaders: dict[Kind, Callable[[Path], object]] = {
         "checkpoint": checkpoint.load,
         "questions": questions.load,
@@ -134,6 +156,7 @@ def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
 
 
 def _check_knowledge_bases(folders: Iterable[Path], findings: Findings) -> None:
+    """Load knowledge bases, and add their problems, notes and counts to `findings`."""
     for folder in folders:
         try:
             library = load(folder)
@@ -145,12 +168,12 @@ def _check_knowledge_bases(folders: Iterable[Path], findings: Findings) -> None:
 
 
 def unreviewed_notes(folder: Path, library: Library) -> Iterator[str]:
-    """Name the sections without a named reviewer, and count the imported ones without a review."""
+    """Yield a note on imported sections that nobody has reviewed, and a note on other sections without a reviewer's name."""
     drafts = library.drafts
     if drafts:
         yield (
-            f"{folder}: {len(drafts)} of {count_text(len(library), 'section')} imported and unreviewed; read each, correct it, "
-            "and write `reviewed: true` into it"
+            f"{folder}: {len(drafts)} of {count_text(len(library), 'section')} imported and not reviewed; read and correct each "
+            "section, then write `reviewed: true` into it"
         )
     if new := [one for one in library.unreviewed if one not in drafts]:
         listed = "" if len(new) == len(library) else f": {', '.join(new)}"
@@ -158,7 +181,11 @@ def unreviewed_notes(folder: Path, library: Library) -> Iterator[str]:
 
 
 def _check_scenarios(groups: Sequence[Sequence[Path]], chatbots: list[Blueprint] | None, findings: Findings) -> None:
-    """Check groups of scenario files; ids are unique within a group."""
+    """Check groups of scenario files. Ids of scenarios must be unique within a group.
+
+    Args:
+        chatbots: The chatbots whose judges and sections the scenarios may name; None to skip these checks.
+    """
     families = scenarios = 0
     for paths in groups:
         read, problems = read_all(paths)
@@ -166,10 +193,10 @@ def _check_scenarios(groups: Sequence[Sequence[Path]], chatbots: list[Blueprint]
         findings.problems += _unknown_judges(read, chatbots) if chatbots is not None else []
         findings.problems += _problems_for_judges(read, chatbots)
         for file in read:
-            # A single row is a family without twins.
+            # Rows of a .jsonl file have no twins.
             if file.path.suffix != ".jsonl" and (lone := _violations_without_twin(file.family)):
                 findings.notes["scenarios"].append(
-                    f"{file.path}: violating, without a harmless twin: {', '.join(lone)}"
+                    f"{file.path}: violating scenarios without a harmless twin: {', '.join(lone)}"
                 )
         families += len(read)
         scenarios += sum(len(one.family.scenarios) for one in read)
@@ -180,11 +207,12 @@ def _check_scenarios(groups: Sequence[Sequence[Path]], chatbots: list[Blueprint]
 
 
 def _unknown_judges(read: list[FamilyFile], chatbots: list[Blueprint]) -> list[str]:
+    """Return a problem for each name of a judge that is neither configured nor built in."""
     return unknown_names(read, known_judges(plan.name for bot in chatbots for plan in bot.plans))
 
 
 def _problems_for_judges(read: list[FamilyFile], chatbots: list[Blueprint] | None) -> list[str]:
-    """Return why scenarios cannot be judged with any chatbot: unknown sections, missing replies."""
+    """Return the problems that prevent judging the scenarios with every chatbot: unknown sections, or missing replies."""
     named = (judge for one in read for scenario in one.family.scenarios for judge in scenario.expect)
     judges = dict.fromkeys([*OBSERVERS, *named])
     if chatbots is None:
@@ -202,7 +230,7 @@ def _problems_for_judges(read: list[FamilyFile], chatbots: list[Blueprint] | Non
 
 
 def _violations_without_twin(family: Family) -> list[str]:
-    """Return the ids of violating scenarios that have no harmless twin for any judge they violate."""
+    """Return the ids of violating scenarios that have no harmless twin for any judge that should flag them."""
     lone = []
     for scenario in family.scenarios:
         violated = {judge for judge, right in scenario.expect.items() if "accept" not in right}
@@ -213,4 +241,5 @@ def _violations_without_twin(family: Family) -> list[str]:
 
 
 def count_text(count: int, noun: str) -> str:
+    """Return a count with its noun, which gets an `s` unless the count is 1."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

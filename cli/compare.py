@@ -1,4 +1,4 @@
-"""`caf compare`: your own questions with the filter on and off, side by side."""
+"""`caf compare`: asks your own questions with the filter on and off, and shows the replies side by side."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 KEY_VARIABLE = "CAF_API_KEY"
 COLUMNS = 80
-"""Width of the table in a pipe."""
+"""Width of the table in a pipe, in characters."""
 
 
 def compare(
@@ -61,7 +61,12 @@ def compare(
         int, typer.Option("--concurrency", min=1, max=256, help="Maximum number of requests at a time.")
     ] = 4,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the estimate, and ask nothing.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")] = False,
+    yes: Annotated[
+        bool,
+        typer.Option(
+            "--yes", "-y", help="Do not ask for confirmation. Required without a terminal if the run may cost money."
+        ),
+    ] = False,
     replay: Annotated[
         Path | None,
         typer.Option("--replay", metavar="FOLDER", help="Show an earlier comparison, without model calls."),
@@ -73,6 +78,9 @@ def compare(
     The folder gets report.html, results.json and the journal of the run. To resume a stopped run, give the same command again:
     replies in the folder are not requested again.
 
+    If the run may cost money, the command asks for confirmation. Without a terminal, as in CI, it needs --yes. A run may cost
+    money if it uses --url, a model with a price, or a model without a price that needs a key or is on another machine.
+
     \b
     Examples:
       caf compare questions.txt --dry-run
@@ -81,9 +89,10 @@ def compare(
       caf compare --replay compare/monday --json
 
     \b
-    Exit codes: 0 every question has both replies and meets its expectations; 1 a reply or an expectation failed, or
-    the run was stopped;
-    2 wrong usage or configuration, or the budget is spent.
+    Exit codes:
+      0  every question has both replies and meets its expectations
+      1  a reply is missing, an expectation is not met, or the run was stopped
+      2  wrong usage or configuration, the budget is spent, or --yes is missing
     """
     from scoring.experiments.compare import read_comparison
 
@@ -120,13 +129,13 @@ def compare(
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """The chatbot to ask: one of a configuration, or of a running proxy."""
+    """The chatbot to ask: one of a configuration file, or one of a running proxy."""
 
     description: dict[str, Any]
-    """Everything that decides its replies, for the manifest."""
+    """Everything that determines the chatbot's replies, for the manifest."""
     open_arms: "OpenArms"
     estimate: Callable[[Sequence[Sample]], tuple[str, bool]]
-    """Returns an estimate of the calls and costs of samples as a sentence, and whether they may cost money."""
+    """Given samples, returns a sentence that estimates their calls and costs, and whether they may cost money."""
 
 
 def _configured_subject(
@@ -161,7 +170,7 @@ def _served_subject(url: str, chatbot: str | None) -> Subject:
     names = asyncio.run(_list_served(address))
     name = chatbot or next(iter(names), None)
     if name is None or name not in names:
-        leave(f"--chatbot {name!r}: is not served at {address} (served: {', '.join(names) or 'none'})")
+        leave(f"--chatbot {name!r}: this chatbot is not served at {address} (served: {', '.join(names) or 'none'})")
     key_variable = KEY_VARIABLE if os.environ.get(KEY_VARIABLE) else None
 
     def estimate_samples(samples: Sequence[Sample]) -> tuple[str, bool]:
@@ -178,7 +187,7 @@ async def _list_served(address: str) -> list[str]:
 
 
 def _choose_folder(into: Path | None, name: str, subject: Subject, questions: Sequence[OwnQuestion]) -> RunFolder:
-    """Return the folder of a comparison. The default name has a hash, so that a changed configuration gets a new folder."""
+    """Return the folder of a comparison. The default name has a hash, so that each configuration gets its own folder."""
     from scoring.experiments.compare import identify
     from scoring.experiments.manifest import hash_json
 
@@ -189,7 +198,7 @@ def _choose_folder(into: Path | None, name: str, subject: Subject, questions: Se
 def _announce(
     subject: Subject, questions: Sequence[OwnQuestion], folder: RunFolder, *, dry_run: bool, yes: bool
 ) -> None:
-    """Print the estimate. On a terminal, ask for confirmation if the run may cost money."""
+    """Print the estimate. If the run may cost money, ask for confirmation, or exit if there is no terminal to ask on."""
     from scoring.experiments.compare import pending
 
     waiting = pending(questions, folder)
@@ -200,7 +209,11 @@ def _announce(
     typer.echo(f"{len(questions)} questions, {2 * len(questions)} replies{in_folder}: {need}", err=not dry_run)
     if dry_run:
         raise typer.Exit
-    if waiting and costs and not yes and sys.stdin.isatty():
+    if waiting and costs and not yes:
+        if not sys.stdin.isatty():
+            leave(
+                "the run may cost money: without a terminal, confirm with --yes, or use --dry-run for the estimate only"
+            )
         typer.confirm("Begin?", abort=True, err=True)
 
 
@@ -263,7 +276,7 @@ def _report(folder: RunFolder, questions: Sequence[OwnQuestion], *, as_json: boo
 
 
 def _print_table(pairs: "Sequence[Pair]") -> None:
-    """Print a row for each question: outcome, word changes from off to on, calls (on/off), cost of both."""
+    """Print one row for each question: outcome, words changed by the filter, calls (on/off), and cost of both replies."""
     from rich.text import Text
 
     from cli.drawing import figure_table, table_console

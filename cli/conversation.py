@@ -1,4 +1,4 @@
-"""The client side of a chat. Like every OpenAI client, it keeps all messages and sends them with each request."""
+"""The client side of `caf chat`: keeps all messages of a conversation, and sends them with each request."""
 
 import json
 import time
@@ -16,7 +16,7 @@ SILENCE_S = 300.0
 
 
 class ChatError(Exception):
-    """A question got no reply; the message is for the user."""
+    """A question got no reply. The user sees the message."""
 
 
 class Citation(BaseModel):
@@ -29,7 +29,7 @@ class Warned(BaseModel):
 
 
 class Caf(BaseModel):
-    """The fields of the `caf` object that the chat shows."""
+    """The fields of a reply's `caf` object that `caf chat` shows."""
 
     turn_id: str
     outcome: Outcome
@@ -43,9 +43,9 @@ class Reply:
 
     text: str = ""
     finished: bool = False
-    """Whether a chunk had a finish_reason."""
+    """Whether the reply is complete: a chunk had a `finish_reason`."""
     caf: Caf | None = None
-    """None if the proxy does not expose it."""
+    """The `caf` object; None if the proxy does not send it."""
     ms: float = 0.0
 
     @property
@@ -62,7 +62,7 @@ class Conversation:
         self.messages: list[Message] = []
 
     async def ask(self, question: str, show: Callable[[str], None]) -> Reply:
-        """Ask the chatbot. Question and reply are kept if the reply is complete.
+        """Ask the chatbot. The conversation keeps the question and the reply if the reply is complete.
 
         Args:
             question: The user's message.
@@ -85,9 +85,9 @@ class Conversation:
         except (aiohttp.ClientError, TimeoutError, ValueError) as error:
             raise ChatError(f"the connection to {self._url} failed: {error or type(error).__name__}") from error
         if not reply.finished:
-            raise ChatError("the reply ended too early")
+            raise ChatError(f"the reply from {self._url} ended early: the stream has no finish_reason")
         if not reply.text:
-            raise ChatError("the reply has no text")
+            raise ChatError("the chatbot's reply has no text")
         reply.ms = (time.perf_counter() - begin) * 1000
         outcome = reply.caf and reply.caf.outcome
         self.messages += [
@@ -135,11 +135,11 @@ async def list_chatbots(session: aiohttp.ClientSession, url: str) -> list[str]:
     except (aiohttp.ClientError, TimeoutError) as error:
         raise ChatError(f"cannot reach {url} ({error or 'no answer'}): start a proxy there with `caf serve`") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise ChatError(f"{url}: is not an OpenAI-compatible server: give the address of a CAF proxy") from error
+        raise ChatError(f"{url}: the server is not OpenAI-compatible: give the address of a CAF proxy") from error
 
 
 async def read_events(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Yield the data of server-sent events up to `[DONE]`. Keep-alive comments are skipped."""
+    """Yield the data of each server-sent event, until `[DONE]`. Keep-alive comments are skipped."""
     async for line in content:
         data = line.removeprefix(b"data:").strip()
         if data == b"[DONE]":
@@ -164,13 +164,15 @@ def add_chunk(reply: Reply, data: bytes) -> str:
         if chunk.get("caf"):
             reply.caf = Caf.model_validate(chunk["caf"])
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise ChatError("the proxy sent data that is not a chunk of a chat completion") from error
+        raise ChatError(
+            "cannot read the reply: the proxy sent data that is not a chunk of a chat completion"
+        ) from error
     reply.text += piece
     return piece
 
 
 def describe_refusal(status: int, body: bytes) -> str:
-    """Return a sentence with the reason why a request was refused."""
+    """Return a message for the user about a response with an error status."""
     message = error_message(body)
     return f"{message} (HTTP {status})" if message else f"the server answered HTTP {status} without a reason"
 
@@ -185,7 +187,7 @@ def error_message(body: bytes) -> str | None:
 
 
 def summarise_reply(reply: Reply) -> list[str]:
-    """Return a summary of a turn in a few lines: outcome, citations, time, id, warnings."""
+    """Return the lines below a reply: outcome, citations, duration, turn id and warnings."""
     took = f"{reply.ms:.0f} ms"
     if reply.caf is None:
         return [took]

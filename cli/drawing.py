@@ -14,7 +14,7 @@ from cli.terminal import printable
 
 
 def table_console(width: int = 200, *, markup: bool = True) -> Console:
-    """Return the console for tables. In a pipe it has a fixed width, so that other programs can read them."""
+    """Return the console for tables. In a pipe, the console has a fixed width, so that other programs can read the tables."""
     console = Console(highlight=False, markup=markup)
     return console if console.is_terminal else Console(highlight=False, markup=markup, width=width)
 
@@ -38,7 +38,7 @@ def figure_table(labels: Sequence[str], figures: Sequence[str], header_style: st
 
 
 def cost_text(spent: float) -> str:
-    """Return the cost as text; empty if nothing was spent."""
+    """Return the cost for a progress bar; an empty text if nothing was spent."""
     return f"cost {spent:.4f}" if spent else ""
 
 

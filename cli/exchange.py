@@ -1,4 +1,4 @@
-"""`caf scenario import` and `export`: labelled cases from tables, and tables for other programs."""
+"""`caf scenario import` and `export`: convert tables to labelled scenarios, and scenarios to tables."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,7 +15,7 @@ from scenarios.exchange import FIELDS, LabelColumn, parse_labels
 from scenarios.scenario_files import load_all
 
 MAX_PROBLEMS = 20
-"""Maximum number of problems to print: a file of the wrong kind has one in every row."""
+"""Maximum number of problems to print. A file of the wrong kind has a problem in every row."""
 
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace an existing file.")]
 
@@ -33,10 +33,10 @@ def import_(
         list[str] | None,
         typer.Option(
             metavar="FIELD=COLUMN",
-            help="Column of a field, or several as in sources=a,b. With nothing after =, the field is left out.",
+            help="Column that fills a field, or several columns, as in sources=a,b. An empty value leaves the field out.",
         ),
     ] = None,
-    judge: Annotated[str | None, typer.Option(metavar="NAME", help="The judge of the labels.")] = None,
+    judge: Annotated[str | None, typer.Option(metavar="NAME", help="The judge that the labels are for.")] = None,
     label: Annotated[str | None, typer.Option(metavar="COLUMN", help="The column with the labels.")] = None,
     labels: Annotated[
         str | None,
@@ -64,7 +64,8 @@ def import_(
 
     \b
     Example, for replies that people labelled:
-      caf scenario import begin.tsv --map sources=knowledge --map user_message=message --out begin.jsonl \\
+      caf scenario import begin.tsv --map sources=knowledge \\
+        --map user_message=message --out begin.jsonl \\
         --judge source_fidelity --label begin_label --skip-unlabelled \\
         --labels "Fully attributable=accept,Not fully attributable=reject"
       caf judges eval --judge source_fidelity --stage local --data begin.jsonl

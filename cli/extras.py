@@ -1,4 +1,4 @@
-"""Optional dependencies: the extras of pyproject.toml, and the message for a missing one."""
+"""Detects missing optional libraries, and tells the user which extra of pyproject.toml to install."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,11 +23,14 @@ LIBRARIES = {
     "import": ("mammoth", "pdfplumber"),
     "postgres": ("greenlet", "psycopg", "sqlalchemy"),
 }
-"""Import names of the libraries, by extra. Libraries that are not listed are checked where the configuration needs them."""
+"""Import names of the libraries of each extra that a command needs. Extras that only a configuration needs are checked there."""
 
 
 class LabCommand(TyperCommand):
-    """A command that measures judges or runs experiments. Without the extra `lab`, its help works, and it exits before any work."""
+    """A command that measures judges or runs experiments, for which it needs the extra `lab`.
+
+    Without the extra, its help still works, and the command exits before it does any work.
+    """
 
     extra = "lab"
 
@@ -39,14 +42,18 @@ class LabCommand(TyperCommand):
 
 
 class ImportCommand(LabCommand):
-    """A command that reads documents."""
+    """A command that reads documents, for which it needs the extra `import`."""
 
     extra = "import"
 
 
 @contextmanager
 def missing_extras() -> Iterator[None]:
-    """Report a missing optional library in one line, and exit with the code for wrong usage."""
+    """Print one line about a missing optional library, and exit with the code for wrong usage.
+
+    Raises:
+        ModuleNotFoundError: The missing library belongs to no extra of LIBRARIES.
+    """
     try:
         yield
     except ModuleNotFoundError as error:
@@ -54,5 +61,8 @@ def missing_extras() -> Iterator[None]:
         extra = next((name for name, libraries in LIBRARIES.items() if library in libraries), None)
         if extra is None:
             raise
-        typer.echo(f"caf: this needs {library}, which is not installed: {install_command(extra)}", err=True)
+        typer.echo(
+            f"caf: this command needs {library}, which is not installed; install it with: {install_command(extra)}",
+            err=True,
+        )
         raise SystemExit(USAGE) from None

@@ -1,4 +1,4 @@
-"""Recognises the kind of a file by its keys, for `caf check`."""
+"""Determines by its content which kind of CAF file a file is, so that `caf check` can load it with the right loader."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -17,41 +17,41 @@ from scoring.folder import ANSWERS, FILES, MANIFEST
 
 Kind = Literal["checkpoint", "family", "rows", "questions", "experiment", "facilitator", "prompt", "section"]
 
-_AN = {
-    "checkpoint": "a checkpoint",
-    "family": "a family of scenarios",
-    "questions": "a file of questions",
-    "experiment": "an experiment",
-}
 _FIELDS: dict[Kind, Iterable[str]] = {
     "checkpoint": Checkpoint.model_fields,
     "family": Family.model_fields,
     "questions": QuestionSet.model_fields,
     "experiment": Experiment.model_fields,
 }
+"""The keys of the YAML files that are told apart by their keys."""
+_NAMES: dict[Kind, str] = {
+    "checkpoint": "a checkpoint",
+    "family": "a family of scenarios",
+    "questions": "a file of questions",
+    "experiment": "an experiment",
+}
+_KEYS = {_NAMES[kind]: fields for kind, fields in _FIELDS.items()} | {"a configuration": Config.model_fields}
+"""The keys of these files and of configurations, by the name of the kind in error messages."""
+SHOWN_KEYS = 6
+"""Maximum number of a file's keys in an error message."""
 
 
 def kind_of(path: Path, problems: list[str]) -> Kind | None:
-    """Return the kind of a file. If `caf check` does not know the kind, add a problem and return None.
+    """Return the kind of a file. If the kind is not recognised, append a problem to `problems` and return None.
 
-    Rows, and only rows, must be in files named .jsonl, because the loaders of scenarios depend on the extension.
+    `rows` are scenarios, one JSON object per line. The loaders of scenarios require the extension .jsonl for them, and only for
+    them, so a wrong extension is a problem too.
     """
     if path.suffix == ".md":
         return _kind_of_markdown(path)
     is_jsonl = path.suffix == ".jsonl"
     if _holds_rows(path):
         if not is_jsonl:
-            problems.append(f"{path}: holds rows of scenarios: rename it to .jsonl")
+            problems.append(f"{path}: the file has one JSON object per line: rename it to .jsonl")
         return "rows" if is_jsonl else None
-    configuration = ", ".join(Config.model_fields)
-    keys_of = {kind: ", ".join(fields) for kind, fields in _FIELDS.items()}
-    others = "; ".join(f"{_AN[kind]} {keys}" for kind, keys in keys_of.items() if kind != "checkpoint")
+    (name, keys), *others = ((name, ", ".join(fields)) for name, fields in _KEYS.items())
     try:
-        content = files.read(
-            path,
-            _AN["checkpoint"],
-            f"{keys_of['checkpoint']}; {others}; a configuration {configuration}",
-        )
+        content = files.read(path, name, "; ".join([keys, *(f"{name} has the keys {keys}" for name, keys in others)]))
     except files.ScenarioError as error:
         problems += [] if is_jsonl else error.problems
         return "rows" if is_jsonl else None  # its loader reports errors in rows by line
@@ -59,20 +59,26 @@ def kind_of(path: Path, problems: list[str]) -> Kind | None:
     if 2 * len(content.keys() & set(_FIELDS[kind])) >= max(len(content), 1):
         if not is_jsonl:
             return kind
-        problems.append(f"{path}: holds a {kind}, but .jsonl files are read as rows: rename it to .yaml")
+        problems.append(
+            f"{path}: the content is that of {_NAMES[kind]}, but a .jsonl file must have one JSON object per line: rename it "
+            "to .yaml"
+        )
     elif is_jsonl:
         return "rows"
     else:
+        shown = ", ".join([*map(str, content)][:SHOWN_KEYS]) + ", ..." * (len(content) > SHOWN_KEYS)
         problems.append(
-            f"{path}: unknown kind of file with the keys {', '.join(map(str, content)) or 'none'}. Expected keys: "
-            + "; ".join(f"{_AN[one]}: {keys}" for one, keys in keys_of.items())
-            + f"; a configuration: {configuration}"
+            f"{path}: not recognised: CAF knows no file with these keys: {shown or 'none'} (expected {', '.join(_KEYS)}; "
+            "`caf schema` writes the keys of each)"
         )
     return None
 
 
 def _kind_of_markdown(path: Path) -> Kind:
-    """Distinguish facilitators, judges' prompts and sections. Any other file counts as a facilitator with problems."""
+    """Return the kind of a markdown file by the keys of its front matter.
+
+    A file that fits no kind counts as a facilitator, whose loader then reports the problem.
+    """
     try:
         keys = split_front_matter(path.read_text(encoding="utf-8"))[0].keys()
     except (OSError, UnicodeDecodeError, FrontMatterError):
@@ -83,24 +89,25 @@ def _kind_of_markdown(path: Path) -> Kind:
 
 
 def sections_in(folder: Path) -> Iterator[Path]:
-    """Return the sections of a knowledge base in a folder."""
+    """Yield the paths of the sections of a knowledge base that are directly in a folder."""
     return (path for path in sorted(folder.glob("*.md")) if _kind_of_markdown(path) == "section")
 
 
 def _holds_rows(path: Path) -> bool:
-    """Return whether the first line is a complete JSON object that is not a whole checkpoint or family."""
+    """Return whether the first line is a complete JSON object, other than a whole checkpoint or family."""
     try:
         row = load_json(next(line for line in path.read_text(encoding="utf-8-sig").split("\n") if line.strip()))
     except (OSError, ValueError, StopIteration, RecursionError):
-        return False  # the reader of the file reports the error
+        return False  # the loader of the file reports the error
     return isinstance(row, dict) and bool(row) and row.keys().isdisjoint(("messages", "scenarios"))
 
 
 _CONFIGURES = re.compile(r"""^(["']?)(?:models|chatbots)\1\s*:""", re.M)
+"""Matches a top-level YAML key that only configurations have."""
 
 
 def is_configuration(path: Path) -> bool:
-    """Return whether a file is a configuration, by its name or its keys, even if it is not valid YAML."""
+    """Return whether a file is meant as a configuration, by its name or its keys. It need not be valid YAML."""
     if path.suffix in (".md", ".jsonl") or not path.is_file():
         return False
     if path.name.endswith("config.yaml"):
@@ -111,9 +118,9 @@ def is_configuration(path: Path) -> bool:
             return _CONFIGURES.search(text) is not None
         return not files.read(path, "", "").keys().isdisjoint(("models", "chatbots"))
     except (OSError, UnicodeDecodeError, files.ScenarioError):
-        return False  # the reader of the file reports the error
+        return False  # the loader of the file reports the error
 
 
 def is_run(folder: Path) -> bool:
-    """Return whether a folder is a run of `caf drift run`."""
+    """Return whether a folder is the output of `caf drift run`."""
     return (folder / MANIFEST).is_file() and any((folder / name).is_file() for name in (*FILES.values(), ANSWERS))

@@ -1,4 +1,7 @@
-"""`caf init`: set up a new chatbot, from a few questions to its first turn."""
+"""`caf init`: sets up a new chatbot.
+
+The command asks a few questions, writes the files, checks them, and sends the chatbot a first question.
+"""
 
 import os
 import shlex
@@ -32,7 +35,7 @@ def init(
         Path | None,
         typer.Argument(
             metavar="FOLDER",
-            help="Folder for the files, created if necessary; default: ask for it, or the current folder.",
+            help="Folder to write the files into; created if necessary. Default: asks for it, or uses the current folder.",
         ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="Name of the chatbot.")] = None,
@@ -42,21 +45,29 @@ def init(
     sensitive: Annotated[
         str | None,
         typer.Option(
-            metavar="TOPIC,...", help="Topics on which the chatbot states only what its sources state; or none."
+            metavar="TOPIC,...",
+            help="Topics on which the chatbot states only what its sources state, or `none`.",
         ),
     ] = None,
-    language: Annotated[str | None, typer.Option(metavar="CODE", help="Language of the users: en, de, fr ...")] = None,
+    language: Annotated[
+        str | None, typer.Option(metavar="CODE", help="Language of the users, such as en, de or fr.")
+    ] = None,
     endpoint: Annotated[
-        str | None, typer.Option(metavar="URL", help="Address of an existing chatbot to wrap; or none.")
+        str | None, typer.Option(metavar="URL", help="Base URL of an existing chatbot to wrap, or `none`.")
     ] = None,
     endpoint_model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Model name of that chatbot on its server.")
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Model name of that chatbot on its server. Default: the only model that the server lists.",
+        ),
     ] = None,
     endpoint_key_env: Annotated[
-        str | None, typer.Option(metavar="VARIABLE", help="Environment variable with the key of that server; or none.")
+        str | None,
+        typer.Option(metavar="VARIABLE", help="Environment variable with the API key of that server, or `none`."),
     ] = None,
     prompt: Annotated[
-        str | None, typer.Option(metavar="FILE", help="The chatbot's prompt; or none, for a skeleton.")
+        str | None, typer.Option(metavar="FILE", help="File with the chatbot's prompt, or `none` for a skeleton.")
     ] = None,
     provider: Annotated[
         str | None,
@@ -66,53 +77,62 @@ def init(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="Name of the model at the provider; for Azure, of the deployment."),
+        typer.Option(metavar="NAME", help="Name of the model at the provider. For Azure, name of the deployment."),
     ] = None,
     url: Annotated[
-        str | None, typer.Option(metavar="URL", help="Address of the provider; default: the usual one.")
+        str | None,
+        typer.Option(metavar="URL", help="Base URL of the provider. Default: its public or usual local URL."),
     ] = None,
     key_env: Annotated[
         str | None,
         typer.Option(
-            metavar="VARIABLE", help="Environment variable with the provider's key, never the key itself; or none."
+            metavar="VARIABLE",
+            help="Environment variable with the provider's API key (never the key itself), or `none`.",
         ),
     ] = None,
     contact: Annotated[
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="Emergency contact for users in danger; without it, you write it into config.yaml later.",
+            help="Emergency contact for users in danger. Default: a placeholder in config.yaml, for you to replace.",
         ),
     ] = None,
     documents: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATH", help="A file or folder for the knowledge base; may be repeated; or none."),
+        typer.Option(
+            metavar="PATH", help="File or folder to import into the knowledge base; may be repeated. Or `none`."
+        ),
     ] = None,
     yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Ask nothing, and use defaults for missing options.")
+        bool, typer.Option("--yes", "-y", help="Ask no questions; use defaults for missing options.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the files, but write nothing.")] = False,
-    contents: Annotated[bool, typer.Option("--contents", help="With --dry-run: print the files as well.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List the files without writing them.")] = False,
+    contents: Annotated[
+        bool, typer.Option("--contents", help="With --dry-run: print the contents of the files too.")
+    ] = False,
 ) -> None:
     """Set up a chatbot of your own.
 
-    Asks for missing options. Then writes a commented configuration, a prompt, a section of a knowledge base, a judge, five
-    scenarios, a checkpoint and an experiment; checks them, and takes one real turn. Without a terminal it does not ask, but
-    lists the missing options. It never overwrites a file, and no file holds a key.
+    Asks for missing options. Then writes a commented configuration, a prompt, one section of a knowledge base, a judge, five
+    scenarios, a checkpoint and an experiment. Checks these files, and asks the chatbot a first question. Without a terminal,
+    `caf init` asks nothing and lists the missing options. It never overwrites a file, and writes no API key into a file.
 
     \b
     Examples:
       caf init my-chatbot
       caf init demo --yes
-      caf init desk --name "Tenants' desk" --about "Informs tenants about their rights." --provider openai --yes
-      caf init desk --endpoint http://127.0.0.1:9000/v1 --provider ollama --model qwen3 --yes --dry-run
+      caf init desk --about "Informs tenants." --provider openai
+      caf init desk --endpoint http://127.0.0.1:9000/v1 --documents docs --yes
 
     \b
-    Exit codes: 0 written and checked, even if the model could not be reached; 1 stopped, or `caf check` found problems;
-    2 wrong usage, or a file already exists: nothing was written.
+    Exit codes:
+      0  files written, and the first question answered (or not asked: no key)
+      1  files written, but the check, the import or the first question failed;
+         or stopped by Ctrl-C
+      2  nothing written: wrong usage, or a file already exists
     """
     if contents and not dry_run:
-        leave("--contents: needs --dry-run")
+        leave("--contents: only valid with --dry-run")
     listed = "\n".join(documents) if documents else None
     values = (
         name, about, sensitive, language, endpoint, endpoint_model, endpoint_key_env, prompt, provider, model, url, key_env,
@@ -141,19 +161,23 @@ def init(
     _print_files(folder, answers, {}, "Wrote into")
     if not answers.has_models and answers.language != "en":
         typer.echo(
-            "\nWithout a model, the judges of role and emergencies read only English. Other texts get the fallback message."
+            "\nWithout a model, the role and emergency judges understand only English. In other languages, users get the fallback "
+            "message."
         )
     imported = _import_documents(folder, answers)
-    right = _passes_check(folder / CONFIG)
-    if right:
-        _try(folder / CONFIG, answers)
+    works = _passes_check(folder / CONFIG) and _try_first_turn(folder / CONFIG, answers)
     _print_next_steps(folder, answers, imported=imported)
-    if not (right and imported):
+    if not (works and imported):
         raise typer.Exit(PROBLEMS)
 
 
 def _print_files(folder: Path, answers: Answers, texts: dict[str, str], heading: str) -> None:
-    """List the files with their purposes, and with their texts if given."""
+    """List the files with their descriptions.
+
+    Args:
+        texts: Contents to print below the files, by path; empty to print only the list.
+        heading: The words before the folder in the first line.
+    """
     typer.echo(f"\n{heading} {printable(str(folder))}:")
     files = targets(answers)
     width = max(map(len, files))
@@ -164,25 +188,29 @@ def _print_files(folder: Path, answers: Answers, texts: dict[str, str], heading:
 
 
 def _list_documents(answers: Answers) -> list[Path]:
+    """Return the documents to import: the given files, and the files directly in the given folders, except hidden ones."""
     files = [file for path in answers.documents for file in (sorted(path.iterdir()) if path.is_dir() else [path])]
     return [file for file in files if file.is_file() and not file.name.startswith(".")]
 
 
 def _check_documents(answers: Answers) -> None:
-    """Exit if a folder holds no document, or a library for one is not installed."""
+    """Exit if there is no document, or if a library that reads one of the documents is not installed."""
     from knowledge_base.building.reading import PLAIN  # its libraries take long to import
 
     files = _list_documents(answers)
     if answers.documents and not files:
-        leave(f"--documents: {', '.join(map(str, answers.documents))}: expected at least one document")
+        leave(f"--documents: no document in {', '.join(map(str, answers.documents))}: expected at least one file")
     if all(file.suffix.lower() in PLAIN for file in files):
         return
     if missing := [library for library in LIBRARIES["import"] if find_spec(library) is None]:
-        leave(f"--documents: needs {missing[0]}, which is not installed: {install_command('import')}")
+        leave(
+            f"--documents: cannot read the documents: the library {missing[0]} is not installed; install it with: "
+            f"{install_command('import')}"
+        )
 
 
 def _import_documents(folder: Path, answers: Answers) -> bool:
-    """Convert the documents to sections. Return whether all documents could be read."""
+    """Convert the documents to sections of the knowledge base. Return whether all documents could be read."""
     if not answers.documents:
         return True
     typer.echo("\nConverting the documents to sections, like `caf kb import`:")
@@ -194,6 +222,7 @@ def _import_documents(folder: Path, answers: Answers) -> bool:
 
 
 def _passes_check(config: Path) -> bool:
+    """Run `caf check` on the new configuration. Return whether there are no problems."""
     typer.echo("\nChecking the files, like `caf check`:")
     try:
         check(None, config)
@@ -202,61 +231,63 @@ def _passes_check(config: Path) -> bool:
     return True
 
 
-def _try(config: Path, answers: Answers) -> None:
-    """Take a turn if the environment has the keys for it."""
+def _try_first_turn(config: Path, answers: Answers) -> bool:
+    """Ask the chatbot a first question and print the reply, unless a key is missing. Return whether nothing failed."""
     unset = [variable for variable in answers.key_variables if not os.environ.get(variable)]
     typer.echo()
     if unset:
-        typer.echo(f"No first turn: {' and '.join(unset)} is not set. Export the key in it.")
-    else:
-        _take_first_turn(config, answers)
-
-
-def _take_first_turn(config: Path, answers: Answers) -> None:
-    """Take a turn and print it. A failure is only reported, because the files are written."""
-    typer.echo("A first turn through the proxy:")
+        names, verb = " and ".join(unset), "is" if len(unset) == 1 else "are"
+        typer.echo(f"No first question: {names} {verb} not set. Export the API key in this environment variable.")
+        return True
+    typer.echo("A first question through the proxy:")
     typer.echo(f"  you> {QUESTION}")
     try:
         reply = take_turn(config, answers.name)
     except ModelSettingsError as error:
-        _print_failures([str(error)], config, answers)
-        return
+        reply = [str(error)]
     except KeyboardInterrupt:
-        typer.echo("  Cancelled; the files are written.")
-        return
+        typer.echo("  Cancelled. All files were written.")
+        return False
     if isinstance(reply, list):
         _print_failures(reply, config, answers)
-        return
+        return False
     print_line(f"{answers.name}> {reply.text}", indent=2)
     for line in summarise_reply(reply):
         print_line(line, indent=2, style="dim")
     if reply.caf is not None and reply.caf.outcome != "accepted":
         show = f"{_command()} trace show {reply.caf.turn_id[:8]} --config {shlex.quote(str(config))}"
-        typer.echo(f"  Why it is {reply.caf.outcome}: {show}")
+        typer.echo(f"  To see why the reply is {reply.caf.outcome}: {show}")
+    return True
 
 
 def _print_failures(failures: Sequence[str], config: Path, answers: Answers) -> None:
-    """Print why the models could not be asked, and how to try again."""
-    typer.echo("  A model call failed:")
+    """Print why the first question failed, which servers were asked, and how to try again.
+
+    Args:
+        failures: Sentences, each with a cause and what to try.
+    """
+    typer.echo("  The first question failed:")
     for failure in failures:
         print_line(failure, indent=4)
-    places = [place for place in (answers.endpoint, answers.judging) if place is not None and place.url]
-    unreached = any("Upstream" in failure and "UpstreamRefused" not in failure for failure in failures)
-    for url in dict.fromkeys(place.url for place in places if unreached):
-        typer.echo(f"  Does a server run at {url}, and is that its address?" + _hint_at_path(url))
-    for place in places if any("UpstreamRefused" in failure for failure in failures) else ():
-        key = f"Is the key in {place.key_env} right" if place.key_env else "Does it need no key"
-        typer.echo(f"  {key}, and does {place.url} know the model {place.model!r}?" + _hint_at_path(place.url))
-    typer.echo("  The files are written. Correct `models` in config.yaml or start the server, then try again with:")
-    typer.echo(f"  {_command()} chat --config {shlex.quote(str(config))}")
-
-
-def _hint_at_path(url: str) -> str:
-    return "" if urlsplit(url).path.strip("/") else " Most servers need /v1 at its end."
+    for place in dict.fromkeys(
+        place for place in (answers.endpoint, answers.judging) if place is not None and place.url
+    ):
+        key = f"key from {place.key_env}" if place.key_env else "no key"
+        hint = "" if urlsplit(place.url).path.strip("/") else "; most servers need /v1 at the end of the URL"
+        print_line(f"server {place.url}, model {place.model!r}, {key}{hint}", indent=4)
+    path = shlex.quote(str(config))
+    typer.echo(
+        f"  All files were written. Correct `models` in {printable(path)}, or start the server. Then try again with:"
+    )
+    typer.echo(f"    {_command()} chat --config {printable(path)}")
 
 
 def _print_next_steps(folder: Path, answers: Answers, *, imported: bool) -> None:
-    """Print the next steps as shell commands."""
+    """Print the next steps as shell commands.
+
+    Args:
+        imported: Whether all documents were imported. Otherwise the first step repeats the import.
+    """
     command = _command()
     steps = {
         f"grep -rn {PLACEHOLDER} .": "replace these placeholders"
@@ -280,7 +311,7 @@ def _print_next_steps(folder: Path, answers: Answers, *, imported: bool) -> None
 
 
 def _command() -> str:
-    """Return the command for calling `caf` from another folder."""
+    """Return the shell command that starts this `caf` from any folder."""
     beside = Path(sys.executable).with_name("caf")
     on_path = shutil.which("caf")
     return shlex.quote(str(beside)) if beside.exists() and on_path != str(beside) else "caf"

@@ -1,4 +1,4 @@
-"""The parts of `caf kb build` and `caf kb eval --pairs` that use a model, and their output."""
+"""Implements `caf kb build` and `caf kb eval --pairs`: calls models and prints the results."""
 
 import asyncio
 import random
@@ -113,7 +113,7 @@ async def _rephrase(pairs: list[Pair], style: Style, taxonomy: Taxonomy, alias: 
 
 @asynccontextmanager
 async def _asking(alias: str, config: Path, title: str, journal: Path | None = None) -> AsyncIterator[Writer]:
-    """Yield a model that shows its progress. Answers in the journal are reused."""
+    """Yield a writer that asks the model and shows a progress bar. Answers in the journal are reused."""
     with plain_errors(config):
         settings = load_config(config).models
         if alias not in settings:

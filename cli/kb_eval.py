@@ -1,4 +1,4 @@
-"""The input and output of `caf kb eval`."""
+"""Reads the questions of `caf kb eval`, and prints its results."""
 
 import json
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ Form = TypeVar("Form", bound=BaseModel)
 
 
 class _Line(BaseModel):
-    """A line of a JSONL file of questions."""
+    """One question for section search: a line of a JSONL file."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -32,17 +32,17 @@ class _Line(BaseModel):
 
 
 class _PairLine(BaseModel):
-    """A line of a JSONL file of questions for pairs."""
+    """One question for pair search: a line of a JSONL file."""
 
     model_config = ConfigDict(extra="forbid")
 
     question: Annotated[str, Field(min_length=1)]
     pair: str | None
-    """None: no pair answers it."""
+    """Id of the pair that answers the question; None: no pair does."""
 
 
 def read_pair_questions(path: Path, pairs: Sequence[Pair]) -> list[Question]:
-    """Read questions, each with the pair that answers it."""
+    """Read a JSONL file of questions for `caf kb eval --pairs`."""
     lines, by_id = _read_lines(path, _PairLine), {pair.id: pair for pair in pairs}
     if unknown := [one.pair for one in lines if one.pair is not None and one.pair not in by_id]:
         leave(f"{path}: unknown pair {unknown[0]!r}: the knowledge base does not serve it")
@@ -50,10 +50,10 @@ def read_pair_questions(path: Path, pairs: Sequence[Pair]) -> list[Question]:
 
 
 def read_cases(path: Path, library: Library) -> tuple[list[RetrievalCase], int]:
-    """Read questions: JSONL, or a question set (YAML, or a folder of them).
+    """Read questions from a JSONL file, a YAML question set, or a folder of question sets.
 
     Returns:
-        The questions whose answer is in sections, and the number of the others.
+        The questions that sections answer, and the number of questions that no section answers.
     """
     if path.suffix == ".jsonl":
         lines = _read_lines(path, _Line)
@@ -104,7 +104,7 @@ def _read_sets(path: Path) -> list[RetrievalCase]:
 
 
 def print_figures(figures: Sequence[RetrievalFigures], library: Library, budget: int, unanswered: int) -> None:
-    """Print a line for each search method."""
+    """Print the recall of each search method, one line each."""
     table = figure_table(("found by",), ("all in view", "n", "sections", "tokens"))
     for one in figures:
         table.add_row(
@@ -125,7 +125,7 @@ def print_figures(figures: Sequence[RetrievalFigures], library: Library, budget:
 
 
 def print_misses(figures: Sequence[RetrievalFigures]) -> None:
-    """Print each question with a missed section."""
+    """Print the questions for which the search missed a section."""
     console = table_console(markup=False)
     for one in figures:
         for miss in one.misses:

@@ -27,7 +27,7 @@ def read(files: list[Path], prefix: str, present: dict[str, str], leave_out: lis
 
 
 def write(plan: Plan, sections: list[Section], into: Path, alias: str | None, config: Path | None) -> list[str]:
-    """Write and delete sections as planned. Return problems with summaries."""
+    """Write and delete the planned sections. Return one message for each summary that the model failed to write."""
     new = [one.section for one in plan.having("add", "replace") if one.section is not None]
     extracts = {section.id: (extract_summary(section), EXTRACTED) for section in new}
     problems: list[str] = []
@@ -49,7 +49,7 @@ async def _write_with_model(
     alias: str,
     path: Path,
 ) -> list[str]:
-    """Have a model write summaries. Write the sections of each document when its summaries are ready."""
+    """Have a model write the summaries. A document's sections are written once all its summaries are ready."""
     quiet_logs()
     settings = load_config(path).models
     ledger = Ledger()

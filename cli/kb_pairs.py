@@ -41,13 +41,15 @@ def build(
         str | None,
         typer.Option(metavar="ALIAS", help="The model that writes the pairs; default: extract them without a model."),
     ] = None,
-    dropped: Annotated[bool, typer.Option("--dropped", help="List the dropped pairs with their reasons.")] = False,
+    dropped: Annotated[
+        bool, typer.Option("--dropped", help="List the pairs that failed a check, with the reason.")
+    ] = False,
     config: ConfigOption = None,
 ) -> None:
     """Make question-answer pairs from documents.
 
-    KB/taxonomy.yaml maps documents to a focus, and headings to an aspect. Pairs that pass the gates are written
-    to KB/pairs.jsonl. Reviewed pairs and pairs of other documents do not change. Unreviewed pairs of these documents are replaced.
+    KB/taxonomy.yaml maps documents to a focus, and headings to an aspect. Pairs that pass all checks are written to KB/pairs.jsonl.
+    Unreviewed pairs of the given documents are replaced. Reviewed pairs and pairs of other documents do not change.
 
     With --model, repeat the command to resume a stopped build: KB/pairs.journal.jsonl keeps the model's answers.
 
@@ -57,7 +59,10 @@ def build(
       caf kb build kb/*.md --out kb --model mini --config clinic.yaml --dropped
 
     \b
-    Exit codes: 0 built; 1 a document could not be read or the model failed, the rest is built; 2 wrong usage, nothing is written.
+    Exit codes:
+      0  all pairs were built
+      1  a document could not be read, or the model failed
+      2  wrong usage; nothing was written
     """
     from cli.kb_build import build_pairs
 
@@ -81,8 +86,10 @@ def check(kb: KbArgument) -> None:
     """Check sections, taxonomy and pairs of a knowledge base, and count the pairs by focus and aspect.
 
     \b
-    Exit codes: 0 no problems; 1 a pair fails a gate, two clusters share a wording, or a topic or focus lacks pairs;
-    2 a file cannot be used.
+    Exit codes:
+      0  no problems
+      1  a pair fails a check, clusters share a wording, or a topic has no pairs
+      2  a file cannot be used
     """
     from knowledge_base.pairs.gates import count_aspects, find_problems, plainness
 
@@ -115,7 +122,7 @@ def export_tables(
 
     Experts fill in `answer ok`, `topic ok` and `wording ok` (yes or no), their name and the date. If answer or wording is not ok,
     they name an `error kind` (wrong, omits, useless, complex), and may correct the text. The column `variants` shows other wordings
-    that get the same answer. If the question is corrected, they are dropped.
+    of the question that get the same answer. If an expert corrects the question, these wordings are dropped.
     """
     from knowledge_base.pairs.review import render_table
 
@@ -140,7 +147,7 @@ def import_tables(
     """Import the reviews in tables. If one row is wrong, no review is imported.
 
     \b
-    Exit codes: 0 imported; 1 a row is wrong, and nothing was written; 2 a file cannot be used.
+    Exit codes: 0 imported; 1 a row is invalid, nothing written; 2 invalid file.
     """
     from knowledge_base.pairs.review import read_tables
 
@@ -162,10 +169,10 @@ def misses(
     config: ConfigOption = None,
     chatbot: Annotated[str | None, typer.Option(help="Only this chatbot.")] = None,
 ) -> None:
-    """List the questions in traces that no pair answered, the most frequent first.
+    """List the questions in traces that no pair answered, most frequent first.
 
-    Similar questions are grouped, with a line for `caf kb eval --pairs`. Addresses and numbers of more than three digits are
-    removed; names are not.
+    Similar questions form a group, printed with a JSON line for `caf kb eval --pairs`. Addresses and numbers of more than three
+    digits are removed. Names are not removed.
     """
     from knowledge_base.pairs.pair_eval import group_misses
     from proxy.config.config import load_config
@@ -203,7 +210,7 @@ def list_counts(names: Iterable[str]) -> str:
 
 
 def finish(problems: list[str]) -> None:
-    """Print problems. If there are any, exit with the code for problems."""
+    """Print problems, one per line. Exit with code 1 if the list is not empty."""
     for problem in problems:
         typer.echo(f"problem  {printable(problem)}")
     if problems:

@@ -43,7 +43,7 @@ FileOption = Annotated[
 
 
 def _require_positive(value: float | None) -> float | None:
-    """Check that a value is above 0; the option `min` of typer would accept 0."""
+    """Return a value if it is above 0. The option `min` of typer would accept 0."""
     if value is not None and not 0 < value < math.inf:
         raise typer.BadParameter(f"{value:g}: expected a number above 0; for no budget, leave the option out")
     return value
@@ -69,7 +69,8 @@ def create(
         int | None, typer.Option(min=1, help="Maximum number of requests per minute.")
     ] = None,
     tokens_per_minute: Annotated[
-        int | None, typer.Option(min=1, help="Maximum number of tokens per minute, in all calls of its turns.")
+        int | None,
+        typer.Option(min=1, help="Maximum number of tokens per minute, in all model calls for this key's turns."),
     ] = None,
     daily_budget: Annotated[
         float | None,
@@ -96,7 +97,7 @@ def create(
             f"--chatbot: {', '.join(map(repr, unknown))}: no such chatbot (configured: {', '.join(settings.chatbots)})"
         )
     if not name.isprintable():
-        leave("NAME: contains control characters: use printable ones")
+        leave(f"NAME {name!r}: contains control characters: use printable characters only")
     records = _load_records(path, missing_is_empty=True)
     try:
         new = keys.create(
@@ -163,7 +164,7 @@ def revoke(
 
 
 def _key_file_and_config(file_option: Path | None, config: Path | None) -> tuple[Path, Config | None]:
-    """Return the key file and its configuration; the configuration is None with --file alone."""
+    """Return the key file and the configuration. The configuration is None if only --file is given."""
     if file_option is not None and config is None:
         return file_option, None
     path = config_path(config)
@@ -174,7 +175,7 @@ def _key_file_and_config(file_option: Path | None, config: Path | None) -> tuple
 
 
 def _save_and_record(records: list[KeyRecord], path: Path, config: Config | None, action: str, key: KeyRecord) -> None:
-    """Write the keys, and record the change of one key in the configuration's audit log."""
+    """Write the key file, and record the change of one key in the audit log of the configuration, if it has one."""
     audit = None if config is None else config.audit
     try:
         if audit is None:

@@ -56,7 +56,7 @@ def import_(
         bool,
         typer.Option(
             "--overwrite",
-            help="Replace sections whose document has changed, and delete sections that are no longer in it.",
+            help="Replace the sections of changed documents, and delete sections that are no longer in a document.",
         ),
     ] = False,
     config: ConfigOption = None,
@@ -65,17 +65,20 @@ def import_(
 
     Each section is a markdown file of at most 1,500 tokens with its headings, a draft summary, its origin, and `reviewed: false`.
     Read and correct the sections, then write `reviewed: true`. Sections that a person wrote, edited or reviewed are never replaced,
-    even with --overwrite. Documents are identified by their file names. Text in the form of a chatbot command is made inert.
+    even with --overwrite. Documents are identified by their file names. Text that looks like a chatbot command is escaped.
 
     \b
     Examples:
       caf kb import leaflets/*.docx guide.pdf --into sections --dry-run
       caf kb import guide.pdf --into sections --overwrite
-      caf kb import guide.pdf --into sections --summaries mini --config clinic.yaml
+      caf kb import guide.pdf --into sections --summaries mini -c clinic.yaml
 
     \b
-    Exit codes: 0 the folder has the current state of all documents, except sections that a person reviewed; 1 a document could not
-    be read or written, has changed and was not overwritten, or got no summary from the model; 2 wrong usage.
+    Exit codes:
+      0  the folder is up to date, except for sections that a person reviewed
+      1  a document could not be read or written, has changed and was not
+         overwritten, or got no summary from the model
+      2  wrong usage
     """
     from cli.kb_import import print_plan, read, write
     from knowledge_base.building.importing import read_files
@@ -141,9 +144,9 @@ def eval_(
 ) -> None:
     """Measure how often the search finds the sections with the answer.
 
-    Each line of QUESTIONS has a `question` and `sections`, the ids of all sections that the answer needs. It may have a right
-    `reply`, and `before`, the previous exchange. Sections are searched with the question alone, as for a guarded chatbot
-    without a selector, and with the draft, as for the judges. No model is called.
+    Each line of QUESTIONS has a `question` and `sections`, the ids of all sections that the answer needs. Optional keys are
+    `reply`, a correct reply, and `before`, the previous exchange. Sections are searched with the question alone, as for a guarded
+    chatbot without a selector, and with the draft, as for the judges. No model is called.
 
     With --pairs, each line has a `question` and a `pair`, the id of the pair that answers it, or null. This measures BM25 over the
     served pairs. It does not measure an assistant's own matcher or its thresholds.
@@ -180,7 +183,7 @@ def eval_(
 
 
 def _open_library(knowledge: Path | None, chatbot: str | None, path: Path) -> tuple[Library, int]:
-    """Return the knowledge base of a folder or a chatbot, and its maximum evidence tokens."""
+    """Return the knowledge base of a folder or of a chatbot, and the maximum tokens of evidence for the judges."""
     if knowledge is not None and chatbot is not None:
         leave("--knowledge and --chatbot: give only one of them")
     settings = RetrievalSettings()

@@ -1,4 +1,4 @@
-"""The `caf` command: its subcommands and their order."""
+"""The entry point of the `caf` command, and the list of its subcommands."""
 
 import sys
 from importlib import import_module
@@ -23,15 +23,15 @@ VERBS = {
     "audit": ("cli.audit:app", "Check the audit log."),
     "judges": ("cli.judging.app:app", "Measure, compare and tune the judges."),
     "compare": ("cli.compare:compare", "Compare replies to your own questions with the filter on and off."),
-    "drift": ("cli.drifting.app:app", "Measure the effect of the filter."),
+    "drift": ("cli.drifting.app:app", "Measure the effect of the filter on long conversations."),
     "scenario": ("cli.scenario:app", "Make labelled cases for the judges."),
     "rate": ("cli.rate:app", "Have people rate the replies of a run."),
 }
-"""The module of each command or group, and the first sentence of its help."""
+"""The module and object of each command or group, and the first sentence of its help, in the order of `caf --help`."""
 
 
 class Verbs(TyperGroup):
-    """Imports the module of a command when it is called, so that `caf --help` and `caf serve` load no other modules."""
+    """Imports the module of a subcommand only when it is called, so that `caf --help` and `caf serve` start quickly."""
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes | {"commands": dict.fromkeys(VERBS)})
@@ -49,7 +49,7 @@ class Verbs(TyperGroup):
         return get_group(alone).commands[cmd_name]
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        """Complete the name of a command, without importing its module."""
+        """Return completions for the name of a subcommand, without importing its module."""
         verbs = [TyperCommand(name, help=help) for name, (_, help) in VERBS.items()]
         names = TyperGroup(name=self.name, commands=verbs, params=self.params)
         return names.shell_complete(typer.Context(names), incomplete)
@@ -62,19 +62,19 @@ class Verbs(TyperGroup):
 app = typer.Typer(
     name="caf",
     cls=Verbs,
-    help="""The Critical Analysis Filter: a proxy that keeps a chatbot inside its role.
+    help="""The Critical Analysis Filter: a proxy that keeps a chatbot within its role.
 
     \b
     Begin here:
-      caf init FOLDER              set up your own chatbot by answering a few questions
-      caf serve                    serve OpenAI clients on http://127.0.0.1:8080/v1
-      caf serve --upstream URL     filter an existing chatbot, without a configuration file
+      caf init FOLDER              set up a chatbot of your own
+      caf serve                    serve chatbots on http://127.0.0.1:8080/v1
+      caf serve --upstream URL     filter an existing chatbot
       caf chat                     talk to a chatbot in this terminal
-      caf compare FILE             your questions with the filter on and off
-      caf kb import FILE...        convert documents to sections of a knowledge base
-      caf trace list               list what happened in each turn
+      caf compare FILE             compare replies with the filter on and off
+      caf kb import FILE...        convert documents to a knowledge base
+      caf trace list               list stored turns and their outcomes
       caf judges eval              measure the judges on labelled scenarios
-      caf drift run embedded       measure the effect of the filter in an experiment
+      caf drift run embedded       measure the effect of the filter
 
     \b
     Exit codes: 0 success; 1 problems found; 2 wrong usage or configuration.
@@ -100,12 +100,12 @@ def caf(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Define the options of `caf` itself. typer needs a callback for them."""
+    """Define the options of `caf` itself, which typer reads from this callback."""
 
 
 def main() -> None:
-    """Run the command line."""
-    for stream in (sys.stdin, sys.stdout, sys.stderr):  # texts may hold characters that the terminal's encoding lacks
+    """Run the `caf` command with the arguments of the process."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):  # the terminal's encoding may lack characters of a text
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     with missing_extras():

@@ -1,4 +1,4 @@
-"""`caf rate`: pages for people to rate replies, and the import of their ratings; surveys, and tables of their answers."""
+"""`caf rate`: makes pages on which people rate replies, imports their ratings, and makes surveys and tables of answers."""
 
 import secrets
 from collections.abc import Mapping
@@ -62,18 +62,19 @@ def export_(
         typer.Option("--knowledge-base", metavar="DIR", help="Add the sections of this knowledge base to the pages."),
     ] = None,
     replace: Annotated[
-        bool, typer.Option("--replace", help="Replace the page of a rater; the old page becomes invalid.")
+        bool, typer.Option("--replace", help="Replace the existing page of a rater; the old page becomes invalid.")
     ] = False,
 ) -> None:
     """Write a page for each rater.
 
-    A page is one HTML file that works from disk, and loads and sends nothing. It shows replies in their conversations, without
-    their arms; each rater sees them in a different order. The rater downloads a file and sends it back, for `caf rate import`.
+    A page is one HTML file that works from disk, and loads and sends nothing. It shows replies in their conversations, but not
+    whether the filter was on. Each rater sees the replies in a different order. The rater downloads a file and sends it back to
+    you, for `caf rate import`.
     RUN/rating/key-NAME.json maps the ids of a page to replies: do not send it to the rater.
 
     \b
     Examples:
-      caf rate export runs/7 --rater anna --rater ben --knowledge-base knowledge_base/schizophrenia
+      caf rate export runs/7 --rater anna --rater ben --knowledge-base sections
       caf rate export runs/7 --rater cleo --items 60 --seed 4711 --out pages
     """
     chance = secrets.randbelow(10**6) if seed is None else seed
@@ -115,7 +116,9 @@ def import_(
     try:
         keys = folder.keys(run)
         if not keys:
-            leave(f"{run / folder.RATING}: found no key of a page: give the run of `caf rate export`")
+            leave(
+                f"{run / folder.RATING}: found no key-NAME.json: expected the run that was given to `caf rate export`"
+            )
         accepted = folder.accept_files(files, keys, partial=partial)
         write_files(folder.merge_ratings(run, accepted, replace=replace))
     except ReturnError as error:
@@ -127,9 +130,15 @@ def import_(
 
 
 def _summary(rater: str, ratings: AcceptedRatings) -> str:
+    """Return one line about the imported ratings of a person."""
     twins = ratings.twins
-    again = f"; rated twice {len(twins.twins)}: {twins.same} equal, {twins.within_one} within 1" if twins.twins else ""
-    return f"human:{rater}: {len(ratings.ratings)} of {ratings.replies} replies, {ratings.seconds:.0f} s each (median){again}"
+    text = f"human:{rater}: {len(ratings.ratings)} of {ratings.replies} replies rated, median {ratings.seconds:.0f} s per reply"
+    if not twins.twins:
+        return text
+    return (
+        f"{text}; of {len(twins.twins)} replies rated twice, {twins.same} got the same score and {twins.within_one} scores that "
+        "differ by at most 1"
+    )
 
 
 def _read_sections(path: Path | None) -> Mapping[str, Source]:
@@ -138,7 +147,7 @@ def _read_sections(path: Path | None) -> Mapping[str, Source]:
     try:
         return load(path)
     except KnowledgeBaseError as error:
-        leave(*(f"--knowledge-base: {problem}" for problem in error.problems))
+        leave(f"--knowledge-base {str(path)!r}: the knowledge base has problems:", *error.problems)
 
 
 @survey.command("print")
@@ -161,7 +170,7 @@ def print_(
 
     \b
     Example:
-      caf rate survey print assistants/gesundheit/survey.yaml --out pages --participants 12
+      caf rate survey print survey.yaml --out pages --participants 12
     """
     codes = [f"P{n:02}" for n in range(1, participants + 1)] or [""]
     try:
@@ -188,7 +197,7 @@ def export_answers(
 
     \b
     Example:
-      caf rate survey export assistants/gesundheit/survey.yaml answers-*.json --conversations talks --out answers.csv
+      caf rate survey export survey.yaml answers-*.json --out answers.csv
     """
     try:
         asked = yaml_files.load(form, "a form", Form)
@@ -205,7 +214,7 @@ def export_answers(
 
 
 def _count_events(talks: Mapping[str, Conversation]) -> dict[str, dict[str, int]]:
-    """Count events in conversations that used the shipped knowledge base."""
+    """Count the dialogue events of each participant's conversation with Gesundheit and its shipped knowledge base."""
     from assistants import view
     from assistants.gesundheit import answers, counters, dialogue, settings
     from models.settings import ModelSettings

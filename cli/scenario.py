@@ -1,4 +1,4 @@
-"""`caf scenario`: labelled cases for the judges, as files."""
+"""`caf scenario`: makes files of labelled cases, with which the judges are measured."""
 
 from pathlib import Path
 from typing import Annotated, get_args
@@ -6,12 +6,11 @@ from typing import Annotated, get_args
 import typer
 
 from cli import exchange
-from cli.terminal import ConfigOption, config_path, leave, plain_errors
+from cli.terminal import ConfigOption, config_path, find_traces, leave, plain_errors
 from cli.trace import FileOption
 from judges.evaluation.traced_turn import TracedTurn, scenario_of
 from proxy.config.blueprint import assemble
 from proxy.config.config import load_config
-from proxy.traces.backend import trace_backend
 from proxy.traces.judged_draft import TracedTurnError
 from proxy.traces.labels import RightVerdict, labels
 from proxy.traces.query import earlier_traces, show
@@ -25,7 +24,7 @@ app = typer.Typer(
     \b
     Examples:
       caf scenario from-trace 7f3a --out scenarios/mine/7f3a.yaml
-      caf scenario import replies.csv --map response=answer --map sources=context --out replies.jsonl
+      caf scenario import replies.csv --map response=answer --out replies.jsonl
       caf scenario export --out scenarios.parquet
     """,
     no_args_is_help=True,
@@ -59,19 +58,19 @@ def from_trace(
 ) -> None:
     """Convert a traced turn to a scenario.
 
-    It holds the user's message, the history, the judged draft and its citations. The expected verdicts come from `caf trace label`
-    or --expect, never from the judges' own verdicts. A label of the emergency judge belongs to the choice that was labelled.
-    Sections that were changed or deleted since then are written in full.
+    The scenario has the user's message, the history, the judged draft and its citations. The expected verdicts come from
+    `caf trace label` or --expect, never from the judges' own verdicts. A label of the emergency judge belongs to the choice that
+    was labelled. Sections that have changed since the turn, or were deleted, are written in full.
 
     \b
     Examples:
       caf scenario from-trace 7f3a
-      caf scenario from-trace 7f3a --expect role=accept --out scenarios/mine/7f3a.yaml --family small-talk
+      caf scenario from-trace 7f3a --expect role=accept --out 7f3a.yaml
     """
     path = config_path(config)
     with plain_errors(path):
         settings = load_config(path)
-        traces = file or trace_backend(settings.privacy)
+        traces = file or find_traces(path, settings)
         trace = show(traces, turn)
         bot = assemble(settings).get(trace["chatbot"])
         turn_labels = labels(traces).get(trace["turn_id"], [])

@@ -1,4 +1,4 @@
-"""`caf schema`: JSON Schemas of the files that people write."""
+"""`caf schema`: writes JSON Schemas of the YAML and JSON files that people write for CAF."""
 
 import ast
 import inspect
@@ -22,28 +22,35 @@ from scoring.transcript import Exchange
 
 
 def schema(
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the files.")] = Path("docs/schemas"),
+    out: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Folder to write the schemas into; created if necessary.")
+    ] = Path("docs/schemas"),
 ) -> None:
     """Write the JSON Schemas of CAF's files.
 
-    The schemas are for editors and other programs. They cover configuration, scenario, checkpoint, question, experiment and
-    transcript files.
+    The schemas describe every key of configurations, scenarios, checkpoints, questions, experiments and transcripts. Editors use
+    them to complete and check these files.
 
     \b
-    Example, for an editor with the YAML language server: begin config.yaml with
+    Examples:
+      caf schema
+      caf schema --out schemas
+    For an editor with the YAML language server, begin config.yaml with this line:
       # yaml-language-server: $schema=docs/schemas/config.json
     """
+    texts = schemas()
     try:
         out.mkdir(parents=True, exist_ok=True)
-        for name, text in schemas().items():
+        for name, text in texts.items():
             (out / name).write_text(text, encoding="utf-8")
-            typer.echo(out / name)
     except OSError as error:
-        leave(f"{error.filename}: cannot be written: {error.strerror}")
+        leave(f"{error.filename}: the schema cannot be written: {error.strerror}")
+    for name in texts:  # outside the `try`, because a closed pipe is an OSError too
+        typer.echo(out / name)
 
 
 def schemas() -> dict[str, str]:
-    """Return the text of each schema by file name."""
+    """Return the text of each JSON Schema, by file name."""
     return {
         "config.json": _text(Config, "config.yaml of the Critical Analysis Filter"),
         "checkpoint.json": _text(Checkpoint, "A saved conversation of the Critical Analysis Filter"),
@@ -55,12 +62,13 @@ def schemas() -> dict[str, str]:
 
 
 def _text(model: type[BaseModel], title: str) -> str:
+    """Return the JSON Schema of a model as text. The docstrings below fields become descriptions."""
     schema = model.model_json_schema()
     named = {kind.__name__: kind for kind in _models_in(model)}
     for name, part in {model.__name__: schema, **schema.get("$defs", {})}.items():
         for field, text in _field_descriptions(named[name]).items():
             part["properties"][field]["description"] = text
-        if hasattr(named[name], "_shorthand"):  # our models call the validator so that takes a plain text instead
+        if hasattr(named[name], "_shorthand"):  # the name of the validator in our models that also accepts a string
             whole_form = dict(part)
             part.clear()
             part["anyOf"] = [{"type": "string"}, whole_form]
@@ -69,7 +77,7 @@ def _text(model: type[BaseModel], title: str) -> str:
 
 
 def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Yield the models in an annotation."""
+    """Yield the pydantic models in a type annotation, and the models of their fields."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
         for field in annotation.model_fields.values():
@@ -79,9 +87,10 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
 
 
 def _field_descriptions(model: type[BaseModel]) -> dict[str, str]:
-    """Return the docstrings of a model's fields.
+    """Return the strings below the fields of a model, by field name.
 
-    pydantic's use_attribute_docstrings would do this at class creation, and slow down every start of the proxy.
+    pydantic's option `use_attribute_docstrings` would read them whenever the class is created, which slows down every start of the
+    proxy.
     """
     (body,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
     assert isinstance(body, ast.ClassDef)

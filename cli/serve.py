@@ -1,4 +1,4 @@
-"""`caf serve`: the proxy."""
+"""`caf serve`: starts the proxy and serves it until a signal stops it."""
 
 import asyncio
 import gc
@@ -31,35 +31,62 @@ if TYPE_CHECKING:
     from cli.upstream import Upstream
 
 
+LOG_LEVELS = ("debug", "info", "warning", "error")
+MAX_PORT = 65535
+
+
+def _parse_port(text: str) -> int:
+    """Parse a port. The error names the environment variable if the text comes from it."""
+    if text.isdecimal() and int(text) <= MAX_PORT:
+        return int(text)
+    from_environment = os.environ.get("CAF_PORT") == text
+    raise typer.BadParameter(
+        f"{text!r}: expected a port number from 0 to {MAX_PORT}",
+        param_hint="the environment variable CAF_PORT" if from_environment else "--port",
+    )
+
+
 def serve(
     config: ConfigOption = None,
     host: Annotated[
-        str | None, typer.Option(envvar="CAF_HOST", help="Address to listen on; default: server.host.")
+        str | None,
+        typer.Option(envvar="CAF_HOST", help="Address to listen on. Default: server.host of the configuration."),
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option(envvar="CAF_PORT", min=0, max=65535, help="Port; 0 takes a free one. Default: server.port."),
+        typer.Option(
+            envvar="CAF_PORT",
+            parser=_parse_port,
+            metavar="PORT",
+            help="Port from 0 to 65535; 0 selects a free one. Default: server.port of the configuration.",
+        ),
     ] = None,
     upstream: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="Filter the chatbot of this OpenAI-compatible server, without a configuration file. Its key comes from "
-            "CAF_UPSTREAM_KEY, else from OPENAI_API_KEY.",
+            help="Base URL of an OpenAI-compatible server. Filters its chatbot, without a configuration file. The API key of the "
+            "server is read from CAF_UPSTREAM_KEY, or from OPENAI_API_KEY.",
         ),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(metavar="NAME", help="With --upstream: the model to ask; default: the only one the server lists."),
+        typer.Option(
+            metavar="NAME", help="With --upstream: name of the model. Default: the only model that the server lists."
+        ),
     ] = None,
     print_config: Annotated[
-        bool, typer.Option("--print-config", help="With --upstream: print the configuration and exit.")
+        bool, typer.Option("--print-config", help="With --upstream: print the configuration as YAML and exit.")
     ] = False,
-    log_level: Annotated[str, typer.Option(metavar="LEVEL", help="debug, info, warning or error.")] = "info",
+    log_level: Annotated[
+        str, typer.Option(metavar="LEVEL", help="Lowest level of log lines to write: debug, info, warning or error.")
+    ] = "info",
     workers: Annotated[
         int,
         typer.Option(
-            min=1, max=256, help="Number of processes that share the port; more than one needs memory.store: redis."
+            min=1,
+            max=256,
+            help="Number of processes that share the port. More than one requires `memory: {store: redis}`.",
         ),
     ] = 1,
 ) -> None:
@@ -70,22 +97,30 @@ def serve(
       caf serve
       caf serve --config clinic.yaml --port 9000
       caf serve --upstream http://127.0.0.1:11434/v1 --model llama3.1
-      caf serve --upstream http://127.0.0.1:11434/v1 --model llama3.1 --print-config > config.yaml
+      caf serve --upstream http://127.0.0.1:9000/v1 --print-config > config.yaml
       curl http://127.0.0.1:8080/v1/models
 
     \b
-    On SIGTERM, open turns get server.grace_s to end. On SIGHUP, the proxy reloads the configuration, and keeps the old one if the
-    new one is invalid. With --upstream there is no file to reload, and SIGHUP acts like SIGTERM.
+    SIGTERM, Ctrl-C   open turns get server.grace_s seconds to end
+    SIGHUP            reloads the configuration, unless the new one is invalid;
+                      with --upstream, acts like SIGTERM
+
     The log goes to standard error, with one line per request.
-    Exit codes: 0 stopped by Ctrl-C or SIGTERM; 2 the configuration or the address cannot be used.
+
+    \b
+    Exit codes:
+      0  stopped by Ctrl-C or SIGTERM
+      2  the configuration or the address cannot be used
     """
     if log_level.lower() not in LOG_LEVELS:
-        raise typer.BadParameter(f"{log_level!r}: expected one of {', '.join(LOG_LEVELS)}", param_hint="--log-level")
+        raise typer.BadParameter(
+            f"unknown level {log_level!r}: expected one of {', '.join(LOG_LEVELS)}", param_hint="--log-level"
+        )
     wrapped = _find_upstream(upstream, model, config, host, print_config=print_config, workers=workers)
     if wrapped is not None and print_config:
         typer.echo(wrapped.as_yaml(), nl=False)
         return
-    path = config_path(config) if wrapped is None else Path("--upstream")  # what errors name
+    path = config_path(config) if wrapped is None else Path("--upstream")  # the name in error messages
     with _report_errors(path, log_level.lower()):
         settings = load_config(path) if wrapped is None else parse_config(wrapped.configuration(), None)
         options = {"host": host, "port": port}
@@ -102,17 +137,21 @@ def serve(
 def _find_upstream(
     url: str | None, model: str | None, config: Path | None, host: str | None, *, print_config: bool, workers: int
 ) -> "Upstream | None":
-    """Return the chatbot of --upstream; None without this option."""
+    """Return the chatbot that --upstream wraps, or None without this option. Exit if other options contradict it."""
     if url is None:
         given = "--model" if model is not None else "--print-config" if print_config else None
-        return leave(f"{given}: needs --upstream URL") if given else None
+        return leave(f"{given}: only valid with --upstream URL") if given else None
     if config is not None:
-        leave(f"--upstream: {url}: cannot be combined with --config; a configuration names its models under `models`")
-    remedy = "save the configuration that --print-config prints, and add"
+        leave(
+            f"--upstream: {url}: cannot be combined with --config; to use both, add the server to `models` in {config}"
+        )
+    remedy = "save the output of --print-config as config.yaml, and add"
     if workers > 1:
-        leave(f"--workers: {workers}: --upstream has one worker; for more, {remedy} memory: {{store: redis}}")
+        leave(f"--workers: {workers}: --upstream runs one worker only; for more, {remedy} `memory: {{store: redis}}`")
     if host is not None and not is_loopback(host):
-        leave(f"--host: {host!r}: --upstream has no keys, so it needs a loopback address; for others, {remedy} `keys`")
+        leave(
+            f"--host: {host!r}: --upstream has no API keys, so it serves only a loopback address; for others, {remedy} `keys`"
+        )
     from cli.upstream import UpstreamError, find_upstream
 
     try:
@@ -123,7 +162,7 @@ def _find_upstream(
 
 @contextmanager
 def _report_errors(path: Path, log_level: str) -> Iterator[None]:
-    """Print configuration errors and exit. A worker that joins others logs them instead."""
+    """Print configuration errors and exit. A worker that starts later than the others logs the errors instead."""
     if not processes.is_joining():
         with plain_errors(path):
             yield
@@ -138,13 +177,14 @@ def _report_errors(path: Path, log_level: str) -> Iterator[None]:
 
 
 def _supervise(config: Config, path: Path, log_level: str, number: int) -> None:
+    """Start several worker processes on one port, and restart them when they crash. Exit with their code when they stop."""
     processes.check(config, number)
-    open_key_ring(config)  # report their problems here, not in a worker
+    open_key_ring(config)  # report problems of the keys here, not in a worker
     host = config.server.host
     try:
         reserved, port = processes.reserve(host, config.server.port)
     except (OSError, UnicodeError) as error:
-        raise ConfigError([f"port {config.server.port} on {host!r} cannot be used: {error}"]) from None
+        raise ConfigError([f"cannot listen on port {config.server.port} of {host!r}: {error}"]) from None
     command = [sys.executable, "-m", "cli", "serve", "--config", str(path), "--host", host, "--port", str(port)]
     configure_logs(log_level)
     with reserved, shared_folder():
@@ -152,13 +192,13 @@ def _supervise(config: Config, path: Path, log_level: str, number: int) -> None:
     raise typer.Exit(code)
 
 
-LOG_LEVELS = ("debug", "info", "warning", "error")
 SWITCH_S = 0.0001
-"""Seconds after which a waiting thread may run. The thread that writes traces waits at every row. With Python's default of 5 ms it
-fell behind from 300 turns per second on, and traces were lost."""
+"""Seconds after which Python lets a waiting thread run. The thread that writes traces waits after every row. With Python's default
+of 5 ms, it fell behind at 300 turns per second, and traces were lost."""
 
 
 def _run(config: Config, path: Path, log_level: str, workers: int, wrapped: "Upstream | None") -> None:
+    """Configure logs and the event loop, and serve until a signal stops the proxy."""
     configure_logs(log_level)
     redact_libraries()
     sys.setswitchinterval(SWITCH_S)
@@ -172,6 +212,7 @@ def _run(config: Config, path: Path, log_level: str, workers: int, wrapped: "Ups
 
 
 async def _serve(config: Config, path: Path, workers: int, wrapped: "Upstream | None") -> None:
+    """Serve the proxy, print the startup lines, and handle signals: stop on SIGINT and SIGTERM, reload on SIGHUP."""
     # Imported here, because the parent of several workers does not need these modules.
     from proxy.api.service import SERVICE
     from proxy.app import create_app
@@ -221,13 +262,12 @@ async def _serve(config: Config, path: Path, workers: int, wrapped: "Upstream | 
 
 
 def _print_unless_closed(line: str) -> None:
-    """Print a line, ignoring a closed pipe or a full disk, so that open turns still end cleanly."""
+    """Print a line. A closed pipe or a full disk is ignored, so that open turns still end cleanly."""
     try:
         typer.echo(line)
     except OSError:
-        os.dup2(
-            os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()
-        )  # otherwise flushing buffered output would change the exit code
+        # Otherwise Python's flush at exit would fail too, and change the exit code.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _startup_lines(
@@ -239,7 +279,7 @@ def _startup_lines(
     connections: int,
     wrapped: "Upstream | None",
 ) -> Iterator[str]:
-    """Yield the lines printed at startup: address, chatbots, configuration, unsafe and ignored settings."""
+    """Yield the lines that `caf serve` prints at startup, about the address, chatbots, traces, limits and warnings."""
     chatbots = (f"{name} ({_describe_chatbot(config, name)})" for name in config.chatbots)
     yield f"CAF serves {address}/v1" + (f" with {workers} workers" if workers > 1 else "")
     yield f"  chatbots  {', '.join(chatbots)}"
@@ -260,6 +300,7 @@ def _startup_lines(
 
 
 def _describe_chatbot(config: Config, name: str) -> str:
+    """Return the kind of a chatbot and the mode of its filter, such as `wrapped, filter on`."""
     bot = config.chatbots[name]
     if bot.kind == "passthrough":
         return bot.kind
@@ -267,6 +308,7 @@ def _describe_chatbot(config: Config, name: str) -> str:
 
 
 def _describe_traces(config: Config) -> str:
+    """Return what traces contain, how long they are kept, and where."""
     detail = trace_detail(config)
     if detail == "none":
         return "none"

@@ -1,4 +1,4 @@
-"""A trace as readable lines, in chronological order. Pure."""
+"""Renders a stored turn as readable lines, in chronological order, for `caf trace show`. Pure."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -7,16 +7,22 @@ from typing import Any
 from proxy.traces.trace import HOW_FOUND, OLDER
 
 Line = tuple[int, str, str]
-"""Indentation, style, text."""
+"""Indentation in characters, style of rich, text."""
 
 HOW_RECOGNISED = {
     "fresh": "a new conversation",
-    "history": "continued, found by its history",
-    "pair": "continued, found by one of its last exchanges, because the client trims its history",
-    "explicit": "continued, found by the id from the client",
-    "missed": "not found: the client sent earlier replies that this proxy does not know",
+    "history": "continued, recognised by its history",
+    "pair": "continued, recognised by one of its last exchanges, because the client trims its history",
+    "explicit": "continued, recognised by the id from the client",
+    "missed": "not recognised: the client sent earlier replies that are not stored here",
 }
-PICKERS = {"model": "the selection model", "lexical": "a search by words", "chatbot": "the chatbot"}
+"""How the turn was assigned to its conversation, by `Trace.memory`."""
+PICKERS = {"model": "the selection model", "lexical": "the word search", "chatbot": "the chatbot"}
+"""What selected a source, by `SelectedSource.by`."""
+STAGES = {"local": "local rules", "swift": "swift model", "chief": "chief model"}
+"""What a stage of a judge asks."""
+MODES = {"source": "against the cited sources", "default": "for statements without a source"}
+"""How the judges reviewed a reply, by `Attempt.modes`."""
 VERDICT_STYLE = {"accept": "green", "warn": "yellow", "reject": "red", "unjudged": "magenta"}
 
 
@@ -42,7 +48,7 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
     yield from _part("Documents", [line for one in trace["documents"] for line in _document(one)])
     yield from _part("Warnings shown to the chatbot", map(_warning, trace["warnings_shown"]))
     notes = ((2, "", f"{note['step']}: {note['detail']}") for note in trace["notes"])
-    yield from _part("What the assistant did", notes)
+    yield from _part("Assistant steps", notes)
     for attempt in trace["attempts"]:
         yield from _attempt(attempt, several=len(trace["replies"]) > 1)
     dropped = ((2, "yellow", f"{call['name'] or '(no name)'}: {call['why']}") for call in trace["dropped_calls"])
@@ -53,8 +59,8 @@ def story(trace: dict[str, Any]) -> Iterator[Line]:
         choice_text = f" as choice {number}" if len(trace["replies"]) > 1 else ""
         yield from _part(f"Delivered{choice_text}", [(2, "", "(no text)" if reply is None else reply)])
     yield from _part("Warnings added for later turns", map(_warning, trace["warnings_added"]))
-    yield from _part("Models asked", map(_call, trace["calls"]))
-    yield from _part("Labelled by a person", map(_label, trace.get("labels", [])))
+    yield from _part("Model calls", map(_call, trace["calls"]))
+    yield from _part("Labels by people", map(_label, trace.get("labels", [])))
 
 
 def _part(title: str, lines: Iterable[Line]) -> Iterator[Line]:
@@ -76,15 +82,15 @@ def _sources(trace: dict[str, Any]) -> Iterator[Line]:
         reason = f": {source['reason']}" if source["reason"] else ""
         yield 2, "", f"+ {source['id']}, chosen by {PICKERS.get(source['by'], source['by'])}{reason}"
     if trace["selection_note"]:
-        yield 2, "", f"why: {trace['selection_note']}"
+        yield 2, "", f"note: {trace['selection_note']}"
     if trace["invalid_ids"]:
-        yield 2, "yellow", f"{trace['invalid_ids']} ids that the selection model made up were dropped"
+        yield 2, "yellow", f"dropped ids that do not exist: {trace['invalid_ids']}"
     if trace["sources_in_use"]:
-        yield 2, "", f"in use: {', '.join(trace['sources_in_use'])}"
+        yield 2, "", f"sent to the chatbot: {', '.join(trace['sources_in_use'])}"
 
 
 def _evidence(section: dict[str, Any]) -> Line:
-    """Describe how a section was found for the judges."""
+    """Return the line of a section that the judges compared replies with: its id, and how it was found."""
     reason = f" ({section['reason']})" if section["reason"] else ""
     return 2, "", f"{section['id']}: {HOW_FOUND.get(section['by'], section['by'])}{reason}"
 
@@ -98,7 +104,8 @@ def _document(document: dict[str, Any]) -> Iterator[Line]:
 
 
 def _warning(warning: dict[str, Any]) -> Line:
-    return 2, "", f"{warning['rule']} (from turn {warning['turn']}, until {warning['expires']}): {warning['message']}"
+    turns = f"caused in turn {warning['turn']}, shown until turn {warning['expires']}"
+    return 2, "", f"{warning['rule']} ({turns}): {warning['message']}"
 
 
 def _label(label: dict[str, Any]) -> Line:
@@ -113,9 +120,9 @@ def _attempt(attempt: dict[str, Any], several: bool) -> Iterator[Line]:
     yield 0, "", ""
     yield 0, "bold", f"{attempt['kind'].replace('_', ' ').capitalize()}{choice_text}, at {attempt['at_ms']:.1f} ms"
     yield 2, "", attempt["text"]
-    cited = ", ".join(attempt["citations"]) or "nothing"
-    modes = f"; judged in mode {' and '.join(attempt['modes'])}" if attempt["modes"] else ""
-    yield 2, "dim", f"cites {cited}{modes}"
+    citations = ", ".join(attempt["citations"]) or "none"
+    modes = " and ".join(MODES.get(mode, mode) for mode in attempt["modes"])
+    yield 2, "dim", f"citations: {citations}" + (f"; reviewed {modes}" if modes else "")
     for problem in attempt["problems"]:
         yield 2, "yellow", f"hard check: {problem}"
     observations: list[tuple[str, Any]] = []
@@ -123,32 +130,42 @@ def _attempt(attempt: dict[str, Any], several: bool) -> Iterator[Line]:
         same = next((judge for judge, observation in observations if observation == judgement["observation"]), None)
         yield from _judgement(judgement, same)
         if judgement["observation"] is not None:
-            observations.append((f"{judgement['judge']} ({judgement['stage']})", judgement["observation"]))
+            observations.append((_judge_name(judgement), judgement["observation"]))
 
 
 def _judgement(judgement: dict[str, Any], same: str | None = None) -> Iterator[Line]:
-    """Yield the lines of one judgement; `same` names an earlier judge with an identical observation."""
+    """Yield the lines of one judgement.
+
+    Args:
+        same: Name of an earlier judge with the same observation, which is then not repeated.
+    """
     score = "" if judgement["score"] is None else f", score {judgement['score']:.2f}"
     rule = f", rule {judgement['rule']}" if judgement["rule"] else ""
     style = VERDICT_STYLE.get(judgement["verdict"], "")
     yield (
         2,
         style,
-        (f"{judgement['judge']} ({judgement['stage']}): {judgement['verdict']}{rule}{score}, {judgement['ms']:.1f} ms"),
+        f"{_judge_name(judgement)}: {judgement['verdict']}{rule}{score}, {judgement['ms']:.1f} ms",
     )
     if judgement["reason"]:
         yield 4, "", f"because {judgement['reason']}"
     if judgement["observation"] is not None and same:
-        yield 4, "dim", f"observed the same as {same}"
+        yield 4, "dim", f"same observation as {same}"
     elif judgement["observation"] is not None:
         yield from _observation(judgement["observation"])
     exchange = judgement["exchange"]
     if exchange is not None:
-        yield 4, "dim", f"asked {exchange['model']}, prompt {exchange['prompt_hash'][:12]} (its answer: --json)"
+        yield 4, "dim", f"model {exchange['model']}, prompt {exchange['prompt_hash'][:12]}; --json shows the answer"
+
+
+def _judge_name(judgement: dict[str, Any]) -> str:
+    """Return the judge's name and its stage. A judge in Python calls no model, so its stage is left out."""
+    is_python = judgement["stage"] != "local" and judgement["exchange"] is None and judgement["verdict"] != "unjudged"
+    return judgement["judge"] if is_python else f"{judgement['judge']} ({STAGES[judgement['stage']]})"
 
 
 def _observation(observation: dict[str, Any]) -> Iterator[Line]:
-    """Yield the lines of an observation of any form."""
+    """Yield the lines of an observation: an assertion each, and the other fields by name."""
     for name, value in observation.items():
         if name == "assertions":
             for assertion in value:
@@ -184,5 +201,5 @@ def _call(call: dict[str, Any]) -> Line:
     tries = f", {call['attempts']} tries" if call["attempts"] > 1 else ""
     error = f", failed: {call['error']}" if call["error"] else ""
     tokens = f"{about}{usage['prompt_tokens']} tokens in, {usage['completion_tokens']} out"
-    thoughts = ", thoughts cut (--json)" if call.get("thoughts") else ""
+    thoughts = ", reasoning removed from the answer (see --json)" if call.get("thoughts") else ""
     return 2, "", f"{call['step']} ({call['alias']}): {call['ms']:.1f} ms, {tokens}{cost}{tries}{error}{thoughts}"

@@ -8,9 +8,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
+
+if TYPE_CHECKING:
+    from proxy.config.config import Config
+    from proxy.traces.backend import TraceBackend
 
 PROBLEMS = 1
 """Exit code: problems were found."""
@@ -45,6 +49,22 @@ def environment_config() -> Path | None:
     if value and not Path(value).exists():
         leave(f"CAF_CONFIG: {value!r}: there is no such file; name a configuration, or make one with `caf init FOLDER`")
     return Path(value) if value else None
+
+
+def find_traces(path: Path, config: "Config") -> "TraceBackend":
+    """Return the trace file or database that the configuration names.
+
+    With the shipped configuration, `./data/traces.db` takes precedence if it exists. `caf serve --upstream` has no configuration
+    file and writes its traces there.
+
+    Args:
+        path: Path of the configuration, from `config_path`.
+    """
+    from proxy.config.settings import SHIPPED
+    from proxy.traces.backend import trace_backend
+
+    here = Path("data/traces.db")
+    return here if path == SHIPPED and here.exists() else trace_backend(config.privacy)
 
 
 @contextmanager

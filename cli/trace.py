@@ -15,11 +15,11 @@ import typer
 
 from cli.drawing import print_line
 from cli.story import story
-from cli.terminal import ConfigOption, config_path, leave, plain_errors, print_json
+from cli.terminal import ConfigOption, config_path, find_traces, leave, plain_errors, print_json
 from cli.trace_output import SHORT_ID, print_shadow, print_turns
 from models.errors import ModelError
 from proxy.config.config import load_config
-from proxy.traces.backend import TraceBackend, TraceError, trace_backend
+from proxy.traces.backend import TraceBackend, TraceError
 from proxy.traces.labels import RightVerdict, as_data, labels
 from proxy.traces.query import iterate_traces, list_turns
 from proxy.traces.query import purge as delete
@@ -31,6 +31,8 @@ from proxy.traces.turn_label import label_turn
 
 app = typer.Typer(
     help="""List, show, label and delete stored turns.
+
+    Traces are read from `privacy.path` of the configuration, or from --file.
 
     \b
     Examples:
@@ -49,7 +51,7 @@ def parse_since(text: str) -> float:
     """Return the Unix time of an age such as 2h, or of an ISO date or time in the local time zone.
 
     Raises:
-        typer.BadParameter: It is neither of these.
+        typer.BadParameter: The text is neither an age nor a date or time.
     """
     age = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([mhd])", text.strip())
     if age:
@@ -65,7 +67,12 @@ def parse_since(text: str) -> float:
 
 FileOption = Annotated[
     Path | None,
-    typer.Option("--file", metavar="FILE", help="A trace file; default: `privacy.path` of the configuration."),
+    typer.Option(
+        "--file",
+        metavar="FILE",
+        help="A trace file; default: `privacy.path` of the configuration. With the shipped configuration, "
+        "./data/traces.db takes precedence if it exists.",
+    ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 ChatbotOption = Annotated[str | None, typer.Option(help="Only this chatbot.")]
@@ -79,10 +86,10 @@ SinceOption = Annotated[
 
 @contextmanager
 def _open_traces(file: Path | None, config: Path | None) -> Iterator[TraceBackend]:
-    """Yield the trace file or database; print its errors, a line each."""
+    """Yield the trace file or database. Print configuration and trace errors, one per line, and exit."""
     path = config_path(config)
     with plain_errors(path):
-        yield file or trace_backend(load_config(path).privacy)
+        yield file or find_traces(path, load_config(path))
 
 
 @app.command("list")
@@ -121,7 +128,7 @@ def list_(
     elif turns:
         print_turns(turns, labels_by_turn)
     else:
-        typer.echo("no such turns")
+        typer.echo(f"no matching turns in {path}")
 
 
 @app.command()
@@ -165,7 +172,7 @@ def label(
 
     \b
     Examples:
-      caf trace label 7f3a --judge role --verdict accept --note "explains, does not treat"
+      caf trace label 7f3a --judge role --verdict accept --note "only explains"
       caf trace list --labelled
       caf judges eval --traces
     """
@@ -209,7 +216,10 @@ def shadow(
     elif counts.turns:
         print_shadow(counts)
     else:
-        typer.echo("no turns in shadow; set filter: shadow for a chatbot, or send X-CAF-Filter: shadow")
+        typer.echo(
+            f"no shadow turns in {path}; to record some, set `filter: shadow` for a chatbot, or send the header "
+            "`X-CAF-Filter: shadow`"
+        )
 
 
 @app.command()
@@ -224,12 +234,12 @@ def purge(
         float | None, typer.Option(metavar="DAYS", min=0, help="Delete turns older than this.")
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="Delete all turns.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Delete all without asking.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="With --all: delete without asking.")] = False,
 ) -> None:
-    """Delete traces permanently. Their text is overwritten in the file and in its log.
+    """Delete traces permanently. Their text is overwritten in the file and in its write-ahead log.
 
-    With --conversation or --all, and without --file, what assistants keep of these conversations is deleted too. Start the command
-    in the directory in which the proxy is started: paths in options of assistants are relative to it.
+    With --conversation or --all, and without --file, the data that assistants store about these conversations are deleted too. Run
+    the command in the working directory of the proxy, because paths in the options of assistants are relative to it.
 
     \b
     Examples:
@@ -258,13 +268,13 @@ def purge(
 
 
 def _erase_in_assistants(config: Path, conversation: str | None) -> None:
-    """Delete what assistants keep of a conversation; None: of all."""
+    """Delete the data that assistants store about a conversation; None: about all conversations."""
     from assistants.registry import erase_kept
 
     try:
         ids = None if conversation is None else [conversation]
         erased = asyncio.run(erase_kept(load_config(config).models.values(), ids))
     except ModelError as error:
-        leave(f"deleting what assistants keep: {error}")
+        leave(f"cannot delete the data that assistants store: {error}")
     if erased:
-        typer.echo(f"{erased} {'entry' if erased == 1 else 'entries'} of assistants deleted")
+        typer.echo(f"{erased} {'entry' if erased == 1 else 'entries'} deleted from the data of assistants")

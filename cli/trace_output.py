@@ -15,16 +15,16 @@ from proxy.traces.redaction import redacted_length
 from proxy.traces.shadow import EFFECTS, ShadowCounts
 
 SHORT_ID = 8
-"""Characters of an id that are shown; any unique prefix is accepted."""
+"""Number of characters of an id to show. The commands accept any unique prefix."""
 COLOURS = {"emergency": "red", "fallback": "red", "unjudged": "magenta", "refined": "yellow", "warned": "yellow"}
 
 
 WIDTHS = {"time": 11, "turn": SHORT_ID, "chatbot": 13, "outcome": 10, "duration": 8}
-"""Columns before the question, in terminal cells."""
+"""Widths of the columns before the question, in terminal cells."""
 
 
 def print_turns(turns: Sequence[TurnLine], labels_by_turn: Mapping[str, Sequence[Label]]) -> None:
-    """Print a heading and a line for each turn, at most as wide as the terminal; 80 cells in a pipe."""
+    """Print a heading and one line for each turn. Lines fit the terminal, or 80 cells in a pipe."""
     rest = max(10, table_console(80).width - sum(WIDTHS.values()) - 2 * len(WIDTHS))
     widths = [*WIDTHS.values(), rest]
     typer.secho(_line([*WIDTHS, "question"], widths), bold=True)
@@ -42,7 +42,7 @@ def print_turns(turns: Sequence[TurnLine], labels_by_turn: Mapping[str, Sequence
 
 
 def _remarks(turn: TurnLine, labels: Sequence[Label]) -> list[str]:
-    """Return what matters more than the question: an error, an outcome in shadow, labels."""
+    """Return the remarks to show before the question: the error, the outcome in shadow mode, and the labels."""
     return [
         *([turn.error] if turn.error else []),
         *([f"would be {turn.would}"] if turn.would else []),

@@ -1,16 +1,22 @@
-"""Wraps a chatbot of an OpenAI-compatible server without a configuration file, for `caf serve --upstream URL`."""
+"""Finds the model of an existing OpenAI-compatible server, and wraps it without a configuration file.
+
+`caf serve --upstream URL` serves the wrapped chatbot. `caf init --endpoint URL` only looks up the model.
+"""
 
 import asyncio
 import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import urlsplit
 
+import typer
+
 from cli.starter.languages import TEXTS
-from cli.starter.providers import PROVIDERS, ModelPlace, check_settings
+from cli.starter.providers import PROVIDERS, ModelPlace, check_settings, server_address
+from cli.terminal import printable
 from models.errors import ModelError, ModelSettingsError, UpstreamBusy, UpstreamGarbled, UpstreamRefused
 from models.model_list import list_models
 from models.settings import ModelSettings
@@ -19,32 +25,49 @@ from proxy.config.local_judges import WORTH
 from scenarios import files
 
 KEY_VARIABLES = ("CAF_UPSTREAM_KEY", "OPENAI_API_KEY")
-"""Environment variables to search for the key. If the first is set but empty, no key is sent."""
+"""Environment variables that may hold the server's API key. The first one that is set counts. If it is empty, no key is sent."""
 ROLE = "A general assistant. It is not a doctor, a therapist or a friend."
+"""The role that the judges check, because the wrapped chatbot keeps its own prompt to itself."""
 LISTED = 10
-"""Maximum number of models in an error message."""
+"""Maximum number of models that an error message names."""
 
 
 class UpstreamError(Exception):
-    """The server cannot be wrapped; the message names the option, the value and what to try."""
+    """The server cannot be wrapped. The message names the option and its value, and says what to try."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerOptions:
+    """The command-line options that name a server and its model, for error messages."""
+
+    url: str
+    model: str
+    key_remedy: str
+    """What to do if the server needs a key and none was sent."""
+
+
+UPSTREAM = ServerOptions("--upstream", "--model", f"export the key in {KEY_VARIABLES[0]}")
+ENDPOINT = ServerOptions(
+    "--endpoint", "--endpoint-model", "name the key's environment variable with --endpoint-key-env"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """A chatbot on another server."""
+    """The chatbot of another server that `caf serve --upstream` wraps."""
 
     place: ModelPlace
     is_listed: bool
-    """Whether the server lists the model. False: the server lists no models."""
+    """Whether the server lists the model. False means that the server lists no models, so the name is not verified."""
 
     @property
     def chatbot(self) -> str:
-        """The name that clients use as `model`: the model's name, with `-` instead of invalid characters."""
+        """The chatbot's name, which clients send as `model`: the name of the model, with `-` in place of invalid characters."""
         name = re.sub(r"[^A-Za-z0-9._:-]", "-", self.place.model)[:64]
         return name if name[:1].isalnum() else f"chatbot{name}"[:64]
 
     def configuration(self) -> dict[str, Any]:
-        """Return the configuration in the form of a configuration file."""
+        """Return the data of a configuration file that wraps the chatbot."""
         judges = [{"name": name, "stages": ["local"]} for name in ("emergency", "role")]
         contact = TEXTS["en"].contact.partition(PLACEHOLDER)[0].strip()
         chatbot = {
@@ -58,10 +81,10 @@ class Upstream:
         return {"models": {"chatbot": self.place.settings()}, "chatbots": {self.chatbot: chatbot}}
 
     def as_yaml(self) -> str:
-        """Return the configuration as the text of a file."""
+        """Return the text of a configuration file that wraps the chatbot."""
         return (
             "# Printed by `caf serve --upstream`. Save it as config.yaml, then run `caf check` and `caf serve`.\n"
-            "# No key is in this file: api_key_env names the environment variable that holds it.\n"
+            "# This file contains no API key. `api_key_env` names the environment variable that holds the key.\n"
             f"# Judges: {_JUDGES}.\n"
             f"# {WORTH[0].upper()}{WORTH[1:]}.\n"
             f"# With a knowledge base and model judges: {self._init_command()}\n"
@@ -69,10 +92,10 @@ class Upstream:
         )
 
     def startup_lines(self, address: str) -> Iterator[str]:
-        """Yield the startup lines: the wrapped chatbot, the judges, an example request, and the next step.
+        """Yield the lines about the wrapped chatbot that `caf serve` prints at startup.
 
         Args:
-            address: Address of the proxy, with `/v1`.
+            address: URL of the proxy, with `/v1`.
         """
         key = f"key from {self.place.key_env}" if self.place.key_env else "no key"
         unlisted = "" if self.is_listed else " (not verified: the server does not list its models)"
@@ -87,63 +110,89 @@ class Upstream:
         return f"caf init FOLDER {endpoint} --endpoint-key-env {self.place.key_env or 'none'}"
 
 
-_JUDGES = "emergency and role only: without a knowledge base, no statement of a reply is checked"
+_JUDGES = "emergency and role only: without a knowledge base, facts in replies are not checked"
 
 
 def find_upstream(url: str, model: str | None, environ: Mapping[str, str]) -> Upstream:
-    """Request the models of a server, and return the chatbot to wrap.
+    """List the models of a server, and return the chatbot to wrap.
 
     Args:
-        model: Name of the model on the server; None: the only model that it lists.
-        environ: Environment with the key in one of KEY_VARIABLES.
+        url: Base URL of the server. `/chat/completions` at its end is removed.
+        model: Name of the model on the server. None selects the only model that the server lists.
+        environ: Environment variables; one of KEY_VARIABLES may hold the API key.
 
     Raises:
-        UpstreamError: The URL is not valid, the server cannot be reached, or it does not have the model.
+        UpstreamError: The URL is invalid, the server cannot be reached or refuses the key, or it does not have the model.
     """
     variable = next((name for name in KEY_VARIABLES if name in environ), "")
     key_env = variable if environ.get(variable, "").strip() else ""
-    place = ModelPlace(PROVIDERS["url"], model or "", url.strip(), key_env)
+    place = ModelPlace(PROVIDERS["url"], model or "", server_address(url.strip()), key_env)
     if fault := check_settings(place.settings() | {"base_url": place.url}):
         value = "" if "@" in url else f" {url!r}:"  # it may hold a password
         raise UpstreamError(f"--upstream:{value} {fault}")
-    names = _list_models(place, environ)
+    report_shortened(UPSTREAM.url, url, place.url)
     if model is None:
-        if len(names) != 1:
-            raise UpstreamError(f"--upstream: {url}: {_describe_models(names)}; name one with --model")
-        return Upstream(ModelPlace(place.provider, names[0], place.url, place.key_env), is_listed=True)
+        return Upstream(replace(place, model=find_only_model(place, environ, UPSTREAM)), is_listed=True)
+    names = _list_models(place, environ, UPSTREAM)
     # Ollama lists NAME:latest and Gemini models/NAME; both accept NAME.
     if names and not {model, f"{model}:latest", f"models/{model}"}.intersection(names):
         raise UpstreamError(
-            f"--model: {model!r}: {url}: {_describe_models(names)}; if it accepts this name all the same, write a "
-            f"configuration with `caf init FOLDER --endpoint {shlex.quote(url)} --endpoint-model {shlex.quote(model)}`"
+            f"--model: {model!r}: {place.url}: {_describe_models(names)}; if it accepts this name all the same, write a "
+            f"configuration with `caf init FOLDER --endpoint {shlex.quote(place.url)} --endpoint-model {shlex.quote(model)}`"
         )
     return Upstream(place, is_listed=bool(names))
 
 
-def _list_models(place: ModelPlace, environ: Mapping[str, str]) -> list[str]:
-    """Return the server's models; empty if it does not list them."""
+def find_only_model(place: ModelPlace, environ: Mapping[str, str], options: ServerOptions) -> str:
+    """List the models of a server, and return the name of its only model.
+
+    Args:
+        place: URL and key variable of the server. The model's name is not read.
+        environ: Environment variables; one of them holds the API key.
+        options: The options to name in error messages.
+
+    Raises:
+        UpstreamError: The server lists no model or several models, cannot be reached, or refuses the key.
+    """
+    names = _list_models(replace(place, model=""), environ, options)
+    if len(names) != 1:
+        raise UpstreamError(f"{options.url}: {place.url}: {_describe_models(names)}; name one with {options.model}")
+    return names[0]
+
+
+def report_shortened(option: str, given: str, url: str) -> None:
+    """Print a line on standard error if `server_address` has shortened the URL that the user gave."""
+    if url != given.strip().rstrip("/"):
+        typer.echo(f"caf: {option}: shortened to {printable(url)}, because CAF adds /chat/completions itself", err=True)
+
+
+def _list_models(place: ModelPlace, environ: Mapping[str, str], options: ServerOptions) -> list[str]:
+    """Return the names of the server's models. The list is empty if the server lists none and `place` names the model."""
     try:
         return asyncio.run(list_models(ModelSettings.model_validate(place.settings()), environ))
     except ModelSettingsError as error:
-        raise UpstreamError(str(error)) from None
+        remedy = "" if place.model else f", or name the model with {options.model}"
+        raise UpstreamError(f"{options.url}: {place.url}: cannot list its models: {error}{remedy}") from None
     except (UpstreamBusy, UpstreamGarbled, UpstreamRefused) as error:
         if isinstance(error, UpstreamRefused) and error.status in (401, 403):
-            remedy = f"correct the key in {place.key_env}" if place.key_env else f"export the key in {KEY_VARIABLES[0]}"
+            remedy = f"correct the key in {place.key_env}" if place.key_env else options.key_remedy
         elif place.model:
             return []
         else:
-            remedy = "name the model with --model"
+            remedy = f"name the model with {options.model}"
             if not urlsplit(place.url).path.strip("/"):
                 remedy += ", and check the URL: most servers need /v1 at its end"
-        what = f"answered {error.status}" if isinstance(error, UpstreamRefused) else error.description()
-        raise UpstreamError(f"--upstream: {place.url}: GET /models: the server {what}; {remedy}") from None
+        raise UpstreamError(
+            f"{options.url}: {place.url}: cannot list its models (GET /models): {error.subject} {error.description()}; {remedy}"
+        ) from None
     except ModelError as error:
         raise UpstreamError(
-            f"--upstream: {place.url}: the server {error.description()}; start it, or correct the URL"
+            f"{options.url}: {place.url}: {error.subject} {error.description()}; start it, or correct the URL"
         ) from None
 
 
 def _describe_models(names: list[str]) -> str:
+    """Return a clause that names at most LISTED of a server's models."""
     if not names:
         return "the server lists no model"
     more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""

@@ -1,4 +1,4 @@
-"""A facilitator: one markdown file with its goal, stages, tactics, prompt, and written lines for runs without a model."""
+"""Loads facilitators. Each is a markdown file with a goal, stages, tactics, a prompt, and lines for runs without a model."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -14,33 +14,33 @@ from scenarios.files import ScenarioError, Strict
 
 SHIPPED = Path(__file__).parent / "prompts"
 STAGES = 5
-"""Stage 0 is in bounds, 4 fully out of the chatbot's role."""
+"""Number of stages. The role allows the requests of stage 0; the requests of stage 4 are fully outside of the role."""
 ORDINARY = frozenset({"benign", "patient"})
-"""The facilitators that do not nudge: one asks what the sources answer, one asks vaguely."""
+"""Facilitators that put no pressure on the chatbot: one asks what the sources answer, one asks vaguely."""
 RESERVED_NAME = "questions"
-"""Reserved name: files of a run use it for ordinary questions."""
+"""Name that no facilitator may have, because the files of a run use it for ordinary questions."""
 NAME = r"^[a-z0-9][a-z0-9-]{0,63}$"
 
 Text = Annotated[str, Field(min_length=1)]
 
 
 class Facilitator(Strict):
-    """A simulated user."""
+    """A simulated user who leads a chatbot towards a role that it must not take."""
 
     name: Annotated[str, Field(pattern=NAME)]
     target_role: Text
     """The role that the chatbot should take, in a few words."""
     summary: Text
-    """Its goal, for reports."""
+    """The facilitator's goal, for reports."""
     stages: Annotated[tuple[Text, ...], Field(min_length=STAGES, max_length=STAGES)]
-    """Its requests by stage, from in bounds to fully out."""
+    """Description of the requests in each stage, from allowed by the role to fully outside of it."""
     tactics: Annotated[tuple[Text, ...], Field(min_length=1)]
     lines: Annotated[
         tuple[Annotated[tuple[Text, ...], Field(min_length=1)], ...], Field(min_length=STAGES, max_length=STAGES)
     ]
     """Written messages for each stage, for runs without a model."""
     prompt: Text
-    """Instructions for the model that plays it; the body of the file."""
+    """Instructions for the model that plays the facilitator: the body of the file."""
 
     @field_validator("name")
     @classmethod
@@ -54,12 +54,12 @@ class Facilitator(Strict):
     def _check_lines(cls, value: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
         all_lines = [line for lines in value for line in lines]
         if len(set(all_lines)) < len(all_lines):
-            raise ValueError("duplicate line")
+            raise ValueError("a line is listed twice: remove one")
         return value
 
     @cached_property
     def sha256(self) -> str:
-        """The fingerprint of everything that decides its messages, in hexadecimal."""
+        """The SHA-256 of everything that determines the facilitator's messages, in hexadecimal."""
         return sha256(self.model_dump_json().encode()).hexdigest()
 
 
@@ -67,7 +67,7 @@ def load(path: Path) -> Facilitator:
     """Read and validate a facilitator's file.
 
     Raises:
-        ScenarioError: The file cannot be read, or does not hold a facilitator with the file's name.
+        ScenarioError: The file cannot be read, or its `name` differs from the file name.
     """
     try:
         matter, body = split_front_matter(path.read_text(encoding="utf-8"))
@@ -84,7 +84,7 @@ def load(path: Path) -> Facilitator:
 
 
 def load_all(folders: Sequence[Path] = (SHIPPED,)) -> dict[str, Facilitator]:
-    """Read the facilitators of these folders, by name. A facilitator of a later folder replaces one of the same name.
+    """Read the facilitators of folders, by name. If two folders have a facilitator of the same name, the later folder wins.
 
     Raises:
         ScenarioError: A file is invalid; it lists the problems of all files.

@@ -1,7 +1,7 @@
-"""Checks whether a facilitator's message stayed in its role, and how hard it pressed: by a model, or by the stage of a line.
+"""Checks whether a facilitator's message fits its role, and rates its pressure on the chatbot from 0 to 4.
 
-The effect of the filter can only be measured if both arms get the same pressure. A simulated user who gives up, or reveals the
-test, is a confound. Reports show the pressure by arm, and can leave out flagged turns.
+The effect of the filter can only be measured if both arms get the same pressure. A simulated user who gives up or reveals the
+test distorts the result. Reports show the pressure by arm, and can leave out flagged turns.
 """
 
 import json
@@ -44,21 +44,21 @@ class Seen(BaseModel):
 
 
 class FidelityCheck(Protocol):
-    """Assesses facilitators' messages."""
+    """Assesses messages of facilitators: by a model, or for written lines by their stage."""
 
     async def assess(
         self, facilitator: Facilitator, message: str, conversation: Sequence[Message], ledger: Ledger
     ) -> Seen | None:
-        """Assess a message; None if the answer could not be read.
+        """Assess a message of a facilitator. Return None if the message could not be assessed.
 
         Args:
-            conversation: The messages before it.
+            conversation: The messages before the assessed message.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class ModelFidelityCheck:
-    """A model assesses the messages."""
+    """Assesses messages with a model."""
 
     models: Models
     alias: str
@@ -89,7 +89,7 @@ def messages(facilitator: Facilitator, message: str, conversation: Sequence[Mess
 
 @dataclass(frozen=True, slots=True)
 class LineFidelityCheck:
-    """Assesses the written lines of a facilitator's file, whose stage is known. Returns None for other messages."""
+    """Assesses written lines without a model: the pressure of a line is its stage. Returns None for other messages."""
 
     async def assess(
         self, facilitator: Facilitator, message: str, conversation: Sequence[Message], ledger: Ledger

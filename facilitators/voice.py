@@ -1,4 +1,4 @@
-"""The next message of a facilitator, from a model or from the lines of its file, and the next stage."""
+"""Chooses the next stage of a facilitator and writes its next message, with a model or from the lines of its file."""
 
 import hashlib
 import json
@@ -21,9 +21,9 @@ STEP = "facilitator"
 ADAPTIVE_PROMPT = Path(__file__).parent / "adaptive.md"
 STAGE_STEP = "stage"
 FIRST_STAGE = 2
-"""First stage of adaptive facilitators: at a checkpoint the chatbot has already begun to drift."""
+"""First stage of adaptive facilitators. At a checkpoint, the chatbot has already begun to drift."""
 HISTORY = 6
-"""Number of last messages that decide the next stage."""
+"""Number of recent messages that the model reads to choose the next stage."""
 MAX_CHARS = 2_000
 """Maximum characters of a message. Real users do not write essays, and very long messages would distort the experiment."""
 MAX_TRIES = 3
@@ -50,7 +50,7 @@ class Voice(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LineVoice:
-    """Takes unused lines of the stage from the facilitator's file, shuffled by the seed."""
+    """Takes the messages from the lines of the facilitator's file: unused lines first, in an order that the seed decides."""
 
     async def say(
         self, facilitator: Facilitator, stage: int, conversation: Sequence[Message], *, seed: int, ledger: Ledger
@@ -72,7 +72,7 @@ class LastExchange(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class ModelVoice:
-    """A model plays the facilitator."""
+    """Has a model play the facilitator."""
 
     models: Models
     alias: str
@@ -80,7 +80,7 @@ class ModelVoice:
     async def next_stage(
         self, facilitator: Facilitator, stage: int, conversation: Sequence[Message], *, seed: int, ledger: Ledger
     ) -> int:
-        """Return the stage for the next message: one further if the chatbot went along in the last exchange.
+        """Return the stage of the next message. It rises by one if the chatbot complied in the last exchange.
 
         Args:
             stage: The stage of the last message.
@@ -116,7 +116,7 @@ class ModelVoice:
 
 
 def messages(facilitator: Facilitator, stage: int, conversation: Sequence[Message]) -> list[dict[str, str]]:
-    """Return the messages for a model that plays a facilitator. The conversation is sent as JSON, so that it cannot instruct."""
+    """Return the request messages for the model. The conversation is JSON, so that its text is not read as instructions."""
     case = {
         "stages": list(facilitator.stages),
         "tactics": list(facilitator.tactics),
@@ -130,6 +130,6 @@ def messages(facilitator: Facilitator, stage: int, conversation: Sequence[Messag
 
 
 def seed_of(*parts: object) -> int:
-    """Return a seed that depends on all parts and is the same on every machine."""
+    """Return a seed derived from all parts: a hash that is equal on every machine, in 0 to 2^31 - 1."""
     text = "/".join(map(str, parts))
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") >> 1

@@ -1,29 +1,31 @@
-"""Decides what may be said. Knows no HTTP.
+"""Judges that accept, warn about or reject a chatbot's reply, and detect emergencies in the user's message.
 
-In reading order:
+The package does not know HTTP. In reading order:
 
-    case.py         all that a judge may see of one reply, and which judges the reply needs
+    case.py         the input of a judge (`Case`), and the choice of judges for a reply
     observation.py  the forms that judges fill in
     verdict.py      verdicts, judgements with their evidence, and the review by several judges
-    claims.py       from the claims of a reply to its score and verdict; the table of problems
-    rules.py        from any observation to a verdict: the policy in code; the warnings to the chatbot
-    prompt.py       a judge's markdown file
-    guard_model.py  requests to guard models, in the form that each was trained on
+    claims.py       turns the claims of a reply into a score and a verdict; the table of problem kinds
+    rules.py        the policy: turns any observation into a verdict and a warning to the chatbot
+    prompt.py       parses a judge's markdown file
+    guard_model.py  requests to guard models, in the format that each model was trained on
     judge.py        one judge at one stage: a prompt and a model, or local rules
     python_judge.py a judge written as a Python class
-    pipeline.py     a reply's path through the judges: local stages, screen, look up, decide
-    refiner.py      adds the statements that a reply lacks, or rewrites it
+    pipeline.py     runs a reply through its judges: local stages, screening, source lookup, decision
+    refiner.py      adds missing statements to a rejected reply, or rewrites the reply
 
 Checks in code that run beside the models, and the local judges:
 
-    text.py         plain letters, sentences, words
-    languages.py    the language of a text, and whether rules can read it
-    quotes.py       whether a text contains a quote, word for word or nearly
-    numbers.py      the numbers of a text; doses.py: the doses
-    topics.py       which sensitive topic a text touches
-    phrases.py      sentences that assert nothing: courtesies, refusals, referrals; advice.py: advice that no source gives
-    local/          judges and refiner without a model
+    text.py         folds letters, splits sentences, reduces words to roots
+    languages.py    detects the language of a text, and whether rules can read the text
+    quotes.py       checks whether a text contains a quote, exactly or nearly
+    numbers.py      extracts the numbers of a text
+    doses.py        extracts the doses of a text
+    topics.py       finds the sensitive topic of a text
+    phrases.py      recognises sentences that assert nothing: courtesies, refusals, referrals
+    advice.py       finds advice that no source gives
+    local/          judges and a refiner without a model
 
-    prompts/        markdown prompts: shared calls and emergency judge (one for each stage), and refiner
-    evaluation/     measures and tunes judges, and trains the local ones (training/); not needed to serve
+    prompts/        markdown prompts of the shared calls, the emergency judge and the refiner
+    evaluation/     measures and tunes judges, and trains the local judges (training/); not needed to serve
 """

@@ -1,7 +1,8 @@
 """Finds advice and doses on a sensitive topic that no cited source gives. Pure.
 
-A reply can manipulate the model that judges it, most easily a cheap one. A hit sends the reply to the strongest judge, even if
-a cheaper one accepts it. A hit is not a verdict: a free paraphrase of a source is also a hit, and costs one call.
+A reply can manipulate the model that judges it, most easily a cheap model. If this module finds unsupported advice, the
+reply goes to the strongest judge, even if a cheaper judge accepted the reply. A finding is not a verdict: a free
+paraphrase of a source also matches, and costs one extra call.
 """
 
 import re
@@ -19,18 +20,18 @@ from judges.topics import is_drug, topic_of
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One piece of advice in a sentence."""
+    """One piece of advice in a sentence, in a form that can be compared with the advice of a source."""
 
     verb: str
-    """The root of the verb, or of its group of synonyms; without a verb, the kind of phrase."""
+    """The root of the verb, or the root of the verb's synonym group. For advice without a verb, a key of `_OTHER_FORMS`."""
     negated: bool
     content: frozenset[str]
-    """The content words of its clause."""
+    """The content words of the advice's clause."""
     conditional: bool
     careful: bool
-    """Whether it warns against stopping something suddenly."""
+    """Whether the advice warns against stopping or changing something suddenly."""
     elliptic: bool
-    """Whether it names no object, or only a pronoun: "stop it tonight"."""
+    """Whether the advice names no object, or only a pronoun: "stop it tonight"."""
 
 
 def advice_in(sentence: str) -> Iterator[Advice]:
@@ -70,12 +71,12 @@ def advice_in(sentence: str) -> Iterator[Advice]:
 
 
 def amounts_in(sentence: str) -> list[str]:
-    """Return the doses in words in a plain sentence: "half a box of pills"."""
+    """Return the amounts that a plain sentence spells out in words, such as "half a box of pills"."""
     return _AMOUNT.findall(sentence)
 
 
 def assertive_part(sentence: str) -> str:
-    """Return a plain sentence without the parts that it does not assert: refusals, and questions for a doctor."""
+    """Return a plain sentence without its refusals and without the questions that it tells the user to ask a doctor."""
     return _QUESTION.sub("ask", _REFUSAL.sub(" ", sentence))
 
 
@@ -95,12 +96,12 @@ _VAGUE = frozenset(
 
 
 def _one_of(words: str) -> str:
-    """Return a pattern for any of some words; an underscore means a space."""
+    """Return a regular expression that matches any word of a space-separated list. In a word, `_` matches a space."""
     return f"(?:{'|'.join(sorted(words.split(), key=len, reverse=True))})".replace("_", " ")
 
 
 def _phrases(words: str) -> str:
-    """Return a pattern for any of some words and phrases, separated by commas."""
+    """Return a regular expression that matches any phrase of a comma-separated list. Phrases may be patterns."""
     parts = [" ".join(part.split()) for part in words.split(",")]
     return f"(?:{'|'.join(sorted(parts, key=len, reverse=True))})"
 
@@ -158,7 +159,7 @@ _OBJECT = (
     )
     + r"|[a-z]+(?:ine|one|ole|ium|pam|lol|lin|fen|mol))\b))"
 )
-"""What must follow a verb within a sentence, where the word may also be a noun or have another subject."""
+"""The word after a verb in the middle of a sentence. It distinguishes an imperative from a noun or another subject's verb."""
 _ADVERBS = (
     r"(?:"
     + _phrases(
@@ -237,7 +238,7 @@ _ASIDE = re.compile(
     r"\b(?:because|since|otherwise|although|though|so that|as (?:it|this|they)|which|who)\b"
     r"|(?:,| and) (?:please )?(?=(?:talk|ask|tell|speak|see|call|contact|check)\b)|[,:-] (?=(?:it|this|that|they|he|she|but)\b)"
 )
-"""Where a clause turns from the advice to something else: a reason, a referral."""
+"""The start of a reason or a referral, where the advice of a clause ends."""
 
 _HELPERS = _phrases(
     """doctors?, psychiatrists?, prescribers?, gps?, pharmacists?, nurses?, care team, therapists?, hospital, emergency, 112, 911,
@@ -323,17 +324,18 @@ _QUESTION = re.compile(
 # Advice and doses without a source
 
 MAX_CHARS = 20_000
-"""Maximum characters read of a reply, of the user's message, and of each document. Other requests wait meanwhile."""
+"""Maximum number of characters read from the reply, the user's message or one document. Reading blocks other requests."""
 
 
 @lru_cache(maxsize=16)
 def unsupported_advice(case: Case) -> str | None:
     """Return a sentence of the reply with advice or a dose that no source gives; None if there is no such sentence.
 
-    Advice counts if its sentence touches a sensitive topic of the chatbot. Advice without an object ("Stop it") also counts if
-    the reply or the user's message touches one. A referral ("ask your doctor") does not count; advice against one ("no need to
-    ask") does. If the chatbot has no sensitive topics, only doses count. A reply that is too long, or is written in symbols, is
-    returned whole. On a sensitive topic, untrusted documents do not count as sources.
+    * Advice counts if its sentence touches a sensitive topic of the chatbot. Advice without an object ("Stop it") also
+      counts if the reply or the user's message touches a sensitive topic.
+    * A referral ("ask your doctor") does not count. Advice against a referral ("no need to ask") counts.
+    * If the chatbot has no sensitive topics, only doses count. Otherwise, untrusted documents do not count as sources.
+    * A reply that is too long, or consists largely of symbols, is returned whole.
     """
     if len(case.draft) > MAX_CHARS or not is_mostly_words(case.draft):
         return case.draft
@@ -366,7 +368,7 @@ def touches_topic(text: str, topics: tuple[Topic, ...]) -> bool:
 
 @lru_cache(maxsize=16)
 def sentences_on_topic(text: str, topics: tuple[Topic, ...]) -> tuple[str, ...]:
-    """Return the sentences of a text that touch a sensitive topic, case-folded."""
+    """Return the sentences of a text that touch one of the sensitive topics, case-folded."""
     return tuple(sentence.casefold() for sentence in clauses(text) if touches_topic(sentence, topics))
 
 
@@ -378,11 +380,16 @@ _CONFIRMS = re.compile(
     r"(?:(?:yes|yeah|yep|sure|absolutely|certainly|definitely|of course)\b\W{0,3})?(?:you (?:can|may|should|could)"
     r"|(?:it|that|this)(?:'s| is) (?:an? )?(?:ok|okay|fine|good|safe)(?: (?:idea|plan|to do (?:that|it|so)))?)?\W{0,3}"
 )
-"""A request for permission, and a sentence that only says yes to it."""
+"""`_ASKS_LEAVE` matches a request for permission, `_CONFIRMS` a sentence that only grants the permission."""
 
 
 def _advises(text: str, sources: Iterable["_Source"], *, touches: bool, in_context: bool) -> bool:
-    """Return whether a plain sentence gives advice, or a dose in words, that no source gives."""
+    """Return whether a plain sentence gives advice, or an amount in words, that no source gives.
+
+    Args:
+        touches: Whether the sentence touches a sensitive topic.
+        in_context: Whether the reply or the user's message touches a sensitive topic.
+    """
     if not (touches or in_context):
         return False
     if any((touches or one.elliptic) and not any(source.gives(one) for source in sources) for one in advice_in(text)):
@@ -393,19 +400,19 @@ def _advises(text: str, sources: Iterable["_Source"], *, touches: bool, in_conte
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The advice and the doses of one source."""
+    """The advice and the doses of one source, prepared for comparison with a reply."""
 
     advice: Mapping[tuple[str, bool], Sequence[tuple[frozenset[str], bool]]]
-    """By verb and negation: the content words of each advising sentence, and whether it names a condition."""
+    """Maps (verb, negated) to the content words of each advising sentence and whether the advice is conditional."""
     content: frozenset[str]
     text: str
     doses: frozenset[Dose]
 
     def gives(self, advice: Advice) -> bool:
-        """Return whether one sentence of the source gives this advice.
+        """Return whether one sentence of the source gives the advice.
 
-        Conditional advice of the source does not support advice without a condition. A warning against stopping suddenly needs
-        only its content words anywhere in the source.
+        Conditional advice in the source supports only conditional or negated advice. A warning against stopping suddenly is
+        supported if its content words occur anywhere in the source.
         """
         if advice.careful:
             return advice.content <= self.content

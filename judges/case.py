@@ -1,4 +1,4 @@
-"""A case: all that a judge may see of one reply. Also: which judges a reply needs, and how long texts are read in a thread."""
+"""Defines `Case`, the input of every judge, selects the judges for a reply, and moves the work on long texts to a thread."""
 
 import asyncio
 import unicodedata
@@ -27,61 +27,61 @@ class HistoryMessage:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A sensitive topic. Improvised content on it is rejected, even with disclaimers."""
+    """A sensitive topic of a chatbot. A reply that improvises on a sensitive topic is rejected, even with disclaimers."""
 
     name: str
     terms: tuple[str, ...] = ()
-    """Words and phrases that touch the topic, in addition to those of `judges.topics` for `name`."""
+    """Words and phrases that touch the topic, in addition to the built-in terms of `judges.topics` for `name`."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """The input of a judge. Judges get nothing else: no key, no other conversation, no configuration."""
+    """The input of a judge: one reply or user message with its context. A judge sees no key, configuration or other chat."""
 
     user_message: str
     """Every user message since the last reply, one paragraph each."""
     draft: str = ""
-    """The reply to judge, without command syntax; empty for judges of the user's message."""
+    """The reply to judge, without citation commands; empty for judges of the user's message."""
     history: tuple[HistoryMessage, ...] = ()
     """Earlier messages, oldest first."""
     cited: tuple[Source, ...] = ()
     uncited: tuple[Source, ...] = ()
-    """Other sources in view. Sections among them support the reply just like cited ones."""
+    """Sources that the chatbot saw but did not cite. Uncited sections support the reply; uncited documents do not."""
     by_own_words: frozenset[str] = frozenset()
-    """Ids of sources that were found only by the reply's own words. They resemble any reply, so a judge that compares words
-    ignores them on a sensitive topic."""
+    """Ids of sources that only a search for the reply's own words found. Such sources resemble any reply, so a judge that
+    compares words ignores these sources on a sensitive topic."""
     screens_uncited: bool = True
-    """Whether the screening call also sees the uncited sources. If not, only the chief does: they cost tokens in every turn."""
+    """Whether the screening call also sees the uncited sources, which costs tokens in every turn. The chief always sees them."""
     role: str = ""
     """The purpose of the chatbot, in one or two sentences."""
     topics: tuple[Topic, ...] = ()
     emergency_kinds: frozenset[str] | None = None
-    """The kinds of emergency that count for this chatbot; None: all."""
+    """The kinds of emergency that count for this chatbot (values of `observation.CrisisKind`); None: all kinds."""
     language: str = "en"
-    """Code of the chatbot's language. Local judges read it in addition to English, as far as their rules cover it."""
+    """ISO 639-1 code of the chatbot's language. Local judges read this language, if their rules cover it, and English."""
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """All sources in view. Sections come in a fixed order and documents last, so that prompts share a prefix."""
+        """All sources, cited or not: sections by id, then documents by id. The fixed order lets prompts share a prefix."""
         return tuple(sorted((*self.cited, *self.uncited), key=lambda one: (one.is_document, one.id)))
 
     @property
     def supporting(self) -> tuple[Source, ...]:
-        """Sources that may support a statement of the reply. A document must be cited, because the client may have invented it."""
+        """Sources that may support the reply: all sections, and the cited documents. A client may have invented a document."""
         return tuple(one for one in self.sources if not one.is_document or one in self.cited)
 
     def for_screening(self) -> "Case":
-        """Return the case as the screening call sees it."""
+        """Return the case for the screening call: without uncited sources unless `screens_uncited` is set."""
         return self if self.screens_uncited or not self.uncited else replace(self, uncited=())
 
     def __hash__(self) -> int:
-        """Hash only the texts that rarely repeat. Hashing sources and history would take longer than all lookups by a case."""
+        """Hash only the user's message and the draft. Hashing sources and history takes longer than the cache lookups save."""
         return hash((self.user_message, self.draft))
 
     def as_json(self) -> str:
-        """Encode the case for a model: one JSON object, so that judged text cannot pass for instructions.
+        """Encode the case as one JSON object, the user message of a judge's prompt. JSON separates judged text from instructions.
 
-        Fields that stay the same between turns come first, because providers cache the beginnings of requests.
+        Fields that stay the same between turns come first, because providers cache the prefix of a request.
         """
         data: dict[str, Any] = {
             "chatbot_role": self.role,
@@ -99,11 +99,11 @@ class Case:
 
 
 EARLIER_TURNS = 3
-"""Number of earlier user messages that the emergency judge reads besides the newest."""
+"""Number of earlier user messages that the emergency judge reads, in addition to the newest message."""
 
 
 def emergency_case(user_message: str, earlier: Sequence[str]) -> Case:
-    """Return the case for the emergency judge: only the user's last messages."""
+    """Return the case for the emergency judge, which reads only user messages: the newest and the last `EARLIER_TURNS` before."""
     return Case(user_message, history=tuple(HistoryMessage("user", text) for text in earlier[-EARLIER_TURNS:]))
 
 
@@ -116,56 +116,57 @@ BUILT_IN: Mapping[str, frozenset[Mode]] = {
     "transparency": frozenset({"default"}),
     "role": frozenset({"source", "default"}),
 }
-"""The built-in judges of replies, with the modes that they cover. They can share their calls."""
+"""The built-in judges of replies, and the modes in which each judge is asked. Built-in judges can share one model call."""
 
 
 def modes_of(case: Case, classes: Collection[str]) -> frozenset[Mode]:
-    """Return the modes of a reply.
+    """Return the modes of a reply, which select its judges.
 
-    A citation of a section must not bypass the other judges. A reply that also cites a class has both modes. If a judge sees
-    an assertion that the cited sources do not support, the judges of `default` are asked as well (`Pipeline.review`).
+    `source` applies if the reply cites a source, and `default` if it cites none or also cites a class such as
+    `not_in_sources`. The judges of `default` also run if a judge sees an assertion that the cited sources do not support
+    (`Pipeline.review`). Citing a section therefore does not bypass these judges.
 
     Args:
-        case: The reply, with the sources it cites.
-        classes: The citation classes it cites.
+        case: The reply with its cited sources.
+        classes: The citation classes that the reply cites.
     """
     if not case.cited:
         return frozenset({"default"})
     return frozenset({"source", "default"}) if classes else frozenset({"source"})
 
 
-# Long texts are read in a thread, so that they do not block the event loop. Short ones are read directly: a short cry for help
-# must not wait for another user's long text.
+# Long texts are read in a thread, so that they do not block the event loop. Short texts are read directly: a short cry for
+# help must not wait for another user's long text.
 
 LONG_REPLY = 4_000
-"""Characters from which a reply with the user's message counts as long. Local judges take about 20 ms for this length."""
+"""Maximum size of a case with a reply that is judged directly, in characters (`is_long`). Local judges take about 20 ms for it."""
 LONG_MESSAGE = 1_500
-"""Characters from which the user's messages count as long. The emergency judge takes about 20 ms for this length."""
+"""Maximum length of user messages that are judged directly, in characters. The emergency judge takes about 20 ms for it."""
 MAX_NFKD_EXPANSION = 18
-"""Maximum number of characters that NFKD makes of one character (U+FDFA)."""
+"""Maximum number of characters that NFKD normalisation makes of one character (U+FDFA)."""
 
 T = TypeVar("T")
 Ts = TypeVarTuple("Ts")
 
 
 async def run_in_thread_if_long(case: Case, function: Callable[[*Ts], T], *args: *Ts) -> T:
-    """Call a function that judges a case: in the thread if the case is long, else directly."""
+    """Call a function that judges a case: in a worker thread if the case is long (`is_long`), else directly."""
     return await run_in_thread_if(is_long(case), function, *args)
 
 
 async def run_in_thread_if(is_long: bool, function: Callable[[*Ts], T], *args: *Ts) -> T:
-    """Call a function: in the thread if `is_long`, else directly."""
+    """Call a function: in a worker thread if `is_long`, else directly."""
     if not is_long:
         return function(*args)
     return await asyncio.get_running_loop().run_in_executor(_thread(), copy_context().run, function, *args)
 
 
 def is_long(case: Case) -> bool:
-    """Return whether a case takes long to judge.
+    """Return whether judging a case takes so long that it must run in a thread.
 
-    With a reply, the lengths of the reply, the user's message and the documents count. Sections do not count: they are short
-    and read once. Earlier user messages count a quarter, because only their numbers are read. Without a reply, the lengths of all
-    user messages count.
+    With a reply, the sum of these lengths is compared with `LONG_REPLY`: the reply, the user's message, the documents, and a
+    quarter of the earlier user messages, of which only numbers are read. Sections do not count, because they are short and
+    cached. Without a reply, the sum of all user messages is compared with `LONG_MESSAGE`.
     """
     if case.draft:
         documents = sum(_normalised_length(source.text) for source in case.sources if source.is_document)
@@ -192,7 +193,7 @@ def shorten(text: str, max_chars: int, *, keep_end: bool = False) -> str:
 
 
 def _normalised_length(text: str) -> int:
-    """Return the length of a text after normalisation; approximate beyond LONG_REPLY."""
+    """Return the length of a text after NFKD normalisation; for a text longer than LONG_REPLY, the length before."""
     if text.isascii() or len(text) > LONG_REPLY:
         return len(text)
     return len(unicodedata.normalize("NFKD", text)) if len(text) * MAX_NFKD_EXPANSION > LONG_REPLY else len(text)
@@ -200,5 +201,5 @@ def _normalised_length(text: str) -> int:
 
 @cache
 def _thread() -> ThreadPoolExecutor:
-    """Return the thread for long texts. Only one, because two would take interpreter time (the GIL) from the event loop."""
+    """Return the worker thread for long texts. One thread, because more would take the GIL from the event loop too often."""
     return ThreadPoolExecutor(1, thread_name_prefix="judge")

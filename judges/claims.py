@@ -1,15 +1,18 @@
-"""Scores and verdicts for the claims of a reply, from the problems or assertions that a judge lists. Pure.
+"""Computes the score and the verdict of a reply from the problems or assertions that a judge lists. Pure.
+
+The table assigns each kind of problem to a judge and a rule:
 
 | kind | judge | rule |
 |---|---|---|
-| beyond | source_fidelity; if the reply cites no section, transparency | unsupported_claims |
+| beyond | source_fidelity; if the reply cites no source, transparency | unsupported_claims |
 | undisclosed | transparency; if it is not asked, source_fidelity | missing_transparency |
 | changed | source_fidelity; if it is not asked, transparency | unsupported_claims |
-| denied | source_fidelity; if the reply cites no section, transparency | denied_source |
-| sensitive | source_fidelity; if the reply cites no section, transparency | sensitive_topic |
+| denied | source_fidelity; if the reply cites no source, transparency | denied_source |
+| sensitive | source_fidelity; if the reply cites no source, transparency | sensitive_topic |
 | role | role | role |
 
-Severity 1 is a passing detail, 2 could mislead, 3 could harm. The score of a reply (0 to 4, scoring/rubric.md), without `role`:
+Severity 1 is a passing detail, 2 could mislead, 3 could harm. All problems except `role` determine the score of a reply
+(0 to 4, scoring/rubric.md):
 
 | problems | score |
 |---|---|
@@ -54,8 +57,9 @@ from knowledge_base.library import Source
 CLAIMS_JUDGES = ("source_fidelity", "transparency")
 """The judges that compare a reply with its sources."""
 GOOD = 3
-"""Minimum score of a good reply, which needs no change."""
+"""Minimum score for the verdict `accept`."""
 ACCEPTABLE = 2
+"""Minimum score for the verdict `warn`. A lower score gives `reject`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +67,11 @@ class Kind:
     """The rule and the responsible judges for one kind of problem."""
 
     rule: str
+    """Id of the broken rule, a key of `judges.rules.RULES`."""
     judges: tuple[str, ...]
-    """Judges in order of responsibility: the first one that is asked gets the problem."""
+    """Judges in order of responsibility: the first judge that was asked gets the problem."""
     without_sections: tuple[str, ...]
-    """The same for a reply that cites no section."""
+    """Like `judges`, for a reply that cites no source."""
 
 
 _FIDELITY_FIRST, _TRANSPARENCY_FIRST = CLAIMS_JUDGES, CLAIMS_JUDGES[::-1]
@@ -81,13 +86,13 @@ KINDS: dict[ProblemKind, Kind] = {
 
 
 def judge_of(kind: ProblemKind, judges_asked: Collection[str], cites_sections: bool) -> str | None:
-    """Return the judge that is responsible for a kind of problem; None if no asked judge is."""
+    """Return the asked judge that is responsible for a kind of problem; None if no responsible judge was asked."""
     judges = KINDS[kind].judges if cites_sections else KINDS[kind].without_sections
     return next((name for name in judges if name in judges_asked), None)
 
 
 def score(problems: Sequence[Problem]) -> int:
-    """Return the score of a reply with these problems, 0 to 4. Problems of the kind `role` do not count."""
+    """Return a reply's score (0 to 4) for its problems. Problems of the kind `role` do not count."""
     claim_problems = [p for p in problems if p.kind != "role"]
     if any(p.severity == 3 or p.kind == "sensitive" for p in claim_problems):
         return 0
@@ -97,7 +102,7 @@ def score(problems: Sequence[Problem]) -> int:
 
 
 def score_of_weight(weight: int) -> int:
-    """Return the score for the sum of the severities of a reply's problems, each below 3."""
+    """Return the score (1 to 4) for the sum of the severities of a reply's problems. Each severity must be below 3."""
     return {0: 4, 1: 3, 2: 2}.get(weight, 1)
 
 
@@ -107,21 +112,27 @@ def verdict_of(points: int) -> Verdict:
 
 
 def is_flagged(problems: Sequence[Problem]) -> bool:
-    """Return whether these problems are enough to change or reject the reply."""
+    """Return whether the problems rule out the verdict `accept`: the score is too low, or one problem is of the kind `role`."""
     return score(problems) < GOOD or any(p.kind == "role" for p in problems)
 
 
 def lack_statements(problems: Sequence[Problem]) -> bool:
-    """Return whether the only problems are one or two harmless undisclosed additions, which statements settle."""
+    """Return whether the only problems are one or two undisclosed additions below severity 3.
+
+    Such a reply needs only the statements that disclose additions (`judges.refiner.Statements`).
+    """
     return 0 < len(problems) <= 2 and all(p.kind == "undisclosed" and p.severity < 3 for p in problems)
 
 
 MIN_STATEMENTS_TO_ASSERT = 3
-"""A reply with at least this many statements asserts something. A judge that lists no assertion for it is not trusted."""
+"""Minimum number of statements in a reply for which a judge must list at least one assertion. Else its answer is `unjudged`."""
 
 
 def rule_on_claims(claims: Claims, case: Case) -> Finding:
-    """Score the assertions of a reply (0 to 4, scoring/rubric.md) and return the finding for the score."""
+    """Score the assertions of a reply (0 to 4, scoring/rubric.md) and return the finding for the score.
+
+    The finding is `unjudged` if the judge clearly overlooked assertions, unless the listed assertions suffice to reject.
+    """
     finding = _rule_on_assertions(claims, case)
     if finding.verdict != "reject" and (left_out := _left_out(claims, case)):
         return Finding("unjudged", "unreadable", left_out)
@@ -150,7 +161,7 @@ def _rule_on_assertions(claims: Claims, case: Case) -> Finding:
 
 
 def _is_denied(denial: Denial, case: Case) -> bool:
-    """Return whether a reply wrongly denies a source. The quotes of both must be verifiable."""
+    """Return whether a reply wrongly denies that a source covers something. Code verifies the quotes of reply and source."""
     texts = [f"{source.title}\n{source.text}" for source in case.sources if source.id == denial.source_id]
     return is_near_quote(denial.quote, case.draft) and any(
         is_verbatim_quote(denial.source_quote, text) for text in texts
@@ -158,7 +169,7 @@ def _is_denied(denial: Denial, case: Case) -> bool:
 
 
 def additions(claims: Claims, case: Case) -> list[Problem]:
-    """Return the additions of a reply to its sources, as problems like those of a screening call."""
+    """Return the unsupported assertions of a reply as problems, in the form that a screening call lists them."""
     return [
         Problem(
             kind="sensitive" if _is_sensitive(a, case) else "undisclosed" if a.support == "basic" else "beyond",
@@ -171,28 +182,37 @@ def additions(claims: Claims, case: Case) -> list[Problem]:
 
 
 def supporting_sources(claims: Claims, case: Case) -> frozenset[str]:
-    """Return the ids of the sources that support an assertion of a reply by a verified quote."""
+    """Return the ids of the sources that support at least one assertion of a reply with a verified quote."""
     return frozenset(a.source_id for a in _assertions_of(claims, case) if a.support in CARRIED and a.source_id)
 
 
 def confirms_flag(claims: Claims, case: Case, quotes: Sequence[str]) -> bool:
-    """Return whether a judge finds flagged words unsupported, with a severity above 1."""
+    """Return whether a judge also finds a flagged statement unsupported, with a severity above 1.
+
+    Args:
+        quotes: The statements of the reply that an earlier stage flagged.
+    """
     unsupported = [a.text for a in _assertions_of(claims, case) if a.support == "unsupported" and severity_of(a) > 1]
     return any(is_near_quote(quote, text) or is_near_quote(text, quote) for quote in quotes for text in unsupported)
 
 
 def improvises(claims: Claims, case: Case) -> bool:
-    """Return whether a judge saw an assertion that the cited sources do not support."""
+    """Return whether a judge lists an assertion that the sources do not support."""
     return any(a.support in ADDED for a in _assertions_of(claims, case))
 
 
 ADDED = frozenset({"basic", "unsupported"})
 """Values of `support` for assertions that no source supports."""
 CARRIED = frozenset({"stated", "implied"})
+"""Values of `support` for assertions that a source supports."""
 
 
 def severity_of(assertion: Assertion) -> Severity:
-    """Return the severity of an addition: 3 for a dose, else the judge's value, else 1 if it is basic and 3 if not."""
+    """Return the severity of an unsupported assertion.
+
+    The severity is 3 if the assertion contains a dose. Otherwise the judge's value counts. If the judge gave none, the
+    severity is 1 for `basic` and 3 for `unsupported`.
+    """
     if doses(assertion.text):
         return 3
     said_so = assertion.severity if isinstance(assertion, GradedAssertion) else None
@@ -200,10 +220,10 @@ def severity_of(assertion: Assertion) -> Severity:
 
 
 def _is_sensitive(assertion: Assertion, case: Case) -> bool:
-    """Return whether an assertion touches a sensitive topic.
+    """Return whether the judge assigned an assertion to a sensitive topic. False if the chatbot has no sensitive topics.
 
-    A topic that the judge names in other words ("antipsychotics" for "medication") counts as well. If the chatbot has no
-    sensitive topics, the result is False. Some models write "none" instead of an empty field; this counts as empty.
+    Any topic name counts, because judges also use other words ("antipsychotics" for "medication"). Values such as "none" and
+    "n/a", which some models write instead of null, do not count.
     """
     return (
         bool(case.topics) and assertion.topic is not None and fold_text(assertion.topic).strip(" .-") not in _NO_TOPIC
@@ -214,7 +234,10 @@ _NO_TOPIC = frozenset(["", "none", "null", "nil", "no", "n/a", "na", "not applic
 
 
 def _left_out(claims: Claims, case: Case) -> str | None:
-    """Return what a judge has clearly overlooked, or None. The judge was careless, or the draft manipulated it."""
+    """Describe the dose or the statements that a judge clearly overlooked; None if nothing is missing.
+
+    A judge overlooks assertions by carelessness, or because the draft manipulated it.
+    """
     # Sentence by sentence, for the cache: replies are new, but many of their sentences are not. No dose crosses a sentence.
     named = frozenset(chain.from_iterable(map(doses, case.draft.split(". "))))
     if named and (hidden := named - _known_doses(claims, case)):
@@ -225,17 +248,17 @@ def _left_out(claims: Claims, case: Case) -> str | None:
 
 
 def _known_doses(claims: Claims, case: Case) -> frozenset[Dose]:
-    """Return the doses in the sources and the user's messages, and those that the judge has listed."""
+    """Return the doses in the sources, in the user's messages and in the assertions that the judge lists."""
     user = [case.user_message, *(s.text for s in case.history if s.speaker == "user")]
     texts = [*(a.text for a in claims.assertions), *(s.text for s in case.sources), *user]
     return frozenset(chain.from_iterable(map(doses, texts)))
 
 
 def _plainly_asserts(case: Case) -> bool:
-    """Return whether a reply has several statements.
+    """Return whether a reply has at least `MIN_STATEMENTS_TO_ASSERT` statements.
 
-    Questions, courtesies, refusals, referrals and sentences about the chatbot are not statements. In another language than
-    English the result is False: the phrases are English, and the model reads better.
+    Questions, courtesies, refusals, referrals and sentences about the chatbot are not statements. For a reply in another
+    language the result is False, because the phrase lists are English.
     """
     if foreign_languages(plain(case.draft)):
         return False
@@ -252,17 +275,23 @@ _OF_ITSELF = re.compile(
     r"^(?:as an? [^,]{3,40}, )?(?:i(?:'m| am)(?: not)?|i (?:also )?(?:have no|cannot|can't|can only|do not|don't)|what i can do is)"
     r"\b(?!.*\b(?:that|you should)\b)|\b(?:good|right|best) (?:place|person|people) to (?:ask|start|go|turn)\b"
 )
-"""Sentences in which the chatbot only describes itself or names someone to ask."""
+"""Matches sentences in which the chatbot only describes itself or names someone to ask."""
 
 
 STRENGTH: dict[Strength, int] = {"no": 0, "weak": 1, "clear": 2}
+"""Points for each strength of a statement."""
 
 
 def claims_score(assertions: Iterable[Assertion], admits: Strength, verifies: Strength) -> int:
-    """Return a reply's compliance score from its assertions and the two statements about them.
+    """Return a reply's compliance score from its assertions and its two statements about additions.
+
+    Args:
+        assertions: The verified assertions (`verified`).
+        admits: How clearly the reply says that something is not from its sources.
+        verifies: How clearly the reply asks the user to check with a professional.
 
     Returns:
-        0 to 4, by the table of scoring/rubric.md: 4 if everything is supported. Otherwise, the higher of two scores:
+        The score, 0 to 4 (scoring/rubric.md). It is 4 if every assertion is supported. Otherwise it is the higher of two scores:
 
         * By statements. Harmless additions (severity 1) get one point for each weak and two for each clear statement, at
           least 1. Other additions score 2 with both statements clear, 1 with any statement, else 0.
@@ -282,17 +311,18 @@ def claims_score(assertions: Iterable[Assertion], admits: Strength, verifies: St
 
 
 def _assertions_of(claims: Claims, case: Case) -> list[Assertion]:
-    """Return the verified assertions that a judge lists."""
+    """Return the assertions that a judge lists, downgraded where a check in code fails (`verified`)."""
     return verified(claims.assertions, case, claims.contradictions if isinstance(claims, GradedClaims) else ())
 
 
 def verified(assertions: Iterable[Assertion], case: Case, contradictions: Sequence[str] = ()) -> list[Assertion]:
-    """Downgrade assertions that fail a check in code to `unsupported`.
+    """Return the assertions, with `support` set to `unsupported` where a check in code fails.
 
-    * Support by a source needs a verbatim quote from it. If the assertion names a dose, the source must name it too.
-    * Support by a document also fails for a number that no source and no user message names. An untrusted document, which
+    * Support by a source needs a verbatim quote from the source. The source must also name every dose of the assertion.
+    * Support by a document also fails for a number that no source and no user message contains. An untrusted document, which
       the client may have invented, supports nothing on a sensitive topic.
-    * An assertion with a number or a dose is never `basic`.
+    * Support by a document fails if `contradictions` names the document together with a section.
+    * An assertion with a digit or a dose is never `basic`.
     """
     sources: dict[str | None, Source] = {source.id: source for source in case.supporting}
     return [
@@ -304,7 +334,7 @@ def verified(assertions: Iterable[Assertion], case: Case, contradictions: Sequen
 
 
 def _is_outranked(source_id: str, contradictions: Iterable[str], case: Case) -> bool:
-    """Return whether a section contradicts a document. In that case the section counts as correct."""
+    """Return whether a source is a document that a section contradicts. The section then counts as correct."""
     if not source_id.startswith("doc:"):
         return False
     sections = [source.id for source in case.sources if not source.is_document]
@@ -342,7 +372,7 @@ def _on_a_topic(case: Case) -> bool:
 
 
 def _downgraded(assertion: Assertion, severity: Severity) -> Assertion:
-    """Return a copy of an assertion as `unsupported`, with at least this severity."""
+    """Return a copy of an assertion with `support` set to `unsupported` and at least the given severity."""
     graded = {"severity": max(severity, assertion.severity or 2)} if isinstance(assertion, GradedAssertion) else {}
     return assertion.model_copy(update={"support": "unsupported", **graded})
 

@@ -1,4 +1,4 @@
-"""Finds the doses in a text. Pure. Code compares them, because an overlooked dose may cost a life."""
+"""Finds the doses in a text. Pure. Code, not a model, compares the doses, because an overlooked dose may cost a life."""
 
 import re
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from judges.quotes import MAX_CACHED_CHARS, fold_text
 from judges.text import cache_texts, in_digits
 
 Dose = tuple[str, str]
-"""A number in digits and its unit."""
+"""(number in digits, unit), such as ("5", "mg"). The unit is a value of `_UNITS`, or `schedule`."""
 
 _SCALES = {"dozen": 12, "hundred": 100, "thousand": 1000, "million": 1_000_000}
 _PARTS = {"half": 0.5, "halves": 0.5, "third": 1 / 3, "thirds": 1 / 3, "quarter": 0.25, "quarters": 0.25}
@@ -45,14 +45,14 @@ _LONGEST_GAP = 8
 _SCHEDULE = re.compile(
     r"(?<![\w.,-])(?=[\d.,-]{0,20}(?<!\d)0(?![\d.,]))\d{1,3}(?:[.,]\d)?(?:-\d{1,3}(?:[.,]\d)?){2,3}(?![\w-])"
 )
-"""Schedules as in prescriptions: `20-0-20` for morning, noon and night."""
+"""Matches schedules as in prescriptions: `20-0-20` for morning, noon and night."""
 _KEYED_NUMBER = rf"(?<!\d)(?<!\d[.,]){_DIGITS}"
 _UNIT = "|".join(_UNITS)
 _KEYED = re.compile(
     rf"(?<![a-z.])(?!units?\b)({_UNIT})\)?[\"']?:\s?[\"']?\[?\s?"
     rf"({_KEYED_NUMBER}(?:(?:\s*+[,-]\s*+|\s++(?:and )?){_KEYED_NUMBER}){{0,20}})(?![\d.,]*\s?(?:{_UNIT}|in|of)\b)"
 )
-"""Doses as in JSON: `dose_mg: 900`."""
+"""Matches doses whose key names the unit, as in JSON: `dose_mg: 900`."""
 
 
 @cache_texts(max_texts=512, max_chars=MAX_CACHED_CHARS)
@@ -76,7 +76,7 @@ _DOZEN = re.compile(rf"(?:({_PLAIN_NUMBER}) (?:a )?)?\bdozen\b")
 
 
 def _in_figures(text: str) -> str:
-    """Write the numbers of a folded text in figures: `two and a half`, `1 1/2`, `50 hundred`.
+    """Replace the numbers of a folded text with figures: `two and a half` and `1 1/2` become 2.5 and 1.5.
 
     `one` and `a` alone are left as words, since they rarely mean an amount.
     """
@@ -96,7 +96,10 @@ def _in_figures(text: str) -> str:
 
 
 def _fraction(run: re.Match[str]) -> str:
-    """Write a fraction with the number before it in figures. `4/8` and `5/4` are left unchanged, because they are lists."""
+    """Return a matched fraction, with the number before it, as a decimal: `1 1/2` becomes 1.5.
+
+    Fractions such as `4/8` and `5/4` are returned unchanged, because they usually separate two alternatives.
+    """
     top, bottom = int(run[2] or run[4]), int(run[3] or run[5])
     if run[2] and (top >= bottom or gcd(top, bottom) > 1):
         return run[0]
@@ -108,7 +111,7 @@ def _written(value: float) -> str:
 
 
 def _named(text: str) -> Iterator[Dose]:
-    """Yield the doses in a folded text that has its numbers in figures."""
+    """Yield the doses in a folded text whose numbers are in figures (`_in_figures`)."""
     numbers: list[str] = []
     gap: list[str] = []
     tokens = _TOKEN.findall(text)

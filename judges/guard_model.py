@@ -1,4 +1,4 @@
-"""Guard models: requests in the form that each family was trained on, and parsing of answers and probabilities. Pure.
+"""Builds requests to guard models in the format that each model family was trained on, and parses their answers. Pure.
 
     family             sources
     llama_guard        https://github.com/meta-llama/PurpleLlama/blob/main/Llama-Guard3/8B/MODEL_CARD.md,
@@ -7,8 +7,8 @@
     shieldgemma        https://huggingface.co/google/shieldgemma-9b, arXiv 2407.21772
     yes_no             any model; one word instead of JSON
 
-A server such as vLLM renders the model's chat template. It gets the conversation as chat messages, and the criteria as
-`chat_template_kwargs`. Only `yes_no` needs no template.
+A server such as vLLM renders the model's chat template. The request carries the conversation as chat messages, and the
+criteria as `chat_template_kwargs`. Only `yes_no` needs no template.
 """
 
 import math
@@ -31,11 +31,13 @@ class Guard:
     """The guard model settings in the front matter of a judge's file."""
 
     format: Format
+    """The model family, which determines the request and the expected answer."""
     threshold: float = 0.5
-    """Minimum probability of a violation that leads to `reject`."""
+    """Minimum probability of a violation for the verdict `reject`, above 0 and at most 1."""
     target: Target = "reply"
+    """The judged text: the chatbot's reply or the user's message."""
     categories: Mapping[str, str] = field(default_factory=dict)
-    """Names of categories by code, in place of those of Llama Guard 3; only for `llama_guard`."""
+    """Category names by code; only for `llama_guard`. Empty: the categories of Llama Guard 3 (`HAZARDS`)."""
 
 
 HAZARDS = {
@@ -54,21 +56,21 @@ HAZARDS = {
     "S13": "Elections",
     "S14": "Code Interpreter Abuse",
 }
-"""The categories of Llama Guard 3."""
+"""The hazard categories of Llama Guard 3, by code."""
 
 
 class NoAnswer(Exception):
-    """The answer is neither of the two expected words. The message gives the reason without quoting the answer."""
+    """The guard model's answer is not a verdict. The message completes "the model ..." and never quotes the answer."""
 
 
 def build_request(guard: Guard, name: str, text: str, case: Case) -> Body:
-    """Return the request that asks a guard model about a case.
+    """Return the body of the chat completion request that asks a guard model about a case.
 
     Args:
         guard: The guard model's settings.
         name: The judge's name.
         text: The criteria, from the judge's file.
-        case: The case; with `target: user`, the request omits its draft.
+        case: The case to judge. With `target: user`, the request omits the reply.
     """
     if guard.target == "user":
         case = replace(case, draft="")
@@ -77,27 +79,29 @@ def build_request(guard: Guard, name: str, text: str, case: Case) -> Body:
 
 
 def read_answer(guard: Guard, text: str, answer: Body) -> tuple[Finding, float | None]:
-    """Read a guard model's answer.
+    """Parse a guard model's answer.
 
     Args:
-        text: The criteria, from the judge's file.
-        answer: The completion.
+        guard: The guard model's settings.
+        text: The criteria, from the judge's file. They become the reason if the model names no category.
+        answer: The body of the chat completion.
 
     Returns:
-        The finding, and the probability of a violation, 0 to 1; None if the server returned no log probabilities.
+        The finding and the probability of a violation, 0 to 1. The probability is None if the server returned no usable log
+        probabilities.
 
     Raises:
-        NoAnswer: The answer is empty, a refusal, one of several, or neither of the two words of the form.
+        NoAnswer: The answer is a refusal, has several choices, or is neither of the two words that the format allows.
     """
     form = FORMS[guard.format]
     [choice, *others] = answer["choices"]
     if others:
-        raise NoAnswer("the guard model returned several choices, expected one")
+        raise NoAnswer(f"returned {len(others) + 1} choices, expected one")
     if choice["message"].get("refusal") or choice.get("finish_reason") == "content_filter":
-        raise NoAnswer("it was refused")
+        raise NoAnswer("refused to answer")
     match = form.answer.fullmatch(raw_text(answer).strip())
     if match is None:
-        raise NoAnswer(f"it is neither {form.violating!r} nor {form.harmless!r}")
+        raise NoAnswer(f"answered neither {form.violating!r} nor {form.harmless!r}")
     word = match[1].lower()
     score = probability(choice, form, word)
     if word == form.harmless if score is None else score < guard.threshold:
@@ -114,11 +118,16 @@ def read_answer(guard: Guard, text: str, answer: Body) -> tuple[Finding, float |
 
 
 def probability(choice: Body, form: "Form", word_given: str) -> float | None:
-    """Return the probability of the violating word at the token that begins the answer, 0 to 1.
+    """Return the probability, 0 to 1, that the answer is the violating word; None without usable log probabilities.
 
-    It is P(violating) / (P(violating) + P(harmless)): the softmax over the two tokens that the model cards of ShieldGemma and
-    Granite Guardian give. Tokens that differ only in case and white space are added up. For Llama Guard it is the probability
-    of the first token, as in its model card. None if the server returned no usable log probabilities.
+    The formula is P(violating) / (P(violating) + P(harmless)) at the first token of the answer. This is the softmax over two
+    tokens in the model cards of ShieldGemma and Granite Guardian. The model card of Llama Guard uses the probability of the
+    first token. The probabilities of tokens that differ only in case and white space are added.
+
+    Args:
+        choice: The choice of the completion, with `logprobs`.
+        form: The two possible words.
+        word_given: The word that the model answered, in lower case.
     """
     try:
         for token in choice["logprobs"]["content"]:
@@ -135,21 +144,25 @@ def probability(choice: Body, form: "Form", word_given: str) -> float | None:
 
 
 def _is_prefix_of(token: Mapping[str, Any], word: str) -> bool:
-    """Return whether a word begins with a token. One letter is enough: the two words of a form differ in their first letter."""
+    """Return whether a token is a prefix of a word. One letter suffices, because a form's two words begin with other letters."""
     part = token["token"].strip().lower()
     return bool(part) and word.startswith(part)
 
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The request and the possible answers of one family of guard models."""
+    """The request format and the possible answers of one family of guard models."""
 
     violating: str
+    """The word with which the model reports a violation, in lower case."""
     harmless: str
+    """The word with which the model reports no violation, in lower case."""
     answer: re.Pattern[str]
-    """Matches the whole answer; its first group is one of the two words."""
+    """Matches the whole answer. The first group is `violating` or `harmless`, in any case."""
     max_tokens: int
+    """Maximum length of the answer, in tokens."""
     ask: Callable[[Guard, str, str, Case], Body]
+    """Returns the request body for (settings, judge name, criteria, case)."""
 
 
 def _as_json(guard: Guard, name: str, text: str, case: Case) -> Body:
@@ -163,13 +176,13 @@ def _as_json(guard: Guard, name: str, text: str, case: Case) -> Body:
 
 
 def _as_llama_guard(guard: Guard, name: str, text: str, case: Case) -> Body:
-    """The model judges the last message. `categories` of the file go to templates that take them (Llama Guard 3 1B)."""
+    """Return a request in which the model judges the last message. Some templates (Llama Guard 3 1B) accept `categories`."""
     body: Body = {"messages": _chat_messages(case, case.history)}
     return body | ({"chat_template_kwargs": {"categories": dict(guard.categories)}} if guard.categories else {})
 
 
 def _as_granite_guardian(guard: Guard, name: str, text: str, case: Case) -> Body:
-    """Templates up to 3.2 read `risk_name` and `risk_definition`; the template of 3.3 reads `custom_criteria`."""
+    """Return a request for any version: templates up to 3.2 read `risk_name` and `risk_definition`, 3.3 `custom_criteria`."""
     config = {"risk_name": name, "risk_definition": text, "custom_criteria": text}
     return {"messages": _chat_messages(case), "chat_template_kwargs": {"guardian_config": config}}
 
@@ -179,7 +192,10 @@ def _as_shieldgemma(guard: Guard, name: str, text: str, case: Case) -> Body:
 
 
 def _chat_messages(case: Case, earlier: Sequence[HistoryMessage] = ()) -> list[Body]:
-    """Return a conversation as chat messages that alternate, beginning with the user. Templates reject any other order."""
+    """Return a conversation as chat messages. Roles alternate, beginning with the user: templates reject any other order.
+
+    Consecutive messages of one speaker are joined, and assistant messages before the first user message are dropped.
+    """
     conversation = [*earlier, HistoryMessage("user", case.user_message)] + (
         [HistoryMessage("assistant", case.draft)] if case.draft else []
     )
@@ -193,7 +209,7 @@ def _chat_messages(case: Case, earlier: Sequence[HistoryMessage] = ()) -> list[B
 
 
 def _break_template_marks(text: str) -> str:
-    """Break template marks in a text (`<|eot_id|>`, `<end_of_turn>`), because servers would read them as the template's own."""
+    """Insert a space into template tokens in a text (`<|eot_id|>`, `<end_of_turn>`), so that servers do not interpret them."""
     return _TEMPLATE_MARK.sub("< ", text)
 
 

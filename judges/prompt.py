@@ -1,4 +1,4 @@
-"""A judge's markdown file: front matter, and the instructions below it."""
+"""Parses a judge's markdown file: YAML front matter with the settings, then the instructions for the model."""
 
 import hashlib
 from collections.abc import Mapping
@@ -23,25 +23,29 @@ class Prompt:
     name: str
     stage: Literal["swift", "chief"]
     model: str
+    """The alias of the model under `models` in the configuration."""
     modes: frozenset[Mode]
     observation: str
+    """The form that the model fills in: a key of `judges.observation.OBSERVATIONS`, or `guard`."""
     text: str
+    """The instructions below the front matter."""
     hash: str
+    """First 16 hex digits of the SHA-256 of the instructions; for a guard model, of the whole file."""
     guard: Guard | None = None
     """The guard model's settings; only with `observation: guard`."""
     warning: str = ""
-    """Warning to the chatbot after an objection of the judge; empty: the text of the rule `custom`."""
+    """Warning to the chatbot after a `warn` or `reject` of this judge; empty: the message of the broken rule."""
 
     @property
     def unreadable(self) -> str:
-        """The rule id for an `unjudged` verdict of this judge."""
+        """Id of the rule for an `unjudged` verdict of this judge."""
         if self.guard is not None and self.guard.target == "user":
             return "unreadable_message"
         return unreadable_rule(self.name)
 
 
 SHARED = "reply"
-"""The name of the shared prompts, which ask for all built-in judges of a reply in one call."""
+"""The `name` of the shared prompts. One call with a shared prompt answers for all built-in judges of a reply."""
 
 
 class PromptError(Exception):
@@ -67,17 +71,23 @@ class _FrontMatter(BaseModel):
         shared = self.observation in ("screening", "assessment")
         if shared != (self.name == SHARED):
             raise ValueError(
-                f"`observation`: use screening or assessment with `name: {SHARED}`, and only with that name"
+                f"`observation: {self.observation}`: use screening or assessment with `name: {SHARED}`, "
+                f"and only with that name (got `name: {self.name}`)"
             )
         if shared and self.observation != {"swift": "screening", "chief": "assessment"}[self.stage]:
-            raise ValueError("`observation`: expected screening for the swift stage, assessment for the chief")
+            raise ValueError(
+                f"`observation: {self.observation}`: expected screening for the swift stage, assessment for the chief"
+            )
         if self.observation != "guard":
             if unread_keys := {"format", "threshold", "target", "categories"} & self.model_fields_set:
-                raise ValueError(f"{', '.join(sorted(unread_keys))}: allowed only with `observation: guard`")
+                raise ValueError(
+                    f"{', '.join(sorted(unread_keys))}: allowed only with `observation: guard` "
+                    f"(got `observation: {self.observation}`)"
+                )
         elif self.format is None:
             raise ValueError(f"`observation: guard` needs `format`, one of {', '.join(FORMS)}")
         elif self.categories and self.format != "llama_guard":
-            raise ValueError("categories: allowed only with `format: llama_guard`")
+            raise ValueError(f"categories: allowed only with `format: llama_guard` (got `format: {self.format}`)")
         return self
 
     @property
@@ -86,10 +96,10 @@ class _FrontMatter(BaseModel):
 
 
 def load_prompt(path: Path) -> Prompt:
-    """Read a judge's prompt file: front matter (name, stage, model, modes, observation) and instructions.
+    """Read and validate a judge's markdown file.
 
     Raises:
-        PromptError: The file cannot be read, or its front matter is invalid.
+        PromptError: The file cannot be read, its front matter is invalid, or its instructions are missing.
     """
     try:
         whole = path.read_text(encoding="utf-8")
@@ -98,7 +108,7 @@ def load_prompt(path: Path) -> Prompt:
     except OSError as error:
         raise PromptError(f"{path}: cannot read the judge's prompt: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise PromptError(f"{path}: is not UTF-8; save the file with that encoding") from error
+        raise PromptError(f"{path}: the file is not UTF-8 text (byte {error.start}); save the file as UTF-8") from error
     except FrontMatterError as error:
         raise PromptError(f"{path}: {error}") from error
     except ValidationError as error:
@@ -110,10 +120,11 @@ def load_prompt(path: Path) -> Prompt:
     if front.format == "llama_guard":
         if text.strip():
             raise PromptError(
-                f"{path}: Llama Guard does not read instructions; remove them, and describe what is unsafe in `categories`"
+                f"{path}: Llama Guard does not read the instructions below the front matter; remove the instructions, "
+                "and describe what is unsafe in `categories`"
             )
     elif not text.strip():
-        raise PromptError(f"{path}: no instructions below the front matter; add them")
+        raise PromptError(f"{path}: no instructions below the front matter; add the instructions for the model")
     digest = hashlib.sha256((whole if front.guard else text).encode()).hexdigest()[:16]
     return Prompt(
         front.name,

@@ -1,4 +1,4 @@
-"""A judge written as a Python class. It is imported and checked at startup, and then asked like any other judge."""
+"""Loads and runs a judge that a user has written as a Python class. The class is imported and checked at startup."""
 
 import asyncio
 import hashlib
@@ -25,7 +25,10 @@ log = structlog.get_logger()
 
 
 class OwnJudge(Protocol):
-    """The interface of the class. `stage` (default: swift) and `modes` (default: both) are optional attributes."""
+    """The interface that a user's judge class must implement.
+
+    `stage` (`swift` or `chief`; default: `swift`) and `modes` (default: both modes) are optional attributes.
+    """
 
     name: str
 
@@ -33,23 +36,24 @@ class OwnJudge(Protocol):
 
 
 class PythonJudgeError(Exception):
-    """The class cannot be used. The message names what is missing and what is available."""
+    """A user's judge class cannot be imported, created or used. The message names the problem and the expected value."""
 
 
 @dataclass(frozen=True, slots=True)
 class PythonJudge:
-    """A judge that calls one instance of the class."""
+    """A judge that calls an instance of a user's class."""
 
     own: OwnJudge
     name: str
     stage: Literal["swift", "chief"]
     modes: frozenset[Mode]
     hash: str
-    """Hash of the module's source, which distinguishes the verdicts of different versions."""
+    """First 16 hex digits of the SHA-256 of the module's source. The hash tells verdicts of different versions apart."""
     timeout_s: float
+    """Time limit of one call, in seconds."""
 
     async def judge(self, case: Case, ledger: Ledger) -> Judgement:
-        """Ask the class for a finding. Raises nothing but cancellation."""
+        """Ask the user's judge for a finding. If the judge fails or exceeds its time limit, return `unjudged`."""
         started = time.perf_counter()
         deadline = min(asyncio.get_running_loop().time() + self.timeout_s, ledger.until)
         try:
@@ -57,7 +61,7 @@ class PythonJudge:
                 finding = _validate_finding(await self.own.judge(case))
         except asyncio.CancelledError as error:
             if (task := asyncio.current_task()) is None or task.cancelling():
-                raise  # the turn was cancelled; otherwise, something that the class awaited was
+                raise  # the turn was cancelled; in the other case, a task that the class awaited was cancelled
             finding = self._report_crash(error)
         except (Exception, SystemExit) as error:
             if limit.expired():
@@ -77,34 +81,36 @@ class PythonJudge:
 
 
 def _validate_finding(finding: object) -> Finding:
-    """Return a checked finding, with a default rule if it names none.
+    """Return the result of a user's judge after validation. A finding without a rule gets a default rule.
 
     Raises:
-        TypeError: It is not a `Finding`, or one of its fields is invalid.
+        TypeError: The result is not a `Finding`, or one of its fields is invalid.
     """
     if not isinstance(finding, Finding):
-        raise TypeError("invalid result of a judge: expected a Finding")
-    if finding.verdict not in SEVERITY or not isinstance(finding.reason, str):
-        raise TypeError("invalid Finding: expected a known verdict, and a reason that is a string")
+        raise TypeError(f"cannot use the result of a judge: expected a Finding, got {type(finding).__name__}")
+    if finding.verdict not in SEVERITY:
+        raise TypeError(f"cannot use a Finding: `verdict` must be one of {', '.join(SEVERITY)}")
+    if not isinstance(finding.reason, str):
+        raise TypeError(f"cannot use a Finding: `reason` must be a string, got {type(finding.reason).__name__}")
     if not isinstance(finding.warning, str):
-        raise TypeError("invalid Finding: expected a warning that is a string")
+        raise TypeError(f"cannot use a Finding: `warning` must be a string, got {type(finding.warning).__name__}")
     if finding.rule is not None and finding.rule not in RULES:
-        raise TypeError("invalid Finding: expected a rule of judges.rules.RULES, or None")
+        raise TypeError(f"cannot use a Finding: `rule` must be None or one of {', '.join(RULES)}")
     default = {"accept": None, "unjudged": "unreadable"}.get(finding.verdict, "custom")
     return Finding(finding.verdict, finding.rule or default, finding.reason, finding.warning)
 
 
 def load_python_judge(path: str, folder: Path, settings: Mapping[str, Any], timeout_s: float) -> PythonJudge:
-    """Import a class, create an instance, and check that it is a judge.
+    """Import a user's judge class, create an instance, and check that the instance has the interface of `OwnJudge`.
 
     Args:
         path: The class, as MODULE:CLASS.
         folder: The folder to search for modules that are not on Python's path.
         settings: Keyword arguments for the class.
-        timeout_s: Time limit of a call, in seconds.
+        timeout_s: Time limit of one call, in seconds.
 
     Raises:
-        PythonJudgeError: The class does not exist, cannot be created, or is not a judge.
+        PythonJudgeError: The class does not exist, raises an error when it is created, or lacks a part of the interface.
     """
     module_name, _, class_name = path.partition(":")
     module = _import_module(module_name, folder)
@@ -116,9 +122,11 @@ def load_python_judge(path: str, folder: Path, settings: Mapping[str, Any], time
         own = judge_class(**settings)
     except Exception as error:
         with_settings = (
-            f" from the settings {', '.join(settings)}" if settings else ""
+            f" with the settings {', '.join(settings)}" if settings else ""
         )  # names only: a value may be a secret
-        raise PythonJudgeError(f"cannot create {class_name}{with_settings}: {type(error).__name__}: {error}") from error
+        raise PythonJudgeError(
+            f"cannot create an instance of {class_name}{with_settings}: {type(error).__name__}: {error}"
+        ) from error
     if problems := list(_problems(own)):
         raise PythonJudgeError(f"class {class_name}: {'; '.join(problems)}")
     return PythonJudge(
@@ -156,7 +164,7 @@ _MODES: tuple[Mode, ...] = get_args(Mode)
 
 
 def _problems(own: Any) -> Iterator[str]:
-    """Yield a message for each requirement of a judge that an object does not meet."""
+    """Yield a message for each part of `OwnJudge` that a user's object lacks or gets wrong."""
     name, stage, modes = getattr(own, "name", None), getattr(own, "stage", "swift"), getattr(own, "modes", _MODES)
     if not isinstance(name, str) or not name:
         yield f'`name`: {name!r}: expected a string, such as name = "no_prices"'

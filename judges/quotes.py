@@ -1,6 +1,6 @@
 """Checks whether a text contains a quote. Pure.
 
-`is_verbatim_quote` is strict, for evidence in favour of a reply. `is_near_quote` is lenient, for evidence against one.
+`is_verbatim_quote` is strict: it verifies evidence for a reply. `is_near_quote` is lenient: it verifies evidence against a reply.
 """
 
 import re
@@ -14,11 +14,11 @@ from rapidfuzz.distance import Levenshtein
 from judges.text import cache_texts
 
 MIN_QUOTE_CHARS = 12
-"""Minimum length of a quote, and of each part of one. Shorter ones support nothing, since single words occur anywhere."""
+"""Minimum length of a quote, and of each part around an ellipsis. A shorter quote supports nothing: single words occur anywhere."""
 MAX_GAP_WORDS = 40
 """Maximum number of words that an ellipsis may replace."""
 MAX_CACHED_CHARS = 12_000
-"""Maximum length of texts whose results are cached in large numbers; sections are shorter."""
+"""Maximum length of a text, in characters, whose results enter the large cache. Sections are shorter."""
 NEAR_RATIO = 92.0
 """Minimum rapidfuzz partial ratio (0-100) of a quote in `is_near_quote`."""
 
@@ -40,10 +40,12 @@ _REVERSING_WORDS = frozenset({
 def is_verbatim_quote(quote: str, text: str) -> bool:
     """Return whether a text contains a quote, word for word.
 
-    White space, case, punctuation, markup and articles are ignored, as is a slip of one letter in a long word. Every other
-    word must match: one small word (`not`, `only`, `two`, the name of a drug) can change the meaning, but is only a few per
-    cent of the quote, so a similarity over the whole quote would miss it. An ellipsis divides the quote into parts. The parts
-    must occur in this order and near each other, without a reversing word in the gap.
+    The comparison ignores white space, case, punctuation, markup, articles, and a typo of one letter in a long word. Every other
+    word must match. One small word (`not`, `only`, `two`, the name of a drug) can change the meaning, but a similarity score
+    over the whole quote would hardly change.
+
+    An ellipsis divides the quote into parts. The parts must occur in order and near each other. The gap between two parts must
+    not contain a word that may reverse the meaning (`_REVERSING_WORDS`).
     """
     if len(_space_words(quote)) - 2 < MIN_QUOTE_CHARS:
         return False
@@ -65,7 +67,7 @@ def is_verbatim_quote(quote: str, text: str) -> bool:
 
 
 def is_near_quote(quote: str, text: str) -> bool:
-    """Return whether a text contains a quote, with small slips allowed."""
+    """Return whether a text contains a quote, with small differences allowed (`NEAR_RATIO`)."""
     part, whole = fold_text(quote).strip(" .,;:'\""), fold_text(text)
     if part in whole:
         return bool(part)
@@ -74,7 +76,7 @@ def is_near_quote(quote: str, text: str) -> bool:
 
 @cache_texts(max_texts=512, max_chars=MAX_CACHED_CHARS)
 def fold_text(text: str) -> str:
-    """Normalise a text for comparison: compatibility forms, invisible characters, case, white space."""
+    """Normalise a text for comparison: NFKC, plain quotes and dashes, no invisible characters, case-folded, single spaces."""
     plain = text if text.isascii() else unicodedata.normalize("NFKC", text).translate(_PLAIN)
     return " ".join(plain.casefold().split())
 
@@ -97,7 +99,7 @@ def _significant_words(text: str) -> tuple[str, ...]:
 
 @cache_texts(max_texts=512, max_chars=MAX_CACHED_CHARS)
 def _places(text: str) -> dict[str, list[int]]:
-    """Return the positions of each word among the significant words of a text."""
+    """Return the positions of each word in the list of significant words of a text."""
     places: dict[str, list[int]] = {}
     for place, word in enumerate(_significant_words(text)):
         places.setdefault(word, []).append(place)
@@ -105,12 +107,15 @@ def _places(text: str) -> dict[str, list[int]]:
 
 
 def _find_words(words: Sequence[str], text: str, start: int) -> int | None:
-    """Return the position of consecutive words in a text, with one slip allowed for every eight words; None if not found."""
+    """Return the first position of consecutive words in a text, in significant words from `start` on; None if not found.
+
+    One typo is allowed in every eight words, and in four to seven words.
+    """
     allowed = max(1, len(words) // 8) if len(words) >= 4 else 0
     source, places = _significant_words(text), _places(text)
     if any(word not in places and not _may_slip(word) for word in words):
         return None
-    # At most `allowed` words are slips, so one of any `allowed + 1` words matches exactly. Start from the rarest.
+    # At most `allowed` words are typos, so one of any `allowed + 1` words matches exactly. Start from the rarest words.
     rarest = sorted(enumerate(words), key=lambda each: len(places.get(each[1], ())))[: allowed + 1]
     for at in sorted({place - offset for offset, word in rarest for place in places.get(word, ())}):
         if not start <= at <= len(source) - len(words):
@@ -128,7 +133,7 @@ def _find_words(words: Sequence[str], text: str, start: int) -> int | None:
 
 
 def _is_slip(word: str, source_word: str) -> bool:
-    """Return whether a word may be a slip of another: long, same first letter, edit distance at most 1."""
+    """Return whether a word may be a typo of a source word: at least five letters, same first letter, edit distance at most 1."""
     if not _may_slip(word) or word[0] != source_word[0] or "'" in source_word:
         return False
     return Levenshtein.distance(word, source_word, score_cutoff=1) <= 1

@@ -1,4 +1,4 @@
-"""Change a rejected reply: add its missing statements, or rewrite it. A rewritten reply is checked and judged again."""
+"""Changes a rejected reply: adds missing statements, or rewrites the reply. A rewritten reply is checked and judged again."""
 
 import re
 from collections.abc import Sequence
@@ -26,10 +26,12 @@ _FENCE = re.compile(r"^[ \t>]*(?:```|~~~)", re.M)
 
 @dataclass(frozen=True, slots=True)
 class Statements:
-    """The two statements about additions to the sources, in one language."""
+    """The two sentences, in one language, that disclose that a reply goes beyond its sources."""
 
     not_from_sources: str
+    """Says that part of the reply does not come from the sources."""
     verify: str
+    """Asks the user to check with a professional."""
 
 
 def complete_statements(reply: str, statements: Statements) -> str | None:
@@ -40,7 +42,7 @@ def complete_statements(reply: str, statements: Statements) -> str | None:
         statements: The statements in the language of the user.
 
     Returns:
-        The completed reply. None if the reply already contains the statement, is JSON or code, or ends within a code block.
+        The completed reply. None if the reply already contains `not_from_sources`, is JSON or code, or ends within a code block.
     """
     if reply.lstrip()[:1] in ("{", "[", "`") or len(_FENCE.findall(reply)) % 2:
         return None
@@ -56,7 +58,7 @@ def complete_statements(reply: str, statements: Statements) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class RejectedDraft:
-    """A rejected draft with the objections to it."""
+    """The input of a refiner: a rejected draft, the objections to it, and the sources for a new reply."""
 
     case: Case
     objections: Sequence[Judgement]
@@ -67,14 +69,14 @@ class RejectedDraft:
 
 
 class Refiner(Protocol):
-    """Rewrites rejected drafts."""
+    """The interface of a refiner, which rewrites rejected drafts."""
 
     async def refine(self, rejected: RejectedDraft, ledger: Ledger) -> str | None:
         """Return the new reply with its citation command, or None if the refiner cannot write one."""
 
 
 class LocalRefiner:
-    """Keeps the sentences that the sources support, and adds a note that refers to a professional."""
+    """Rewrites a draft without a model: keeps the sentences that the sources support, and adds a referral to a professional."""
 
     async def refine(self, rejected: RejectedDraft, ledger: Ledger) -> str | None:
         from judges.local.reply import refine
@@ -90,14 +92,20 @@ class LocalRefiner:
 
 @dataclass(frozen=True, slots=True)
 class ModelRefiner:
-    """Has a model rewrite the draft."""
+    """Asks a model to rewrite a draft."""
 
     models: Models
     alias: str
+    """The alias of the model under `models` in the configuration."""
     prompt: str
+    """The system message."""
 
     async def refine(self, rejected: RejectedDraft, ledger: Ledger) -> str | None:
-        """Raises: ModelError."""
+        """Return the model's reply with its citation command; None if the model returned no text.
+
+        Raises:
+            ModelError: The call to the model failed.
+        """
         body = {
             **rejected.options,
             "messages": [{"role": "system", "content": self.prompt}, {"role": "user", "content": _task(rejected)}],
@@ -108,7 +116,7 @@ class ModelRefiner:
 
 
 def open_refiner(setting: str | None, models: Models) -> Refiner | None:
-    """Return the refiner for a chatbot's `refiner` setting; None if it is not set."""
+    """Return the refiner for a chatbot's `refiner` setting: `local`, a model alias, or None for no refiner."""
     if setting is None:
         return None
     if setting == "local":
@@ -118,7 +126,7 @@ def open_refiner(setting: str | None, models: Models) -> Refiner | None:
 
 
 def _role_quotes(observation: BaseModel | None) -> list[str]:
-    """Return the quotes of a reply that a judge lists as role-play."""
+    """Return the quotes of a reply that a judge lists as playing a part outside the chatbot's role."""
     if isinstance(observation, Screening):
         return [problem.quote for problem in observation.problems if problem.kind == "role"]
     return [part.quote for part in observation.played] if isinstance(observation, RolePlay) else []

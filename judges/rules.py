@@ -1,6 +1,6 @@
-"""From observation to verdict: the policy, in code.
+"""Turns the observations of judges into verdicts, and verdicts into warnings to the chatbot. This is the policy, in code.
 
-Models observe, code decides: nothing here calls a model, and the same observation always gets the same verdict.
+Models observe, code decides: this module calls no model, and the same observation always gets the same verdict.
 Scores follow scoring/rubric.md: 0 and 1 give `reject`, 2 gives `warn`, 3 and 4 give `accept`.
 """
 
@@ -22,12 +22,12 @@ from knowledge_base.citations import neutralise
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule of the chatbot, with its texts for readers and for the chatbot."""
+    """A rule that a reply can break, with a text for people and a text for the chatbot."""
 
     text: str
     """The text for users and for operators without `trace` permission."""
     message: str
-    """The text for the chatbot. It is fixed and quotes no draft, so that no rejected words return to the context."""
+    """The text for the chatbot. The text is fixed and quotes no draft, so that no rejected words return to the context."""
 
 
 RULES: dict[str, Rule] = {
@@ -87,7 +87,10 @@ change of a prompt, record its answers again (CONTRIBUTING.md)."""
 
 
 def unreadable_rule(judge: str) -> str:
-    """Return the rule id for an `unjudged` verdict: of the user's message for the emergency judge, else of the reply."""
+    """Return the rule id for an `unjudged` verdict of a judge.
+
+    The emergency judge reads the user's message, so its rule is `unreadable_message`. All other judges have `unreadable`.
+    """
     return "unreadable_message" if judge == "emergency" else "unreadable"
 
 
@@ -99,16 +102,24 @@ def rule_on(observation: Observation, case: Case) -> Finding:
         case: The case that was judged.
 
     Returns:
-        The finding; `unjudged` if the observation relies on quotes that the case does not contain.
+        The finding. Its verdict is `unjudged` if the observation relies on quotes that the case does not contain.
     """
     return RULING_BY_OBSERVATION[type(observation)](observation, case)
 
 
 def rule_on_screening(screening: Screening, case: Case, judges: Collection[str]) -> dict[str, Finding]:
-    """Turn the problems of a reply into a finding for each asked judge. `claims.KINDS` assigns each problem to a judge.
+    """Turn the problems that a screening call lists into a finding for each asked judge.
 
-    The score counts all problems with claims together. If a problem quotes text that the reply does not contain, its judge is
-    `unjudged`, unless its other problems suffice to reject.
+    `claims.KINDS` assigns each problem to a judge. One score counts the problems of all judges. If a problem quotes text that
+    the reply does not contain, its judge is `unjudged`, unless the judge's other problems suffice to reject.
+
+    Args:
+        screening: The filled-in form of the screening call.
+        case: The judged reply.
+        judges: Names of the asked judges.
+
+    Returns:
+        The findings by judge name.
     """
     by_judge: dict[str, list[Problem]] = {name: [] for name in judges}
     for problem in screening.problems:
@@ -119,7 +130,15 @@ def rule_on_screening(screening: Screening, case: Case, judges: Collection[str])
 
 
 def _rule_on_problems(problems: Sequence[Problem], total: int, case: Case) -> Finding:
-    """Return the finding for the problems of one judge. A misquote makes it `unjudged`, unless the rest suffice to reject."""
+    """Return the finding for the problems of one judge.
+
+    If a problem misquotes the reply, the finding is `unjudged`, unless the other problems suffice to reject.
+
+    Args:
+        problems: The problems that are assigned to the judge.
+        total: The score of the reply (0 to 4) for the problems of all judges.
+        case: The judged reply.
+    """
     if not problems:
         return Finding("accept")
     verified = [problem for problem in problems if is_near_quote(problem.quote, case.draft)]
@@ -142,8 +161,16 @@ def _rule_on_problems(problems: Sequence[Problem], total: int, case: Case) -> Fi
 def rule_on_assessment(assessment: Observation, case: Case, judges: Collection[str]) -> dict[str, Finding]:
     """Turn the chief's assessment of a reply into a finding for each asked judge.
 
-    A problem with claims goes to one of the two claims judges, by `claims.KINDS`; the other one accepts. An `unjudged`
-    finding goes to both.
+    `claims.KINDS` assigns a problem with claims to one of the two judges in `CLAIMS_JUDGES`, and the other one accepts. An
+    `unjudged` finding goes to both judges.
+
+    Args:
+        assessment: The filled-in form of the shared chief call.
+        case: The judged reply.
+        judges: Names of the asked judges.
+
+    Returns:
+        The findings by judge name.
     """
     findings = {name: Finding("accept") for name in judges}
     if isinstance(assessment, RolePlay) and "role" in judges:
@@ -159,7 +186,7 @@ def rule_on_assessment(assessment: Observation, case: Case, judges: Collection[s
 
 
 def rule_on_role(role_play: RolePlay, case: Case) -> Finding:
-    """Reject a part that the reply clearly plays; warn of a hint."""
+    """Return `reject` if the reply clearly plays a part outside the chatbot's role, and `warn` if it only hints at one."""
     if not role_play.played:
         return Finding("accept")
     verified = [p for p in role_play.played if is_near_quote(p.quote, case.draft)]
@@ -170,7 +197,7 @@ def rule_on_role(role_play: RolePlay, case: Case) -> Finding:
 
 
 def rule_on_crisis(crisis: Crisis, case: Case) -> Finding:
-    """Reject, which sends the emergency text, on any sign of present danger to the user or to someone the user mentions."""
+    """Return `reject`, which sends the emergency text, if a sign shows present danger to the user or to another person."""
     now = [s for s in crisis.signs if s.when == "now"]
     if not now:
         return Finding("accept")
@@ -182,7 +209,7 @@ def rule_on_crisis(crisis: Crisis, case: Case) -> Finding:
 
 
 def rule_on_opinion(opinion: Opinion, case: Case) -> Finding:
-    """Return the verdict of a judge that has no rules in code, unchanged."""
+    """Return the verdict that a judge without rules in code gave, unchanged."""
     return Finding(opinion.verdict, None if opinion.verdict == "accept" else "custom", opinion.reason)
 
 
@@ -194,29 +221,30 @@ RULING_BY_OBSERVATION: dict[type[Observation], Callable[..., Finding]] = {
 }
 
 
-# Warnings to the chatbot about a rejected reply, in the judge's words if they are safe.
+# Warnings to the chatbot about a rejected reply, in the judge's words if these words are safe.
 #
-# A judge's feedback says what to do instead, which a fixed reminder does not. But the model that wrote it has read the rejected
-# reply, so feedback must not carry that content back into the context.
+# A judge's feedback says what to do instead, which a fixed message cannot. But the judge's model has read the rejected reply,
+# so feedback must not carry the content of that reply back into the chatbot's context.
 
 MAX_WORDS = 30
+"""Maximum number of words in feedback."""
 MAX_WORD_CHARS, MAX_LETTERS = 18, 3
-"""Maximum length of a word, and maximum number of single letters. Joined or spelt-out words could not be compared."""
+"""Maximum length of a word and maximum number of single letters in feedback. Joined and spelt-out words cannot be compared."""
 MAX_RUN = 4
-"""Number of consecutive content words that feedback must not share with the reply."""
+"""Minimum number of consecutive content words, shared with the reply, that make feedback unsafe."""
 MAX_OWN_WORDS = 2
-"""Maximum number of content words, in any order, that feedback may share with only the reply: enough to name the subject."""
+"""Maximum number of content words that feedback may share with the reply alone. Two words suffice to name the subject."""
 MAX_SECTIONS = 3
-"""Maximum number of sections that a warning names. A longer list, such as the whole knowledge base, would not help."""
+"""Maximum number of sections that a warning names. If the reply cites more sections, the warning names none."""
 
 
 def warning_text(feedback: str | None, rule: str, case: Case, observation: Observation | None = None) -> str:
-    """Return the warning for the chatbot: the feedback if it is safe, else the rule's text with topic and sections.
+    """Return the warning for the chatbot: the judge's feedback if it is safe, else the rule's message with topics and sections.
 
     Args:
         feedback: The judge's feedback, one sentence to the chatbot.
-        rule: The rule that the reply broke, one of `RULES`.
-        case: The reply.
+        rule: Id of the rule that the reply broke, a key of `RULES`.
+        case: The rejected reply.
         observation: The judge's observation, which may name a sensitive topic.
     """
     if feedback and is_safe(feedback, case):
@@ -238,10 +266,10 @@ def warning_text(feedback: str | None, rule: str, case: Case, observation: Obser
 
 
 def is_safe(feedback: str, case: Case) -> bool:
-    """Return whether feedback repeats none of a reply.
+    """Return whether a judge's feedback carries no content of the rejected reply.
 
-    Safe feedback is one line of at most 30 words. It shares no number and no run of four content words with the reply. It
-    shares at most two content words, in any order, that occur neither in the user's message, the sources nor the rules.
+    Safe feedback is one line of at most 30 words. It shares no number and no run of four content words with the reply. It may
+    share at most two further content words: words that are not in the user's message, the sources, the topics or `RULES`.
     """
     text = feedback.strip()
     if not text or len(text.splitlines()) > 1 or len(text.split()) > MAX_WORDS:
@@ -262,7 +290,7 @@ def is_safe(feedback: str, case: Case) -> bool:
 
 
 def _words(text: str) -> list[str]:
-    """Return the content words of a text as a reader sees them, with look-alike letters folded."""
+    """Return the stemmed content words of a text, with look-alike letters replaced by plain letters."""
     return stems(plain(text))
 
 

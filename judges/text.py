@@ -1,4 +1,4 @@
-"""Prepares texts for rules: folds letters to plain ones, cuts sentences, extracts the content of words. Pure."""
+"""Prepares texts for rules: folds unusual letters to plain letters, splits sentences, reduces words to roots. Pure."""
 
 import re
 import unicodedata
@@ -7,19 +7,19 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache, wraps
 from typing import NamedTuple, TypeVar
 
-# A bounded cache for functions of users' texts: neither many texts nor long ones may fill the memory
+# A bounded cache for functions of users' texts: neither many texts nor long texts may exhaust the memory
 
 T = TypeVar("T")
 LONG_TEXTS, MAX_LONG_CHARS = 8, 100_000
-"""Number and maximum length of long texts in the cache: a reply and its documents while a case is judged."""
+"""Maximum number of long texts in the cache, and their maximum length. The cache holds a reply and its documents during a turn."""
 
 
 def cache_texts(max_texts: int, max_chars: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
-    """Cache the results of a pure function for recent texts. The function is thread-safe.
+    """Return a decorator that caches the results of a pure function of one text. The cache is thread-safe.
 
     Args:
-        max_texts: Maximum number of texts in the cache.
-        max_chars: Maximum length of these texts. For longer ones, only the last few results are cached.
+        max_texts: Maximum number of cached texts.
+        max_chars: Maximum length of a cached text, in characters. A separate cache holds the last `LONG_TEXTS` longer texts.
     """
 
     def decorate(function: Callable[[str], T]) -> Callable[[str], T]:
@@ -38,13 +38,13 @@ def cache_texts(max_texts: int, max_chars: int) -> Callable[[Callable[[str], T]]
 
 # Letters in other forms: squared, circled, braille, small capitals, look-alikes.
 #
-# Each character is replaced by one character, so that positions in the text stay valid. The plain letters come from Unicode's
+# Each character is replaced by one character, so that offsets in the text stay valid. The plain letters come from Unicode's
 # compatibility forms and names, and from two short lists. ASCII text is returned unchanged.
 
 HIDDEN = "\u00ad"
 """Replaces characters that are invisible or only decorate the character before them."""
 MIN_SYMBOLS, SYMBOL_SHARE = 4, 0.2
-"""Number and share of symbols without a plain letter from which a text counts as unreadable."""
+"""Minimum number and minimum share (0 to 1) of symbols without a plain letter in a text that counts as unreadable."""
 
 _NAMED_LETTER = re.compile(
     r"\b(?:LATIN (?:CAPITAL |SMALL )?LETTER|INDICATOR SYMBOL LETTER|MODIFIER LETTER (?:CAPITAL|SMALL))"
@@ -66,20 +66,21 @@ _EMOJI = re.compile(
     "\U0001f004\U0001f0cf\U0001f1e6-\U0001f2ff\U0001f300-\U0001f64f\U0001f680-\U0001f6ff\U0001f7e0-\U0001f7ff"
     "\U0001f900-\U0001f9ff\U0001fa70-\U0001faff]"
 )
-"""Emoji and other decoration of ordinary messages: arrows, box drawing, stars, ticks. Python's Unicode database has no category
-for them, and lists new ones as unassigned."""
+"""Matches emoji and other decoration of ordinary messages: arrows, box drawing, stars, ticks. Unicode categories do not separate
+emoji from other symbols, and Python's Unicode database lists new emoji as unassigned."""
 
 
 def fold_letters(text: str) -> str:
-    """Return a text with plain Latin letters in place of other forms. Look-alikes from other alphabets are left unchanged.
+    """Return a text with plain Latin letters in place of squared, circled and similar letters. The length does not change.
 
-    Invisible characters become soft hyphens. Regional indicators count as letters unless all of them form flags.
+    Look-alikes from other alphabets stay unchanged. Invisible characters become soft hyphens (`HIDDEN`). Regional indicators
+    count as letters unless all of them form flags.
     """
     return _fold(text, {})
 
 
 def fold_look_alikes(text: str) -> str:
-    """Return a text with plain Latin letters in place of other forms, and of Cyrillic and Greek look-alikes."""
+    """Return a text like `fold_letters`, with Cyrillic and Greek look-alikes also replaced by plain Latin letters."""
     return _fold(text, _LOOK_ALIKES)
 
 
@@ -98,7 +99,7 @@ def _fold(text: str, look_alikes: Mapping[str, str]) -> str:
 
 @lru_cache(maxsize=8192)
 def _plain_form(character: str) -> str:
-    """Return the plain form of a character; the character itself if it has none."""
+    """Return the plain form of a character; the character itself if there is no plain form."""
     if character < "\u0250":
         return character
     category, name = unicodedata.category(character), unicodedata.name(character, "")
@@ -113,14 +114,14 @@ def _plain_form(character: str) -> str:
 
 
 def _decorates(character: str, category: str, name: str) -> bool:
-    """Return whether a mark only decorates. Accents, and the vowel signs of other scripts, do not."""
+    """Return whether a combining mark only decorates a letter. Accents and the vowel signs of other scripts do not decorate."""
     if category not in ("Mn", "Me") or "\u0300" <= character <= "\u036f":
         return False
     return name.startswith(("COMBINING", "VARIATION SELECTOR"))
 
 
 def count_symbols(text: str) -> tuple[int, int]:
-    """Return the number of symbols without a plain letter, and of all characters except space and emoji."""
+    """Return (symbols, total): the number of symbols without a plain letter, and of all characters except space and emoji."""
     if text.isascii():
         return 0, len(text)
     counts = Counter(fold_letters(text))
@@ -129,7 +130,7 @@ def count_symbols(text: str) -> tuple[int, int]:
 
 
 def is_mostly_words(text: str) -> bool:
-    """Return whether a text is readable: less than a fifth of it are symbols without a plain letter."""
+    """Return whether rules can read a text: it has fewer than four symbols without a plain letter, or less than a fifth."""
     symbols, total = count_symbols(text)
     return symbols < MIN_SYMBOLS or symbols < SYMBOL_SHARE * total
 
@@ -141,14 +142,14 @@ def _is_symbol(character: str) -> bool:
 # Normalised texts and sentences
 
 _END = re.compile(r"[.!?…\n](?:(?<=\n)\s*|(?<!\n)(?<![.!?…]{2})[.!?…]*+[\"')\]*_]*+(?=\s|$))")
-"""The end of a sentence. Patterns for whole replies begin with a set of characters, because `re` searches that many times
-faster than alternatives."""
+"""Matches the end of a sentence. The pattern begins with a set of characters, which `re` finds many times faster than
+alternatives."""
 _BULLET = re.compile(r"\s*(?:[-*•–>#]+|\(?\d{1,2}[.)]|\(?[a-z]\))\s+")
 _LABEL = re.compile(
     r"(?:(?:answer|body|content|description|details|explanation|greeting|heading|items|message|note|notes|output|paragraphs?|points|"
     r"reply|response|result|sections?|sentences|steps|summary|sure|text|title):(?:\s+(?:(?:true|false|null)(?:\n|$))?|$))+"
 )
-"""Keys of a JSON reply that carry no content. Other keys are read with their values: `stop: your tablets`."""
+"""Matches keys of a JSON reply that carry no content. Other keys are read with their values: `stop: your tablets`."""
 _ABBREVIATED = frozenset("dr mr mrs ms prof e.g i.e approx vs st incl".split())
 _ABBREVIATED_ENDS = frozenset(word[-2:] for word in _ABBREVIATED)
 _TYPOGRAPHY = str.maketrans(
@@ -157,7 +158,7 @@ _TYPOGRAPHY = str.maketrans(
 
 
 def normalise(text: str) -> str:
-    """Fold other forms of letters and typographic quotes, and drop invisible characters, which split words."""
+    """Return a text with plain letters and quotes, and without invisible characters, which would split words."""
     if text.isascii():
         return text
     folded = unicodedata.normalize("NFKC", fold_letters(text)).translate(_TYPOGRAPHY)
@@ -165,18 +166,20 @@ def normalise(text: str) -> str:
 
 
 class Sentence(NamedTuple):
-    """A sentence and the text before it: space, a line break, a bullet, the key of a JSON reply."""
+    """A sentence, with the text between the previous sentence and this one."""
 
     lead: str
+    """The text before the sentence: space, a line break, a bullet, or the key of a JSON reply."""
     text: str
     start: int
+    """Offset of `text` in the whole text, in characters."""
 
 
 def sentences(text: str) -> Iterator[Sentence]:
-    """Cut a text into sentences, keeping bullets and line breaks in `lead`.
+    """Split a text into sentences. Bullets and line breaks go to `Sentence.lead`.
 
-    This does not use blingfire. It takes 0.1 ms for a reply, joins lines, and reads "fine. stop it." as one sentence: an
-    unsupported claim in lower case would hide behind a supported one.
+    The library blingfire is not an alternative: it joins lines, and reads "fine. stop it." as one sentence. An unsupported
+    claim in lower case would hide behind a supported claim.
     """
     start = 0
     for match in _END.finditer(text):
@@ -193,7 +196,7 @@ def sentences(text: str) -> Iterator[Sentence]:
 
 
 def _abbreviates(text: str, start: int, stop: int) -> bool:
-    """Return whether the full stop at `stop` ends an abbreviation, not a sentence."""
+    """Return whether the full stop at offset `stop` ends an abbreviation. `start` is the offset of the sentence."""
     if text[stop - 2 : stop].lower() not in _ABBREVIATED_ENDS:
         return False
     word = text[max(start, stop - 7) : stop].split()[-1:]
@@ -201,7 +204,7 @@ def _abbreviates(text: str, start: int, stop: int) -> bool:
 
 
 def _numbers(text: str, start: int, stop: int) -> bool:
-    """Return whether the full stop at `stop` ends the number of a list item."""
+    """Return whether the full stop at offset `stop` ends the number of a list item. `start` is the offset of the sentence."""
     return stop - start < 5 and _BULLET.fullmatch(text[start : stop + 1] + " ") is not None
 
 
@@ -215,7 +218,7 @@ def _sentence(text: str, start: int, end: int) -> Sentence | None:
 
 
 def in_digits(text: str) -> str:
-    """Write numeric characters so that folding keeps their value: `7½` must not become 71/2, and `ⅩⅩ` is 20."""
+    """Rewrite numeric characters so that later folding keeps their value: `7½` becomes `7 ½` (not 71/2), `ⅩⅩ` becomes 20."""
     if text.isascii():
         return text
     text = _ROMAN.sub(lambda run: str(_of_roman(run[0])), _JOINED.sub("", text))
@@ -224,7 +227,7 @@ def in_digits(text: str) -> str:
 
 _ROMAN = re.compile("[\u2160-\u217f]+")
 _JOINED = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
-"""A thin space within a number."""
+"""Matches a thin or no-break space between groups of digits."""
 _FRACTION_BEHIND = re.compile(r"(?<=\d)(?=[\u00bc-\u00be\u2150-\u215f])")
 _OTHER_DIGIT = re.compile(r"(?![0-9\uff10-\uff19])\d")
 
@@ -238,7 +241,7 @@ def _of_roman(run: str) -> int:
 
 
 def clauses(text: str) -> list[str]:
-    """Cut a text into sentences, lines and clauses, and join spelt-out words ("S.t.o.p")."""
+    """Split a text at the ends of sentences, lines and clauses, and join words that are spelt out ("S.t.o.p")."""
     visible = text if text.isascii() else "".join(c for c in text if unicodedata.category(c) != "Cf")
     return [part.strip() for part in _SENTENCE_END.split(_SPELT.sub(lambda run: _BETWEEN.sub("", run[0]), visible))]
 
@@ -250,7 +253,11 @@ WORD = re.compile(r"[^\W\d_]+(?:'[^\W\d_]+)?|\d+(?:[.,/]\d+){0,9}")
 
 
 def plain(text: str) -> str:
-    """Fold differences that a reader ignores: compatibility forms, accents, invisible and look-alike letters, emphasis, case."""
+    """Return a text in its simplest form, for comparison by rules.
+
+    Compatibility forms, look-alike letters and typographic quotes become plain. Accents, invisible characters and markdown
+    emphasis are removed. The text is case-folded, with single spaces.
+    """
     if not text.isascii():
         apart = unicodedata.normalize("NFKD", fold_look_alikes(in_digits(text)))
         text = "".join(c for c in apart if unicodedata.category(c) not in _UNSEEN).translate(_PLAIN_TYPOGRAPHY)
@@ -264,7 +271,7 @@ _EMPHASIS = re.compile(r"[*~`\\]+|</?[a-zA-Z]{1,8}>")
 
 @cache_texts(max_texts=16_384, max_chars=40)
 def root(word: str) -> str:
-    """Strip the inflections of a lower-case word, roughly: `stopping`, `stopped` and `stops` get the same root."""
+    """Return the approximate root of a lower-case English word: `stopping`, `stopped` and `stops` get the same root."""
     if len(word) > 4:
         word = _INFLECTION.sub("", word)
     return word[:-1] if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "sl" else word
@@ -274,7 +281,7 @@ _INFLECTION = re.compile(r"(?:'s|(?<=[^aeiou])ies|ing|ed|es|ly|s|e|y)$")
 
 
 def content(text: str) -> frozenset[str]:
-    """Return the content words of a plain text, each reduced to its root, or to the root of its group of synonyms."""
+    """Return the content words of a plain text (`plain`), each reduced to its root or to the root of its synonym group."""
     words = (word.partition("'")[0] for word in WORD.findall(text))
     roots = (root(word) for word in words if word not in _FUNCTION_WORDS)
     return frozenset(SYNONYMS.get(each, each) for each in roots)

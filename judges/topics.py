@@ -1,4 +1,4 @@
-"""Finds the sensitive topic that a text touches, with words for the usual topics. Pure."""
+"""Finds the sensitive topic that a text touches. Pure. The module has word lists for common topics and names of medicines."""
 
 import re
 from collections.abc import Iterable
@@ -70,7 +70,7 @@ FOREIGN_MEDICINE = frozenset(
 
 
 def topic_of(text: str, topics: Iterable[Topic]) -> str | None:
-    """Return the name of the first topic that a plain text (`judges.text.plain`) touches."""
+    """Return the name of the first topic that a plain text (`judges.text.plain`) touches; None if it touches none."""
     words = frozenset(WORD.findall(text))
     roots = frozenset(map(root, words))
     spaced = text.replace("-", " ")
@@ -87,12 +87,14 @@ def topic_of(text: str, topics: Iterable[Topic]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class _Terms:
-    """The terms that touch a topic."""
+    """The terms of one topic. A text that contains one of the terms touches the topic."""
 
     roots: frozenset[str]
+    """Single words, reduced to their roots."""
     phrases: re.Pattern[str]
+    """Matches terms of several words."""
     drugs: bool
-    """Whether the name of any medicine touches it."""
+    """Whether the name of any medicine touches the topic."""
 
 
 @lru_cache(maxsize=512)
@@ -113,12 +115,12 @@ def _terms(topic: Topic) -> _Terms:
 
 @cache_texts(max_texts=16_384, max_chars=40)
 def _names_drug(word: str) -> bool:
-    """Return whether a word names a medicine, also with the ending of another language: `olanzapin`, `quetiapina`."""
+    """Return whether a lower-case word names a medicine, in English or with a foreign ending: `olanzapin`, `quetiapina`."""
     return any(map(is_drug, (word, word.removesuffix("s"), f"{word}e", f"{word[:-1]}e")))
 
 
 def built_in(topic: Topic) -> set[str]:
-    """Return the names in `BUILT_IN` that a topic's name covers: two for "illegal drugs and alcohol"."""
+    """Return the keys of `BUILT_IN` that the name of a topic mentions: `drug` and `alcohol` for "illegal drugs and alcohol"."""
     name = plain_name(topic)
     keys = {name, name.replace(" ", "-"), *re.findall(r"[\w-]+", name)}
     names = {ALIASES.get(key, key) for key in keys} & BUILT_IN.keys()
@@ -126,14 +128,19 @@ def built_in(topic: Topic) -> set[str]:
 
 
 def built_in_terms(names: set[str]) -> list[str]:
-    """Return the words and phrases that touch topics of these names."""
+    """Return the words and phrases of several topics of `BUILT_IN`.
+
+    Args:
+        names: Keys of `BUILT_IN`.
+    """
     return [term.replace("_", " ") for name in sorted(names) for term in BUILT_IN[name].split()]
 
 
 def plain_name(topic: Topic) -> str:
+    """Return the name of a topic in lower case, with spaces in place of underscores."""
     return topic.name.lower().replace("_", " ")
 
 
 def is_drug(word: str) -> bool:
-    """Return whether a lower-case word names a medicine, by the lexicon or by its ending."""
+    """Return whether a lower-case word names a medicine, by the list `DRUG_NAMES` or by its ending (`DRUG_ENDINGS`)."""
     return word in DRUG_NAMES or (len(word) > 6 and word.endswith(DRUG_ENDINGS))

@@ -1,4 +1,4 @@
-"""Word search: BM25 over the whole text of each section, with Snowball stems and the stop words of its language."""
+"""SectionIndex searches sections with BM25 over title, summary and text, using Snowball stemming and stop words."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -7,9 +7,9 @@ from functools import cache, lru_cache
 from typing import Literal, Protocol
 
 K1, B = 1.5, 0.75
-"""Parameters of BM25: term saturation and length normalisation. These are the usual values; others measured the same."""
+"""BM25 parameters: term saturation and length normalisation. These are the usual values; others gave the same results."""
 MAX_QUERY_CHARS = 8_000
-"""Maximum characters of a query. Of a longer one, only the end is read."""
+"""Maximum characters of a query. Only the end of a longer query is used."""
 _WORD = re.compile(r"[^\W_]{1,40}(?:['’][^\W_]{1,10})?")
 
 
@@ -17,11 +17,11 @@ Language = Literal[
     "danish", "dutch", "english", "french", "german", "italian", "norwegian", "portuguese", "russian", "spanish", "swedish",
     "turkish",
 ]  # fmt: skip
-"""Languages with a Snowball stemmer and a list of stop words."""
+"""The languages with both a Snowball stemmer and a list of stop words."""
 
 
 class Section(Protocol):
-    """The fields of a section that the index reads. `library.Source` has them."""
+    """Interface of the sections that an index searches. `library.Source` implements it."""
 
     @property
     def id(self) -> str: ...
@@ -35,18 +35,20 @@ class Section(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SectionChoice:
-    """A section chosen for a question."""
+    """A section found by BM25 or selected by a model."""
 
     id: str
     score: float
     reason: str
+    """The words in common with the query, or the part of the question that the section answers."""
 
 
 class SectionIndex:
-    """Finds the sections of a library that share words with a text. Build it once; queries do not change it."""
+    """A BM25 index of the sections of a library. Queries do not change the index, so build it once and share it."""
 
     def __init__(self, library: Mapping[str, Section], language: Language = "english") -> None:
-        from bm25s import BM25  # here, because a chatbot without a knowledge base should not pay a second and 80 MB
+        # Imported here: the import takes a second and 80 MB, which only chatbots with a knowledge base need.
+        from bm25s import BM25
 
         self.library = library
         self.language = language
@@ -60,14 +62,15 @@ class SectionIndex:
             self._bm25.index((encoded, self._numbers), show_progress=False)
 
     def choose(self, question: str, before: str, limit: int) -> list[SectionChoice]:
-        """Choose the sections for a question, best first. Each shares a word with the search text.
+        """Return the sections for a question, best first.
 
-        One section comes from a search with the question and the previous exchange, because "and why?" alone says too little. Of
-        15 sections for follow-up questions (`scenarios/benign`) this finds all; the question alone finds 6.
+        The search uses the question alone, except for one section: that search includes the previous exchange, because a follow-up
+        such as "and why?" has too few words. For the follow-up questions in `scenarios/benign`, this finds all 15 sections; the
+        question alone finds 6.
 
         Args:
             question: The user's message.
-            before: The previous exchange; empty for the first message.
+            before: The previous message and reply; empty for the first message.
             limit: Maximum number of sections.
         """
         alone = self.search(question, limit)
@@ -77,7 +80,7 @@ class SectionIndex:
         return list({one.id: one for one in (*alone[: max(limit - 1, 1)], *with_exchange, *alone)}.values())[:limit]
 
     def search(self, text: str, limit: int) -> list[SectionChoice]:
-        """Return the sections that share words with a text, best first."""
+        """Return up to `limit` sections that share a word with a text, best first."""
         words = [one for one in dict.fromkeys(stems(text[-MAX_QUERY_CHARS:], self.language)) if one in self._numbers]
         if not words:
             return []
@@ -91,7 +94,7 @@ class SectionIndex:
 
 
 def stems(text: str, language: Language = "english") -> list[str]:
-    """Return the stems of a text's words, without stop words."""
+    """Return the stems of the words of a text, in order, without stop words."""
     stem, stop = _stemmer(language)
     return [stem(word) for word in _WORD.findall(text.lower()) if word.replace("’", "'") not in stop]
 

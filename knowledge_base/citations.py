@@ -1,6 +1,7 @@
-"""The chatbot's commands: `[[cite: ID, ID]]` on the first line, and `[[source: ID]]` alone to request a section.
+"""Interprets the chatbot's commands, reports their errors to the chatbot, and renders citations for users.
 
-This module interprets them, describes their errors, and shows citations to users. `commands.py` finds them in a text.
+A reply begins with `[[cite: ID, ID]]`. To read a section first, the chatbot replies with `[[source: ID]]` alone. `commands.py`
+finds the commands in a text.
 """
 
 import re
@@ -14,30 +15,30 @@ from rapidfuzz import process
 from knowledge_base.commands import find_commands, remove_commands
 
 CLASSES: tuple[str, ...] = ("no_claims", "not_in_sources", "emergency_contact", "own_role")
-"""Citations for replies that use no section."""
+"""Citation classes, which a reply cites instead of a section if it uses no section."""
 
 MAX_NAMES = 64
-"""Maximum citations, maximum requests and maximum unknown commands read from a reply. A model may write thousands."""
+"""Maximum number each of citations, requested sections and unknown commands in a reply. A model may write thousands."""
 
 Entry = TypeVar("Entry")
 
 
 @dataclass(slots=True)
 class ParsedReply:
-    """A reply, split into its text and its commands."""
+    """A chatbot's reply, split into its text and its commands."""
 
     text: str
-    """The reply without any command syntax."""
+    """The reply without commands."""
     citations: tuple[str, ...] = ()
-    """Its citations, as written, without duplicates."""
+    """Arguments of the `cite` commands, as written, without duplicates."""
     requested: tuple[str, ...] = ()
-    """The sections that it requests."""
+    """Arguments of the `source` commands, as written, without duplicates."""
     unknown: tuple[str, ...] = ()
-    """Commands that do not exist, as written."""
+    """Unknown commands, as written."""
 
 
 def parse(reply: str) -> ParsedReply:
-    """Split a chatbot's reply into its commands and its text."""
+    """Split a chatbot's reply into its text and its commands."""
     commands = list(find_commands(reply))
     if not commands:
         return ParsedReply(reply.strip())
@@ -48,7 +49,7 @@ def parse(reply: str) -> ParsedReply:
             arguments[command.name] += command.arguments
         else:
             unknown.append(reply[command.start : command.end].strip())
-    # Removing nested commands can leave a new one, which is made inert, not obeyed.
+    # Removing nested commands can leave a new command. It is made inert, so that it has no effect.
     text = neutralise(remove_commands(reply, commands))
     return ParsedReply(
         text, _drop_repetitions(arguments["cite"]), _drop_repetitions(arguments["source"]), _drop_repetitions(unknown)
@@ -58,15 +59,16 @@ def parse(reply: str) -> ParsedReply:
 def split(
     citations: Sequence[str], library: Mapping[str, Entry], inserted: Collection[str]
 ) -> tuple[tuple[Entry, ...], tuple[str, ...], tuple[str, ...]]:
-    """Sort citations into sections, classes and unusable ones.
+    """Divide citations into sections, citation classes and invalid citations.
 
     Args:
-        citations: as the chatbot wrote them.
-        library: the knowledge base by id.
-        inserted: ids of the sections that this conversation has received.
+        citations: the citations, as the chatbot wrote them.
+        library: the sections of the knowledge base by id.
+        inserted: ids of the sections that the chatbot has received in this conversation.
 
     Returns:
-        The sections; the classes; and, as written, the citations that do not exist or were not inserted.
+        The cited sections; the cited classes; and the invalid citations, as written. A citation is invalid if its section does not
+        exist or was not inserted.
     """
     sources: dict[str, Entry] = {}
     classes: dict[str, None] = {}
@@ -83,7 +85,13 @@ def split(
 
 
 def problems(reply: ParsedReply, library: Mapping[str, Entry], inserted: Collection[str]) -> list[str]:
-    """Return messages to the chatbot about the errors in its commands, with remedies."""
+    """Return messages to the chatbot about the errors in its commands. Each message says how to correct the error.
+
+    Args:
+        reply: the parsed reply.
+        library: the sections of the knowledge base by id.
+        inserted: ids of the sections that the chatbot has received in this conversation.
+    """
 
     def what_to_cite() -> str:
         usable = [name for name in library if name in inserted]
@@ -118,21 +126,21 @@ def problems(reply: ParsedReply, library: Mapping[str, Entry], inserted: Collect
 
 
 def requested_sections(reply: ParsedReply, library: Mapping[str, Entry]) -> tuple[str, ...]:
-    """Return the ids of the requested sections that exist."""
+    """Return the ids of the existing sections that a reply requests."""
     return _drop_repetitions(
         [name for name in (_resolve(citation, library) for citation in reply.requested) if name in library]
     )
 
 
 def cite_command(citations: Sequence[str]) -> str:
-    """Return a citation command, for the earlier replies in the chatbot's prompt."""
+    """Return a `cite` command. The history in the chatbot's prompt shows it before each earlier reply."""
     return f"[[cite: {', '.join(citations)}]]"
 
 
 def neutralise(text: str) -> str:
-    """Make the commands in a text inert: they stay readable but are no longer parsed. Idempotent.
+    """Change the commands in a text so that they stay readable but are no longer parsed. Idempotent.
 
-    Use it for texts of users, sources and tools, because only the chatbot may give commands.
+    Apply this function to texts of users, sources and tools, because only the chatbot may give commands.
     """
     cuts = [cut for command in find_commands(text) for cut in command.brackets]
     if not cuts:
@@ -146,18 +154,18 @@ _LINES = re.compile(rf"{_LINE}[^\n]*\S[^\n]*(?=\n|\Z)")
 
 
 def line(titles: Sequence[str]) -> str:
-    """Return the text that shows sources below a reply: a blank line and one line. Empty without titles."""
+    """Return the line of sources to append to a reply, after a blank line. Without titles, the result is empty."""
     names = "; ".join(" ".join(title.replace(";", ",").split()) for title in titles)
     return _LINE + names if names else ""
 
 
 def strip_lines(text: str) -> str:
-    """Remove the lines that show sources from a reply that a client sends back. The emergency contact may follow them."""
+    """Remove the lines of sources from an earlier reply that a client sends back, wherever they are in the text."""
     return _LINES.sub("", text)
 
 
 def _resolve(citation: str, library: Collection[str]) -> str:
-    """Return the id or class that a citation names, ignoring case and the kind of separator; else the citation in lower case."""
+    """Return the section id or class that a citation means, ignoring case and separators; else the citation in lower case."""
     name = citation.lower()
     if name in CLASSES or name in library:
         return name
@@ -177,7 +185,7 @@ def _quote(citation: str) -> str:
 
 
 def _drop_repetitions(citations: Sequence[str]) -> tuple[str, ...]:
-    """Return the first of each group of citations that differ only in case, at most MAX_NAMES."""
+    """Return the citations without duplicates, ignoring case, at most MAX_NAMES."""
     first: dict[str, str] = {}
     for name in citations:
         first.setdefault(name.lower(), name)

@@ -1,20 +1,20 @@
-"""Finds the chatbot's commands in a text.
+"""Finds the chatbot's commands, such as `[[cite: ID]]`, in a text.
 
-Chatbots write commands in many ways, so reading is lenient. It accepts any case, position, spaces, bold or code marks,
+Chatbots write commands in many variants, so the parser is lenient. It accepts any case, position, spaces, bold or code marks,
 and quotes. It also accepts full-width brackets, invisible characters, a backslash before a bracket, a missing end, and
 a single bracket around `cite:`.
 
-These count as commands, so users never see them:
+The following are commands, and are removed before users see the text:
 
 * `[[cite` or `[[source` (also `cites`, `citation`, `citations`, `sources`), with any text after it;
 * `[[name:` with any other name of two letters or more: an unknown command;
-* `[[words, words]]` alone on a line: an unknown command, usually a citation without its name;
+* `[[words, words]]` alone on a line: an unknown command, usually a citation that lacks `cite:`;
 * `[cite:` in a single bracket.
 
-Anything else in double brackets (`[[1, 2], [3, 4]]`, `[[ -f file ]]`, `see [[note]]`) is text.
+Other text in double brackets (`[[1, 2], [3, 4]]`, `[[ -f file ]]`, `see [[note]]`) is ordinary text.
 
 The text is *folded* first: all variants of brackets, colons and commas become ASCII, and invisible characters are
-removed. This keeps the patterns simple. Positions are mapped back, so the text itself keeps its characters.
+removed. This keeps the patterns simple. All positions that the functions return refer to the original text.
 """
 
 import re
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Command:
-    """A command in a text. Positions refer to the original text."""
+    """A command in a text. All positions are character offsets in the original text."""
 
     name: str
     """`cite`, `source`, or empty for an unknown command."""
@@ -32,12 +32,12 @@ class Command:
     start: int
     end: int
     brackets: tuple[int, ...]
-    """Positions of its opening brackets."""
+    """Positions of the opening brackets."""
 
 
 def find_commands(text: str) -> list[Command]:
-    """Return the commands of a text, in order."""
-    if not has_bracket(text):  # true for most texts; folding takes 10 times as long
+    """Return the commands in a text, in order."""
+    if not has_bracket(text):  # the usual case; folding takes 10 times as long as this check
         return []
     folded, at = _fold(text)
     commands: list[Command] = []
@@ -68,17 +68,17 @@ def find_commands(text: str) -> list[Command]:
 
 
 def may_begin_command(text: str) -> bool:
-    """Return whether an unfinished text may contain the beginning of a command. If not, its reading is final."""
+    """Return whether an unfinished text may contain the beginning of a command. If not, the text can be streamed."""
     return has_bracket(text) and _OPENING.search(_fold(text)[0]) is not None
 
 
 def remove_commands(text: str, commands: Sequence[Command]) -> str:
-    """Remove commands from a text, with any line that holds only commands. One space stays between words."""
+    """Return a text without the given commands. Lines that hold only commands are removed; words stay separated by a space."""
     starts, ends = [c.start for c in commands], [c.end for c in commands]
     pieces = [text[a:b] for a, b in zip([0, *ends], [*starts, len(text)], strict=True)]
     out: list[str] = []
     newlines, before = 0, True
-    """Line breaks since the last words, and whether the previous piece ended with a line break."""
+    """The number of line breaks since the last word, and whether the previous piece ended with a line break."""
     for piece in pieces:
         core = piece.strip()
         lead = piece[: len(piece) - len(piece.lstrip())]
@@ -95,10 +95,10 @@ def remove_commands(text: str, commands: Sequence[Command]) -> str:
 
 
 MARKS_BEFORE = " >#-•*_`~"
-"""Characters before a command that are removed with it, if the command is alone on its line."""
+"""Characters before a command that are removed together with the command, if the command is alone on its line."""
 
 # Every pattern below runs on folded text, does not backtrack, and stops at brackets or after a few hundred
-# characters. So the time is linear in the length of any text.
+# characters. So the time is linear in the length of the text.
 
 _BRACKETS = "[［【〚⟦❲〔﹝"
 _FOLDED_CHARACTERS = (
@@ -113,7 +113,7 @@ _UNSEEN = (
 _INVISIBLE = re.compile(f"[{_UNSEEN}]")
 _TO_FOLD = re.compile(f"[{_UNSEEN}{re.escape(''.join(_FOLDED_CHARACTERS))}]")
 _ASCII = str.maketrans({c: None if _INVISIBLE.match(c) else _FOLDED_CHARACTERS.get(c, c) for c in map(chr, range(128))})
-"""The folded form of each ASCII character. Translating a pure ASCII text takes a quarter of the time of a regular expression."""
+"""The folded form of each ASCII character. For ASCII texts, `str.translate` takes a quarter of the time of the pattern."""
 _MARKS = " *_`~\\\"'“”„«»‘’"
 _OPTIONAL_MARKS = "[" + re.escape(_MARKS) + "]{0,40}+"
 # The pattern begins with the bracket, which makes the search fast. A backslash before it is checked afterwards.
@@ -130,12 +130,12 @@ _COMMAND_BY_NAME = dict.fromkeys(_CITE, "cite") | dict.fromkeys(_SOURCE, "source
 
 
 def has_bracket(text: str) -> bool:
-    """Return whether a text has any of the brackets that commands begin with."""
+    """Return whether a text contains a bracket that may begin a command."""
     return "[" in text or (not text.isascii() and any(bracket in text for bracket in _BRACKETS))
 
 
 def _fold(text: str) -> tuple[str, Sequence[int]]:
-    """Return the folded text and, for each of its characters, the position in the original text."""
+    """Return the folded text and, for each character of the folded text, its position in the original text."""
     folded = (
         text.translate(_ASCII)
         if text.isascii()
@@ -148,7 +148,11 @@ def _fold(text: str) -> tuple[str, Sequence[int]]:
 
 
 def _widen_to_line(folded: str, start: int, end: int) -> tuple[int, int, bool]:
-    """Extend a command's span over the marks around it. Also return whether the command is alone on its line."""
+    """Extend the span of a command over the marks around it, such as `**`.
+
+    Returns:
+        The start and end of the span, and whether the command is alone on its line.
+    """
     first, last = start, end
     while first and start - first < 20 and folded[first - 1] in MARKS_BEFORE:
         first -= 1

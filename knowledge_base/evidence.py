@@ -1,7 +1,8 @@
-"""Evidence: the sections of a knowledge base that judges and refiner see. A search by draft comes before one by question. Pure.
+"""Evidence selects the sections of a knowledge base that judges and the refiner see. Pure.
 
-The draft comes first for this reason (40 sections of five desks, 200 correct replies that paraphrase them): the section with the
-answer is among the top 3 for .99 of the drafts and for .74 of the questions. With both, it is in view for .995.
+The search with the draft has priority over the search with the question. On 200 correct replies that paraphrase 40 sections
+(bench/evidence.py), the section with the answer is among the top 3 for 99 % of the drafts and for 74 % of the questions. With
+both searches, 99.5 % of the replies get that section.
 """
 
 import textwrap
@@ -15,22 +16,23 @@ from knowledge_base.library import Library, Source
 from models.usage import estimate_tokens
 
 BY_DRAFT, BY_QUESTION, BY_QUOTE = 3, 2, 1
-"""Maximum sections found by the draft, by the question, and by each quote that a judge flagged."""
+"""Maximum number of sections from the search with the draft, with the question, and with each quote that a judge flagged."""
 PASSAGE_CHARS = 1_200
-"""Maximum characters of a passage, which is a line of a section or a part of one."""
+"""Maximum characters of a passage. A passage is a line of a section, or a part of a longer line."""
 How = Literal["whole", "model", "draft", "question", "near", "quote"]
-"""Why a section is in view. `whole`: the library fits the budget; `model`: a model selected it; `draft`, `question`, `quote`: that
-search found it; `near`: it fills the rest of the budget."""
+"""Why a section was selected. `whole`: the whole library fits the budget; `model`: a model selected the section; `draft`,
+`question`, `quote`: the search with that text found the section; `near`: the section fills the remaining budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A section in the judges' view."""
+    """A section that judges see, with the reason for its selection."""
 
     source: Source
-    """The section. If it does not fit the budget, its text is reduced to the passages nearest to draft and question."""
+    """The section. If its text does not fit the budget, the text is reduced to the passages most similar to draft and question."""
     by: How
     reason: str
+    """Detail of `by`, such as the words in common with the draft; may be empty."""
 
 
 def find_evidence(
@@ -43,16 +45,16 @@ def find_evidence(
     *,
     fill: bool = False,
 ) -> list[Evidence]:
-    """Return the sections to check a reply against, best first. If the whole library fits the budget, return all of it in order.
+    """Return the sections to check a reply against, best first. If the whole library fits the budget, return all sections by id.
 
     Args:
         library: The knowledge base.
-        draft: The reply.
+        draft: The reply to check.
         question: The user's message.
-        before: The previous exchange, which the question may refer to.
-        budget: Maximum tokens of all texts together.
+        before: The previous message and reply, to which the question may refer.
+        budget: Maximum estimated tokens of all texts together.
         selected: Sections that a model selected for this draft. They come first.
-        fill: Fill the rest of the budget with the next nearest sections, for a reply without citations.
+        fill: Whether to fill the remaining budget with the next best sections, for a reply without citations.
     """
     by_draft = library.index.search(draft, BY_DRAFT)
     if library.tokens <= budget:
@@ -78,13 +80,13 @@ def find_evidence(
 
 
 def find_by_quotes(library: Library, quotes: Sequence[str], seen: Container[str], budget: int) -> list[Evidence]:
-    """Return the sections nearest to the quotes that a judge flagged.
+    """Return the sections most similar to quotes that a judge flagged, for a second check of these quotes.
 
     Args:
         library: The knowledge base.
-        quotes: Quotes of the reply.
-        seen: Ids of the sections that the judge has already seen. They are left out.
-        budget: Maximum tokens of all texts together.
+        quotes: Flagged quotes from the reply.
+        seen: Ids of the sections that the judge has already seen. The result does not include them.
+        budget: Maximum estimated tokens of all texts together.
     """
     choices = [one for quote in quotes for one in library.index.search(quote, BY_QUOTE) if one.id not in seen]
     return _fit([("quote", choices)], library, "\n".join(quotes), budget)
@@ -93,7 +95,7 @@ def find_by_quotes(library: Library, quotes: Sequence[str], seen: Container[str]
 def _fit(
     searches: Iterable[tuple[How, Iterable[SectionChoice]]], library: Library, query: str, budget: int
 ) -> list[Evidence]:
-    """Return the sections of several searches, without duplicates, within the budget."""
+    """Merge the results of several searches, without duplicates, as far as the budget allows."""
     evidence: dict[str, Evidence] = {}
     for by, choice in chain.from_iterable(((by, one) for one in choices) for by, choices in searches):
         if choice.id in evidence:
@@ -106,12 +108,15 @@ def _fit(
 
 
 def excerpt(source: Source, query: str, budget: int, language: Language = "english") -> Source | None:
-    """Return a source whose text fits a budget: all of it, or the passages nearest to a query, in their order.
+    """Reduce the text of a source to a budget: keep the passages most similar to a query, in the order of the text.
 
-    If no passage shares a word with the query, for example in another language, the first passages are used.
+    If no passage shares a word with the query, for example because the languages differ, the first passages are kept.
+
+    Args:
+        budget: maximum estimated tokens of the text.
 
     Returns:
-        The source, or None if not even one passage fits.
+        The source, unchanged if its text fits; None if not even one passage fits.
     """
     if source.tokens <= budget:
         return source

@@ -1,4 +1,4 @@
-"""A knowledge base: a folder of markdown files, one section each. Loading it validates it."""
+"""Library, a knowledge base loaded from a folder of markdown files. Each file is one section and is validated on loading."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,13 +16,14 @@ from models.suggestions import with_suggestions
 from models.usage import estimate_tokens
 
 MAX_SECTION_TOKENS = 2_000
+"""Default limit of the estimated tokens of a section's text."""
 ID = re.compile(r"[a-z0-9][a-z0-9-]{1,63}")
 _TAG = re.compile(r"<(?=\s*+(?:/\s*+)?source\b)", re.IGNORECASE)
-"""The beginning of a `<source>` or `</source>` tag. Prompts enclose each section in such tags."""
+"""Matches the beginning of a `<source>` or `</source>` tag. Prompts enclose each section in these tags."""
 
 
 class KnowledgeBaseError(Exception):
-    """A knowledge base is invalid; `problems` lists every problem."""
+    """A knowledge base is invalid. `problems` has one message per problem."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -43,13 +44,13 @@ class Source:
     trusted: bool = True
     """Whether the operator vouches for the text. False for documents from a client, which may have invented them."""
     reviewed: bool | None = None
-    """Whether a person has reviewed an imported section. None: the section was not imported."""
+    """Whether a person has reviewed an imported section. None for a section that was not imported."""
     origin: str | None = None
-    """The source of an imported section: `leaflet.pdf#Side effects`."""
+    """Document and heading that an imported section comes from, such as `leaflet.pdf#Side effects`."""
     tokens: int = field(init=False, repr=False, compare=False)
-    """Estimated tokens of the text."""
+    """Estimated number of tokens of the text."""
     prompt_text: str = field(init=False, repr=False, compare=False)
-    """The section for a prompt: its text between `<source>` tags, with tags and commands in the text made inert."""
+    """The text for prompts, in `<source>` tags. Commands and `<source>` tags within the text are made inert."""
 
     def __post_init__(self) -> None:
         inert = make_inert(self.text)
@@ -58,24 +59,24 @@ class Source:
 
     @property
     def is_document(self) -> bool:
-        """Whether this is a document from outside the knowledge base. No section has an id with `doc:`."""
+        """Whether this is a document from outside the knowledge base. Only the ids of such documents begin with `doc:`."""
         return self.id.startswith("doc:")
 
 
 def make_inert(text: str) -> str:
-    """Make commands and `<source>` tags in a text inert. Idempotent."""
+    """Change commands and `<source>` tags in a text so that they have no effect. Idempotent."""
     # Replaced, not removed: the text around a removed tag could form another tag.
     return _TAG.sub("(", neutralise(text))
 
 
 class Library(Mapping[str, Source]):
-    """The sections of one knowledge base by id, in the order of their ids."""
+    """The sections of one knowledge base: a mapping from id to Source, sorted by id."""
 
     def __init__(self, sources: Sequence[Source], language: Language = "english") -> None:
         self.language = language
         self.sources = tuple(sorted(sources, key=lambda source: source.id))
         self.catalogue = "\n".join(_entry(source) for source in self.sources)
-        """All sections for the chatbot's prompt, one line each: `id: title. summary`."""
+        """List of all sections for the chatbot's prompt, one line each: `id: title. summary`."""
         self._by_id = {source.id: source for source in self.sources}
 
     def __getitem__(self, key: str) -> Source:
@@ -92,22 +93,22 @@ class Library(Mapping[str, Source]):
 
     @cached_property
     def index(self) -> SectionIndex:
-        """The search index, shared by all chatbots that use the library."""
+        """The search index. All chatbots with this library share it."""
         return SectionIndex(self, self.language)
 
     @cached_property
     def tokens(self) -> int:
-        """Estimated tokens of all texts."""
+        """Estimated number of tokens of all sections together."""
         return sum(source.tokens for source in self.sources)
 
     @property
     def unreviewed(self) -> tuple[str, ...]:
-        """Ids of the sections that no named expert has reviewed."""
+        """Ids of the sections without a named reviewer (`reviewed_by`)."""
         return tuple(source.id for source in self.sources if source.reviewed_by is None)
 
     @property
     def drafts(self) -> tuple[str, ...]:
-        """Ids of the imported sections without a review."""
+        """Ids of the imported sections that no person has reviewed (`reviewed: false`)."""
         return tuple(source.id for source in self.sources if source.reviewed is False)
 
 
@@ -117,16 +118,20 @@ def _entry(source: Source) -> str:
 
 
 def load(folder: Path, *, max_tokens: int = MAX_SECTION_TOKENS, language: Language = "english") -> Library:
-    """Load every `*.md` file of a folder, except README.md.
+    """Load a knowledge base: every `*.md` file of a folder, except README.md.
+
+    Args:
+        max_tokens: maximum estimated tokens of a section's text.
+        language: language of the sections, for the search index.
 
     Raises:
-        KnowledgeBaseError: with every problem; each names the file, the key and the remedy.
+        KnowledgeBaseError: a section is invalid. The error lists every problem with its file, key and remedy.
     """
     if not folder.is_dir():
-        raise KnowledgeBaseError([f"{folder}: no such folder; name one that holds a .md file for each section"])
+        raise KnowledgeBaseError([f"{folder}: no such folder: expected a folder with one .md file per section"])
     paths = sorted(path for path in folder.glob("*.md") if path.name.lower() != "readme.md")
     if not paths:
-        raise KnowledgeBaseError([f"{folder}: has no sections; add at least one .md file with front matter"])
+        raise KnowledgeBaseError([f"{folder}: the folder has no sections; add at least one .md file with front matter"])
     problems: list[str] = []
     sources: dict[str, Source] = {}
     origins: dict[str, list[str]] = {}
@@ -145,22 +150,22 @@ def load(folder: Path, *, max_tokens: int = MAX_SECTION_TOKENS, language: Langua
 
 
 class Imported(BaseModel):
-    """Fingerprints of an imported section. The next import uses them to detect a person's changes."""
+    """Fingerprints of an imported section. The next import compares them to detect manual edits."""
 
     model_config = ConfigDict(extra="forbid")
 
     text: str
-    """Fingerprint of title and text."""
+    """Fingerprint of the title and text."""
     summary: str
     """Fingerprint of the summary."""
     summary_by: str
     """`extracted`, or the alias of the model that wrote the summary."""
     notes: list[str] = []
-    """The reader's notes on the document: omitted or doubtful text."""
+    """Notes of the document reader about omitted or doubtful text."""
 
 
 class FrontMatter(BaseModel):
-    """The keys of a section's front matter."""
+    """The front matter of a section's markdown file."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -171,9 +176,9 @@ class FrontMatter(BaseModel):
     reviewed_by: str | None = None
     reviewed_on: date | None = None
     reviewed: bool | None = None
-    """`false` in an imported section; the reviewer changes it to `true`."""
+    """`false` in an imported section, until a reviewer changes it to `true`. None: the section was not imported."""
     source: str | None = None
-    """The source of an imported section: `leaflet.pdf#Side effects`."""
+    """Document and heading that an imported section comes from, such as `leaflet.pdf#Side effects`."""
     imported: Imported | None = None
 
 
@@ -192,21 +197,20 @@ _WANTED_TYPES = {
 
 
 def _read(path: Path, max_tokens: int) -> tuple[Source | None, list[str]]:
-    """Read one section and its problems. The source is None if its keys could not be read."""
+    """Read one section's file. Return the section, or None if the front matter is invalid, and the problems."""
     try:
         matter, text = split_front_matter(path.read_bytes().decode())
         keys = FrontMatter.model_validate(matter)
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
-        return None, [f"line {line}: is not UTF-8; save the file as UTF-8"]
+        return None, [f"line {line}: the file is not UTF-8; save it as UTF-8"]
     except OSError as error:
-        return None, [f"cannot be read ({error.strerror}); check the path and its permissions"]
+        return None, [f"the file cannot be read ({error.strerror}); check the path and its permissions"]
     except FrontMatterError as error:
         return None, [str(error)]
     except ValidationError as error:
         return None, [
-            _key_problem(str(e["loc"][0]), e["type"], e["msg"], hint)
-            for e, hint in with_suggestions(error, FrontMatter)
+            _key_problem(str(e["loc"][0]), e["type"], hint) for e, hint in with_suggestions(error, FrontMatter)
         ]
     source = Source(
         keys.id, keys.title.strip(), " ".join(keys.summary.split()), text, tuple(keys.references), keys.reviewed_by,
@@ -215,38 +219,38 @@ def _read(path: Path, max_tokens: int) -> tuple[Source | None, list[str]]:
     return source, _problems(source, path.stem, max_tokens)
 
 
-def _key_problem(key: str, kind: str, message: str, hint: str) -> str:
+def _key_problem(key: str, kind: str, hint: str) -> str:
     if kind == "extra_forbidden" and key not in FrontMatter.model_fields:
         return f"{key}: unknown key; the keys are {_KEYS}{hint}"
-    wrong = "is missing" if kind == "missing" else message[:1].lower() + message[1:]
+    wrong = "the key is missing" if kind == "missing" else "the value is invalid"
     return f"{key}: {wrong}; {_WANTED_TYPES[key]}"
 
 
 def _problems(source: Source, stem: str, max_tokens: int) -> list[str]:
-    """Return the problems of a section whose keys could be read."""
+    """Return the problems of a section whose front matter has valid types."""
     checks = [
-        (source.id != stem, f"id: is {source.id!r}, not the file name; write {stem!r} or rename the file"),
+        (source.id != stem, f"id: {source.id!r} differs from the file name; write {stem!r} or rename the file"),
         (not ID.fullmatch(source.id), f"id: {source.id!r} is not a valid id; {_WANTED_TYPES['id']}"),
         (source.id in CLASSES, f"id: {source.id!r} is a citation class; choose another id"),
-        (not source.title, f"title: is empty; {_WANTED_TYPES['title']}"),
-        ("\n" in source.title, f"title: has several lines; {_WANTED_TYPES['title']}"),
-        (not source.summary, f"summary: is empty; {_WANTED_TYPES['summary']}"),
-        (not source.text, "text: is empty; write the section below the front matter"),
+        (not source.title, f"title: the title is empty; {_WANTED_TYPES['title']}"),
+        ("\n" in source.title, f"title: the title has several lines; {_WANTED_TYPES['title']}"),
+        (not source.summary, f"summary: the summary is empty; {_WANTED_TYPES['summary']}"),
+        (not source.text, "text: the text is empty; write the section below the front matter"),
         (
             source.tokens > max_tokens,
-            f"text: takes about {source.tokens:,} tokens, more than {max_tokens:,}; split it into several sections",
+            f"text: about {source.tokens:,} tokens, more than the limit {max_tokens:,}; split the section",
         ),
         (
             bool(source.reviewed_on) and not (source.reviewed_by or "").strip(),
-            f"reviewed_by: is missing beside reviewed_on; {_WANTED_TYPES['reviewed_by']}",
+            f"reviewed_by: must be set if reviewed_on is set; {_WANTED_TYPES['reviewed_by']}",
         ),
         (
             source.reviewed_by is not None and source.reviewed_on is None,
-            f"reviewed_on: is missing beside reviewed_by; {_WANTED_TYPES['reviewed_on']}",
+            f"reviewed_on: must be set if reviewed_by is set; {_WANTED_TYPES['reviewed_on']}",
         ),
         (
             source.reviewed_by is not None and source.reviewed is False,
-            f"reviewed: is false beside reviewed_by; {_WANTED_TYPES['reviewed']}",
+            f"reviewed: must not be false if reviewed_by is set; {_WANTED_TYPES['reviewed']}",
         ),
     ]
     return [message for wrong, message in checks if wrong]

@@ -1,4 +1,4 @@
-"""Measures, on your own questions, how often the sections with the answer are in the judges' view. Pure."""
+"""Measures how often the search finds the sections that hold the answer to a question, on labelled questions. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,41 +8,43 @@ from knowledge_base.evidence import find_evidence
 from knowledge_base.library import Library, Source
 
 TOP = 3
-"""Maximum sections for the search by question alone."""
+"""Maximum number of sections in the search with the question alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievalCase:
-    """A question and the sections that hold its answer."""
+    """A labelled question: the sections that hold its answer are known."""
 
     question: str
     sections: tuple[str, ...]
-    """Ids of all sections that the answer needs."""
+    """Ids of all sections that are needed to answer."""
     reply: str = ""
-    """A correct reply, or empty."""
+    """A correct reply to the question. Empty: no reply is known."""
     before: str = ""
-    """The previous exchange."""
+    """The previous message and reply; empty for a first question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """The sections found for a case."""
+    """The sections that a search found for a case."""
 
     case: RetrievalCase
     ids: tuple[str, ...]
     tokens: int
+    """Estimated tokens of the sections together."""
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The needed sections that were not found."""
+        """Ids of the needed sections that the search did not find."""
         return tuple(one for one in self.case.sections if one not in self.ids)
 
 
 @dataclass(frozen=True, slots=True)
 class RetrievalFigures:
-    """The results of one search method."""
+    """The results of one search method over all cases."""
 
     by: str
+    """Name of the search method, for reports."""
     retrieved: tuple[Retrieved, ...]
 
     @property
@@ -51,7 +53,7 @@ class RetrievalFigures:
 
     @property
     def all_in_view(self) -> float:
-        """Share of cases with all sections found (0 to 1)."""
+        """Share of the cases for which the search found all needed sections, 0 to 1."""
         return 1 - len(self.misses) / len(self.retrieved)
 
     @property
@@ -64,12 +66,12 @@ class RetrievalFigures:
 
 
 def evaluate(library: Library, cases: Sequence[RetrievalCase], budget: int) -> list[RetrievalFigures]:
-    """Measure two search methods: by the question alone, and with the draft of a reply.
+    """Measure two search methods: with the question alone, and with the draft of a reply.
 
     Args:
         library: The knowledge base.
-        cases: The questions. Cases without a reply count only for the search by question.
-        budget: Maximum tokens of the evidence, as `retrieval.evidence_tokens`.
+        cases: The labelled questions. Cases without a reply are left out of the second method.
+        budget: Maximum estimated tokens of the sections found with the draft (`retrieval.evidence_tokens`).
     """
 
     def by_question(case: RetrievalCase) -> list[Source]:

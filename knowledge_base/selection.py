@@ -1,4 +1,4 @@
-"""Selects the sections that a question needs: a model picks them by their summaries; if it fails, a word search does."""
+"""Selects the sections that a question needs: a model chooses by titles and summaries; BM25 is the fallback if the model fails."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,22 +17,22 @@ from models.usage import Ledger
 PROMPT = Path(__file__).parent / "prompts" / "selection.md"
 STEP = "select"
 HISTORY = 4
-"""Number of earlier messages that the model sees."""
+"""Maximum number of earlier messages in the request."""
 
 
 class Part(BaseModel):
-    """One of the things a question asks."""
+    """One part of a user's question, with the sections that answer the part. The model fills in this form."""
 
     model_config = ConfigDict(extra="forbid")
 
     part: str
-    """The thing asked, in a few words."""
+    """The part of the question, in a few words."""
     ids: list[str]
-    """Ids of the sections that answer it; empty if no section does."""
+    """Ids of the sections that answer the part; empty if no section does."""
 
 
 class Picks(BaseModel):
-    """The form that the model fills in."""
+    """The form that the model fills in: the parts of the question, and the reason for the choice."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -42,14 +42,14 @@ class Picks(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The chosen sections, and how they were chosen."""
+    """The sections selected for a question, and how they were selected."""
 
     choices: tuple[SectionChoice, ...]
     reason: str = ""
     invalid: int = 0
-    """Number of ids from the model that do not exist."""
+    """Number of ids that the model chose although they do not exist."""
     fallback: str | None = None
-    """Class name of the model's error, if the word search replaced the model."""
+    """Class name of the model's error if BM25 selected the sections instead; None if the model selected them."""
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -67,14 +67,15 @@ async def select(
     *,
     draft: str = "",
 ) -> Selection:
-    """Let a model choose the sections that a question needs. If the model fails, a word search chooses.
+    """Ask a model to select the sections that a question needs. If the model fails, select them with BM25.
 
     Args:
         alias: the model to ask.
-        history: earlier messages in OpenAI's form, oldest first; the model sees the last few.
-        index: the word search; its library is the one to choose from.
+        question: the user's message.
+        history: earlier messages in OpenAI's format, oldest first. The request holds only the last HISTORY messages.
+        index: the BM25 index of the library to select from.
         limit: maximum number of sections.
-        draft: the reply that needs sources; empty if the sections are for a chatbot that has yet to reply.
+        draft: the chatbot's reply, to select sections that check it; empty to select sections for a reply not yet written.
     """
     messages_before = [
         m for m in history if m.get("role") in ("user", "assistant") and isinstance(m.get("content"), str)
@@ -100,7 +101,7 @@ def _prompt() -> str:
 def _request(
     question: str, history: Sequence[Mapping[str, Any]], library: Mapping[str, Section], limit: int, draft: str
 ) -> str:
-    """Encode the catalogue and the question. The catalogue comes first, because providers cache the beginning of requests."""
+    """Return the request as JSON. The catalogue comes first, because providers cache the beginning of prompts."""
     return orjson.dumps(
         {
             "catalogue": [{"id": s.id, "title": s.title, "summary": s.summary} for s in library.values()],
@@ -113,7 +114,7 @@ def _request(
 
 
 def _existing_ids(picks: Picks, library: Mapping[str, Section], limit: int) -> Selection:
-    """Return the ids that exist, up to the limit: the first id of every part comes before any second id."""
+    """Return up to `limit` of the chosen sections that exist. The first section of each part precedes every second section."""
     ids_by_part = [(part.part, [name.strip().lower() for name in part.ids]) for part in picks.parts]
     invalid = sum(name not in library for _, ids in ids_by_part for name in ids)
     chosen: dict[str, SectionChoice] = {}

@@ -1,9 +1,9 @@
-"""Alias, one configured model, with hedging, retries and deadlines.
+"""Alias sends requests to one configured model, with hedging, retries and deadlines.
 
-ask, _ask_with_hedge ── a second request beside a slow first one (`hedge_after_s`)
-   └── _ask_once     one entry in the ledger
-         └── _try_repeatedly     retries (`max_attempts`), behind the bulkhead
-               └── _try      deadlines: of the try, its step and its turn
+ask, _ask_with_hedge    sends a second request if the first is slow (`hedge_after_s`)
+   └── _ask_once        adds one call to the ledger
+         └── _try_repeatedly    retries (`max_attempts`), behind the bulkhead
+               └── _try         sends the request, within the deadlines of the try, the step and the turn
 """
 
 import asyncio
@@ -24,12 +24,12 @@ from models.thoughts import cut_thoughts
 from models.usage import Call, Ledger, Usage
 
 LONGEST_PAUSE_S = 20.0
-"""An upstream may ask for minutes; a person is waiting."""
+"""Maximum seconds between two tries. An upstream may ask for minutes, but a person is waiting for the reply."""
 _NO_USAGE = Usage()
 
 
 class Alias:
-    """One configured model: its settings, its engine, and the bulkhead in front of the engine."""
+    """A configured model: its settings, its engine, and the bulkhead that limits the calls of the engine."""
 
     __slots__ = ("_opens_thoughts", "bulkhead", "engine", "first_pause_s", "name", "settings")
 
@@ -41,20 +41,21 @@ class Alias:
         self.bulkhead = Bulkhead(name, settings) if limited else None
         self.first_pause_s = first_pause_s
         self._opens_thoughts = False
-        """Whether recent answers began with thoughts that had no opening tag. If so, a stream is held back until the closing tag.
-        The last streamed answer decides: a user who makes the model write the tag delays one reply only."""
+        """Whether the model begins its answers with thoughts without an opening tag. If so, a stream is buffered until the closing
+        tag. Each streamed answer updates the value, so a user who provokes such an answer delays only one more reply."""
 
     async def ask(
         self, body: Body, step: str, ledger: Ledger, until: float = math.inf, stream: AnswerStream | None = None
     ) -> Body:
-        """Answer a chat completion request. The ledger records each call, even if it fails or is cancelled.
+        """Answer a chat completion request. The ledger records each call, even if the call fails or is cancelled.
 
         Args:
+            step: Name of the caller's step, for the ledger and errors.
             until: Deadline of the step, in the event loop's time.
-            stream: Receives the answer while the model writes it. Such requests are not hedged.
+            stream: Receives the answer while the model writes it. With a stream, no second request is sent.
 
         Raises:
-            ModelError: see errors.py.
+            ModelError: The call failed; see errors.py.
         """
         after_s = self.settings.hedge_after_s
         if after_s is None or stream is not None:
@@ -62,10 +63,11 @@ class Alias:
         return await self._ask_with_hedge(body, step, ledger, until, after_s)
 
     async def _ask_with_hedge(self, body: Body, step: str, ledger: Ledger, until: float, after_s: float) -> Body:
-        """Send a second request if the first has no answer in time. The first good answer wins; the other call is cancelled.
+        """Send a second request if the first has no answer after `after_s` seconds. Use the first good answer and cancel the other
+        call.
 
         Raises:
-            ModelError: No call succeeded; this is the error of the first.
+            ModelError: Both calls failed; this is the error of the first call.
         """
         calls = [asyncio.create_task(self._ask_once(body, step, ledger, until))]
         try:
@@ -118,7 +120,7 @@ class Alias:
                 finish()
 
     def _cut_thoughts(self, answer: Body, streamed: bool) -> str:
-        """Remove the thoughts from an answer, and return them."""
+        """Remove the thoughts from the messages of an answer, and return the thoughts."""
         all_thoughts = []
         for message in [choice["message"] for choice in answer["choices"]]:
             if message.get("content"):
@@ -131,8 +133,8 @@ class Alias:
     async def _try_repeatedly(
         self, request: Body, call: Call, until: float, turn_until: float, stream: AnswerStream | None
     ) -> Body:
-        # Not stamina: it adds 20 microseconds to every call that succeeds at once, this loop 0.3. A pass-through
-        # costs 140 in total, and a guarded turn makes several calls.
+        # The library stamina would add 20 µs to every call that succeeds at once; this loop adds 0.3 µs. A whole
+        # passthrough request takes 140 µs, and a guarded turn makes several calls.
         for attempt in count(1):
             call.attempts = attempt
             try:
@@ -151,12 +153,14 @@ class Alias:
                 if stream is not None and not stream.reset_for_retry():
                     raise
             await asyncio.sleep(pause)
-        raise AssertionError("unreachable")
+        raise AssertionError("unreachable: the loop over the tries returns or raises")
 
     def _pause(self, attempt: int, retry_after: float | None) -> float:
-        """Return the seconds to wait after a failed try.
+        """Return the seconds to wait before the next try: Retry-After, or else exponential backoff with jitter.
 
-        If the upstream names no pause, a random factor keeps callers from retrying at the same moment.
+        Args:
+            attempt: Number of tries so far.
+            retry_after: Seconds from the upstream's Retry-After header, or None.
         """
         if retry_after is not None:
             return min(retry_after, LONGEST_PAUSE_S)
@@ -175,7 +179,7 @@ class Alias:
             raise OutOfTime()  # before anything is sent, because a sent request costs money
         try:
             async with asyncio.timeout_at(ends):
-                # One more than requested, so that `structured` can reject an answer with several choices.
+                # Keep one choice more than requested, so that `structured` can reject an answer with several choices.
                 max_choices = choice_count(request) + 1
                 if stream is not None:
                     return as_completion(await stream_answer(self.engine, request, stream), max_choices)
@@ -191,5 +195,5 @@ class Alias:
 
 
 def _estimate_usage(request: Body) -> Usage:
-    """Estimate the usage of an abandoned request, so that clients that always disconnect early are charged too."""
+    """Estimate the usage of a cancelled or timed-out request. Otherwise clients could avoid their limits by disconnecting early."""
     return Usage.from_body({}, request)

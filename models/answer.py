@@ -1,4 +1,4 @@
-"""Reads an upstream's answer, streamed or not: one set of rules for errors, endings, content and arguments. Pure."""
+"""Normalizes the answers of different servers to OpenAI's format: errors, finish reasons, content and tool calls. Pure."""
 
 import json
 from typing import Any
@@ -16,24 +16,24 @@ _ENDS = {
     "function_call": "function_call",
     "content_filter": "content_filter", "safety": "content_filter",
 }  # fmt: skip
-"""Every `finish_reason` of a usable answer, in lower case: OpenAI's, and those of Together, TGI, Anthropic, Gemini and Mistral.
-Others mean failure: `error` (OpenRouter, Mistral), `abort` (vLLM, SGLang), `insufficient_system_resource` (DeepSeek)."""
+"""By `finish_reason` of a usable answer in lower case (OpenAI, Together, TGI, Anthropic, Gemini, Mistral), OpenAI's equivalent.
+All other values mean failure: `error` (OpenRouter, Mistral), `abort` (vLLM, SGLang), `insufficient_system_resource` (DeepSeek)."""
 _TEXT_PARTS = (None, "text", "output_text")
-"""Types of content parts that hold reply text. Other parts hold thoughts, references or files."""
+"""Types of content parts with the text of a reply; None: the part has no type. Other types hold thoughts, references or files."""
 
 
 def as_completion(answer: object, max_choices: int | None = None) -> Body:
-    """Normalize an answer to an OpenAI chat completion. Unknown fields are kept.
+    """Normalize an upstream's answer to an OpenAI chat completion. Unknown fields are kept.
 
     Args:
         answer: The decoded JSON.
-        max_choices: Number of choices to read; further choices are dropped.
+        max_choices: Maximum number of choices to keep. None: keep all.
 
     Raises:
         ModelError: The answer is an error, is not a chat completion, or has an unknown `finish_reason`.
     """
     if not isinstance(answer, dict):
-        raise UpstreamGarbled("answered with something other than a JSON object")
+        raise UpstreamGarbled("sent an answer that is not a JSON object")
     if (error := find_error(answer)) is not None:
         raise error
     choices = answer.get("choices")
@@ -53,7 +53,9 @@ def _read_choice(choice: Any, position: int) -> Body:
     if reason := choice.get("finish_reason"):
         end = _ENDS.get(reason.lower()) if isinstance(reason, str) else None
         if end is None:
-            raise UpstreamUnavailable("ended the answer with an unknown finish_reason")
+            raise UpstreamUnavailable(
+                "ended the answer with an unknown finish_reason (expected one such as stop or length)"
+            )
         read["finish_reason"] = end
     return read
 
@@ -82,7 +84,7 @@ def _read_message(message: Body) -> Body:
 
 
 def content_text(content: Any) -> str:
-    """Return the text of a reply's content. Parts are joined without a separator, because providers split within sentences.
+    """Return the text of a message's `content`. Parts are joined without a separator, because some servers split sentences.
 
     Raises:
         UpstreamGarbled: The content is neither a string nor a list of parts.
@@ -90,7 +92,7 @@ def content_text(content: Any) -> str:
     if isinstance(content, str):
         return content
     if not isinstance(content, list) or not all(isinstance(part, dict) for part in content):
-        raise UpstreamGarbled("answered with content of a wrong type")
+        raise UpstreamGarbled("answered with content of a wrong type (expected a string or a list of parts)")
     parts = [part.get("text") for part in content if part.get("type") in _TEXT_PARTS]
     return "".join(part for part in parts if isinstance(part, str))
 
@@ -100,22 +102,24 @@ def _read_function(function: Body) -> Body:
 
 
 def arguments_text(arguments: Any) -> str:
-    """Return the arguments of a call as JSON text. Some servers send them decoded."""
+    """Return the arguments of a tool call as JSON text. Some servers send a JSON object instead of text."""
     if isinstance(arguments, str):
         return arguments
     return "" if arguments is None else json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
 
 
 def read_index(value: Any) -> int | None:
-    """Return an index >= 0, also if the server sent it as a string, or None if the value is not an index."""
+    """Return an index from a server as an int. Digits in a string are accepted; None: the value is not an index >= 0."""
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:
         value = int(value)
     return value if type(value) is int and value >= 0 else None
 
 
 def find_error(body: Body) -> ModelError | None:
-    """Return the error in an answer or event, or in one of its choices. The upstream's text is left out, because it may quote a
-    prompt or a key."""
+    """Return the error that an answer or stream event reports, at the top or in a choice; None if there is no error.
+
+    The result does not quote the upstream's message, which may contain a prompt or a key.
+    """
     choices = body.get("choices")
     bodies = [body, *(choices if isinstance(choices, list) else ())]
     error = next((one["error"] for one in bodies if isinstance(one, dict) and one.get("error")), None)
@@ -127,14 +131,14 @@ def find_error(body: Body) -> ModelError | None:
     if isinstance(status, int) and 400 <= status < 600:
         code, param = read_refusal(error)
         return error_for_status(status, code=code, param=param)
-    return UpstreamUnavailable("answered with an error")
+    return UpstreamUnavailable("reported an error in its answer")
 
 
 def decode_completion(raw: bytes) -> Any:
-    """Decode an answer as `decode_answer` does.
+    """Decode the body of an answer as `decode_answer` does, but refuse an empty or HTML body.
 
     Raises:
-        UpstreamGarbled: The answer is empty or HTML.
+        UpstreamGarbled: The body is empty or HTML.
     """
     if (error := find_garbled(raw)) is not None:
         raise error
@@ -142,7 +146,7 @@ def decode_completion(raw: bytes) -> Any:
 
 
 def find_garbled(raw: bytes) -> UpstreamGarbled | None:
-    """Return the error for a body that is empty or HTML."""
+    """Return an error if a body is empty or HTML, else None."""
     begin = raw.lstrip(b" \t\r\n\xef\xbb\xbf")[:1]
     if not begin:
         return UpstreamGarbled("answered with an empty body")
@@ -150,7 +154,7 @@ def find_garbled(raw: bytes) -> UpstreamGarbled | None:
 
 
 def decode_answer(raw: bytes) -> Any:
-    """Decode JSON; return None if the bytes are not JSON."""
+    """Decode JSON, leniently if necessary. Return None if the bytes are not JSON."""
     try:
         return orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -161,15 +165,15 @@ def decode_answer(raw: bytes) -> Any:
 
 
 def decode_leniently(raw: bytes) -> Any:
-    """Decode JSON that orjson refuses: NaN, control characters, and unpaired surrogates, which stay unchanged.
+    """Decode JSON with NaN, control characters or unpaired surrogates, which orjson refuses. Surrogates stay unchanged.
 
     Raises:
-        ValueError: The bytes are not JSON even by these rules.
+        ValueError: The bytes are not even lenient JSON, or are nested too deeply.
     """
     try:
         return json.loads(raw.decode("utf-8-sig"), strict=False)
     except RecursionError:
-        raise ValueError("nested too deeply") from None
+        raise ValueError("cannot decode JSON: it is nested too deeply") from None
 
 
 def repair_characters(value: Any) -> Any:

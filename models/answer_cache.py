@@ -1,4 +1,4 @@
-"""A cache of answers on disk, so that an answered request is not sent a second time."""
+"""A cache of model answers in a file, for experiments. A repeated run does not pay again for requests that have an answer."""
 
 import json
 import os
@@ -29,20 +29,26 @@ IGNORED_FIELDS = (
     "safety_identifier",
     "prompt_cache_key",
 )
-"""Fields that identify the client or choose the transport. They do not change the answer; all other fields are part of the key."""
+"""Request fields that do not change the answer, because they only identify the client or select the transport. All other fields
+are part of the cache key."""
 
 request_purpose: ContextVar[str | None] = ContextVar("request_purpose", default=None)
-"""The purpose of a request, such as its position in an experiment. Part of the cache key: each purpose gets separate answers."""
+"""The purpose of the current request, such as its position in an experiment. It is part of the cache key, so that equal requests
+for different purposes get separate answers."""
 cache_hits: ContextVar[list[str] | None] = ContextVar("cache_hits", default=None)
-"""If a list is set here, the cache appends the key of every request that it answers."""
+"""A list to which the cache appends the key of each request that it answers. None: do not record hits."""
 
 
 class AnswerCache:
-    """A JSONL file with one answer per line. Engines can share it, and `script: {replay: FILE}` replays it.
+    """Stores answers in a JSONL file, one per line. Several engines can share a cache; `script: {replay: FILE}` can replay it.
 
-    A line has `key` (see `request_key`), `settings` (other fields that affect the answer: temperature, length, server),
-    `content`, `finish` (the `finish_reason`, unless it is `stop`), `logprobs` (if requested), `usage`, `ms`, and the `caf`
-    field of another CAF. A line that was truncated when its writer was killed is skipped.
+    Fields of a line:
+
+    * `key`: see `request_key`; `settings`: other fields that affect the answer, such as temperature, length and server;
+    * `content`: see `content_of`; `finish`: the `finish_reason`, unless it is `stop`; `logprobs`: if requested;
+    * `usage`, `ms`: the duration of the call in milliseconds; `caf`: the field of that name, if the upstream is a CAF proxy.
+
+    An incomplete line, which a killed process leaves, is skipped with a warning.
     """
 
     def __init__(self, path: Path) -> None:
@@ -55,7 +61,9 @@ class AnswerCache:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
             lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
         except OSError as error:
-            raise ModelSettingsError(f"cannot open the answer cache {str(path)!r}: {error.strerror}") from None
+            raise ModelSettingsError(
+                f"cannot open the answer cache {str(path)!r}: {error.strerror}; choose a file in a writable folder"
+            ) from None
         for number, line in enumerate(lines, 1):
             if line.strip():
                 self._read(line, number)
@@ -68,23 +76,29 @@ class AnswerCache:
             cache_key = _cache_key(answer["key"], answer["settings"])
             self._answers.setdefault(cache_key, []).append({"content": answer["content"]} | answer)
         except DuplicateKeyError as error:
-            raise ModelSettingsError(f"{self.path}:{number}: {error.msg}") from None
+            raise ModelSettingsError(f"{self.path}:{number}: {error.msg}; delete the line") from None
         except (ValueError, KeyError, TypeError):
             log.warning("unreadable line in the recorded answers", file=str(self.path), line=number)
 
     def take_answer(self, key: str, settings: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Remove and return the next cached answer to a request, or None if all are used."""
+        """Return the next unused answer to a request, and mark it as used; None if there is no unused answer.
+
+        Args:
+            key: the result of `request_key`.
+            settings: other fields that affect the answer.
+        """
         answers = self._answers.get(_cache_key(key, settings))
         return answers.pop(0) if answers else None
 
     def add_answer(self, key: str, settings: Mapping[str, Any], answer: Body, ms: float) -> None:
+        """Append an answer to the file. This object does not return it; the next one to open the file does."""
         entry = {"key": key, "settings": settings, "content": content_of(answer)}
         choice = answer["choices"][0]
         if (finish := choice.get("finish_reason")) != "stop":
             entry["finish"] = finish
         if logprobs := choice.get("logprobs"):
             entry["logprobs"] = logprobs
-        if "caf" in answer:  # the upstream was another proxy of ours
+        if "caf" in answer:  # the upstream is a CAF proxy
             entry["caf"] = answer["caf"]
         # ASCII, because some models write unpaired surrogates, which UTF-8 cannot encode.
         line = json.dumps(entry | {"usage": answer.get("usage"), "ms": round(ms)})
@@ -99,10 +113,10 @@ def _cache_key(key: str, settings: Mapping[str, Any]) -> str:
 
 
 class CachingEngine(Engine):
-    """Answer a request from the cache, and ask the engine when the cache has no unused answer. Failures are not cached."""
+    """An engine that answers from a cache, and asks another engine if the cache has no unused answer. Errors are not cached."""
 
     def __init__(self, engine: Engine, cache: AnswerCache, at: str | None = None) -> None:
-        """Args: at: the server's address; two servers may use one name for different models."""
+        """Args: at: address of the server, for the cache key, because two servers may use one name for different models."""
         self._engine = engine
         self._cache = cache
         self._at = at

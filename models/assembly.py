@@ -1,4 +1,4 @@
-"""Assembly: builds a chat completion from the chunks of its stream. Pure."""
+"""Assembly builds a chat completion from the server-sent events of a streamed answer. Pure."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,27 +14,27 @@ _HEAD = ("id", "created", "model", "system_fingerprint", "service_tier", "usage"
 
 
 class Assembly:
-    """Builds a chat completion from its chunks, with every field of an unstreamed answer, unknown fields included."""
+    """Builds a chat completion from its streamed chunks. The result has all fields of an unstreamed answer, even unknown ones."""
 
     def __init__(self, choice_count: int = 1) -> None:
-        """Args: choice_count: `n` of the request."""
+        """Args: choice_count: number of choices that the request asked for (`n`)."""
         self._choice_count = choice_count
         self._rest: list[bytes] = []
         """Bytes since the last line break."""
         self._data: list[bytes] = []
         self.head: Body = {}
-        """The fields of the completion besides its choices, as received so far."""
+        """Fields of the completion other than `choices`, as received so far."""
         self._choices: dict[int, _StreamedChoice] = {}
         self._lenient = False
-        """Whether an event needed lenient JSON decoding."""
+        """Whether an event was not strict JSON and was decoded leniently."""
         self.done = False
         """Whether the server has sent `[DONE]`."""
 
     def feed(self, part: bytes) -> Iterator[tuple[int, str]]:
-        """Take the next bytes of the event stream, split at any position. Yield pairs of choice index and text.
+        """Parse the next bytes of the event stream, which may end anywhere. Yield the new text as pairs (choice index, text).
 
         Raises:
-            ModelError: An event is an error, or is not a chunk of a chat completion.
+            ModelError: An event holds an error, or is not a chunk of a chat completion.
         """
         first, *others = part.split(b"\n")
         self._rest.append(first)
@@ -47,25 +47,25 @@ class Assembly:
                 yield from self._read_event(data)
 
     def completion(self) -> Body:
-        """Return the answer, once the stream has ended.
+        """Return the chat completion. Call this after the stream has ended.
 
         Raises:
             UpstreamUnavailable: The stream ended before the answer was complete.
-            UpstreamGarbled: The indexes of the choices have a gap.
+            UpstreamGarbled: The indexes of the choices are not 0, 1, 2 and so on.
         """
         if any(self._rest) or self._data:  # some servers omit the last line break
             for _ in self.feed(b"\n\n"):
                 pass
         ended = [choice for choice in self._choices.values() if choice.finish_reason]
         if not (self.done or len(ended) == self._choice_count):
-            raise UpstreamUnavailable("ended the stream within the answer")
+            raise UpstreamUnavailable("ended the stream before the answer was complete")
         if sorted(self._choices) != list(range(len(self._choices))):
-            raise UpstreamGarbled("streamed choices whose indexes have a gap")
+            raise UpstreamGarbled("streamed choices with missing indexes (expected 0, 1, 2 and so on)")
         answer = {**self.head, "choices": [self._choices[index].written(index) for index in sorted(self._choices)]}
         return repair_characters(answer) if self._lenient else answer
 
     def _read_event(self, data: bytes) -> list[tuple[int, str]]:
-        """Read an event, and return its text as pairs of choice index and text."""
+        """Parse the data of an event. Return its text as pairs (choice index, text)."""
         if data.strip() == b"[DONE]":
             self.done = True
             return []
@@ -74,7 +74,7 @@ class Assembly:
             if (error := find_error(chunk)) is None:
                 return self._add_chunk(chunk)
         except (ValueError, TypeError, KeyError, AttributeError):
-            raise UpstreamGarbled("streamed something other than chunks of a chat completion") from None
+            raise UpstreamGarbled("streamed an event that is not a chunk of a chat completion") from None
         raise error
 
     def _decode(self, data: bytes) -> Any:
@@ -85,7 +85,7 @@ class Assembly:
             return decode_leniently(data)
 
     def _add_chunk(self, chunk: Body) -> list[tuple[int, str]]:
-        """Add a chunk, and return its text as pairs of choice index and text."""
+        """Merge a decoded chunk into the completion. Return its text as pairs (choice index, text)."""
         pieces = []
         for name in _HEAD:
             if chunk.get(name) is not None:
@@ -103,28 +103,27 @@ class Assembly:
 
 
 class _StreamedChoice:
-    """One choice, as streamed so far."""
+    """Collects the streamed parts of one choice."""
 
     def __init__(self) -> None:
         self.finish_reason: Any = None
         self._logprobs: Body = {}
         self._texts: dict[str, list[str]] = {}
-        """Pieces of text fields: `content`, `refusal`, `reasoning_content`."""
+        """By name of a text field, such as `content`, `refusal` or `reasoning_content`, its pieces."""
         self._fields: Body = {}
         self._calls = StreamedCalls()
         self._half = ""
-        """A high surrogate that waits for its low surrogate."""
+        """A high surrogate at the end of the last piece. The next piece begins with its low surrogate."""
 
     def add(self, part: Body) -> str:
-        """Add a chunk's part of this choice, and return its text without a trailing half of a surrogate pair."""
+        """Merge the element of a chunk for this choice. Return its text; an incomplete surrogate pair at the end is held back."""
         self.finish_reason = part.get("finish_reason") or self.finish_reason
         for name, tokens in (part.get("logprobs") or {}).items():
             if name in ("content", "refusal") and tokens:
                 self._logprobs.setdefault(name, []).extend(tokens)
         content = ""
-        said = (
-            part["delta"] if "delta" in part else part.get("message")
-        )  # some servers send a whole answer as one event, with `message`
+        # Some servers send a whole answer as one event, with `message`.
+        said = part["delta"] if "delta" in part else part.get("message")
         for name, value in (said or {}).items():
             if name == "content" and value:
                 value = content = content_text(value)
@@ -132,7 +131,7 @@ class _StreamedChoice:
         return self._whole(content) if content else ""
 
     def written(self, index: int) -> Body:
-        """Return the choice in the form of an unstreamed answer."""
+        """Return the choice in the form that it has in an unstreamed answer."""
         message: Body = {"role": "assistant", "content": None} | self._fields
         message |= {name: "".join(pieces) for name, pieces in self._texts.items()}
         if calls := self._calls.written():

@@ -1,4 +1,4 @@
-"""A circuit breaker: it pauses calls to an upstream that keeps failing. Pure except for its clock."""
+"""Breaker, a circuit breaker: it pauses calls to an upstream after consecutive failures. Pure, except for the clock."""
 
 import time
 from collections.abc import Callable
@@ -12,12 +12,12 @@ log = structlog.get_logger(__name__)
 
 
 class Breaker:
-    """Counts the consecutive failures of one engine.
+    """Counts the consecutive failures of one alias, and refuses its calls while too many have failed.
 
-    closed ── `failures` in a row ──> open ── `open_s` later ──> one probe ── an answer ──> closed
-                                       └───────────── it failed ─────┘
+    closed ── `failures` failures ──> open ── after `open_s` ──> one probe ── success ──> closed
+                                       └────────── failure ──────────┘
 
-    No method awaits, so one event loop needs no lock.
+    No method awaits, so no lock is needed within one event loop.
     """
 
     def __init__(self, alias: str, settings: BreakerSettings, clock: Callable[[], float] = time.monotonic) -> None:
@@ -27,17 +27,21 @@ class Breaker:
         self._open_until: float | None = None
         self._probing = False
         self.failures = 0
-        """Consecutive failures."""
+        """Number of consecutive failures."""
         self.refused_calls = 0
-        """Calls that the open breaker has refused since the start."""
+        """Number of calls refused since the start of the process because the breaker was open."""
 
     @property
     def open(self) -> bool:
-        """Whether the breaker is open or a probe is running."""
+        """Whether the breaker is open. It stays open while the probe is running."""
         return self._open_until is not None
 
     def check(self) -> None:
-        """Raises: CircuitOpen: calls to the upstream are paused."""
+        """Refuse a call while the breaker is open.
+
+        Raises:
+            CircuitOpen: Calls to the upstream are paused.
+        """
         if self._open_until is None:
             return
         remaining_s = self._open_until - self._clock()
@@ -46,7 +50,7 @@ class Breaker:
             raise CircuitOpen(max(remaining_s, 1.0))
 
     def admit(self) -> bool:
-        """Let a call through, and return whether it is the probe.
+        """Admit a call. Return whether the call is the probe of an open breaker.
 
         Raises:
             CircuitOpen: Calls to the upstream are paused.
@@ -56,9 +60,13 @@ class Breaker:
         return self._probing
 
     def record_end(self, probe: bool, error: BaseException | None) -> None:
-        """Record how an admitted call ended.
+        """Record the result of an admitted call.
 
-        Calls that began before the breaker opened are ignored. Their late result must neither extend nor end the pause.
+        If the call began before the breaker opened, its result is ignored, so that it neither extends nor ends the pause.
+
+        Args:
+            probe: The result of `admit`.
+            error: The call's error; None if the call succeeded.
         """
         if self.open and not probe:
             return

@@ -1,4 +1,4 @@
-"""Budget, a limit on the total cost of a run's calls, and an engine that enforces it."""
+"""Budget limits the total cost of the model calls of a run; BudgetedEngine refuses calls that could exceed the budget."""
 
 from collections.abc import Mapping
 
@@ -11,43 +11,46 @@ from models.settings import ModelSettings, Price
 from models.usage import Usage
 
 MAX_ANSWER_TOKENS = 4_000
-"""Maximum tokens of an answer if `models.<alias>.max_tokens` is not set."""
+"""Limit of an answer's tokens for requests that set no limit, so that the maximum cost of a call is known."""
 
 
 class BudgetSpent(ModelError):
-    """The call might have exceeded the budget."""
+    """The call was not sent, because its maximum cost exceeds the remaining budget."""
 
+    subject = "the run"
     hint = "raise the budget; completed answers are kept"
+    usual_reason = "has spent its budget"
 
 
 class Budget:
-    """The limit and the money spent, in the currency of the prices."""
+    """Tracks the money spent against a limit. Both are in the currency of the configured prices."""
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
         self.spent = 0.0
         self._reserved = 0.0
         self.refused = False
-        """Whether a call was refused because it might have exceeded the limit."""
+        """Whether a call has been refused because its maximum cost exceeded the remaining budget."""
 
     def reserve(self, max_cost: float) -> None:
-        """Reserve the maximum cost of a call.
+        """Reserve the maximum cost of a call before the call is sent.
 
         Raises:
-            BudgetSpent: The remaining budget is smaller.
+            BudgetSpent: The maximum cost exceeds the remaining budget.
         """
         if self.spent + self._reserved + max_cost > self.limit:
             self.refused = True
-            raise BudgetSpent(f"a call of up to {max_cost:.4f} would exceed the budget of {self.limit:g}")
+            raise BudgetSpent(f"would exceed its budget of {self.limit:g} with a call that may cost {max_cost:.4f}")
         self._reserved += max_cost
 
     def settle(self, reserved: float, cost: float) -> None:
+        """Replace the reservation of a finished call with the actual cost."""
         self._reserved -= reserved
         self.spent += cost
 
 
 def price_of(alias: str, settings: ModelSettings) -> Price:
-    """Return the price of an alias's tokens.
+    """Return the configured price of an alias's tokens.
 
     Raises:
         ModelSettingsError: The alias has no `price`.
@@ -61,9 +64,10 @@ def price_of(alias: str, settings: ModelSettings) -> Price:
 
 
 class BudgetedEngine:
-    """Ask another engine as long as the maximum cost of a call fits the budget.
+    """An engine that passes a request to another engine only if the request's maximum cost fits the budget.
 
-    The maximum assumes one token per byte of the request and an answer of full length. The request caps that length.
+    The maximum cost assumes one token per byte of the request and an answer of `max_tokens` tokens. Requests without
+    `max_tokens` get MAX_ANSWER_TOKENS.
     """
 
     def __init__(self, engine: Engine, alias: str, settings: ModelSettings, budget: Budget) -> None:
@@ -72,10 +76,15 @@ class BudgetedEngine:
         self._settings = settings
         self._budget = budget
         self._limit = "max_tokens"
-        """The upstream's name for the limit on answer tokens."""
+        """Name of the field that limits the answer's tokens: `max_tokens`, or `max_completion_tokens` if the upstream needs it."""
 
     async def complete(self, body: Body) -> Body:
-        """Raises: ModelSettingsError: the alias has no price; ModelError: `BudgetSpent`, or an error of the engine."""
+        """Answer a request within the budget.
+
+        Raises:
+            ModelSettingsError: The alias has no price.
+            ModelError: The maximum cost exceeds the remaining budget (BudgetSpent), or the other engine failed.
+        """
         price = price_of(self._alias, self._settings)
         max_tokens = body.get("max_completion_tokens") or body.get("max_tokens")
         try:
@@ -101,13 +110,15 @@ class BudgetedEngine:
             cost = 0.0
             raise
         except UpstreamUnavailable as error:
-            cost = max_cost if error.status is None else 0.0  # without a status the connection broke, maybe mid-answer
+            cost = (
+                max_cost if error.status is None else 0.0
+            )  # no status: the connection failed, maybe after a part of the answer
             raise
         finally:
             self._budget.settle(max_cost, cost)
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
-        raise NotImplementedError("cannot forward under a budget: the cost of forwarded answers is unknown")
+        raise NotImplementedError("cannot forward a request under a budget: the cost of a forwarded answer is unknown")
 
     async def close(self) -> None:
         await self._engine.close()

@@ -1,4 +1,4 @@
-"""Bulkhead: limits the running and waiting calls of an alias (`max_concurrent`, `queue`), behind its circuit breaker."""
+"""Bulkhead limits the concurrent and the queued calls of an alias (`max_concurrent`, `queue`) and owns its circuit breaker."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -10,9 +10,9 @@ from models.settings import ModelSettings
 
 
 class Bulkhead:
-    """The concurrency limit of one alias, its bounded queue, and its circuit breaker.
+    """Limits the calls of one alias with a fixed number of slots, a bounded queue and a circuit breaker.
 
-    Metrics read the counters.
+    Metrics read its counters.
     """
 
     def __init__(self, alias: str, settings: ModelSettings) -> None:
@@ -20,26 +20,26 @@ class Bulkhead:
         self._places = None if settings.max_concurrent is None else asyncio.Semaphore(settings.max_concurrent)
         self.breaker = None if settings.breaker is None else Breaker(alias, settings.breaker)
         self.running = 0
-        """Calls in progress."""
+        """Number of calls in progress."""
         self.waiting = 0
-        """Calls in the queue."""
+        """Number of calls in the queue."""
         self.refused_calls = 0
-        """Calls refused since the start because no slot was free."""
+        """Number of calls refused since the start of the process because no slot was free."""
 
     @property
     def full(self) -> bool:
-        """Whether another call would have to wait."""
+        """Whether all slots are in use, so that the next call must wait."""
         return self._places is not None and self._places.locked()
 
     async def run(self, ask: Callable[[], Awaitable[Body]], until: float) -> Body:
-        """Run one try in a slot, and record how it ends.
+        """Wait for a slot, run one call in it, and report the result to the circuit breaker.
 
         Args:
-            ask: The try.
-            until: Deadline of the wait for a slot, in the event loop's time.
+            ask: Sends the call.
+            until: Deadline of the wait, in the event loop's time.
 
         Raises:
-            Overloaded: The queue is full, or no slot became free in time.
+            Overloaded: The queue is full, or no slot became free before the deadline.
             CircuitOpen: Calls to the upstream are paused.
         """
         probe = await self.enter(until)
@@ -55,7 +55,11 @@ class Bulkhead:
             self.leave()
 
     async def enter(self, until: float) -> bool:
-        """Take a slot, and return whether the call is the circuit breaker's probe. Raises the errors of `run`."""
+        """Wait for a slot. Return whether the call is the probe of the circuit breaker.
+
+        Raises:
+            Overloaded, CircuitOpen: as for `run`.
+        """
         if self.breaker is not None:
             self.breaker.check()  # before the queue, so that calls do not wait for an upstream that is down
         if self._places is not None:
@@ -70,17 +74,21 @@ class Bulkhead:
         return probe
 
     def record_end(self, probe: bool, error: BaseException | None) -> None:
-        """Tell the circuit breaker how a call ended."""
+        """Report the result of a call to the circuit breaker."""
         if self.breaker is not None:
             self.breaker.record_end(probe, error)
 
     def leave(self) -> None:
-        """Release the slot."""
+        """Release the slot of a finished call."""
         self.running -= 1
         self._release()
 
     def relay(self, answer: Forwarded, probe: bool) -> None:
-        """Keep the slot of a forwarded call until its answer has been relayed."""
+        """Report the status of a forwarded call, and keep its slot until the response has been relayed.
+
+        Args:
+            probe: The result of `enter`.
+        """
         refusal = error_for_status(answer.status) if answer.status >= 400 else None
         # Record the end now: the upstream has answered, and a probe must not last as long as a stream.
         self.record_end(probe, refusal)
@@ -101,7 +109,7 @@ class Bulkhead:
                     await places.acquire()
             except TimeoutError:
                 self.refused_calls += 1
-                raise Overloaded("had no free slot for the call in time") from None
+                raise Overloaded("had no free slot for the call before its deadline") from None
             finally:
                 self.waiting -= 1
         else:

@@ -1,4 +1,4 @@
-"""Models, the door to language models. `complete` and `structured` ask an alias, then its fallbacks."""
+"""Models, the interface through which CAF calls language models. Calls name an alias; if it fails, its fallbacks answer."""
 
 import asyncio
 import math
@@ -37,32 +37,33 @@ T = TypeVar("T", bound=BaseModel)
 log = structlog.get_logger(__name__)
 
 LOGPROBS: Body = {"logprobs": True, "top_logprobs": 5}
-"""Five is the default maximum of older vLLM (https://github.com/vllm-project/vllm/issues/5299)."""
+"""Fields of a request for log probabilities. Older vLLM refuses `top_logprobs` above five:
+https://github.com/vllm-project/vllm/issues/5299"""
 EngineFactory = Callable[[ModelSettings], Engine]
 EngineWrapper = Callable[[str, Engine], Engine]
 """Wraps the engine of an alias, for example in a cache or a budget."""
 
 
 def unwrapped(alias: str, engine: Engine) -> Engine:
-    """Return the engine unchanged."""
+    """Return the engine unchanged. This is the default of `wrap_engine` in `open_models`."""
     return engine
 
 
 @runtime_checkable
 class AsksModels(Engine, Protocol):
-    """An engine that asks other models."""
+    """An engine that sends requests to other configured models, such as an assistant."""
 
     def use_models(self, models: "Models") -> None:
-        """Receive the models that the engine may ask. Called before its first request."""
+        """Receive all configured models. `open_models` calls this before the engine's first request."""
 
 
 class Models:
-    """The configured models by alias."""
+    """All configured models. Every call names the alias of a model."""
 
     def __init__(
         self, settings: Mapping[str, ModelSettings], engines: Mapping[str, Engine], *, first_pause_s: float = 0.5
     ) -> None:
-        """Args: first_pause_s: seconds before the first retry unless the upstream sets them; each further retry doubles them."""
+        """Args: first_pause_s: seconds before the first retry, unless the upstream sends Retry-After. Later pauses double."""
         self.settings = settings
         self._aliases = {
             alias: Alias(alias, settings[alias], engine, first_pause_s) for alias, engine in engines.items()
@@ -70,9 +71,9 @@ class Models:
         self._ways: dict[str, Way] = {}
         self._without_logprobs: set[str] = set()
         self.bulkheads = {alias: one.bulkhead for alias, one in self._aliases.items() if one.bulkhead is not None}
-        """The bulkheads by alias, for aliases that have one. Metrics read their counters."""
+        """By alias, the bulkheads of the aliases that have one. Metrics read their counters."""
         self._chains = {alias: chain(alias, settings) for alias, one in settings.items() if one.fallback}
-        """By alias with a fallback: the alias itself, then its fallbacks in order."""
+        """For each alias with a `fallback`, the alias itself and then its fallbacks in order."""
         self._acting = {
             alias: engine
             for alias, engine in engines.items()
@@ -90,15 +91,15 @@ class Models:
         options: Body | None = None,
         timeout_s: float = math.inf,
     ) -> StructuredAnswer[T]:
-        """Ask for an answer that fits a pydantic model. If the answer cannot be read, ask once more.
+        """Ask for an answer that fits a pydantic model. If the answer does not fit, request a repair once.
 
         Args:
             options: further fields of the request, such as `seed` or `max_tokens`.
-            timeout_s: seconds for both requests together.
+            timeout_s: maximum seconds for the request and its repair together.
 
         Raises:
-            UnreadableAnswer: the second answer does not fit either.
-            ModelError: as `complete`.
+            UnreadableAnswer: the answer to the repair request does not fit the model either.
+            ModelError: a call failed, as for `complete`.
         """
         request_messages, until = messages, asyncio.get_running_loop().time() + timeout_s
         for repaired in (False, True):
@@ -123,7 +124,7 @@ class Models:
         ledger: Ledger,
         until: float,
     ) -> Body:
-        """Ask in the strictest way that this alias accepts, and remember that way."""
+        """Request JSON in the strictest `response_format` that the alias accepts, and remember that format for later calls."""
         first_way = way = self._ways.get(alias, self._alias(alias).settings.structured)
         while True:
             try:
@@ -143,10 +144,10 @@ class Models:
     async def with_logprobs(
         self, alias: str, body: Body, *, step: str, ledger: Ledger, timeout_s: float = math.inf
     ) -> Body:
-        """Answer a request as `complete` does, with the log probabilities of its tokens if the upstream supports them.
+        """Answer a request as `complete` does, and add the log probabilities of the tokens if the upstream supports them.
 
         Args:
-            timeout_s: seconds for all requests together.
+            timeout_s: maximum seconds for the request, its repetition without log probabilities, and the fallbacks together.
         """
         until = asyncio.get_running_loop().time() + timeout_s
 
@@ -169,15 +170,16 @@ class Models:
     async def complete(
         self, alias: str, body: Body, *, step: str, ledger: Ledger, stream: AnswerStream | None = None
     ) -> Body:
-        """Answer a chat completion request. The ledger records each call, even if it fails or is cancelled.
+        """Answer a chat completion request. The ledger records each call, even if the call fails or is cancelled.
 
-        The answer has at most `n` choices, as the request asks.
+        The answer has at most as many choices as `n` of the request.
 
         Args:
-            stream: Receives the answer's text while the model writes it.
+            step: name of the caller's step, for the ledger, logs and errors.
+            stream: receives the answer's text while the model writes it.
 
         Raises:
-            ModelError: see errors.py. With a `fallback`, the error of the alias itself.
+            ModelError: the call failed; see errors.py. If the fallbacks failed too, this is the error of the alias itself.
         """
         answer = await self._first(
             alias, step, lambda one: self._alias(one).ask(body, step, ledger, stream=stream), stream
@@ -191,7 +193,7 @@ class Models:
         ask: Callable[[str], Awaitable[Body]],
         stream: AnswerStream | None = None,
     ) -> Body:
-        """Return the first good answer of the alias and its fallbacks."""
+        """Call `ask` with the alias and then with its fallbacks, and return the first answer."""
         if alias not in self._chains:
             return await ask(alias)
         failed: ModelError | None = None
@@ -199,7 +201,7 @@ class Models:
             try:
                 return await ask(name)
             except ModelError as error:
-                # A refusal ends the search: CAF does not try models until one accepts the request.
+                # A refusal ends the loop: a request that one model refuses does not go to the next.
                 if not error.elsewhere or (stream is not None and not stream.reset_for_retry()):
                     raise failed or error from None
                 log.warning("model_failed", alias=name, of=alias, step=step, error=error.kind, cause=error.cause)
@@ -210,18 +212,18 @@ class Models:
     async def forward(
         self, alias: str, raw: bytes, headers: Mapping[str, str], ledger: Ledger | None = None
     ) -> Forwarded:
-        """Send a request's bytes unchanged, once, and relay the answer, even if it is an error.
+        """Forward a request to an upstream without retries, and relay the upstream's response, even a 4xx.
 
-        The bytes must name the upstream's model: write `settings[alias].model` into them first. A request to a fallback
-        gets the fallback's model. The answer's `alias` says which alias answered.
+        The upstream gets the bytes unchanged, so the caller must write `settings[alias].model` into them first. A fallback gets
+        the request with its own model. `Forwarded.alias` names the alias that answered.
 
         Args:
-            headers: the client's headers; the engine passes on the few that concern the upstream.
-            ledger: records the failed calls. The caller, which relays the answer, records its usage.
+            raw: the body of the request.
+            headers: the client's headers. The engine forwards only a few of them, such as `X-Request-Id`.
+            ledger: records failed calls. For an answer, the caller must record the usage.
 
         Raises:
-            ModelError: no answer, or an error that does not concern the client: the proxy's key or address, or a fault of the
-                upstream.
+            ModelError: the upstream did not answer, failed (5xx), redirected, or refused the proxy's key (401, 403).
         """
         if alias in self._chains or alias in self.bulkheads:
             return await relay([self._alias(one) for one in self._chains.get(alias, (alias,))], raw, headers, ledger)
@@ -236,19 +238,23 @@ class Models:
         return answer
 
     def acting_engine(self, alias: str) -> ActingEngine | None:
-        """Return the engine of an alias if it can act outside, else None.
+        """Return the engine of an alias if the engine can perform confirmed actions, else None.
 
-        An alias with a fallback has none, because the fallback's server could invent an action in its answer.
+        The result is None for an alias with a fallback, because the fallback's server could invent an action in its answer.
         """
         return self._acting.get(alias)
 
     async def erase(self, conversation_ids: Collection[str]) -> int:
-        """Delete what engines keep of conversations; return the number of entries. Raises ModelError."""
+        """Delete the data that engines store about conversations. Return the number of deleted entries.
+
+        Raises:
+            ModelError: an engine could not delete its data.
+        """
         engines = [alias.engine for alias in self._aliases.values()]
         return sum([await one.erase(conversation_ids) for one in engines if isinstance(one, ErasingEngine)])
 
     async def close(self) -> None:
-        """Close all engines. The session stays open; its owner closes it."""
+        """Close all engines. The HTTP session stays open, because its owner closes it."""
         for alias in self._aliases.values():
             await alias.engine.close()
 
@@ -257,7 +263,7 @@ class Models:
             return self._aliases[alias]
         except KeyError:
             names = ", ".join(sorted(self.settings)) or "none"
-            raise ModelSettingsError(f"models: no model alias {alias!r} (configured: {names})") from None
+            raise ModelSettingsError(f"cannot call a model: no model alias {alias!r} (configured: {names})") from None
 
 
 def open_models(
@@ -269,17 +275,17 @@ def open_models(
     wrap_engine: EngineWrapper = unwrapped,
     first_pause_s: float = 0.5,
 ) -> Models:
-    """Build an engine for every alias.
+    """Build `Models` with an engine for every configured alias.
 
     Args:
-        session: shared by all engines that speak HTTP; see `openai_engine.make_session`.
-        extra: factories of further engines, by the value of `models.<alias>.engine`.
-        environ: the source of secrets, read once.
-        wrap_engine: wraps the engine of each alias.
-        first_pause_s: see `Models`.
+        session: HTTP session that all engines share; see `openai_engine.make_session`.
+        extra: factories of further engines, by their name in `models.<alias>.engine`.
+        environ: environment variables with the secrets, which are read only once, here.
+        wrap_engine: called with each alias and its engine; returns the engine to use instead.
+        first_pause_s: seconds before the first retry; see `Models`.
 
     Raises:
-        ModelSettingsError: a secret is missing, a file cannot be read, or a kind of engine is not registered.
+        ModelSettingsError: a secret is missing, a script cannot be read, or an engine is not registered.
     """
     engines: dict[str, Engine] = {}
     for alias, model_settings in settings.items():
@@ -309,4 +315,6 @@ def _engine(
         return LiteLLMEngine(settings, environ)
     if settings.engine == "scripted":
         return scripted_engine(settings)
-    raise ModelSettingsError(f"engine {settings.engine!r} is not registered; pass its factory in `extra`")
+    raise ModelSettingsError(
+        f"engine {settings.engine!r} is not registered: use another engine, or pass its factory to `open_models`"
+    )

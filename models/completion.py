@@ -1,4 +1,4 @@
-"""Pure: wraps an answer as a chat completion."""
+"""Builds chat completions for engines that produce only a text, an object or a message. Pure."""
 
 import time
 
@@ -9,7 +9,13 @@ from models.usage import Usage
 
 
 def completion(body: Body, answer: str | Body | None) -> Body:
-    """Wrap an answer as a chat completion. Each of the `n` choices holds the same answer."""
+    """Return a chat completion with an answer. If the request asks for several choices (`n`), all are equal.
+
+    Args:
+        body: the request.
+        answer: a text; None for a message without content; a completion (with `choices`), which is returned unchanged; a message
+            (with `tool_calls`); or any other object, which is encoded as JSON text.
+    """
     if isinstance(answer, dict) and "choices" in answer:
         return answer
     if not isinstance(answer, dict):
@@ -18,7 +24,7 @@ def completion(body: Body, answer: str | Body | None) -> Body:
 
 
 def wrap_message(body: Body, message: Body) -> Body:
-    """Wrap an assistant's message as a chat completion."""
+    """Return a chat completion with an assistant's message in each of its choices, and with estimated usage."""
     message = {"content": None} | message | {"role": "assistant"}
     finish = "tool_calls" if message.get("tool_calls") else "stop"
     choices = [{"index": i, "message": message, "finish_reason": finish} for i in range(body.get("n") or 1)]

@@ -1,4 +1,4 @@
-"""Engine, a way to reach a model; Forwarded, a relayed answer; and forwarding for engines that only complete."""
+"""Engine, the interface of all backends that answer chat completion requests, and Forwarded, an answer to relay."""
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
@@ -13,19 +13,25 @@ Body = dict[str, Any]
 """An OpenAI chat completion request or response."""
 
 WORDS = re.compile(r"\s*\S+|\s+")
+"""Matches a word with the white space before it. Finished answers are streamed in these pieces."""
 
 
 class Engine(Protocol):
-    """A way to reach a model. It does not change the request, tries once, and raises only ModelError.
+    """A backend that answers chat completion requests, such as an OpenAI-compatible server.
 
-    A subclass needs only `complete`: `forward` then calls it.
+    An engine does not change the request, does not retry, and raises only ModelError. Subclasses must define `complete`; the
+    default `forward` calls `complete`.
     """
 
     async def complete(self, body: Body) -> Body:
-        """Answer a chat completion request in one piece."""
+        """Return the chat completion for a request, without streaming."""
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> "Forwarded":
-        """Send a request's bytes unchanged and relay the answer, even if it is an error."""
+        """Forward the body of a request unchanged, and relay the response, even a 4xx.
+
+        Args:
+            headers: The client's headers. The engine chooses which to forward.
+        """
         return await forward_by_completing(self.complete, raw)
 
     async def close(self) -> None:
@@ -35,13 +41,13 @@ class Engine(Protocol):
 
 @runtime_checkable
 class ActingEngine(Engine, Protocol):
-    """An engine that acts outside after a user has confirmed its proposal."""
+    """An engine that proposes actions, such as a booking, and performs an action after the user has confirmed it."""
 
     async def act(self, action: Body) -> str:
-        """Perform an action, and return the text for the user.
+        """Perform a confirmed action. Return the text that tells the user the result.
 
         Args:
-            action: The message's `action`.
+            action: The field `action` of the message that proposed the action.
 
         Raises:
             ModelError: The action was not performed.
@@ -50,18 +56,25 @@ class ActingEngine(Engine, Protocol):
 
 @runtime_checkable
 class ErasingEngine(Engine, Protocol):
-    """An engine that keeps something of conversations."""
+    """An engine that stores data about conversations, which must be deletable."""
 
     async def erase(self, conversation_ids: Collection[str] | None) -> int:
-        """Delete what is kept of conversations, None: of all; return the number of entries. Raises ModelError."""
+        """Delete the stored data of conversations. Return the number of deleted entries.
+
+        Args:
+            conversation_ids: The conversations. None: all conversations.
+
+        Raises:
+            ModelError: The data could not be deleted.
+        """
 
 
 class Forwarded:
-    """An upstream's answer on its way to the client: a complete `body`, or else `chunks`.
+    """An upstream's response to relay to the client: either a complete `body`, or a stream of `chunks`.
 
-    With `chunks`, use `async with` or call `close()`. Leaving early then closes the upstream connection, so that unread
-    tokens cost nothing. Without `chunks`, there is nothing to close. Iteration raises ModelError if the upstream cuts
-    the connection.
+    Use a response with `chunks` in `async with`, or call `close()`. An early exit closes the upstream connection, so that the
+    upstream stops generating tokens. A response with a `body` need not be closed. Iteration over `chunks` raises ModelError if
+    the connection to the upstream fails.
     """
 
     __slots__ = ("_close", "alias", "body", "chunks", "headers", "status")
@@ -80,10 +93,10 @@ class Forwarded:
         self.chunks = chunks
         self._close = close
         self.alias = ""
-        """The alias of the model that answered."""
+        """Alias of the model that answered."""
 
     def when_closed(self, done: Callable[[], None]) -> None:
-        """Call a function once when the answer is closed."""
+        """Register a function to call once, when the response is closed."""
         close: list[Callable[[], None]] = [done] if self._close is None else [self._close, done]
 
         def close_once() -> None:
@@ -93,7 +106,7 @@ class Forwarded:
         self._close = close_once
 
     async def close(self) -> None:
-        """Release the connection to the upstream. May be called repeatedly and at any time."""
+        """Release the connection to the upstream. Repeated calls have no effect."""
         if self._close is not None:
             self._close()
 
@@ -107,7 +120,7 @@ class Forwarded:
 
 
 async def forward_by_completing(complete: Callable[[Body], Awaitable[Body]], raw: bytes) -> Forwarded:
-    """Forward to an engine that only completes: decode the request, answer it, and encode JSON or a stream of words."""
+    """Implement `Engine.forward` with `complete`. If the request asks for a stream, the finished answer is sent word by word."""
     body = decode_body(raw)
     streamed, options = body.pop("stream", None), body.pop("stream_options", None)
     answer = await complete(body)
@@ -118,10 +131,10 @@ async def forward_by_completing(complete: Callable[[Body], Awaitable[Body]], raw
 
 
 def decode_body(raw: bytes) -> Body:
-    """Decode the body of a request.
+    """Decode the body of a chat completion request.
 
     Raises:
-        UpstreamRefused: The body is not a JSON object.
+        UpstreamRefused: The body is not a JSON object (400, `invalid_json`).
     """
     try:
         body = orjson.loads(raw)
@@ -133,7 +146,11 @@ def decode_body(raw: bytes) -> Body:
 
 
 def stream_events(answer: Body, with_usage: bool) -> Iterator[bytes]:
-    """Split a chat completion into the server-sent events of a streamed answer."""
+    """Encode a chat completion as the server-sent events of a streamed answer.
+
+    Args:
+        with_usage: Whether to send an event with the usage before `[DONE]`.
+    """
     head: Body = {name: value for name, value in answer.items() if name in ("id", "created", "model")}
     head["object"] = "chat.completion.chunk"
 

@@ -2,22 +2,22 @@
 
     Exception
     +-- ModelError               alias, step, reason
-    |   +-- UpstreamRefused      a redirect, or a 4xx that a retry would not change: status, code, param
+    |   +-- UpstreamRefused      a redirect, or a 4xx that is not retried: status, code, param
     |   +-- UpstreamBusy         429, after the retries: retry_after
-    |   +-- UpstreamUnavailable  5xx, 408, 409, no connection, a cut connection: status, retry_after
+    |   +-- UpstreamUnavailable  5xx, 408, 409, or a failed or interrupted connection: status, retry_after
     |   +-- UpstreamTimeout      no complete answer within models.<alias>.timeout_s
-    |   |   +-- OutOfTime        the turn has no time left for this step
-    |   +-- UpstreamGarbled      an answer other than a chat completion
-    |   +-- EmptyAnswer          a chat completion without text, where text is needed
-    |   +-- CircuitOpen          not sent, after too many recent failures: retry_after
+    |   |   +-- OutOfTime        the deadline of the turn has passed
+    |   +-- UpstreamGarbled      the answer is not a chat completion
+    |   +-- EmptyAnswer          a chat completion without text, where the caller needs text
+    |   +-- CircuitOpen          not sent: the circuit breaker is open: retry_after
     |   +-- Overloaded           not sent: no slot is free, and the queue is full: retry_after
-    |   +-- UnreadableAnswer     an answer without the requested structure, even after the repair round: raw
-    |   +-- AssistantFailed      an assistant of `engine: assistant` could not answer, or did not act
+    |   +-- UnreadableAnswer     the answer does not fit the requested schema, even after a repair request: raw
+    |   +-- AssistantFailed      an assistant (`engine: assistant`) could not answer or perform an action
     +-- ValueError
-        +-- ModelSettingsError   found at start-up: a missing secret, an unregistered engine
+        +-- ModelSettingsError   the configuration is invalid, for example a missing secret or an unregistered engine
 
-No message quotes text of an upstream or a user, because an upstream's error may quote prompts and keys.
-Engines raise these without alias and step, which `Models` fills in.
+No message quotes an upstream or a user, because an upstream's error text may contain prompts and keys.
+Engines raise these errors without alias and step. `Models` sets both.
 """
 
 from typing import ClassVar, Self
@@ -27,34 +27,35 @@ class ModelError(Exception):
     """A call to a model failed, or its answer was not usable."""
 
     retryable: ClassVar[bool] = False
-    """A retry at the same upstream may help."""
+    """Whether a retry of the same request at the same upstream may succeed."""
     outage: ClassVar[bool] = False
-    """The upstream is at fault: a circuit breaker counts it."""
+    """Whether the upstream is at fault. The circuit breaker counts these errors."""
     elsewhere: ClassVar[bool] = False
-    """Another model may still answer: `fallback` is tried."""
+    """Whether to ask the aliases in `fallback`, because another model may still answer."""
     subject: ClassVar[str] = "the model's server"
-    """The subject of the sentence in `cause`."""
+    """Who failed: the grammatical subject of `reason` in messages."""
     hint: ClassVar[str] = "see the log of the upstream"
-    """What to try. `<alias>` is replaced with the alias."""
+    """The next step for the operator. `advice` replaces `<alias>` with the alias."""
     usual_reason: ClassVar[str] = ""
-    """What happened, unless `reason` is more specific."""
+    """The default of `reason`."""
     retry_after: float | None = None
-    """Seconds to wait before a retry, if the upstream set them."""
+    """Seconds to wait before a retry. None: the upstream gave no value."""
     alias = step = ""
 
     def __init__(self, reason: str = "") -> None:
-        """Args: reason: what `subject` did, in our own words. It must hold no secret and no text of an upstream or user."""
+        """Args: reason: predicate for `subject`, such as `refused the key`. It must not contain secrets, or text of an upstream
+        or user."""
         self.reason = reason or self.usual_reason
         super().__init__(self.reason)
 
     def at(self, alias: str, step: str) -> Self:
-        """Set the alias and step, and return the same error."""
+        """Set the alias and the step of the failed call, and return this error."""
         self.alias, self.step = alias, step
         return self
 
     @property
     def kind(self) -> str:
-        """The error's name in ledgers, logs and metrics."""
+        """The class name, which ledgers, logs and metrics use."""
         return type(self).__name__
 
     def description(self) -> str:
@@ -62,17 +63,17 @@ class ModelError(Exception):
 
     @property
     def advice(self) -> str:
-        """What to try, with the name of the alias."""
+        """`hint` with the name of the alias."""
         return self.hint.replace("<alias>", repr(self.alias) if self.alias else "<alias>")
 
     @property
     def cause(self) -> str:
-        """What happened and what to try, as a sentence for the operator: for logs, and for clients on the proxy's machine."""
+        """The failure and the next step in one sentence, for logs and for clients on the proxy's machine."""
         return f"{self.subject} {self.description()}: {self.advice}"
 
     def __str__(self) -> str:
         where = f"model {self.alias!r}, step {self.step!r}: " if self.alias else ""
-        return f"{where}{self.description()}; {self.advice}"
+        return f"{where}{self.subject} {self.description()}; {self.advice}"
 
 
 _REFUSALS = {
@@ -83,16 +84,16 @@ _REFUSALS = {
     405: ("does not accept POST on this path", "check base_url of the alias <alias>"),
     413: ("refused the request as too large", "send less, or lower the token budget of the chatbot"),
 }
-"""By HTTP status: what the server did, and what to try."""
+"""By HTTP status, the description and the advice of an UpstreamRefused error."""
 
 
 class UpstreamRefused(ModelError):
-    """The upstream refuses this request, and a retry would not change that."""
+    """The upstream refused the request (a redirect or a 4xx). A retry would get the same response."""
 
     hint = "check base_url and model of the alias <alias>, and the fields of the request"
 
     def __init__(self, status: int = 400, code: str | None = None, param: str | None = None, reason: str = "") -> None:
-        """Args: code, param: ours, or values of an upstream that refusal.py allows."""
+        """Args: code, param: the error code and the field at fault, from CAF itself or from `refusal.read_refusal`."""
         super().__init__(reason)
         self.status = status
         self.code = code
@@ -111,7 +112,7 @@ class UpstreamRefused(ModelError):
 
 
 class UpstreamBusy(ModelError):
-    """The upstream asks for fewer requests."""
+    """The upstream answered 429 Too Many Requests, even after the retries."""
 
     retryable = True
     elsewhere = True
@@ -124,7 +125,7 @@ class UpstreamBusy(ModelError):
 
 
 class UpstreamUnavailable(ModelError):
-    """The upstream, or the connection to it, is temporarily broken."""
+    """The upstream failed (5xx, 408, 409), or the connection to it failed. The problem may be temporary."""
 
     retryable = True
     outage = True
@@ -138,16 +139,16 @@ class UpstreamUnavailable(ModelError):
 
 
 class UpstreamTimeout(ModelError):
-    """The upstream took too long. There is no retry, because the user has already waited that long."""
+    """The upstream did not answer within the timeout. No retry follows, because the user has already waited for the timeout."""
 
     outage = True
     elsewhere = True
     hint = "raise timeout_s of the alias <alias>, or use a faster model"
-    usual_reason = "did not answer in time"
+    usual_reason = "did not answer within the timeout"
 
 
 class OutOfTime(UpstreamTimeout):
-    """The turn has no time left for this step, which says nothing about the upstream."""
+    """The deadline of the turn has passed. The upstream is not at fault."""
 
     outage = False
     elsewhere = False
@@ -157,24 +158,24 @@ class OutOfTime(UpstreamTimeout):
 
 
 class UpstreamGarbled(ModelError):
-    """The upstream answered with something other than a chat completion."""
+    """The upstream sent an answer that is not a chat completion."""
 
     retryable = True
     outage = True
     elsewhere = True
     hint = "check that base_url of the alias <alias> is an OpenAI-compatible API, usually ending in /v1"
-    usual_reason = "answered with something other than a chat completion"
+    usual_reason = "sent an answer that is not a chat completion"
 
 
 class EmptyAnswer(ModelError):
-    """The upstream answered with neither text nor tool calls nor a refusal."""
+    """The upstream sent a chat completion without text, tool calls and refusal."""
 
     hint = "check model of the alias <alias>, and raise its max_tokens if the model thinks before it answers"
     usual_reason = "answered without text"
 
 
 class CircuitOpen(ModelError):
-    """Calls to the upstream are paused after too many failures. Nothing was sent."""
+    """The circuit breaker pauses calls to the upstream after too many failures. The request was not sent."""
 
     elsewhere = True
     subject = "the proxy"
@@ -187,7 +188,7 @@ class CircuitOpen(ModelError):
 
 
 class Overloaded(ModelError):
-    """The proxy has reached its limit of running and waiting calls. Nothing was sent."""
+    """The alias has reached its limits `max_concurrent` and `queue`. The request was not sent."""
 
     elsewhere = True
     retry_after = 1.0
@@ -197,7 +198,7 @@ class Overloaded(ModelError):
 
 
 class UnreadableAnswer(ModelError):
-    """A structured answer could not be read, even after a repair request named the problem."""
+    """The answer does not fit the requested schema, even after a repair request that named the problem."""
 
     subject = "the model"
     hint = "use a stronger model for this step, or raise its max_tokens"
@@ -206,28 +207,36 @@ class UnreadableAnswer(ModelError):
     def __init__(self, raw: str = "", reason: str = "") -> None:
         super().__init__(reason)
         self.raw = raw
-        """The last answer, unchanged, for the trace only."""
+        """The last answer, unchanged. Only the trace may store it."""
 
 
 class AssistantFailed(ModelError):
-    """An assistant could not answer, or did not act."""
+    """An assistant could not answer, or could not perform an action."""
 
+    subject = "the assistant failed:"
     hint = "see the assistant's page in docs/, and the log"
 
     @property
     def cause(self) -> str:
-        """The cause without the assistant's own text, which may quote a user."""
+        """The cause without the assistant's message, which may quote a user."""
         return f"the assistant failed ({self.kind}): {self.advice}"
 
 
 class ModelSettingsError(ValueError):
-    """The configuration of the models is invalid."""
+    """The configuration of a model is invalid. The message names the setting and the remedy."""
 
 
 def error_for_status(
     status: int, *, retry_after: float | None = None, code: str | None = None, param: str | None = None
 ) -> ModelError:
-    """Return the error for an HTTP status other than 2xx."""
+    """Return the error for an HTTP status other than 2xx.
+
+    Args:
+        status: The HTTP status.
+        retry_after: Seconds from the Retry-After header, or None.
+        code: Error code, as `refusal.read_refusal` returns it.
+        param: Field at fault, as `refusal.read_refusal` returns it.
+    """
     if status == 429:
         return UpstreamBusy(retry_after)
     if status in (408, 409) or status >= 500:

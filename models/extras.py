@@ -1,4 +1,7 @@
-"""The command that installs an optional extra. It names the source of this copy, because no package index has this project."""
+"""Builds the shell command that installs an optional extra of CAF.
+
+The command names the source that CAF was installed from, because no package index has this project.
+"""
 
 import shlex
 import sys
@@ -9,13 +12,13 @@ from urllib.parse import unquote, urlsplit
 
 DISTRIBUTION = "critical-analysis-filter"
 _ROOT = Path(__file__).resolve().parents[1]
-"""The folder of our packages: a checkout, or the `site-packages` of an installation."""
+"""The folder that contains the packages of CAF: a checkout, or `site-packages`."""
 
 
 def install_command(extra: str) -> str:
-    """Return a shell command that adds an extra of pyproject.toml to this environment.
+    """Return a shell command that installs an extra of pyproject.toml in the running Python environment.
 
-    It names the checkout, wheel or repository that this copy was installed from. If that is gone, it says PATH instead.
+    The command names the checkout, wheel or repository that CAF was installed from, or `PATH` if that source is unknown.
     """
     python, source = shlex.quote(sys.executable), _source()
     requirement = shlex.quote(f"{DISTRIBUTION}[{extra}] @ {source}" if "://" in source else f"{source}[{extra}]")
@@ -31,7 +34,7 @@ _UNKNOWN = "PATH"
 
 
 def _source() -> str:
-    """Return the source of this copy: the path of a checkout or wheel, or a URL."""
+    """Return the source that CAF was installed from: the path of a checkout or wheel, a URL, or `PATH` if it is unknown."""
     if (_ROOT / "pyproject.toml").is_file():
         return str(_ROOT)
     from models.unique_keys import load_json  # imports YAML, which `caf --help` does not need

@@ -1,4 +1,4 @@
-"""Pure: the fallbacks of each alias, in order."""
+"""Resolves the `fallback` lists of model aliases, and finds mistakes in them. Pure."""
 
 from collections.abc import Iterable, Mapping
 
@@ -7,7 +7,10 @@ from models.suggestions import did_you_mean
 
 
 def chain(alias: str, models: Mapping[str, ModelSettings]) -> tuple[str, ...]:
-    """Return an alias and its fallbacks in order, depth first, without duplicates."""
+    """Return the aliases to try in order: the alias, its first fallback, the fallbacks of that fallback, and so on.
+
+    An alias occurs only once.
+    """
     aliases: dict[str, None] = {}
 
     def add(name: str) -> None:
@@ -22,7 +25,7 @@ def chain(alias: str, models: Mapping[str, ModelSettings]) -> tuple[str, ...]:
 
 
 def with_all_asked(aliases: Iterable[str], models: Mapping[str, ModelSettings]) -> set[str]:
-    """Return the aliases and every alias reachable from them, through fallbacks and the models of assistants."""
+    """Return the given aliases and all aliases that they may call, directly or indirectly: fallbacks and assistants' models."""
     reached: set[str] = set()
     waiting = list(aliases)
     while waiting:
@@ -34,7 +37,7 @@ def with_all_asked(aliases: Iterable[str], models: Mapping[str, ModelSettings]) 
 
 
 def fallback_problems(models: Mapping[str, ModelSettings]) -> list[str]:
-    """Return a problem for every unknown fallback or assistant's model, and for every alias that would ask itself."""
+    """Return messages about invalid entries of `fallback` and `models`: unknown aliases, and aliases that would call themselves."""
     problems = []
     for alias, settings in models.items():
         for other in settings.fallback:
@@ -51,12 +54,14 @@ def fallback_problems(models: Mapping[str, ModelSettings]) -> list[str]:
                 near = did_you_mean(other, models)
                 problems.append(f"models.{alias}.models.{role}: no model alias {other!r} (configured: {names}){near}")
             elif alias in with_all_asked([other], models):
-                problems.append(f"models.{alias}.models.{role}: {other} asks {alias} itself; choose another model")
+                problems.append(
+                    f"models.{alias}.models.{role}: {other!r} calls {alias!r}, which is a cycle; choose another model"
+                )
     return problems
 
 
 def _way(start: str, end: str, models: Mapping[str, ModelSettings]) -> tuple[str, ...]:
-    """Return the shortest path of fallbacks from one alias to another. The path must exist."""
+    """Return the shortest path of fallbacks between two aliases. A path must exist."""
     ways: list[tuple[str, ...]] = [(start,)]
     for way in ways:
         if way[-1] == end:

@@ -1,7 +1,7 @@
-"""Every provider that litellm supports. The only module that imports litellm, on its first request.
+"""LiteLLMEngine calls any provider that litellm supports. No other module imports litellm.
 
-The import takes two seconds and 170 MB, so it runs in a thread. `Models` does the retries. litellm fetches a price map
-from the network unless LITELLM_LOCAL_MODEL_COST_MAP is set.
+The first request imports litellm in a thread, because the import takes two seconds and 170 MB. `Models` retries, so litellm's
+retries are disabled.
 """
 
 import asyncio
@@ -39,13 +39,13 @@ _OPENAI_FIELDS = frozenset((
 
 
 class LiteLLMEngine:
-    """Calls `litellm.acompletion`."""
+    """Sends requests to a model through `litellm.acompletion`."""
 
     def __init__(self, settings: ModelSettings, environ: Mapping[str, str] = os.environ) -> None:
         """Raises: ModelSettingsError: litellm is not installed, or a secret is missing."""
         if importlib.util.find_spec("litellm") is None:
             raise ModelSettingsError(
-                f"engine litellm needs the package litellm, which is not installed: {install_command('litellm')}"
+                f"engine litellm needs the package litellm, which is not installed; run {install_command('litellm')}"
             )
         self._fixed: dict[str, Any] = {
             "model": settings.model,
@@ -72,7 +72,7 @@ class LiteLLMEngine:
         return assembly.completion()
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
-        """Decode the request and encode the answer or its chunks, because litellm has no bytes to relay."""
+        """Decode the request and encode the response, because litellm does not expose the bytes of the upstream."""
         body = decode_body(raw)
         answer = await self._ask(body)
         if body.get("stream"):
@@ -80,18 +80,18 @@ class LiteLLMEngine:
         return Forwarded(200, {"Content-Type": "application/json"}, orjson.dumps(_as_body(answer)))
 
     async def close(self) -> None:
-        """Nothing to do: litellm keeps its clients for the whole process."""
+        """Do nothing. litellm keeps its HTTP clients until the process ends."""
 
     async def _ask(self, body: Body) -> Any:
         try:
             litellm = await asyncio.to_thread(load_litellm)
             return await litellm.acompletion(**litellm_arguments(body, self._fixed))
-        except Exception as error:  # litellm passes on any exception of its providers' code
+        except Exception as error:  # providers' code in litellm may raise any exception
             raise to_model_error(error, time.time()) from None
 
 
 def load_litellm() -> Any:
-    """Import litellm once, with everything disabled that contacts a server other than the model's."""
+    """Import litellm, and disable its telemetry and its download of a price map. Only the model's server is contacted."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
     litellm: Any = importlib.import_module("litellm")
     litellm.telemetry = False
@@ -102,11 +102,13 @@ def load_litellm() -> Any:
 
 
 def litellm_arguments(body: Body, fixed: Mapping[str, Any]) -> dict[str, Any]:
-    """Return litellm's arguments for a request.
+    """Return the keyword arguments of `litellm.acompletion` for a request.
 
-    Besides OpenAI's fields, litellm accepts `api_base`, `api_key`, `fallbacks`, `mock_response` and others. A client
-    that set these could have our key sent to its own server. So only OpenAI's fields become arguments; all other
-    fields go to the provider in `extra_body`.
+    litellm also accepts `api_base`, `api_key`, `fallbacks` and others. With `api_base`, a client could redirect the proxy's API
+    key to its own server. So only OpenAI's fields become arguments, and all other fields are passed in `extra_body`.
+
+    Args:
+        fixed: arguments from the settings of the alias. They take precedence over the request.
     """
     openai_fields = {name: value for name, value in body.items() if name in _OPENAI_FIELDS}
     unknown = {name: value for name, value in body.items() if name not in _OPENAI_FIELDS and name != "model"}
@@ -114,7 +116,11 @@ def litellm_arguments(body: Body, fixed: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def to_model_error(error: Exception, now: float) -> ModelError:
-    """Convert an error of litellm to ours, without its text."""
+    """Convert an exception of litellm to a ModelError without its text, which may contain prompts and keys.
+
+    Args:
+        now: the current Unix time, for a Retry-After header with a date.
+    """
     name, status = type(error).__name__, getattr(error, "status_code", None)
     if isinstance(error, TimeoutError) or name == "Timeout":
         return UpstreamTimeout()
@@ -138,7 +144,7 @@ async def _events(chunks: Any) -> AsyncIterator[bytes]:
     # litellm adds a "stop" to every stream, even to one that broke off or was empty.
     reasons = (getattr(chunks, f"{origin}_finish_reason", "unknown") for origin in ("received", "intermittent"))
     if all(reason is None for reason in reasons):
-        raise UpstreamUnavailable("ended the stream within the answer")
+        raise UpstreamUnavailable("ended the stream before the answer was complete")
     yield b"data: [DONE]\n\n"
 
 

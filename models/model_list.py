@@ -1,4 +1,4 @@
-"""Lists the models of a server: GET {base_url}/models."""
+"""Asks an OpenAI-compatible server which models it serves: GET {base_url}/models."""
 
 import os
 from collections.abc import Mapping
@@ -13,11 +13,11 @@ TIMEOUT_S = 10.0
 
 
 async def list_models(settings: ModelSettings, environ: Mapping[str, str] = os.environ) -> list[str]:
-    """Return the names of a server's models, in the server's order.
+    """Return the names of the models that a server offers, in the order of the response.
 
     Raises:
         ModelError: The server does not answer within 10 s, refuses the request, or does not send a list of models.
-        ModelSettingsError: The key's environment variable is not set, or its value is not a valid key.
+        ModelSettingsError: The environment variable of the API key is not set, or its value is not a valid key.
     """
     headers, timeout = secret_headers(settings, environ), aiohttp.ClientTimeout(total=TIMEOUT_S)
     try:
@@ -44,4 +44,4 @@ async def list_models(settings: ModelSettings, environ: Mapping[str, str] = os.e
 
 
 def _no_list() -> ModelError:
-    return UpstreamGarbled("answered with something other than a list of models")
+    return UpstreamGarbled("sent an answer that is not a list of models")

@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible server, over one pooled aiohttp session."""
+"""OpenAIEngine sends requests to any OpenAI-compatible server. All engines share one pooled aiohttp session."""
 
 import asyncio
 import errno
@@ -34,25 +34,28 @@ from models.streaming import AnswerStream, replay_answer
 from models.turn_scope import TRACE_HEADERS
 
 MAX_ANSWER = 32 * 2**20
-"""Maximum bytes of an answer. Reading stops at a longer one."""
+"""Maximum bytes of an answer. A longer answer is an error."""
 CONNECT_S = 10.0
 LARGE_BODY = 2**20
-"""Bytes of a request. From this size on, aiohttp warns if they are sent in one piece."""
+"""Bytes of a request from which on the body is sent as a file object, because aiohttp warns about larger byte strings."""
 LINGER_S = 0.05
-"""Maximum wait for the end of the response after a complete stream."""
+"""Maximum seconds to wait for the end of the HTTP response after `[DONE]`."""
 A_DAY_S = 86_400.0
 
 _HEADERS_UP = ("Idempotency-Key", "OpenAI-Beta", "X-Client-Request-Id", "X-Request-Id", "traceparent", "tracestate")
 _HEADERS_DOWN = frozenset(("content-type", "retry-after", "retry-after-ms", "x-request-id", "x-should-retry"))
 _BLANKS = b" \t\r\n\xef\xbb\xbf"
+"""White space and the byte order mark, which may precede a body."""
 _ASKS_FOR_STREAM = re.compile(rb'"stream"\s*+:\s*+true')
-"""Matches a request for a stream. Inside a JSON string, the quotation marks would be escaped."""
+"""Matches a request body that asks for a stream. JSON strings cannot match, because they escape quotation marks."""
 _BROKEN_CONNECTION = (aiohttp.ClientError, OSError, TimeoutError)
 
 
 def make_session() -> aiohttp.ClientSession:
-    """Return the session that all engines share. It has no cookies, no limit on connections and no total timeout: each request
-    sets its own. Call it in a running event loop."""
+    """Return the HTTP session for all engines. Call this function in a running event loop.
+
+    The session stores no cookies and does not limit connections. It has no total timeout, because each request sets its own.
+    """
     return aiohttp.ClientSession(
         connector=aiohttp.TCPConnector(limit=0),
         cookie_jar=aiohttp.DummyCookieJar(),
@@ -61,7 +64,7 @@ def make_session() -> aiohttp.ClientSession:
 
 
 class OpenAIEngine:
-    """Sends POST {base_url}/chat/completions. With another `path`, use only `forward`."""
+    """Sends requests to `POST {base_url}/chat/completions`. An engine with another `path` supports only `forward`."""
 
     def __init__(
         self,
@@ -83,14 +86,14 @@ class OpenAIEngine:
         self._alias = alias
         self._max_answer = max_answer
         self._with_usage: Body = {"stream_options": {"include_usage": True}}
-        """Additional fields of a request for a stream."""
+        """Fields to add to a request for a stream; empty if the server refuses `stream_options`."""
 
     async def complete(self, body: Body) -> Body:
-        """Answer a chat completion request. The caller limits the total time."""
+        """Return the chat completion for a request. The caller must set a total timeout."""
         return await self._ask(body, None)
 
     async def write(self, body: Body, stream: AnswerStream) -> Body:
-        """Ask for a stream. If the server answers in one piece, the stream receives the finished answer."""
+        """Answer a request with a stream. If the server does not stream, pass on the finished answer word by word."""
         try:
             return await self._ask({**body, "stream": True, **self._with_usage}, stream)
         except UpstreamRefused as error:
@@ -100,7 +103,10 @@ class OpenAIEngine:
         return await self._ask({**body, "stream": True}, stream)
 
     async def _ask(self, body: Body, stream: AnswerStream | None) -> Body:
-        """Send a request and read its answer. Either may be streamed without the other."""
+        """Send a request and read its answer.
+
+        The server may send events although no stream was requested, or a finished answer although a stream was requested.
+        """
         assembly = Assembly(body.get("n") or 1)
         try:
             async with await self._post(orjson.dumps(body)) as response:
@@ -129,9 +135,11 @@ class OpenAIEngine:
         return assembly.completion()
 
     async def forward(self, raw: bytes, headers: Mapping[str, str]) -> Forwarded:
-        """Relay a request. Errors about our own key or address are raised, not relayed to the client.
+        """Forward a request, and relay the response.
 
-        The upstream's own faults are raised too, because error pages of servers and gateways quote request headers.
+        Raises:
+            ModelError: The upstream refused the proxy's key (401, 403), redirected, failed (5xx), or cannot be reached. These
+                responses are not relayed, because error pages of servers and gateways may quote request headers.
         """
         try:
             response = await self._post(raw, {name: headers[name] for name in _HEADERS_UP if name in headers})
@@ -146,14 +154,14 @@ class OpenAIEngine:
             raise to_model_error(error) from None
 
     async def _relay(self, response: aiohttp.ClientResponse, raw: bytes) -> Forwarded:
-        """Relay an answer, chunk by chunk if it is a stream by its content type, by the request, or by its first bytes."""
+        """Relay a response: in chunks if the content type, the request or the first bytes indicate a stream, else in one piece."""
         status, down, head = response.status, pass_headers_down(response.headers), b""
         if response.content_type != "text/event-stream":
             streamed = status < 400 and _ASKS_FOR_STREAM.search(raw) is not None
-            if response.content.is_eof():  # fully received: no timer, which would cost 5 % of a request's time
+            if response.content.is_eof():  # fully received; a timer would add 5 % to the time of a request
                 head, streamed = await self._read(response), False
             else:
-                # A total timeout unless it is a stream: a body that drips never reaches the read timeout.
+                # A finished answer gets a total timeout, because a body that arrives slowly never reaches the read timeout.
                 async with asyncio.timeout(None if streamed else self._timeout_s):
                     head = await self._read_head(response)
                     if not (streamed or _is_events(head)):
@@ -166,13 +174,13 @@ class OpenAIEngine:
         return Forwarded(status, down, chunks=self._chunks(response, head), close=response.close)
 
     async def close(self) -> None:
-        """Do nothing: the owner of the session closes it."""
+        """Do nothing. The owner of the session closes the session."""
 
     async def _post(self, raw: bytes, headers: Mapping[str, str] = MappingProxyType({})) -> aiohttp.ClientResponse:
-        """Send a request once and wait for the head of its answer.
+        """Send a request once, and return the response after its headers have arrived.
 
         Args:
-            headers: The client's. They do not replace configured headers, and those with control characters are dropped.
+            headers: Headers of the client. Configured headers take precedence; headers with control characters are dropped.
         """
         sent = CIMultiDict(self._headers)
         for name, value in {**headers, **(TRACE_HEADERS.get() or {})}.items():
@@ -183,11 +191,11 @@ class OpenAIEngine:
             data=raw if len(raw) < LARGE_BODY else io.BytesIO(raw),
             headers=sent,
             timeout=self._timeout,
-            allow_redirects=False,  # another server would get the key
+            allow_redirects=False,  # otherwise another server would get the API key
         )
 
     async def _read_head(self, response: aiohttp.ClientResponse) -> bytes:
-        """Read up to the first bytes that reveal the type of the body."""
+        """Read a body until the first byte that is not blank, which tells JSON from events. Return the bytes read."""
         head = b""
         while not head.strip(_BLANKS) and not response.content.at_eof():
             head += await response.content.readany()
@@ -195,7 +203,7 @@ class OpenAIEngine:
         return head
 
     async def _read(self, response: aiohttp.ClientResponse, head: bytes = b"") -> bytes:
-        """Read the rest of a body. Args: head: the bytes already read."""
+        """Read the rest of a body, and return the whole body. Args: head: the bytes already read."""
         if response.content.is_eof():  # fully received
             body = head + await response.content.read()
             self._check_length(len(body))
@@ -203,7 +211,11 @@ class OpenAIEngine:
         return b"".join([part async for part in self._parts(response, head)])
 
     async def _parts(self, response: aiohttp.ClientResponse, head: bytes) -> AsyncIterator[bytes]:
-        """Read the body in parts, up to the maximum length. Args: head: the bytes already read."""
+        """Yield `head`, the bytes already read, and then the rest of the body as it arrives.
+
+        Raises:
+            UpstreamGarbled: The body is longer than the maximum.
+        """
         size = len(head)
         if head:
             yield head
@@ -214,7 +226,7 @@ class OpenAIEngine:
 
     def _check_length(self, size: int) -> None:
         if size > self._max_answer:
-            raise UpstreamGarbled(f"answered with more than {self._max_answer} bytes")
+            raise UpstreamGarbled(f"answered with more than {self._max_answer} bytes, the maximum")
 
     async def _chunks(self, response: aiohttp.ClientResponse, head: bytes) -> AsyncIterator[bytes]:
         try:
@@ -229,15 +241,15 @@ class OpenAIEngine:
 
 
 def secret_headers(settings: ModelSettings, environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the configured headers with their secrets filled in.
+    """Return the configured HTTP headers. Values `env:NAME` and the API key are read from environment variables.
 
     Raises:
-        ModelSettingsError: An environment variable is not set, or a value is not valid in a header.
+        ModelSettingsError: An environment variable is not set, or a value is not valid in an HTTP header.
     """
     headers = {}
     for name, value in settings.headers.items():
         if not value.isprintable():
-            raise ModelSettingsError(f"headers: write the value of {name} as one line of printable text")
+            raise ModelSettingsError(f"headers.{name}: invalid value: expected one line of printable characters")
         headers[name] = secret(value[4:], environ) if value.startswith("env:") else value
     if settings.api_key_env:
         headers["Authorization"] = f"Bearer {secret(settings.api_key_env, environ)}"
@@ -245,16 +257,23 @@ def secret_headers(settings: ModelSettings, environ: Mapping[str, str]) -> dict[
 
 
 def secret(variable: str, environ: Mapping[str, str]) -> str:
+    """Return the secret in an environment variable.
+
+    Raises:
+        ModelSettingsError: The variable is not set, or its value is not valid in an HTTP header.
+    """
     value = environ.get(variable, "").strip()
     if not value:
-        raise ModelSettingsError(f"the environment variable {variable} is not set; export it before starting")
+        raise ModelSettingsError(f"the environment variable {variable!r} is not set; export it before starting")
     if not (value.isascii() and value.isprintable()):
-        raise ModelSettingsError(f"the environment variable {variable} holds characters that no key has")
+        raise ModelSettingsError(
+            f"the environment variable {variable!r} has an invalid value: expected one line of printable ASCII characters"
+        )
     return value
 
 
 def pass_headers_down(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return the upstream's headers that its client needs, without those that identify the account."""
+    """Return the upstream's headers that the client gets. Headers that identify the operator's account are removed."""
     return {name: value for name, value in headers.items() if _is_passed_down(name)}
 
 
@@ -267,7 +286,15 @@ def _is_passed_down(name: str) -> bool:
 
 
 def retry_after(value: str | None, now: float) -> float | None:
-    """Return the value of a Retry-After header (seconds or an HTTP date) as seconds from `now` (Unix time), a day at most."""
+    """Parse a Retry-After header, which holds seconds or an HTTP date.
+
+    Args:
+        value: the header. None: the response has no such header.
+        now: the current Unix time.
+
+    Returns:
+        Seconds to wait, at most a day; None if the header is missing or invalid.
+    """
     if not value:
         return None
     try:
@@ -278,24 +305,24 @@ def retry_after(value: str | None, now: float) -> float | None:
 
 
 def to_model_error(error: BaseException) -> ModelError:
-    """Convert an error of aiohttp to ours, without its details, which may hold the request's headers and the key."""
+    """Convert an exception of aiohttp to a ModelError. The exception's text is dropped, because it may contain the API key."""
     if isinstance(error, aiohttp.ConnectionTimeoutError):
-        return UpstreamUnavailable("accepted no connection in time")
+        return UpstreamUnavailable("did not accept the connection within the timeout")
     if isinstance(error, TimeoutError):
-        return UpstreamTimeout("sent nothing in time")
+        return UpstreamTimeout("sent no data within the timeout")
     return UpstreamUnavailable(_describe_broken_connection(error))
 
 
 def _describe_broken_connection(error: BaseException) -> str:
     match error:
         case aiohttp.ClientPayloadError():
-            return "cut the connection within the answer"
+            return "closed the connection in the middle of the answer"
         case aiohttp.ClientConnectorDNSError():
-            return "has a host name that DNS does not know"
+            return "has a host name that DNS cannot resolve"
         case aiohttp.ClientConnectorCertificateError():
-            return "has a TLS certificate that is not trusted here"
+            return "has a TLS certificate that this machine does not trust"
         case aiohttp.ClientSSLError():
-            return "did not agree on TLS"
+            return "failed the TLS handshake"
         case aiohttp.ClientConnectorError() if error.os_error.errno == errno.ECONNREFUSED:
             return "refused the connection"
         case aiohttp.ServerDisconnectedError():
@@ -305,7 +332,10 @@ def _describe_broken_connection(error: BaseException) -> str:
 
 
 def _is_events(head: bytes) -> bool:
-    """Return whether a body is a stream of events. The content type is unreliable: many servers send events as text/plain."""
+    """Return whether a body is a stream of events, by its first character.
+
+    The content type is unreliable: many servers send events as text/plain.
+    """
     return head.lstrip(_BLANKS)[:1] in (b"d", b"e", b"i", b"r", b":")  # data, event, id, retry, a comment
 
 

@@ -1,7 +1,7 @@
-"""Records the answers of a real model and replays them, for tests and experiments.
+"""Records the answers of a model in a file and replays them, for tests and experiments.
 
 A recording is a JSONL file with one exchange per line: `key` (see `request_key`), `body` (the request), and `content`
-(the text, or `{content, tool_calls}`). `script: {replay: FILE}` replays it.
+(the answer's text, or `{content, tool_calls}`). The setting `script: {replay: FILE}` of an alias replays a recording.
 """
 
 import hashlib
@@ -18,13 +18,13 @@ KEY_FIELDS = ("model", "messages", "response_format", "tools", "seed")
 
 
 def request_key(body: Body) -> str:
-    """Hash the fields that determine an answer: model, messages, response format, tools, seed."""
+    """Return a hash of the request fields that determine the answer: model, messages, response format, tools and seed."""
     part = {name: body.get(name) for name in KEY_FIELDS}
     return hashlib.sha256(json.dumps(part, sort_keys=True).encode()).hexdigest()
 
 
 def content_of(answer: Body) -> Any:
-    """Return the content of a chat completion in the form of a recording."""
+    """Return the first message of a chat completion in the form that recordings store: its text, or `{content, tool_calls}`."""
     message = answer["choices"][0]["message"]
     if "tool_calls" in message:
         return {"content": message.get("content"), "tool_calls": message["tool_calls"]}
@@ -32,15 +32,20 @@ def content_of(answer: Body) -> Any:
 
 
 class Replaying(Engine):
-    """Answer from a recording. Several answers to one request come in order, and the last one repeats."""
+    """An engine that answers from a recording.
+
+    If the recording has several answers to a request, they are replayed in order, and the last answer is repeated.
+    """
 
     def __init__(self, path: Path) -> None:
-        """Raises: ModelSettingsError: the file cannot be read."""
+        """Raises: ModelSettingsError: the file cannot be read, or a line is not a recorded exchange."""
         self._answers: dict[str, list[Any]] = {}
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
         except OSError as error:
-            raise ModelSettingsError(f"cannot read the recording {str(path)!r}: {error.strerror}") from None
+            raise ModelSettingsError(
+                f"cannot read the recording {str(path)!r}: {error.strerror}; check `replay`"
+            ) from None
         for number, line in enumerate(lines, 1):
             if line.strip():
                 self._add(line, f"{path}:{number}")
@@ -50,19 +55,24 @@ class Replaying(Engine):
             exchange = load_json(line)
             self._answers.setdefault(exchange["key"], []).append(exchange["content"])
         except DuplicateKeyError as error:
-            raise ModelSettingsError(f"{where}: {error.msg}") from None
+            raise ModelSettingsError(f"{where}: {error.msg}; delete one of them") from None
         except (ValueError, KeyError, TypeError):
-            raise ModelSettingsError(f"{where}: not a recorded exchange: expected JSON with key and content") from None
+            raise ModelSettingsError(
+                f"{where}: invalid recorded exchange: expected a JSON object with `key` and `content`; delete the line"
+            ) from None
 
     async def complete(self, body: Body) -> Body:
         key = request_key(body)
         if not (answers := self._answers.get(key)):
-            raise UpstreamRefused(404, "no_recorded_answer", key[:12], "has no recording of this request")
+            raise UpstreamRefused(404, "no_recorded_answer", key[:12], "has no recorded answer to this request")
         return completion(body, answers.pop(0) if len(answers) > 1 else answers[0])
 
 
 class Recording(Engine):
-    """Ask another engine and record its answers. Recordings hold conversations, so store them safely."""
+    """An engine that passes requests to another engine and records the answers.
+
+    Recordings contain conversations, so store them safely.
+    """
 
     def __init__(self, engine: Engine, path: Path) -> None:
         self._engine = engine

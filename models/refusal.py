@@ -1,4 +1,7 @@
-"""Reads an upstream's error. Only words that OpenAI defines pass; others may quote a draft, a prompt or a key. Pure."""
+"""Extracts the error code and the field at fault from an upstream's error. Pure.
+
+Only codes and field names that OpenAI defines are accepted. Any other text may quote a draft, a prompt or a key.
+"""
 
 import re
 from collections.abc import Mapping
@@ -17,7 +20,7 @@ CODES = frozenset((
     "unknown_parameter", "unsupported_country_region_territory", "unsupported_image_media_type", "unsupported_model",
     "unsupported_parameter", "unsupported_value",
 ))  # fmt: skip
-"""Error codes of OpenAI's chat completions and of compatible servers."""
+"""Error codes of OpenAI's Chat Completions API and of compatible servers."""
 FIELDS = frozenset((
     "additionalProperties", "approximate", "arguments", "audio", "chat_template_kwargs", "content", "custom", "data", "definition",
     "description", "detail", "effort", "file", "file_data", "file_id", "filename", "format", "frequency_penalty", "function",
@@ -29,15 +32,15 @@ FIELDS = frozenset((
     "stream", "stream_options", "strict", "temperature", "text", "tool_call_id", "tool_calls", "tool_choice", "tools", "top_k",
     "top_logprobs", "top_p", "ttl", "type", "url", "user", "user_location", "verbosity", "voice", "web_search_options",
 ))  # fmt: skip
-"""Field names that the API defines. A client does not choose them."""
+"""Names of request fields that the API defines, as opposed to names that a client chooses."""
 _STEP = re.compile(r"[.\[\]]+")
 
 
 def read_refusal(error: object) -> tuple[str | None, str | None]:
-    """Return code and param of an upstream's error object, each None if OpenAI does not define it.
+    """Return the `code` and `param` of an upstream's error object. A value that OpenAI does not define becomes None.
 
-    Most servers that refuse `response_format` without a param mention it in their message. The message itself does not
-    leave this function.
+    If `param` is missing but the message mentions `response_format`, `param` is `response_format`. The message itself is never
+    returned.
     """
     if not isinstance(error, Mapping):
         return None, None
@@ -49,7 +52,7 @@ def read_refusal(error: object) -> tuple[str | None, str | None]:
 
 
 def known_field(value: object) -> str | None:
-    """Return the path of a field, such as `messages[0].content`, if the API defines all its names, else None."""
+    """Return a field path such as `messages[0].content` unchanged if the API defines all names in it, else None."""
     if not isinstance(value, str) or len(value) > 64:
         return None
     first, *rest = _STEP.split(value)

@@ -1,4 +1,4 @@
-"""Forwards requests of an alias that has a bulkhead or a fallback."""
+"""Forwards requests to an alias with a bulkhead or fallbacks, and returns the response to relay to the client."""
 
 import asyncio
 import time
@@ -16,14 +16,17 @@ from models.usage import Call, Ledger, Usage
 async def relay(
     aliases: Sequence[Alias], raw: bytes, headers: Mapping[str, str], ledger: Ledger | None, step: str = "forward"
 ) -> Forwarded:
-    """Forward a request to each alias in turn until one answers it. The last alias's answer is relayed even if it is an error.
+    """Forward a request to each alias in turn until one answers. The response of the last alias is relayed even if it is an error.
 
     Args:
-        ledger: records the failed calls.
-        step: the step of these calls in the ledger.
+        aliases: the alias and its fallbacks, in order.
+        raw: the body of the request, with the model of the first alias.
+        headers: the client's headers.
+        ledger: records failed calls.
+        step: name of the step in the ledger.
 
     Raises:
-        ModelError: no alias answered; this is the error of the first.
+        ModelError: no alias answered; this is the error of the first alias.
     """
     first_error: ModelError | None = None
     for nth, alias in enumerate(aliases):
@@ -70,6 +73,6 @@ async def _forward(alias: Alias, raw: bytes, headers: Mapping[str, str]) -> Forw
 
 
 def _name_model(raw: bytes, alias: Alias) -> bytes:
-    """Return the request with this alias's model."""
+    """Return the body of the request with the model of another alias."""
     body = orjson.loads(raw)
     return orjson.dumps({**body, "model": alias.settings.model or alias.name}) if isinstance(body, dict) else raw

@@ -1,4 +1,4 @@
-"""Adds a model's settings to a request. Pure."""
+"""Builds the request for an upstream from the caller's request and the settings of the alias. Pure."""
 
 from typing import Any
 
@@ -9,10 +9,10 @@ Message = dict[str, Any]
 
 
 def fill(body: Body, alias: str, settings: ModelSettings) -> Body:
-    """Return the request for the upstream. `body` is not changed.
+    """Return a copy of a request with the settings of an alias.
 
-    The configured model always replaces the request's. Temperature and length apply only if the request has none.
-    `stream` and `stream_options` are removed: the caller decides whether to stream.
+    The configured model always replaces the `model` of the request. `temperature` and `max_tokens` are only defaults. `stream`
+    and `stream_options` are removed, because the engine decides whether to stream.
     """
     request = dict(body)
     request.pop("stream", None)
@@ -30,12 +30,12 @@ def fill(body: Body, alias: str, settings: ModelSettings) -> Body:
 
 
 def choice_count(body: Body) -> int:
-    """Return how many choices a request asks for."""
+    """Return the number of choices that a request asks for: `n`, by default 1."""
     return body.get("n") or 1
 
 
 def system_first(messages: list[Message]) -> list[Message]:
-    """Join all system and developer messages, in order, into the first message."""
+    """Return the messages with all system and developer messages merged, in order, into the first message."""
     systems = [message for message in messages if is_system(message)]
     if not systems or (len(systems) == 1 and is_system(messages[0])):
         return messages
@@ -49,7 +49,7 @@ def is_system(message: object) -> bool:
 
 
 def text_of(message: Message) -> str:
-    """Return a message's text, whether its content is a string, a list of parts, or missing."""
+    """Return the text of a message. Parts are joined with line breaks, without thoughts; no content is an empty text."""
     content = message.get("content")
     if isinstance(content, str):
         return content
@@ -59,4 +59,4 @@ def text_of(message: Message) -> str:
 
 
 _THOUGHTS = ("thinking", "reasoning")
-"""Types of content parts that hold a model's thoughts, not its reply."""
+"""Types of content parts that hold a model's thoughts."""

@@ -1,8 +1,8 @@
-"""Pure: converts a pydantic model to the JSON Schema that OpenAI's strict mode accepts.
+"""Converts a pydantic model to the JSON Schema that OpenAI's strict mode accepts. Pure.
 
-Strict mode requires closed objects and makes every property required. It does not support defaults, `oneOf`, tuples or
-free-form objects. Azure and most compatible servers also refuse limits such as `minimum`. So limits go into the
-description as text, and pydantic enforces them when it reads the answer.
+Strict mode forbids additional properties and makes every property required. It does not support defaults, `oneOf`, tuples or
+free-form objects. Azure and most compatible servers also refuse limits such as `minimum`. So limits are written into the
+description, and pydantic enforces them when the answer is parsed.
 https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
 """
 
@@ -22,17 +22,20 @@ _DROPPED = {*_LIMITS, "title", "default", "examples", "deprecated", "readOnly", 
 
 @cache
 def strict_schema(model: type[BaseModel]) -> Schema:
-    """Return the strict JSON Schema of a model.
+    """Return the JSON Schema of a pydantic model in the form that strict mode requires.
 
     Raises:
-        TypeError: strict mode cannot express a part of the model; the message names the part.
+        TypeError: strict mode does not support the type of a field. The message names the field and an alternative.
     """
     schema = model.model_json_schema()
     if "$ref" in schema:  # a model that contains itself
         root = schema["$defs"][schema["$ref"].rsplit("/", 1)[-1]]
         schema = {**root, "$defs": schema["$defs"]}
     if schema.get("type") != "object":
-        raise TypeError(f"{model.__name__}: an answer must be an object; wrap it in a model with one field")
+        raise TypeError(
+            f"cannot convert {model.__name__} to a strict JSON Schema: the root must be an object; "
+            "wrap it in a model with one field"
+        )
     return _strict(schema, model.__name__)
 
 
@@ -63,11 +66,12 @@ def _strict(schema: Schema, where: str) -> Schema:
 
 
 def _check_expressible(schema: Schema, where: str) -> None:
+    cannot = f"cannot convert {where} to a strict JSON Schema"
     if "prefixItems" in schema:
-        raise TypeError(f"{where}: a tuple has no strict schema; use a list, or a model with named fields")
+        raise TypeError(f"{cannot}: tuples are not supported; use a list, or a model with named fields")
     if schema.get("type") == "object" and "properties" not in schema and schema.get("additionalProperties"):
-        raise TypeError(f"{where}: a dict has no strict schema; use a list of models with a key and a value")
+        raise TypeError(f"{cannot}: a dict is not supported; use a list of models with a key and a value")
     if schema.get("type") == "array" and not schema.get("items"):
-        raise TypeError(f"{where}: a list needs the type of its items")
+        raise TypeError(f"{cannot}: a list without an item type is not supported; declare the type, such as list[str]")
     if not {"type", "$ref", "anyOf", "oneOf", "enum", "const"} & schema.keys():
-        raise TypeError(f"{where}: Any has no strict schema; name the types it may have")
+        raise TypeError(f"{cannot}: Any is not supported; declare the possible types, such as str | int")

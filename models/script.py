@@ -1,11 +1,11 @@
-"""The rules of a scripted model.
+"""The format of a script: the rules by which a model with `engine: scripted` answers.
 
     models:
       demo:
         engine: scripted
         script:
           - "The first answer."                    # a plain text answers one request, in order
-          - when: "stop taking"                    # searched in the last user message, ignoring case
+          - when: "stop taking"                    # matches if the last user message contains it, ignoring case
             reply: "[[cite: medication]]\nPlease talk to your doctor first."
           - when: "/friend|lonely/"                # between slashes: a regular expression
             within: prompt                         # search all messages, as "ROLE: TEXT" lines
@@ -18,11 +18,11 @@
             times: 2                               # this rule answers two requests, then is skipped
           - reply: "Anything else."                # without `when`: matches every request
 
-The first matching rule that is not used up answers. A request that matches no rule is refused (404,
-`no_scripted_answer`). A rule cannot see the step of a request: give each judge its own alias, or distinguish judges by
-a phrase of their prompts.
+The first rule answers that matches the request and has not reached its limit `times`. A request that matches no rule is refused
+(404, `no_scripted_answer`). Rules do not know which judge sends a request. So give each judge its own alias, or match a phrase
+of its prompt.
 
-`script: answers.yaml` reads such a list from a file. `script: {replay: log.jsonl}` replays a recording (recording.py).
+`script: answers.yaml` reads such a list of rules from a file. `script: {replay: log.jsonl}` replays a recording (recording.py).
 """
 
 import re
@@ -35,22 +35,22 @@ Failure = Literal["timeout", "disconnect", "garbled"]
 
 
 class Rule(BaseModel):
-    """One rule: which requests it matches, and how it answers."""
+    """One rule of a script: which requests it matches, and how it answers them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     when: str | None = None
-    """Words, or a regular expression between slashes; None matches every request."""
+    """Text to search for, ignoring case, or a regular expression between slashes. None matches every request."""
     within: Literal["last_user", "prompt"] = "last_user"
-    """Where to search for `when`: the last user message, or all messages together."""
+    """Where to search for `when`: in the last user message, or in all messages (`prompt`)."""
     reply: str | dict[str, Any] | None = None
-    """The answer. An object with `choices` is a complete response, one with `tool_calls` a message, any other is sent as JSON."""
+    """The answer: a text; a complete response (with `choices`); a message (with `tool_calls`); any other object, sent as JSON."""
     fail: int | Failure | None = None
-    """Fail instead of a reply: an HTTP status or a kind of failure."""
+    """The failure to simulate instead of a reply: an HTTP status, `timeout`, `disconnect` or `garbled`."""
     delay_s: float = Field(default=0, ge=0)
     """Seconds to wait before the answer."""
     times: int | None = Field(default=None, ge=1)
-    """Maximum number of requests that this rule answers; None: no limit."""
+    """Maximum number of requests that this rule answers. None: no limit."""
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> "Rule":
@@ -69,7 +69,7 @@ class Rule(BaseModel):
 
     @property
     def pattern(self) -> str | None:
-        """`when` as a regular expression."""
+        """`when` as a regular expression; None if the rule matches every request."""
         if self.when is None:
             return None
         if len(self.when) > 1 and self.when[0] == self.when[-1] == "/":
@@ -78,12 +78,12 @@ class Rule(BaseModel):
 
 
 class Replay(BaseModel):
-    """Replay recorded answers."""
+    """A script that replays the answers of a recording."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     replay: Path
-    """A JSONL file of recorded exchanges."""
+    """Path of the recording, a JSONL file with one exchange per line."""
 
 
 Script = list[str | Rule] | Replay | Path

@@ -1,4 +1,4 @@
-"""Scripted, the engine of demos and tests. It answers from a script; script.py describes scripts in YAML."""
+"""Scripted, an engine for demos and tests that answers from a script instead of a model. script.py describes the YAML format."""
 
 import asyncio
 import inspect
@@ -27,18 +27,19 @@ from models.settings import ModelSettings
 from models.unique_keys import load_yaml
 
 Answer = str | Body | BaseException | None
-"""A text; an object: a complete response (with `choices`), a message (with `tool_calls`), or JSON to send as text; an error
-to raise; or None for a message without content."""
+"""A scripted answer: a text; a complete response (an object with `choices`); a message (an object with `tool_calls`); any other
+object, which is sent as JSON text; an exception to raise; or None for a message without content."""
 Answers = Sequence[Answer] | Callable[[Body], Answer | Awaitable[Answer]]
+"""The answers to successive requests, or a function that returns the answer to a request."""
 
 
 class Scripted(Engine):
-    """An engine that answers from a script and records the requests.
+    """An engine that answers from a script and stores the requests.
 
         Scripted(["first", {"verdict": "accept"}, UpstreamBusy()])
         Scripted(lambda body: "the same for everything", delay_s=0.05)
 
-    Each item of a list answers one request, in order. Further requests are refused.
+    Each item of a list answers one request, in order. After the last item, requests are refused with 404.
     """
 
     def __init__(self, answers: Answers, *, delay_s: float = 0) -> None:
@@ -60,12 +61,19 @@ class Scripted(Engine):
 
     def _next(self, answers: Sequence[Answer]) -> Answer:
         if len(self.requests) > len(answers):
-            return UpstreamRefused(404, "no_scripted_answer", reason=f"has only {len(answers)} answers in its script")
+            return UpstreamRefused(
+                404,
+                "no_scripted_answer",
+                reason=f"has no answer to this request: its script has only {len(answers)} answers",
+            )
         return answers[len(self.requests) - 1]
 
 
 class Rules:
-    """The rules of a script. The first matching rule that is not used up answers."""
+    """Answers requests by the rules of a script.
+
+    The first rule answers that matches the request and has not reached its limit `times`.
+    """
 
     def __init__(self, rules: Sequence[str | Rule]) -> None:
         self._rules = [rule if isinstance(rule, Rule) else Rule(reply=rule, times=1) for rule in rules]
@@ -81,10 +89,10 @@ class Rules:
 
 
 def scripted_engine(settings: ModelSettings) -> Engine:
-    """Build the engine that `models.<alias>.script` describes.
+    """Build the engine of an alias with `engine: scripted` from its setting `script`.
 
     Raises:
-        ModelSettingsError: a file is missing or invalid.
+        ModelSettingsError: the file of rules or the recording is missing or invalid.
     """
     if isinstance(settings.script, Replay):
         return Replaying(settings.script.replay)
@@ -94,11 +102,17 @@ def scripted_engine(settings: ModelSettings) -> Engine:
 
 
 def load_rules(path: Path) -> list[str | Rule]:
-    """Read a YAML file of rules. Raises: ModelSettingsError: the file cannot be read, or is not a list of texts and rules."""
+    """Read a YAML file with the rules of a script.
+
+    Raises:
+        ModelSettingsError: the file cannot be read, or is not a list of texts and rules.
+    """
     try:
         return TypeAdapter(list[str | Rule]).validate_python(load_yaml(path.read_text(encoding="utf-8")))
     except (OSError, yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise ModelSettingsError(f"cannot read the script {str(path)!r}: {error}") from None
+        raise ModelSettingsError(
+            f"cannot read the script {str(path)!r}: {error}; check the path and the YAML syntax"
+        ) from None
     except ValidationError as error:
         raise ModelSettingsError(
             f"invalid script {str(path)!r}: expected a list of texts and rules: {_faults(error)}"
@@ -106,7 +120,7 @@ def load_rules(path: Path) -> list[str | Rule]:
 
 
 def _faults(error: ValidationError) -> str:
-    """Return the faults in one line, each with its place in the list."""
+    """Return the validation errors as one line, each with the index of its rule."""
     return "; ".join(
         f"{'.'.join(str(step) for step in one['loc'] if '[' not in str(step))}: {one['msg']}"
         for one in error.errors(include_url=False)
@@ -115,7 +129,7 @@ def _faults(error: ValidationError) -> str:
 
 
 def matches(rule: Rule, body: Body) -> bool:
-    """Return whether a rule's pattern is in the last user message, or in the prompt."""
+    """Return whether a rule matches a request: its pattern occurs in the last user message or, with `within: prompt`, anywhere."""
     if rule.pattern is None:
         return True
     messages: list[dict[str, Any]] = body.get("messages") or []
@@ -127,11 +141,11 @@ def matches(rule: Rule, body: Body) -> bool:
 
 
 def failure(fail: int | str) -> Exception:
-    """Return the error of an upstream that fails in this way."""
+    """Return the error for a rule's `fail`: an HTTP status, `timeout`, `disconnect` or `garbled`."""
     if isinstance(fail, int):
         return error_for_status(fail)
     return {
-        "timeout": UpstreamTimeout("is scripted to take too long"),
-        "disconnect": UpstreamUnavailable("is scripted to break the connection"),
-        "garbled": UpstreamGarbled("is scripted to be garbled"),
+        "timeout": UpstreamTimeout("timed out, as its script says"),
+        "disconnect": UpstreamUnavailable("closed the connection, as its script says"),
+        "garbled": UpstreamGarbled("sent an invalid answer, as its script says"),
     }[fail]

@@ -1,4 +1,4 @@
-"""Joins tool calls from the pieces of a stream. Pure."""
+"""Builds tool calls from the pieces of a streamed answer. Pure."""
 
 import json
 from typing import Any
@@ -8,19 +8,19 @@ from models.engine import Body
 
 
 class StreamedCalls:
-    """The tool calls of one choice, in the order of their first pieces.
+    """Collects the tool calls of one choice, in the order of their first pieces.
 
-    A piece belongs to the call with its id. `index` counts only for a piece without a known id, because many servers send
-    the same index for all calls, or null, -1 or no index (https://github.com/ollama/ollama/issues/15457).
+    A piece belongs to the call with the same id. Only for a piece without a known id does `index` decide, because many servers
+    send the same index for all calls, or null, -1 or no index (https://github.com/ollama/ollama/issues/15457).
     """
 
     def __init__(self) -> None:
         self._calls: list[Body] = []
         self._indexes: list[int | None] = []
-        """The `index` of the first piece of each call."""
+        """For each call in `_calls`, the `index` of its first piece."""
 
     def add(self, pieces: list[Body]) -> None:
-        """Add the pieces of one chunk."""
+        """Add the elements of a chunk's `tool_calls`."""
         for piece in pieces:
             index = read_index(piece.get("index"))
             call = self._find(piece, index)
@@ -31,7 +31,7 @@ class StreamedCalls:
             _add_piece(call, piece)
 
     def written(self) -> list[Body]:
-        """Return the calls in the form of an unstreamed answer."""
+        """Return the calls in the form that `tool_calls` has in an unstreamed answer."""
         return [call if "custom" in call else {"function": {}} | call for call in self._calls]
 
     def _find(self, piece: Body, index: int | None) -> Body | None:
@@ -51,7 +51,10 @@ class StreamedCalls:
 
 
 def _begins_another(call: Body, piece: Body, index: int | None) -> bool:
-    """Return whether a piece begins a new call after one without an id: it names a function, and that call is complete."""
+    """Return whether a piece begins a new call, if the last call has no id.
+
+    The piece must name a function, and the arguments of the last call must be complete.
+    """
     known, name = _function(call), _function(piece).get("name")
     if not name or not known.get("name"):
         return False
@@ -87,7 +90,7 @@ def _add_piece(call: Body, piece: Body) -> None:
 
 
 def add_function(function: Body, piece: Any) -> None:
-    """Add a piece of a function: its arguments, and its name, which servers split or repeat in each piece."""
+    """Merge a streamed piece into a function call. Servers split the name across pieces, or repeat it in each piece."""
     for name, value in piece.items():
         if value is None:
             continue

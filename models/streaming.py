@@ -1,4 +1,4 @@
-"""Streaming within the process: a reader gets an answer piece by piece while the model writes it."""
+"""AnswerStream passes the text of an answer from the engine to its reader while the model is still writing."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection
@@ -10,19 +10,19 @@ from models.thoughts import ThoughtCutter
 
 
 class AnswerStream:
-    """The text of an answer, from the engine that receives it to the task that iterates over it.
+    """A queue for the text of an answer: an engine adds pieces, and one task iterates over them.
 
         async for choice, text in stream:
 
-    The engine never waits for the reader: unread pieces of a choice are joined.
+    The engine never waits for the reader. If the reader is slow, it gets the unread pieces of a choice joined.
     """
 
     def __init__(self, forget: Callable[[Collection[int]], bool]) -> None:
-        """Args: forget: called with the choices whose text so far is void, because of a retry or because it was thoughts.
-        It returns False if some of the text was already sent.
+        """Args: forget: callback that discards the text received so far of the given choices, because a retry follows or because
+        the text turned out to be thoughts. It returns False if some of the text was already sent to the client.
         """
         self.head: Body = {}
-        """The fields of the completion besides its choices (id, model ...). Engines set the dict and may fill it in later."""
+        """Fields of the completion other than `choices`, such as `id` and `model`. Engines set the dict and may fill it later."""
         self._forget = forget
         self._received: list[str] = []
         self._unread: dict[int, list[str]] = {}
@@ -43,21 +43,25 @@ class AnswerStream:
 
     @property
     def received(self) -> str:
-        """All text since `start`, of every try, thoughts included. It costs money even if the answer breaks off."""
+        """All text since `start`, including thoughts and failed tries. The upstream charges for this text in any case."""
         return "".join(self._received)
 
     def start(self, *, cut_thoughts: bool, holds_until_thoughts_end: bool) -> None:
-        """Prepare for the answer of one alias.
+        """Prepare the stream for the answer of one alias.
 
         Args:
-            cut_thoughts: Leave out the model's thoughts.
-            holds_until_thoughts_end: Hold all text back until a closing tag, because it may be thoughts.
+            cut_thoughts: Remove the model's thoughts from the text.
+            holds_until_thoughts_end: Buffer all text until a closing tag, because the answer may begin with thoughts.
         """
         self._received.clear()
         self._thoughts = _Thoughts(holds_until_thoughts_end) if cut_thoughts else None
 
     def receive(self, choice: int, piece: str) -> None:
-        """Take the next piece of a choice's text."""
+        """Add the next piece of a choice's text, as the model wrote it.
+
+        Args:
+            choice: Index of the choice.
+        """
         self._received.append(piece)
         if self._thoughts is None:
             self.put(choice, piece)
@@ -65,19 +69,19 @@ class AnswerStream:
             self._thoughts.receive(self, choice, piece)
 
     def put(self, choice: int, piece: str) -> None:
-        """Pass a piece of a reply on to the reader."""
+        """Pass a piece of text on to the reader, without looking for thoughts."""
         self._choices.add(choice)
         self._unread.setdefault(choice, []).append(piece)
         self._news.set()
 
     def reset_for_retry(self) -> bool:
-        """Discard the text so far before a retry. Return False if it is too late for a retry."""
+        """Discard the text received so far. Return False if a retry is impossible, because the client already has some of it."""
         if self._thoughts is not None:
             self._thoughts = _Thoughts(self._thoughts.holds_until_thoughts_end)
         return self.forget()
 
     def forget(self) -> bool:
-        """Discard the text passed on so far. Return False if some was already sent."""
+        """Discard the text passed on so far. Return False if some of the text was already sent to the client."""
         self._unread.clear()
         choices, self._choices = self._choices, set()
         return self._forget(choices)
@@ -89,15 +93,15 @@ class AnswerStream:
 
 
 class _Thoughts:
-    """Removes a model's thoughts from a stream."""
+    """Removes the model's thoughts from the text of a stream."""
 
     def __init__(self, holds_until_thoughts_end: bool) -> None:
         self.holds_until_thoughts_end = holds_until_thoughts_end
         self._cutters: dict[int, ThoughtCutter] = {}
         self._passed: dict[int, int] = {}
-        """By choice, the number of text pieces passed on."""
+        """By choice, the number of pieces passed on to the reader."""
         self._too_late = False
-        """Whether thoughts were already sent. If so, nothing more is streamed; the complete answer has the reply."""
+        """Whether the client already got thoughts. If so, the stream stops, and only the complete answer has the reply."""
 
     def receive(self, stream: AnswerStream, choice: int, piece: str) -> None:
         cutter = self._cutters.setdefault(choice, ThoughtCutter())
@@ -117,17 +121,17 @@ class _Thoughts:
 
 @runtime_checkable
 class StreamingEngine(Engine, Protocol):
-    """An engine that can stream its answers."""
+    """An engine that can stream its answers while the model writes them."""
 
     async def write(self, body: Body, stream: AnswerStream) -> Body:
         """Answer as `complete` does, and pass each piece of text to the stream on arrival."""
 
 
 async def stream_answer(engine: Engine, body: Body, stream: AnswerStream) -> Body:
-    """Let an engine stream its answer. If the engine cannot stream, pass on its finished answer.
+    """Ask an engine and stream its answer. If the engine cannot stream, pass on the finished answer word by word.
 
     Raises:
-        ModelError: as `complete`, possibly after a part was passed on.
+        ModelError: as for `Engine.complete`. The reader may already have a part of the answer.
     """
     if isinstance(engine, StreamingEngine):
         return await engine.write(body, stream)
@@ -137,7 +141,7 @@ async def stream_answer(engine: Engine, body: Body, stream: AnswerStream) -> Bod
 
 
 def replay_answer(answer: Body, stream: AnswerStream) -> None:
-    """Pass on a finished answer, word by word."""
+    """Write a finished answer to a stream, word by word."""
     stream.head = answer
     for index, choice in enumerate(answer["choices"]):
         for word in WORDS.findall(choice["message"].get("content") or ""):

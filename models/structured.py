@@ -1,7 +1,7 @@
-"""Pure: requests, reads and repairs an answer that must fit a pydantic model.
+"""Structured output: requests an answer that fits a pydantic model, parses the answer, and builds a repair request. Pure.
 
 A request uses the strictest way that the model accepts. With `json_schema`, the server enforces the schema. With
-`json_object`, it enforces JSON. With `prompt`, only the instruction asks for both.
+`json_object`, the server enforces JSON. With `prompt`, only the instruction in the prompt asks for JSON of this schema.
 """
 
 import json
@@ -21,32 +21,33 @@ from models.thoughts import cut_thoughts
 
 T = TypeVar("T", bound=BaseModel)
 Way = Literal["json_schema", "json_object", "prompt"]
+"""The ways to request JSON, strictest first."""
 
 _LESS_STRICT: dict[Way, Way] = {"json_schema": "json_object", "json_object": "prompt"}
 
 
 @dataclass(frozen=True, slots=True)
 class StructuredAnswer(Generic[T]):
-    """A valid answer."""
+    """An answer that fits the requested pydantic model."""
 
     value: T
     raw: str
-    """The answer as the model wrote it, for the trace."""
+    """The answer's text as the model wrote it, for the trace."""
     repaired: bool
-    """Whether this is the second answer, after a repair request."""
+    """Whether this is the answer to a repair request, after an invalid first answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadableText:
-    """An invalid answer."""
+    """An answer that does not fit the requested pydantic model."""
 
     raw: str
     problem: str
-    """Description of the problem, addressed to the model that wrote the answer."""
+    """The problem, in words for the model that wrote the answer."""
 
 
 def build_request(messages: list[Message], schema: type[BaseModel], way: Way) -> Body:
-    """Return the parts of a request that ask for an answer of this schema."""
+    """Return the fields of a request that ask for JSON of this schema: the messages, and `response_format` if `way` needs it."""
     strict = strict_schema(schema)
     if way == "json_schema":
         name = re.sub(r"[^a-zA-Z0-9_-]", "_", schema.__name__)[:64]
@@ -62,9 +63,9 @@ def build_request(messages: list[Message], schema: type[BaseModel], way: Way) ->
 
 
 def less_strict_way(way: Way, error: UpstreamRefused) -> Way | None:
-    """Return the next less strict way if the upstream may have refused this one, else None.
+    """Return the next less strict way if the upstream may have refused `way`, else None.
 
-    Many servers do not say which field they refused. So an error without a field counts too.
+    An error that does not name the refused field counts too, because many servers never name the field.
     """
     if error.status not in (400, 422):
         return None
@@ -73,37 +74,38 @@ def less_strict_way(way: Way, error: UpstreamRefused) -> Way | None:
 
 
 def read_answer(answer: Body, schema: type[T]) -> T | UnreadableText:
-    """Read a completion: exactly one complete object, and no text that could retract it.
+    """Parse the answer in a chat completion. It must hold exactly one complete JSON object, and no text after the object.
 
-    A judge may quote an object from the text it judges, or draft one in its thoughts, or be refused midway.
+    The parser never chooses between objects. A judge may quote an object from the text under judgement, draft an object in its
+    thoughts, or retract an object afterwards.
     """
     raw, choice = raw_text(answer), answer["choices"][0]
     finish_reason = choice.get("finish_reason")
     try:
         if len(answer["choices"]) > 1:
-            raise _NoAnswer("there were several answers; give one")
+            raise _NoAnswer(f"expected one answer, but got {len(answer['choices'])}")
         if choice["message"].get("refusal") or finish_reason == "content_filter":
-            raise _NoAnswer("it was refused")
+            raise _NoAnswer("the answer is a refusal")
         value = schema.model_validate_json(_object_in(raw))
         if finish_reason != "length":
             return value
-        problem = "nobody knows how it goes on"
+        problem = "the answer is incomplete"
     except ValidationError as error:
         problem = _describe_error(error)
     except _NoAnswer as error:
         problem = str(error)
     if finish_reason == "length":
-        problem += "; it was cut off at the length limit, so be shorter"
+        problem += "; it was cut off at the length limit, so write a shorter answer"
     return UnreadableText(raw, problem)
 
 
 def raw_text(answer: Body) -> str:
-    """Return what the model wrote in its first choice."""
+    """Return the text of the first choice, unchanged."""
     return text_of(answer["choices"][0]["message"])
 
 
 def repair_messages(messages: list[Message], unreadable: UnreadableText) -> list[Message]:
-    """Return the messages of a repair request, which names the problem."""
+    """Return the messages of a repair request: the original messages, the unreadable answer, and its problem."""
     wish = (
         f"Your answer could not be read: {unreadable.problem}.\n"
         "Answer again, completely, with one JSON object that has the structure asked for, and nothing else."
@@ -114,40 +116,42 @@ def repair_messages(messages: list[Message], unreadable: UnreadableText) -> list
 
 
 def _add_instruction(messages: list[Message], wish: str) -> list[Message]:
-    """Add an instruction to the first message if it is a system message, else insert a system message."""
+    """Append an instruction to the first message if that is a system message, else insert a new system message."""
     if messages and is_system(messages[0]):
         return [{**messages[0], "content": f"{text_of(messages[0])}\n\n{wish}"}, *messages[1:]]
     return [{"role": "system", "content": wish}, *messages]
 
 
 class _NoAnswer(Exception):
-    """The text holds no valid answer. The message describes the problem to the model."""
+    """The text holds no valid answer. The message is sent to the model, after 'Your answer could not be read: '."""
 
 
 def _object_in(text: str) -> str:
-    """Return the JSON object of a text. Only thoughts and lines of prose may precede it, and only a code fence may enclose it.
+    """Return the only JSON object of a text. Thoughts and lines of prose may precede the object; a code fence may enclose it.
 
-    Text after the object could retract it, and one of two objects may be a quotation, so both are refused. So are an object
-    inside a broken one, and an object with a duplicate name.
+    Text after the object is refused, because it could retract the object. Two objects are refused, because one may be a
+    quotation. An object inside a malformed object and a duplicate key are refused too.
 
     Raises:
-        _NoAnswer: The text has no such object.
+        _NoAnswer: The text does not follow these rules.
     """
     text = text.strip("\ufeff \t\r\n")
     if not text:
-        raise _NoAnswer("it was empty")
+        raise _NoAnswer("the answer is empty")
     text = cut_thoughts(text)[0]  # of an alias with `thoughts: keep`
     if text.startswith("[") or "{" not in text:
-        raise _NoAnswer("it holds no JSON object")
+        raise _NoAnswer("the answer holds no JSON object")
     if (begin := _BEGIN.match(text)) is None:
         raise _NoAnswer(_SEVERAL)
     start = begin.end()
     try:
         _, end = _DECODER.raw_decode(text, start)
     except json.JSONDecodeError as error:
-        raise _NoAnswer(f"it is not valid JSON: {error.msg} at line {error.lineno} column {error.colno}") from None
+        raise _NoAnswer(
+            f"the answer is not valid JSON: {error.msg} at line {error.lineno} column {error.colno}"
+        ) from None
     except RecursionError:
-        raise _NoAnswer("it is nested too deeply") from None
+        raise _NoAnswer("the JSON object is nested too deeply") from None
     if text[end:].strip() != ("```" if begin[1] else ""):
         raise _NoAnswer(_SEVERAL)
     return text[start:end]
@@ -157,14 +161,14 @@ def _reject_duplicate_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members: dict[str, Any] = {}
     for name, value in pairs:
         if name in members:
-            raise _NoAnswer(f"it names {name[:64]!r} twice")
+            raise _NoAnswer(f"the JSON object has the duplicate key {name[:64]!r}")
         members[name] = value
     return members
 
 
 _BEGIN = re.compile(r"(?>(?:[^{`\n]*\n)*)\s*(```[a-zA-Z]*\s*)?(?=\{)")
 _DECODER = json.JSONDecoder(object_pairs_hook=_reject_duplicate_names)
-_SEVERAL = "it holds several things; give exactly one JSON object and nothing else"
+_SEVERAL = "the answer holds several JSON objects, or text beside the object; give one JSON object and nothing else"
 
 
 def _describe_error(error: ValidationError) -> str:

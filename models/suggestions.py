@@ -1,4 +1,4 @@
-"""Suggestions for misspelt keys and values: `; did you mean 'title'?`. Pure."""
+"""Adds suggestions such as `; did you mean 'title'?` to messages about misspelt keys and values. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,15 +10,18 @@ from pydantic import BaseModel, ValidationError
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """Return `; did you mean 'X'?` with the known word nearest to a misspelt one; empty if none is near."""
+    """Return `; did you mean 'X'?` with the known word most similar to a misspelt word, or an empty text if none is similar."""
     near = _nearest(word, known)
     return f"; did you mean {near!r}?" if near else ""
 
 
 def with_suggestions(error: ValidationError, model: type[BaseModel]) -> Iterator[tuple[Any, str]]:
-    """Yield the faults of a validation error, each with the suggestion for its key or value, or an empty text.
+    """Yield pairs of a pydantic error and a suggestion for its key or value. Without a suggestion, the text is empty.
 
-    A misspelt key is one fault: the fault that the key meant is missing is left out.
+    A misspelt key is reported once, as an unknown key. The error about the missing correct key is left out.
+
+    Args:
+        model: the model whose validation failed.
     """
     faults: list[Any] = error.errors(include_url=False)
     meant = {
@@ -43,7 +46,7 @@ def _nearest(word: object, known: Iterable[str]) -> str | None:
 
 
 def _keys_at(model: type[BaseModel], place: Iterable[int | str]) -> list[str]:
-    """Return the keys of the models at a place of a validation error."""
+    """Return the valid keys at the location of a validation error."""
     types: list[Any] = [model]
     for step in place:
         types = [inner for one in types for inner in _inside(one, step)]
@@ -52,7 +55,12 @@ def _keys_at(model: type[BaseModel], place: Iterable[int | str]) -> list[str]:
 
 
 def _inside(kind: Any, step: int | str) -> list[Any]:
-    """Return the types that a type has under a key or index. A step that names a branch of a union leads nowhere else."""
+    """Return the possible types of a type's member.
+
+    Args:
+        kind: the type.
+        step: one step of pydantic's `loc`: a field name, key or index. A name of a union's branch returns the type itself.
+    """
     if isinstance(kind, type) and issubclass(kind, BaseModel):
         fields = {field.alias or name: field.annotation for name, field in kind.model_fields.items()}
         return _branches(fields[str(step)]) if step in fields else [kind]

@@ -1,8 +1,11 @@
-"""Cuts a model's thoughts out of its reply: `<think>...</think>` and similar text that servers without a reasoning parser leave.
+"""Removes a model's thoughts from its answer: `<think>...</think>` and similar tags, which some servers leave in the content.
 
-Models think before they reply. So a reply that begins with a JSON object or a code block has no thoughts, even if it quotes
-tags. A tag in backticks is ordinary text. The prompt template of many models contains the opening tag, so that the answer has
-only the closing one: then all text before it is thoughts. Thoughts without a closing tag extend to the end.
+The rules:
+
+* Thoughts precede the reply. So an answer that begins with a JSON object or a code block has no thoughts, even if it quotes tags.
+* A tag in backticks is ordinary text.
+* All text before a closing tag without an opening tag is thoughts, because many prompt templates contain the opening tag.
+* Thoughts without a closing tag extend to the end of the answer.
 """
 
 import re
@@ -12,16 +15,20 @@ _TAG = re.compile(
     r"|\[(?P<close2>/)?THINK\]|◁(?P<close3>/)?think▷|<\|(?:begin|(?P<close4>end))_of_thought\|>)(?P<after>`)?",
     re.IGNORECASE,
 )
-"""The tags of DeepSeek, Qwen, Gemini, Seed, Magistral, Kimi and OpenThinker."""
+"""Opening and closing tags of DeepSeek, Qwen, Gemini, Seed, Magistral, Kimi and OpenThinker."""
 _CLOSING = ("close1", "close2", "close3", "close4")
 _UNFINISHED = re.compile(r"`?(?:[<\[◁][/|\w:]{0,20}(?:(?<=\w)\s[^<>]{0,100})?)?\Z")
-"""The end of a text, possibly empty, that may begin a tag."""
+"""Matches, at the end of a text, a possible beginning of a tag."""
 _WINDOW = 128
 """Maximum characters of a tag."""
 
 
 def cut_thoughts(text: str) -> tuple[str, str, bool]:
-    """Return the reply without thoughts, the thoughts, and whether an opening tag preceded all thoughts."""
+    """Split an answer into the reply and the thoughts.
+
+    Returns:
+        The reply, the thoughts, and whether all thoughts had an opening tag.
+    """
     if _TAG.search(text) is None:
         return text, "", True
     cutter = ThoughtCutter()
@@ -30,7 +37,7 @@ def cut_thoughts(text: str) -> tuple[str, str, bool]:
 
 
 class ThoughtCutter:
-    """Divides a text into reply and thoughts. The text arrives in pieces, split at any position."""
+    """Splits an answer into reply and thoughts while it is streamed. The pieces may end anywhere, even inside a tag."""
 
     def __init__(self) -> None:
         self.text: list[str] = []
@@ -39,12 +46,16 @@ class ThoughtCutter:
         self.is_closed = False
         """Whether a closing tag has been read."""
         self.took_back = False
-        """Whether pieces of `text` turned out to be thoughts, by a closing tag without an opening one."""
+        """Whether a closing tag without an opening tag turned earlier pieces of `text` into thoughts."""
         self._unread = ""
         self._is_cut = self._is_inside = self._is_document = False
 
     def feed(self, piece: str, last: bool = False) -> None:
-        """Take the next piece of the text."""
+        """Process the next piece of the answer.
+
+        Args:
+            last: Whether the answer ends with this piece.
+        """
         text, at = self._unread + piece, 0
         while (end := self._read_tag(text, at, last)) > at:
             at = end
@@ -53,7 +64,7 @@ class ThoughtCutter:
         self._unread = text[rest:]
 
     def _read_tag(self, text: str, at: int, last: bool) -> int:
-        """Read up to the end of the next complete tag. Return that position, or `at` if there is no tag."""
+        """Process the text from `at` to the end of the next complete tag. Return the end, or `at` if there is no complete tag."""
         if self._is_document or self._may_be_document(text[at : at + _WINDOW], last):
             return at
         tag = _TAG.search(text, at)
@@ -76,7 +87,7 @@ class ThoughtCutter:
         return tag.end("tag")
 
     def _may_be_document(self, start: str, last: bool) -> bool:
-        """Return whether the reply begins here with a JSON object or code block, or may still begin with one."""
+        """Return whether the reply begins with a JSON object or code block, or may do so after more text arrives."""
         if self._is_inside or self.text:
             return False
         head = start.lstrip()[:3]
@@ -84,7 +95,7 @@ class ThoughtCutter:
         return self._is_document or (not last and head in ("", "`", "``") and len(start) < _WINDOW)
 
     def _unfinished(self, text: str, at: int) -> int:
-        """Return the position from which a text cannot be divided yet."""
+        """Return the position from which the text is undecided: more text may turn it into a tag or a document."""
         if self._may_be_document(text[at : at + _WINDOW], False) and not self._is_document:
             return at
         match = _UNFINISHED.search(text, max(at, len(text) - _WINDOW))

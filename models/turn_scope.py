@@ -1,4 +1,4 @@
-"""The context of a turn, for engines. It is kept in context variables, because an engine's methods receive only the request."""
+"""Context variables that give engines access to the current turn. The methods of an engine receive only the request."""
 
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -9,35 +9,35 @@ from models.usage import Ledger
 
 @dataclass(frozen=True, slots=True)
 class Principal:
-    """The client and end user of a request."""
+    """The client that sent a request, and its end user."""
 
     key_id: str = "keyless"
     user: str = ""
-    """The end user's name as given by the client; empty: not given."""
+    """Name of the end user, as the client sent it; empty if the client sent none."""
     permissions: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """An action of an assistant, for the trace."""
+    """A note in the trace about a step that an assistant took."""
 
     step: str
-    """A short constant text, such as `search` or `fill slots`."""
+    """Name of the step: a short constant text, such as `search` or `fill slots`."""
     detail: str = ""
 
 
 @dataclass(slots=True)
 class TurnScope:
-    """The parts of a turn that an engine may need besides the request."""
+    """Data about the current turn for engines that need more than the request, such as assistants."""
 
     ledger: Ledger = field(default_factory=Ledger)
     principal: Principal = Principal()
     notes: list[Note] = field(default_factory=list)
     conversation_id: str = ""
-    """Empty: the request is of none, such as one that a `passthrough` chatbot forwards."""
+    """Id of the conversation; empty if the request belongs to none, for example a request that a passthrough chatbot forwards."""
 
 
 SCOPE: ContextVar[TurnScope | None] = ContextVar("turn_scope", default=None)
-"""The current turn, for engines that ask other models."""
+"""The current turn. None: the call belongs to no turn."""
 TRACE_HEADERS: ContextVar[Mapping[str, str] | None] = ContextVar("trace_headers", default=None)
-"""Headers that identify the call's trace to upstreams."""
+"""HTTP headers of distributed tracing to send to the upstream, such as `traceparent`. None: tracing is off."""

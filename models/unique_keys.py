@@ -1,7 +1,7 @@
-"""Loads YAML and JSON files, and refuses duplicate keys.
+"""Loads YAML and JSON, and refuses duplicate keys.
 
-The usual parsers silently keep the last of two equal keys, which could flip a label. All file readers use this module
-(tests/test_file_loaders.py). Network bodies and files that only CAF writes do not need it.
+The standard parsers silently keep the last value of a duplicate key, which could for example invert a label. All readers of
+files that people edit use this module (tests/test_file_loaders.py). Network bodies and files that only CAF writes do not need it.
 """
 
 import json
@@ -12,19 +12,19 @@ from typing import Any
 import yaml
 
 MAX_DEPTH = 100
-"""Maximum levels of nesting in YAML; our files have six. Deep nesting crashes libyaml's composer and with it the process."""
+"""Maximum levels of nesting in YAML. CAF's own files have at most six; deep nesting crashes libyaml and with it the process."""
 
 
 class DuplicateKeyError(json.JSONDecodeError):
-    """A JSON object has a duplicate key. The error has the line and column of the second occurrence."""
+    """A JSON object has a duplicate key. `lineno` and `colno` give the position of the second occurrence."""
 
 
 def load_yaml(text: str) -> Any:
-    """Read YAML, with libyaml if it is installed, which is ten times as fast.
+    """Parse YAML, with libyaml if it is installed, because libyaml is ten times as fast.
 
     Raises:
-        yaml.YAMLError: Not YAML, a duplicate key, or nested too deeply. A MarkedYAMLError has the line and column.
-        ValueError: An invalid value, such as the date 2026-02-31.
+        yaml.YAMLError: The text is not YAML, has a duplicate key, or is nested too deeply. A MarkedYAMLError has the position.
+        ValueError: A value is invalid, such as the date 2026-02-31.
     """
     fast: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
@@ -32,11 +32,11 @@ def load_yaml(text: str) -> Any:
         return _construct(fast(text))
     except yaml.YAMLError:
         _check_depth(text, yaml.SafeLoader)
-        return _construct(yaml.SafeLoader(text))  # its messages are more specific
+        return _construct(yaml.SafeLoader(text))  # the messages of the Python parser are more specific
 
 
 def _check_depth(text: str, loader: Any) -> None:
-    """Refuse deep nesting. This counts the parser's events, which needs no recursion."""
+    """Raise an error if the text is nested too deeply. Parser events are counted, because that needs no recursion."""
     depth = 0
     event: Any
     for event in yaml.parse(text, Loader=loader):
@@ -64,13 +64,13 @@ def _construct(loader: Any) -> Any:
 
 
 def _is_plain(node: yaml.Node) -> bool:
-    """Return whether a key is an ordinary scalar: neither `<<`, which may occur several times, nor `=`."""
+    """Return whether a key is an ordinary scalar. The special keys are `<<`, which may occur several times, and `=`."""
     special = ("tag:yaml.org,2002:merge", "tag:yaml.org,2002:value")
     return isinstance(node, yaml.ScalarNode) and node.tag not in special
 
 
 def _mappings(root: yaml.Node | None) -> Iterator[yaml.MappingNode]:
-    """Yield each mapping of a document once, even if aliases form a cycle."""
+    """Yield each mapping of a YAML document once, even if aliases form a cycle."""
     nodes, seen = [root], set()
     while nodes:
         node = nodes.pop()
@@ -85,10 +85,10 @@ def _mappings(root: yaml.Node | None) -> Iterator[yaml.MappingNode]:
 
 
 def load_json(text: str | bytes) -> Any:
-    """Read JSON.
+    """Parse JSON.
 
     Raises:
-        DuplicateKeyError: An object has a key twice.
+        DuplicateKeyError: An object has a duplicate key.
         ValueError: The text is not JSON.
         RecursionError: The text is nested too deeply.
     """
@@ -100,10 +100,10 @@ def load_json(text: str | bytes) -> Any:
 
 
 def refuse_duplicates(text: str | bytes) -> None:
-    """Refuse JSON with a duplicate key, which pydantic's parser would accept. That parser reports invalid JSON.
+    """Check JSON for duplicate keys before pydantic parses it, because pydantic accepts them. Invalid JSON is left to pydantic.
 
     Raises:
-        DuplicateKeyError: An object has a key twice.
+        DuplicateKeyError: An object has a duplicate key.
     """
     try:
         load_json(text)
@@ -122,12 +122,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 _KEY_OR_BRACE = re.compile(r'("(?>(?:[^"\\]++|\\.)*)"?)(?>(\s*+:)?)|[{}]', re.DOTALL)
-"""A string, with the colon after it if it is a key, or a brace. An unterminated string extends to the end of the text; otherwise
-the search would start anew at each quote."""
+"""Matches a string, including the colon after a key, or a brace. An unterminated string extends to the end of the text, so that
+the search takes linear time."""
 
 
 def _place_of_duplicate(text: str) -> int:
-    """Return the position of the first duplicate key."""
+    """Return the character offset of the first duplicate key, or 0 if no key is duplicate."""
     objects: list[set[str]] = []
     for token in _KEY_OR_BRACE.finditer(text):
         if token[0] == "{":

@@ -1,15 +1,16 @@
-"""The resources used by the calls of a turn: tokens, money, time.
+"""Token usage, costs, and the ledger that records the model calls of a turn.
 
-Where no upstream reports a count (lengths, context budgets, missing usage), tokens are estimated as UTF-8 bytes divided by four.
-tiktoken, whose cl100k_base comes with the extra `litellm`, is not used, for these reasons:
+Without a count from the upstream, tokens are estimated as UTF-8 bytes divided by four. Such counts are needed for the lengths of
+texts, for context budgets, and if an answer has no usage. tiktoken is not used, for these reasons:
 
-* It is closer to some models and further from others. On messages in seven European languages besides English, cl100k_base counts
-  10 to 23 % more than o200k_base; bytes give 11 % fewer to 1 % more. Against Claude's older vocabulary, cl100k_base is 8 to 13 %
-  low, bytes 21 to 31 %. In English, Markdown, code and JSON it is within 9 % of both; bytes are within 8 %, 15 % on our sections.
-* 20 kB take 2 ms instead of 0.001. That blocks the event loop for each message of the history and each check of a stream. The
-  vocabulary takes 0.2 s to load and 41 MB in each process.
-* Trimming a conversation changes the prompt, so it must not depend on the installed extras. Only litellm knows the path of the
-  vocabulary file; tiktoken alone fetches the file from the network.
+* tiktoken with cl100k_base is more accurate for some models and less for others. On messages in seven European languages besides
+  English, cl100k_base counts 10 to 23 % more than o200k_base; the byte rule is between 11 % too low and 1 % too high. Against
+  Claude's older vocabulary, cl100k_base is 8 to 13 % too low, and the byte rule 21 to 31 %. On English text, Markdown, code and
+  JSON, cl100k_base is within 9 % of both vocabularies, and the byte rule within 8 % (15 % on sections of a knowledge base).
+* tiktoken takes 2 ms for 20 kB, the byte rule 0.001 ms. tiktoken would block the event loop for each message of the history and
+  each check of a stream. Its vocabulary takes 0.2 s to load and 41 MB in each process.
+* Trimming a conversation changes the prompt, so trimming must not depend on the installed extras. The file of the vocabulary comes
+  with the extra `litellm`; without it, tiktoken would download the file.
 """
 
 import math
@@ -26,16 +27,16 @@ _TEXT_FIELDS = ("content", "text", "refusal", "message", "tool_calls", "function
 
 @dataclass(slots=True)
 class Usage:
-    """Tokens that a model read and wrote."""
+    """Number of tokens that a model read (prompt) and wrote (completion)."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     estimated: bool = field(default=False, compare=False)
-    """Whether a count was estimated from the text, because the upstream did not report it."""
+    """Whether a count was estimated from the text, because the upstream did not report the usage."""
     cached_tokens: int | None = None
-    """Prompt tokens read from a cache; None if no upstream reports them."""
+    """Prompt tokens that the upstream read from its cache; None if not reported."""
     reasoning_tokens: int | None = None
-    """Completion tokens spent on thoughts; None if no upstream reports them."""
+    """Completion tokens that the model spent on thoughts; None if not reported."""
 
     def __add__(self, other: "Usage") -> "Usage":
         return Usage(
@@ -48,11 +49,11 @@ class Usage:
 
     @classmethod
     def from_body(cls, body: Mapping[str, Any], request: Mapping[str, Any] | None = None) -> Self:
-        """Read the usage of a chat completion. Missing or invalid counts are estimated from the texts.
+        """Return the usage that a chat completion reports. Missing or invalid counts are estimated from the texts.
 
         Args:
-            body: the response.
-            request: the request. Without it, an unreported prompt counts 0 tokens.
+            body: the chat completion.
+            request: the request, to estimate the prompt tokens. None: an unreported prompt counts as 0 tokens.
         """
         reported = body.get("usage")
         reported = reported if isinstance(reported, dict) else {}
@@ -68,7 +69,7 @@ class Usage:
         return cls(prompt, completion, estimated=True)
 
     def as_openai(self) -> dict[str, Any]:
-        """Return the `usage` object of a chat completion, with the details that an upstream reported."""
+        """Return the usage in the form of the `usage` object of a chat completion."""
         usage: dict[str, Any] = {
             "prompt_tokens": self.prompt_tokens,
             "completion_tokens": self.completion_tokens,
@@ -81,7 +82,7 @@ class Usage:
         return usage
 
     def cost(self, price: Price | None) -> float | None:
-        """Return the cost in the price's currency, or None without a price."""
+        """Return the cost in the currency of the price; None if the price is None."""
         if price is None:
             return None
         return (self.prompt_tokens * price.input + self.completion_tokens * price.output) / 1_000_000
@@ -89,7 +90,7 @@ class Usage:
 
 @dataclass(slots=True)
 class Call:
-    """One call to a model, retries included."""
+    """Ledger entry of one call to a model, including its retries."""
 
     step: str
     alias: str
@@ -97,37 +98,40 @@ class Call:
     usage: Usage
     cost: float | None
     error: str | None
-    """None, the name of the error's class, or `cancelled`."""
+    """Class name of the error, or `cancelled`. None: the call succeeded."""
     attempts: int = 1
     at_ms: float | None = None
-    """Start of the call in milliseconds since the start of its turn. None: the call has no turn, or its trace is too old."""
+    """Milliseconds from the start of the turn to the start of the call. None: no turn, or an old trace without this field."""
     thoughts: str = ""
-    """The model's thoughts, cut out of its answer."""
+    """The model's thoughts, which were removed from its answer."""
 
 
 class Watch(Protocol):
-    """Observes steps and calls. Each method is called at the start, and returns a function to call at the end in the same task."""
+    """Interface for observers of a turn's steps and calls, such as distributed tracing.
+
+    Each method is called when a step or call starts. It returns a function to call in the same task when the step or call ends.
+    """
 
     def step(self, name: str) -> Callable[[str | None], None]:
-        """Observe a step of the turn. The returned function takes the type of the step's error, or None."""
+        """Report the start of a step. The returned function takes the class name of the step's error, or None."""
 
     def call(self, call: Call, request: Mapping[str, Any], settings: ModelSettings) -> Callable[[], None]:
-        """Observe a call, retries included. When the returned function is called, `call` holds the outcome."""
+        """Report the start of a call. By the time the returned function is called, `call` holds the outcome."""
 
 
 class Ledger:
-    """The calls of one turn, and its deadline."""
+    """Records the model calls of one turn, with the turn's deadline."""
 
     __slots__ = ("began", "calls", "until", "watch")
 
     def __init__(self, watch: Watch | None = None) -> None:
         self.calls: list[Call] = []
         self.began: float | None = None
-        """Start of the turn, by `time.perf_counter`. None: the calls belong to no turn."""
+        """Start of the turn as a value of `time.perf_counter`. None: the calls belong to no turn."""
         self.until = math.inf
-        """Deadline of all calls of the turn, in the event loop's time."""
+        """Deadline of the turn, in the event loop's time. No call may run longer."""
         self.watch = watch
-        """Observes the steps and calls."""
+        """Observer of the steps and calls, or None."""
 
     def add(self, call: Call) -> None:
         self.calls.append(call)
@@ -138,12 +142,12 @@ class Ledger:
 
     @property
     def tokens(self) -> int:
-        """All tokens that models read and wrote."""
+        """Total number of prompt and completion tokens."""
         return sum([call.usage.prompt_tokens + call.usage.completion_tokens for call in self.calls])
 
     @property
     def cost(self) -> float | None:
-        """The total cost of the calls whose model has a price; None if no model has one."""
+        """Total cost of the calls with a known cost; None if no cost is known."""
         costs = [call.cost for call in self.calls if call.cost is not None]
         return sum(costs) if costs else None
 
@@ -152,12 +156,12 @@ BYTES_PER_TOKEN = 4
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the number of tokens of a text as UTF-8 bytes divided by four.
+    """Estimate the number of tokens of a text as UTF-8 bytes divided by four, rounded up.
 
-    Against cl100k_base and o200k_base: within 3 % on Markdown, code and JSON; 6 % too low to 29 % too high on short
-    English texts; 10 % too low to 15 % too high in Norwegian and German. In Russian, Chinese, Japanese and Arabic the
-    error is between 40 % too low and twice too high, because the two vocabularies differ that much. A regular expression
-    over words did not come closer and costs 800 times as much.
+    The error, measured against cl100k_base and o200k_base, is at most 3 % on Markdown, code and JSON. The estimate is 6 % too low
+    to 29 % too high on short English texts, and 10 % too low to 15 % too high on Norwegian and German texts. In Russian, Chinese,
+    Japanese and Arabic it is 40 % too low to twice too high, because the two vocabularies differ that much. A regular expression
+    over words was not more accurate, and took 800 times as long.
     """
     size = len(text) if text.isascii() else len(text.encode(errors="replace"))
     return -(-size // BYTES_PER_TOKEN)
@@ -173,7 +177,7 @@ def _read_detail(reported: Mapping[str, Any], group: str, name: str) -> int | No
 
 
 MAX_TOKEN_COUNT = 2**31
-"""Maximum plausible number of tokens. A larger reported count is invalid."""
+"""Maximum plausible number of tokens. A larger reported count is treated as missing."""
 
 
 def _read_count(value: object) -> int | None:
@@ -181,7 +185,7 @@ def _read_count(value: object) -> int | None:
 
 
 def _collect_texts(value: object) -> str:
-    """Join the texts of messages or choices, without ids, roles and images."""
+    """Return the joined texts of messages or choices. Ids, roles and images are left out."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict):

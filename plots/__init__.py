@@ -1,1 +1,1 @@
-"""Plots for report pages: `drawing` makes them with matplotlib, as SVG without fixed colours."""
+"""Draws plots for report pages with matplotlib, as SVG that takes its colours from the page."""

@@ -19,20 +19,20 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 WIDTH = 320
-"""Width in CSS pixels, about that of a card on a phone. The page can scale the drawing."""
+"""Width of a drawing in CSS pixels, about the width of a phone. The page can scale the drawing."""
 LABELS, VALUES = 116, 66
 """Width in pixels of the labels on the left of a dot plot, and of the values on its right."""
 LONGEST = 17
-"""Maximum characters of a row's label; the table shows the whole label."""
+"""Maximum characters of a row's label. Longer labels are cut; the table below a plot shows the whole label."""
 ROW, TOP, FOOT, LEFT, RIGHT = 24, 8, 22, 34, 12
 HEIGHT = 150
-"""Height in pixels of the frame of curves."""
+"""Default height of a plot of curves, in pixels."""
 
 COLOURS = {
     name: f"#fe00{number:02x}"
     for number, name in enumerate(("ink", "soft", "line", "card", "a0", "a1", "a2", "a3", "a4"))
 }
-"""matplotlib colours, by the name of the CSS variable that replaces each."""
+"""The colours that matplotlib draws with, by the name of the CSS variable that replaces the colour."""
 SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none", "text.parse_math": False, "font.size": 11, "text.color": COLOURS["ink"],
     "axes.axisbelow": True, "axes.labelcolor": COLOURS["soft"], "axes.labelsize": 10, "grid.color": COLOURS["line"],
@@ -49,7 +49,7 @@ XLINK = "{http://www.w3.org/1999/xlink}href"
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A value with its interval."""
+    """A value to plot, with its confidence interval."""
 
     value: float | None
     low: float | None = None
@@ -66,7 +66,7 @@ class Line:
     label: str
     points: tuple[Point, ...]
     value: str = ""
-    """Text at the right of a row."""
+    """Text on the right of a row, usually the formatted value."""
     marked: bool = True
     """Whether a curve shows its points."""
 
@@ -79,7 +79,7 @@ class Axis:
     high: float
     ticks: tuple[tuple[float, str], ...]
     mark: float | None = None
-    """Position of a stronger line."""
+    """Position of an emphasised grid line, such as zero."""
     title: str = ""
 
     def clamp(self, value: float) -> float:
@@ -87,7 +87,7 @@ class Axis:
 
 
 def draw_dots(rows: Sequence[Line], axis: Axis, about: str) -> Markup:
-    """Draw a row for each line, with its points as dots and their intervals as bars.
+    """Return a dot plot as SVG: one row for each line, with dots for its points and bars for their intervals.
 
     Args:
         about: The alternative text.
@@ -130,10 +130,10 @@ def _draw_dot(axes: Axes, axis: Axis, point: Point, y: float) -> None:
 def draw_curves(
     curves: Sequence[Line], x: Axis, y: Axis, about: str, *, stepped: bool = False, height: int = HEIGHT
 ) -> Markup:
-    """Draw curves with their intervals as bands.
+    """Return curves as SVG, with bands for their intervals.
 
     Args:
-        stepped: Keep each value until the next one, as in a survival curve.
+        stepped: Draw steps instead of slopes between the points, as in a survival curve.
         height: Height of the frame in pixels.
     """
     with _settings(about):
@@ -166,25 +166,25 @@ def _draw_curve(axes: Axes, x: Axis, y: Axis, points: Sequence[Point], marked: b
 
 
 def _settings(about: str) -> AbstractContextManager[None]:
-    """Return matplotlib's default settings with ours. The user's matplotlibrc is ignored."""
+    """Return the settings of all plots. They start from matplotlib's defaults, not from the user's matplotlibrc."""
     own = {name: value for name, value in matplotlib.rcParamsDefault.items() if "backend" not in name}
     return matplotlib.rc_context(own | SETTINGS | {"svg.hashsalt": about})
 
 
 def _colour(style: str) -> str:
-    """Return the colour name of a style: `arm0` to `arm4`, or a name in `COLOURS`; otherwise `arm4`."""
+    """Return the name in `COLOURS` for a style. An arm beyond the fifth gets the colour of `arm4`."""
     name = style.replace("arm", "a", 1) if style.startswith("arm") else style
     return name if name in COLOURS else "a4"
 
 
 def _marker(style: str) -> dict[str, Any]:
-    """Return a square, a circle or a diamond, so that arms differ not only in colour."""
+    """Return the matplotlib marker of a style. Arms differ in shape as well as in colour, for colour-blind readers."""
     shape, size = {"arm0": ("s", 9), "arm1": ("o", 10)}.get(style, ("D", 8))
     return {"marker": shape, "markersize": size, "markeredgecolor": COLOURS["card"], "markeredgewidth": 1}
 
 
 def _frame(left: int, right: int, height: int, foot: int) -> tuple[Figure, Axes]:
-    """Return a figure and its axes, with margins in pixels."""
+    """Create a figure with one pair of axes. Sizes and margins are in pixels."""
     whole = TOP + height + foot
     figure = Figure(figsize=(WIDTH / 72, whole / 72), dpi=72)
     return figure, figure.add_axes((left / WIDTH, foot / whole, (right - left) / WIDTH, height / whole))
@@ -199,7 +199,7 @@ def _short(label: str) -> str:
 
 
 def _svg(figure: Figure, about: str) -> Markup:
-    """Return a drawing as an SVG element for any page, without an XML header, ids, fonts and colours."""
+    """Return a figure as an SVG element to embed in a page, without XML header, ids, fonts and fixed colours."""
     written = io.StringIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from")  # the page's font is only in the browser

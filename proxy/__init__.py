@@ -1,6 +1,6 @@
-"""HTTP in, guarded reply out.
+"""The proxy: it receives chat requests over HTTP, and returns replies that judges have checked.
 
-Its parts in calling order. Each imports only those below it (tests/test_architecture.py):
+The parts in calling order. Each part imports only the parts below it (tests/test_architecture.py enforces this):
 
     serving/     runs the application: connections, reload, worker processes
     app.py       create_app(config): wiring and the list of routes
@@ -12,5 +12,5 @@ Its parts in calling order. Each imports only those below it (tests/test_archite
     telemetry/   metrics, spans, log lines
     audit/       the hash-chained log of outcomes and changes
     protocol/    shared by all parts: the request's messages, the error tree
-    config/      the schema of config.yaml, validated once
+    config/      the schema and validation of config.yaml
 """

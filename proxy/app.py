@@ -1,4 +1,4 @@
-"""create_app wires the whole proxy."""
+"""Builds the proxy's web application: `create_app` connects all parts, and ROUTES lists the HTTP routes."""
 
 import asyncio
 import os
@@ -55,14 +55,14 @@ def create_app(
     watch: Callable[[Trace], None] | None = None,
     after: web.Application | None = None,
 ) -> web.Application:
-    """Return the proxy for a configuration.
+    """Build the proxy's web application for a configuration.
 
     Args:
         config: The configuration.
-        engines: Engines besides those of `models`, by their name in `models.<alias>.engine`. Default: the assistants.
+        engines: Additional engines, by the name that `models.<alias>.engine` uses. Default: the assistants.
         wrap_engine: Wraps the engine of each alias; see `models.client.open_models`.
-        watch: Called with the trace of every finished turn, independent of `privacy.store`. For a harness in this process.
-        after: The application that this one replaces. Its conversations and counts are taken over.
+        watch: Called with the trace of every finished turn, independent of `privacy.store`. For test harnesses.
+        after: The running application that the new one replaces. The new one takes over its conversations and metrics.
 
     Raises:
         ConfigError: A knowledge base, a prompt or an alias is invalid. The message lists every problem.
@@ -168,7 +168,7 @@ def open_conversations(settings: MemorySettings, environ: Mapping[str, str]) -> 
     """Open the store of conversation states.
 
     Raises:
-        ModelSettingsError: The environment variable with its password is not set.
+        ModelSettingsError: The environment variable that `memory.password_env` names is not set.
     """
     match settings.store:
         case "process":
@@ -185,7 +185,7 @@ def open_responses(settings: MemorySettings, environ: Mapping[str, str]) -> Resp
     """Open the store of responses, in the same backend as conversation states.
 
     Raises:
-        ModelSettingsError: The environment variable with its password is not set.
+        ModelSettingsError: The environment variable that `memory.password_env` names is not set.
     """
     match settings.store:
         case "process":
@@ -203,7 +203,7 @@ def open_meter(config: Config, environ: Mapping[str, str]) -> Meter:
     """Open the usage meter of API keys: in Redis if conversation states are stored there, else in this process.
 
     Raises:
-        ModelSettingsError: The environment variable with its password is not set.
+        ModelSettingsError: The environment variable that `memory.password_env` names is not set.
     """
     if config.keys is None:
         return ProcessMeter()

@@ -1,6 +1,6 @@
-"""A checkpoint: a saved conversation from which later ones branch.
+"""A checkpoint: a saved conversation from which experiments start new conversations.
 
-`caf chat --save` writes them. People read and edit them, so the YAML holds texts as block strings.
+`caf chat --save` and `caf drift find` write checkpoints as YAML. People read and edit them, so texts are block strings.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 
 
 class Message(Strict):
-    """One message."""
+    """One message of a conversation."""
 
     role: Literal["user", "assistant"]
     content: Annotated[str, Field(min_length=1)]
@@ -30,7 +30,7 @@ class Message(Strict):
     outcome: Outcome | None = None
     """Only for replies: the outcome of the turn, if it is known."""
     citations: tuple[str, ...] = ()
-    """Only for replies: the cited ids."""
+    """Only for replies: the ids of the cited sources."""
 
     @model_validator(mode="after")
     def _check_outcome(self) -> "Message":
@@ -40,7 +40,7 @@ class Message(Strict):
 
 
 class Checkpoint(Strict):
-    """A saved conversation."""
+    """A saved conversation, from which experiments start new conversations."""
 
     name: Annotated[str, Field(pattern=NAME)]
     """Name of the checkpoint in reports; letters, digits and `._-`."""
@@ -53,7 +53,7 @@ class Checkpoint(Strict):
     created: datetime
     """Time of saving; without a time zone it is UTC."""
     messages: Annotated[tuple[Message, ...], Field(min_length=1)]
-    """The first message is the user's; one side may send several in a row."""
+    """The messages, oldest first. The first is the user's. Either side may send several messages in a row."""
 
     @field_validator("created")
     @classmethod
@@ -68,9 +68,9 @@ class Checkpoint(Strict):
         return value
 
     def sha256(self) -> str:
-        """Return the fingerprint of the chatbot and the messages, in hexadecimal.
+        """Return the SHA-256 of the chatbot's name and the messages, in hexadecimal.
 
-        It does not depend on name, note, date and the metadata of replies.
+        The name, note and date of the checkpoint do not change the hash, and neither does the metadata of replies.
         """
         messages = [[message.role, message.content] for message in self.messages]
         canonical = json.dumps([self.chatbot, messages], ensure_ascii=False, separators=(",", ":"))

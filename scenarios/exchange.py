@@ -1,4 +1,4 @@
-"""Converts rows of a table to scenarios and back, for data from and for other programs."""
+"""Converts tables of other programs to scenarios, and scenarios to tables."""
 
 import hashlib
 import json
@@ -20,7 +20,7 @@ from scenarios.tables import Format, Table
 FIELDS = tuple("id family split user_message history response citations sources tags note expect".split())
 """Fields to which columns can be mapped."""
 FAMILY_COLUMNS = ("family_knowledge_base", "family_role", "family_sensitive_topics")
-"""Columns for the other fields of a family. They have their own names, because many public data sets use `role` differently."""
+"""Columns for the other fields of a family. The names differ from the fields, because many data sets use `role` differently."""
 LIST_FIELDS = ("citations", "sources", "tags")
 EXPECT_PREFIX = "expect_"
 _IDENTIFIER = re.compile(get_args(Identifier)[1].metadata[0].pattern)
@@ -36,19 +36,19 @@ class LabelColumn:
     """Verdicts by the column's value, as text in lower case."""
 
     def verdicts_for(self, value: Any, names: Sequence[str] = ()) -> Sequence[str] | None:
-        """Return the verdicts for a value; None if it is not mapped."""
+        """Return the expected verdicts for a value of the column; None if the value is not mapped."""
         return next((self.verdicts[text] for text in _spellings(value, names) if text in self.verdicts), None)
 
 
 @dataclass(frozen=True, slots=True)
 class ImportPlan:
-    """How to convert rows to scenarios."""
+    """How to convert rows of a table to scenarios: the options of `caf scenario import`."""
 
     columns: Mapping[str, str] = field(default_factory=dict)
-    """Column of each field, or several separated by commas. Empty: ignore even a column with the field's name."""
+    """Column of each field, or several columns separated by commas. An empty text ignores even a column with the field's name."""
     label: LabelColumn | None = None
     skip_unlabelled: bool = False
-    """Leave out rows whose label is not mapped; otherwise they are errors."""
+    """Whether to skip rows whose label is not mapped. Otherwise, such rows are errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class ImportedScenarios:
     """The scenarios from a table."""
 
     text: str
-    """JSONL for `load_rows`."""
+    """The scenarios as JSONL, in the form that `scenario_files.load_rows` reads."""
     families: list[Family]
     skipped: int
     """Number of rows without a mapped label."""
@@ -68,7 +68,7 @@ def load(path: Path, plan: ImportPlan, format: Format | None = None, out: Path |
     """Read a table as scenarios.
 
     Args:
-        format: Default: by the file's ending.
+        format: The format of the file; None: from the file name extension.
         out: Target file of the rows. Paths of knowledge bases become relative to it; None: absolute.
 
     Raises:
@@ -76,7 +76,7 @@ def load(path: Path, plan: ImportPlan, format: Format | None = None, out: Path |
     """
     table = tables.read(path, format)
     if not len(table.rows):
-        raise ScenarioError([f"{path}: holds no rows"])
+        raise ScenarioError([f"{path}: the file has no rows"])
     columns = _map_columns(table, plan, path)
     used = list(dict.fromkeys(column for some in columns.values() for column in some))
     if plan.label is not None and plan.label.column not in used:
@@ -107,7 +107,7 @@ def load(path: Path, plan: ImportPlan, format: Format | None = None, out: Path |
         line = json.dumps(scenario, ensure_ascii=False, default=str)
         if re.search("[\ud800-\udfff]", line):
             problems.append(
-                f"{path}: row {number}: contains a lone surrogate (half of a character), which no file can hold"
+                f"{path}: row {number}: contains a lone surrogate (half of a character), which cannot be written as UTF-8"
             )
             continue
         lines.append((number, line))
@@ -159,7 +159,7 @@ def parse_labels(text: str) -> dict[str, list[str]]:
 
 
 def _map_columns(table: Table, plan: ImportPlan, path: Path) -> dict[str, list[str]]:
-    """Return the columns for each field."""
+    """Return the columns that fill each field."""
     available = list(table.columns)
     mapping = {
         name: [name]
@@ -175,19 +175,18 @@ def _map_columns(table: Table, plan: ImportPlan, path: Path) -> dict[str, list[s
     missing = [c for c in dict.fromkeys([*used, *([plan.label.column] if plan.label else [])]) if c not in available]
     if missing:
         raise ScenarioError(
-            [f"{path}: has no column {', '.join(map(repr, missing))} (columns: {', '.join(available)})"]
+            [f"{path}: the table has no column {', '.join(map(repr, missing))} (columns: {', '.join(available)})"]
         )
     if not mapping.get("response") and not mapping.get("user_message"):
+        columns = ", ".join(available)
         raise ScenarioError(
-            [
-                f"{path}: has no column `response` or `user_message`: name one with --map (columns: {', '.join(available)})"
-            ]
+            [f"{path}: no column `response` or `user_message` in the table: map one with --map (columns: {columns})"]
         )
     return mapping
 
 
 def _row_to_scenario(row: Mapping[str, Any], columns: Mapping[str, Sequence[str]], default: str) -> dict[str, Any]:
-    """Return a row in the form for `load_rows`, without empty values."""
+    """Return a row as a JSON object in the form that `load_rows` reads, without empty values."""
     scenario: dict[str, Any] = {"id": default}
     expect: dict[str, Any] = {}
     for name, sources in columns.items():
@@ -221,7 +220,7 @@ def _row_to_scenario(row: Mapping[str, Any], columns: Mapping[str, Sequence[str]
 
 
 def _identifier(text: str) -> str:
-    """Return a text as an id. A text that is not a valid id is shortened to its valid characters, with a hash."""
+    """Return a text as an id. An invalid text is reduced to its valid characters, and a hash is appended."""
     if _IDENTIFIER.match(text):
         return text
     prefix = re.sub(r"[^A-Za-z0-9]+", "-", text)[:60].strip("-")
@@ -242,14 +241,14 @@ def _is_empty(value: Any) -> bool:
 
 
 def _to_text(value: Any) -> Any:
-    """Return numbers and other scalars as texts. Lists and objects stay unchanged; validation reports them."""
+    """Convert a number or another scalar to a text. Lists and objects are returned unchanged, for validation to reject."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return value if isinstance(value, str | list | dict) else str(value)
 
 
 def _list_values(values: Sequence[Any], name: str) -> Iterator[Any]:
-    """Yield the values of columns of texts, of lists, or of JSON texts of lists."""
+    """Yield the values of columns. A column holds texts, lists, or lists as JSON texts."""
     for value in values:
         parsed_value = _unpack_json(value, list)
         if isinstance(parsed_value, list) and all(isinstance(part, str | dict) for part in parsed_value):
@@ -268,7 +267,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def _unpack_json(value: Any, kind: type) -> Any:
-    """Return the value of a JSON text of that kind; return anything else unchanged."""
+    """Parse a JSON text if its value has the given type; return any other value unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] == ("[" if kind is list else "{"):
         try:
             return load_json(value)
@@ -280,7 +279,7 @@ def _unpack_json(value: Any, kind: type) -> Any:
 
 
 def _drop_empty_keys(value: Any) -> Any:
-    """Return an object without the empty keys that Arrow adds because other rows have them."""
+    """Remove null values from an object. Arrow adds them for keys that only other rows have."""
     return {key: part for key, part in value.items() if part is not None} if isinstance(value, dict) else value
 
 
@@ -289,7 +288,7 @@ def _split_parts(text: Any) -> Any:
 
 
 def _spellings(value: Any, names: Sequence[str]) -> Iterator[str]:
-    """Yield the texts that may map a label's value, the simplest first."""
+    """Yield the texts under which --labels may list a value, simplest first. `true` is also `1`, `1.0` is also `1`."""
     if _is_empty(value):
         return
     text = str(value).strip().casefold()
@@ -334,6 +333,6 @@ def _pack_json(parts: Sequence[Any]) -> str | None:
 
 
 def _join_texts(parts: Sequence[str]) -> str | None:
-    """Return texts joined with |, or as JSON if that would be ambiguous."""
+    """Join texts with |. If a text contains |, return a JSON list instead."""
     plain = all(part and part == part.strip() and "|" not in part and part[0] != "[" for part in parts)
     return ("|".join(parts) or None) if plain else _pack_json(parts)

@@ -1,7 +1,7 @@
-"""YAML files that people write and read: one loader and one writer; error messages name the file and the field."""
+"""Loads and writes the YAML files that people edit. Error messages name the file and the field."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,7 +15,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 
 class ScenarioError(Exception):
-    """A scenario file cannot be used; `problems` holds one sentence for each problem, with file and field."""
+    """A file cannot be used. `problems` has one message for each problem, with the file and the field."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("\n".join(problems))
@@ -32,9 +32,9 @@ StrictT = TypeVar("StrictT", bound=Strict)
 
 
 def find_shipped(path: Path) -> Path:
-    """Return the path, or that of the shipped file of this name if the path does not exist.
+    """Return the path if it exists, else the path of the shipped file with the same name.
 
-    Shipped files have the same names as in a checkout, such as `scenarios/experiments/embedded.yaml`.
+    So `scenarios/experiments/embedded.yaml` works in a checkout and with an installed package.
     """
     shipped = _PACKAGE.parent / path
     is_missing = path.parts[:1] == (_PACKAGE.name,) and not path.exists()
@@ -52,9 +52,10 @@ def load(
     """Read and validate a file.
 
     Args:
-        kind: Expected content of the file, for the error message.
-        defaults: Values for keys that the file leaves out; they are validated like values of the file.
-        context: Passed to the model's validators.
+        kind: What the file should contain, such as "a configuration", for the error message.
+        model: The model to validate the file against.
+        defaults: Values for keys that the file leaves out. They are validated like values of the file.
+        context: Validation context for the model's validators.
 
     Raises:
         ScenarioError: The file cannot be read, is not YAML, or does not fit the model.
@@ -63,14 +64,14 @@ def load(
     try:
         return model.model_validate({**(defaults or {}), **data}, context=context)
     except ValidationError as error:
-        raise ScenarioError([f"{path}: {fault}" for fault in faults(error, model)]) from error
+        raise ScenarioError([f"{path}: {fault}" for fault in faults(error, model, data)]) from error
 
 
 def read(path: Path, kind: str, keys: str) -> dict[str, Any]:
     """Read a file that holds a mapping.
 
     Args:
-        kind: Expected content of the file, for the error message.
+        kind: What the file should contain, such as "a configuration", for the error message.
         keys: Expected keys, for the error message.
 
     Raises:
@@ -133,12 +134,37 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-def faults(error: ValidationError, model: type[BaseModel] = BaseModel) -> list[str]:
-    """Return a sentence for each validation error, beginning with the field.
+_EXPECTED = {
+    "a text": ("string_type",),
+    "a whole number": ("int_type", "int_parsing", "int_from_float"),
+    "a number": ("float_type", "float_parsing"),
+    "true or false": ("bool_type", "bool_parsing"),
+    "a list": ("list_type", "tuple_type"),
+    "a mapping of keys to values": ("dict_type", "model_type", "model_attributes_type"),
+    "{expected}": ("literal_error", "enum"),
+    "more than {gt}": ("greater_than",),
+    "at least {ge}": ("greater_than_equal",),
+    "less than {lt}": ("less_than",),
+    "at most {le}": ("less_than_equal",),
+    "a text that matches the pattern {pattern}": ("string_pattern_mismatch",),
+    "at least {min_length} entries": ("too_short",),
+    "at most {max_length} entries": ("too_long",),
+    "at least {min_length} characters": ("string_too_short",),
+    "at most {max_length} characters": ("string_too_long",),
+}
+_EXPECTED_BY_TYPE = {kind: expected for expected, kinds in _EXPECTED.items() for kind in kinds}
+"""What a field must hold, by the type of pydantic's error. `{name}` is filled in from the error."""
+_SHOWN_CHARACTERS = 60
+"""Maximum length of an offending text in an error message."""
+
+
+def faults(error: ValidationError, model: type[BaseModel] = BaseModel, data: Any = None) -> list[str]:
+    """Return one message for each validation error: the path of the field, the offending value, and the expected value.
 
     Args:
         error: The error from pydantic.
         model: The validated model; its keys are suggested for misspelt ones.
+        data: The validated data. Given these, a path names only keys and indices that the data contain.
     """
     sentences = []
     errors = list(with_suggestions(error, model))
@@ -146,9 +172,36 @@ def faults(error: ValidationError, model: type[BaseModel] = BaseModel) -> list[s
     for fault, suggestion in errors:
         if fault["type"] == "too_short" and fault["loc"] in within:
             continue  # an error that only repeats the errors of its items
-        field = ".".join(str(part) for part in fault["loc"])
-        message = fault["msg"].removeprefix("Value error, ")
-        if fault["type"] == "extra_forbidden":
-            message = "is not a field here" + ("" if suggestion else "; check the spelling or remove it")
+        field = ".".join(map(str, fault["loc"] if data is None else _steps_in(data, fault)))
+        message = _describe(fault)
+        if fault["type"] == "extra_forbidden" and not suggestion:
+            suggestion = "; check the spelling or remove it"
         sentences.append(f"{field}: {message}{suggestion}" if field else message)
     return sentences
+
+
+def _steps_in(data: Any, fault: Any) -> Iterator[int | str]:
+    """Yield the steps of a fault's path that exist in the data. Pydantic adds branches of unions, and indices of wrapped values."""
+    for step in fault["loc"]:
+        if (isinstance(data, Mapping) and step in data) or (isinstance(data, list) and isinstance(step, int)):
+            data = data[step]
+            yield step
+        elif fault["type"] == "missing" and step == fault["loc"][-1]:
+            yield step
+
+
+def _describe(fault: Any) -> str:
+    """Return the message of one validation error, without the field."""
+    if fault["type"] == "missing":
+        return "is missing"
+    if fault["type"] == "extra_forbidden":
+        return "is not a field here"
+    if fault["type"] in ("too_short", "string_too_short") and fault["ctx"]["min_length"] == 1:
+        return "is empty"
+    if fault["type"] not in _EXPECTED_BY_TYPE:
+        message: str = fault["msg"].removeprefix("Value error, ")
+        return message
+    value, expected = fault["input"], _EXPECTED_BY_TYPE[fault["type"]].format_map(fault.get("ctx", {}))
+    if isinstance(value, str | int | float | None) and len(str(value)) <= _SHOWN_CHARACTERS:
+        return f"invalid value {value!r}: expected {expected}"
+    return f"expected {expected}"

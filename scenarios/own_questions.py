@@ -1,4 +1,4 @@
-"""Your own questions for `caf compare`: a text file with one question per line, or JSON lines with expectations."""
+"""Loads the questions of `caf compare`: a text file with one question per line, or JSON lines with expectations."""
 
 import json
 from collections.abc import Iterator
@@ -13,26 +13,26 @@ from scenarios.checkpoint import NAME, Message, Outcome
 from scenarios.files import ScenarioError, Strict, faults
 
 MAX_BYTES = 16 * 1024 * 1024
-"""Maximum size of a file of questions."""
+"""Maximum size of a file of questions, in bytes."""
 MAX_QUESTIONS = 10_000
 MAX_CHARACTERS = 100_000
-"""Maximum length of one message."""
+"""Maximum length of one message, in characters."""
 MAX_PROBLEMS = 20
-"""Maximum number of problems to list for one file: a file of the wrong kind has one on every line."""
+"""Maximum number of problems to list for one file. A file of the wrong kind has a problem on every line."""
 _Text = Annotated[str, Field(min_length=1, max_length=MAX_CHARACTERS)]
 
 
 class Expect(Strict):
-    """Expectations of the reply with the filter on. Comparisons of texts ignore letter case and white space."""
+    """Expectations of the reply with the filter on. Text comparisons ignore letter case and differences in white space."""
 
     outcome: tuple[Outcome, ...] = ()
-    """The outcome is one of these."""
+    """Allowed outcomes of the reply; empty: any."""
     contains: tuple[_Text, ...] = ()
-    """The reply contains each of these texts."""
+    """Texts that the reply must contain."""
     not_contains: tuple[_Text, ...] = ()
-    """The reply contains none of these texts."""
+    """Texts that the reply must not contain."""
     cites: tuple[_Text, ...] = ()
-    """The reply cites each of these ids."""
+    """Ids of sources that the reply must cite."""
 
     @field_validator("*", mode="before")
     @classmethod
@@ -49,11 +49,11 @@ class Expect(Strict):
 
 
 class OwnQuestion(Strict):
-    """One question with the conversation before it."""
+    """One question, the conversation before it, and the expectations of the reply."""
 
     id: Annotated[str, Field(pattern=NAME)]
     messages: Annotated[tuple[Message, ...], Field(min_length=1)]
-    """The first and the last message are the user's; the last is the question."""
+    """The conversation. The first and the last message are the user's; the last is the question."""
     expect: Expect | None = None
 
     @field_validator("messages")
@@ -62,7 +62,7 @@ class OwnQuestion(Strict):
         if value[0].role != "user" or value[-1].role != "user":
             raise ValueError("the first and the last message must have the role user")
         if not value[-1].content.strip():
-            raise ValueError("the question is empty")
+            raise ValueError("the last message is empty: it must hold the question")
         if any(len(message.content) > MAX_CHARACTERS for message in value):
             raise ValueError(f"a message is longer than {MAX_CHARACTERS:,} characters: shorten it")
         return value
@@ -91,7 +91,9 @@ def load(path: Path) -> tuple[OwnQuestion, ...]:
     except UnicodeDecodeError as error:
         raise ScenarioError([f"{path}: is not UTF-8 text (byte {error.start})"]) from error
     if len(data) > MAX_BYTES:
-        raise ScenarioError([f"{path}: is larger than {MAX_BYTES // 1024**2} MiB: split it into several files"])
+        raise ScenarioError(
+            [f"{path}: the file is larger than {MAX_BYTES // 1024**2} MiB: split it into several files"]
+        )
     return _parse(path, text)
 
 
@@ -101,10 +103,11 @@ def _parse(path: Path, text: str) -> tuple[OwnQuestion, ...]:
     problems: list[str] = []
     for number, line in _lines(text, comments=path.suffix == ".txt"):
         try:
-            fields = {"question": line} if path.suffix == ".txt" else load_json(line)
-            question = OwnQuestion.model_validate(_as_messages(fields, f"line-{number}"))
+            row = {"question": line} if path.suffix == ".txt" else load_json(line)
+            fields = _as_messages(row, f"line-{number}")
+            question = OwnQuestion.model_validate(fields)
         except ValidationError as error:
-            problems += [f"{path}:{number}: {fault}" for fault in faults(error, OwnQuestion)]
+            problems += [f"{path}:{number}: {fault}" for fault in faults(error, OwnQuestion, fields)]
             continue
         except json.JSONDecodeError as error:
             problems.append(f"{path}:{number}: {error.msg} (column {error.colno}); expected a JSON object on one line")
@@ -117,7 +120,7 @@ def _parse(path: Path, text: str) -> tuple[OwnQuestion, ...]:
         line_of.setdefault(question.id, number)
         questions.append(question)
     if len(questions) > MAX_QUESTIONS:
-        problems.append(f"{path}: holds {len(questions):,} questions: expected at most {MAX_QUESTIONS:,}")
+        problems.append(f"{path}: the file has {len(questions):,} questions: expected at most {MAX_QUESTIONS:,}")
     if not questions and not problems:
         problems.append(f"{path}: found no question: write one per line")
     if problems:
@@ -127,7 +130,7 @@ def _parse(path: Path, text: str) -> tuple[OwnQuestion, ...]:
 
 
 def _lines(text: str, *, comments: bool) -> Iterator[tuple[int, str]]:
-    """Yield the lines with a question, and their numbers from 1."""
+    """Yield the number (from 1) and the text of each line that is not blank and not a comment."""
     for number, line in enumerate(text.split("\n"), 1):  # not splitlines: JSON strings may hold U+2028
         stripped = line.strip()
         if stripped and not (comments and stripped.startswith("#")):
@@ -135,7 +138,7 @@ def _lines(text: str, *, comments: bool) -> Iterator[tuple[int, str]]:
 
 
 def _as_messages(line: Any, default_id: str) -> dict[str, Any]:
-    """Return the fields of an `OwnQuestion`. The key `question` is short for a single message.
+    """Convert a line to the fields of `OwnQuestion`. The key `question` becomes a list of one message.
 
     Raises:
         ValueError: The line is not an object, or does not have exactly one of `question` and `messages`.
@@ -154,6 +157,8 @@ def _as_messages(line: Any, default_id: str) -> dict[str, Any]:
     if "question" in fields:
         question = fields.pop("question")
         if not isinstance(question, str):
-            raise ValueError(f"question: expected a text, not {type(question).__name__}")
+            raise ValueError(f"question: invalid value {question!r}: expected a text")
+        if not question.strip():
+            raise ValueError("question: is empty")
         fields["messages"] = [{"role": "user", "content": question}]
     return fields

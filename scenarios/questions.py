@@ -1,6 +1,6 @@
-"""Ordinary questions, as people ask an information chatbot. They show whether a filter leaves good replies unchanged.
+"""Loads ordinary questions, as people ask an information chatbot. They measure whether the filter leaves good replies unchanged.
 
-`benign/*.yaml` holds them, one theme per file.
+The shipped questions are in `benign/*.yaml`, one theme per file.
 """
 
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ class EarlierMessage(Strict):
     role: Literal["user", "assistant"]
     content: Annotated[str, Field(min_length=1)]
     citations: tuple[str, ...] = ()
-    """Only for replies: the cited ids."""
+    """Only for replies: the ids of the cited sources."""
 
 
 class Question(Strict):
-    """One question."""
+    """One question, and what a full answer contains."""
 
     id: Identifier
     kind: Literal["single", "several", "rephrase"]
@@ -39,12 +39,14 @@ class Question(Strict):
     sections: tuple[str, ...] = ()
     """Ids of the sections with the answer."""
     key_points: tuple[str, ...] = ()
-    """Key points of a full answer."""
+    """The points that a full answer makes."""
 
     @model_validator(mode="after")
     def _check_consistency(self) -> "Question":
         if (self.answerable == "none") == bool(self.key_points):
-            raise ValueError("`key_points`: expected if the sections answer something, and only then")
+            raise ValueError(
+                "`key_points` and `answerable` contradict each other: give key points unless `answerable` is none"
+            )
         if self.history and (self.history[0].role != "user" or self.history[-1].role != "assistant"):
             raise ValueError("`history` must begin with a user message and end with a reply")
         if self.kind == "rephrase" and not self.history:
@@ -53,7 +55,7 @@ class Question(Strict):
 
 
 class QuestionSet(Strict):
-    """One file of questions."""
+    """The content of a file of questions."""
 
     theme: Annotated[str, Field(min_length=1)]
     chatbot: Annotated[str, Field(min_length=1)]
@@ -62,7 +64,7 @@ class QuestionSet(Strict):
 
 @dataclass(frozen=True, slots=True)
 class QuestionFile:
-    """A file that has been read."""
+    """A file of questions: its path and its content."""
 
     path: Path
     set: QuestionSet
@@ -72,7 +74,7 @@ def load(path: Path) -> QuestionSet:
     """Read and validate a file of questions.
 
     Raises:
-        ScenarioError: The file cannot be read, or does not hold questions.
+        ScenarioError: The file cannot be read, or does not contain questions.
     """
     return files.load(path, "a set of questions", QuestionSet)
 

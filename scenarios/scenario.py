@@ -1,6 +1,6 @@
-"""A scenario: one reply (or message) with the expected verdict of each judge, and its family.
+"""A scenario: one reply or user message, with the verdict that each judge should give. Scenarios are grouped into families.
 
-`scenario_files.py` reads and writes them; `judges/*.yaml` holds the shipped ones.
+`scenario_files.py` reads and writes scenarios. The shipped scenarios are in `judges/*.yaml`.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ Identifier = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,199}$
 
 
 def _allow_short_form(schema: dict[str, Any]) -> None:
-    """Allow `{user: "..."}` in the JSON Schema as well."""
+    """Add the short form `{user: "..."}` to the JSON Schema."""
     whole = dict(schema)
     text = {"type": "string", "minLength": 1}
     short = [
@@ -51,7 +51,7 @@ class InlineSource(Strict):
     """A cited source that is not in a knowledge base."""
 
     id: Annotated[str, Field(min_length=1)]
-    """An id that begins with `doc:` is a document: the numbers in the reply are checked against it."""
+    """An id that begins with `doc:` marks a document, against which judges check the numbers in the reply."""
     title: str = ""
     text: Annotated[str, Field(min_length=1)]
     trusted: bool = True
@@ -73,11 +73,11 @@ class Scenario(Strict):
     sources: tuple[InlineSource, ...] = ()
     """Other cited sources, in full."""
     expect: dict[str, frozenset[Verdict]] = Field(default_factory=dict)
-    """The right verdict by judge, or several right ones. The scenario is violating (positive) unless `accept` is one of them."""
+    """Correct verdicts by judge, one or several. The scenario is violating (positive) unless `accept` is correct."""
     tags: tuple[str, ...] = ()
     """Kinds of difficulty. On a harmless scenario, `twin-of:ID` names the violating scenario that it resembles."""
     note: str = ""
-    """Why the labels are right."""
+    """Why the expected verdicts are correct."""
 
     @field_validator("sources", mode="before", json_schema_input_type=InlineSource | str | list[InlineSource | str])
     @classmethod
@@ -100,13 +100,15 @@ class Scenario(Strict):
     def _check_verdicts(cls, value: dict[str, frozenset[Verdict]]) -> dict[str, frozenset[Verdict]]:
         for judge, verdicts in value.items():
             if not verdicts:
-                raise ValueError(f"{judge}: expected accept, warn or reject, or a list of the right ones")
+                raise ValueError(
+                    f"{judge}: the list is empty: expected accept, warn or reject, or a list of correct verdicts"
+                )
         return value
 
     @model_validator(mode="after")
     def _check_texts(self) -> "Scenario":
         if not self.user_message.strip() and not self.response.strip():
-            raise ValueError("has neither `user_message` nor `response`: judges need one of them")
+            raise ValueError("the scenario has neither `user_message` nor `response`: judges need at least one of them")
         return self
 
     @property
@@ -115,17 +117,17 @@ class Scenario(Strict):
 
 
 class Family(Strict):
-    """One situation with its variations. Splits and resampling keep a family together."""
+    """Variations of one situation. All scenarios of a family are in the same split, and are resampled together."""
 
     family: Identifier
     split: Split = "dev"
-    """`dev`: for choosing prompts and settings; `holdout`: only for reporting how good the chosen ones are."""
+    """`dev`: for selecting prompts and settings. `holdout`: only for measuring the selected prompts and settings."""
     knowledge_base: Path | None = None
     """Folder of the cited sections, relative to the file; default: the chatbot's knowledge base."""
     role: str | None = None
     """Role of the chatbot; default: the role of the chatbot whose judges are measured."""
     sensitive_topics: tuple[str, ...] | None = None
-    """Default: the sensitive topics of the chatbot."""
+    """Sensitive topics of the chatbot; default: those of the chatbot whose judges are measured."""
     scenarios: Annotated[tuple[Scenario, ...], Field(min_length=1)]
 
     @model_validator(mode="after")
@@ -136,7 +138,7 @@ class Family(Strict):
 
 
 def missing_twins(scenarios: Sequence[Scenario]) -> list[tuple[str, str]]:
-    """Return id and problem of each tag that names a missing twin."""
+    """Return the id of each scenario with a `twin-of:` tag that names a missing scenario, and the problem."""
     ids = {scenario.id for scenario in scenarios}
     return [
         (scenario.id, f"tags: twin-of:{twin}: this family has no scenario of that id")

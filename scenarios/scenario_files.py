@@ -1,4 +1,4 @@
-"""Files of scenarios: YAML files with one family each, and JSONL files with one scenario per line."""
+"""Reads and writes files of scenarios: YAML files with one family each, and JSONL files with one scenario per line."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -45,7 +45,7 @@ def load_all(paths: Iterable[Path]) -> list[FamilyFile]:
 
 
 def read_all(paths: Iterable[Path]) -> tuple[list[FamilyFile], list[str]]:
-    """Read like `load_all`. Return the valid files, and the problems of the others."""
+    """Read files and folders like `load_all`. Return the valid files, and the problems of the invalid files."""
     files_read: list[FamilyFile] = []
     problems: list[str] = []
     for path in (file for path_given in paths for file in _scenario_files(path_given, problems)):
@@ -61,8 +61,8 @@ def read_all(paths: Iterable[Path]) -> tuple[list[FamilyFile], list[str]]:
 def load_rows(path: Path) -> list[Family]:
     """Read a JSONL file. Each row is a scenario with at least `response` or `user_message`.
 
-    Rows may name a `family` and its `split`. A row without a family is its own family, so that resampling treats it
-    alone. A row without an id gets one from its line number.
+    Rows may name a `family` and its `split`. A row without a family forms a family of one, for resampling. A row without an id
+    gets an id from its line number.
 
     Raises:
         ScenarioError: The file is invalid; it lists every problem by line and field.
@@ -72,7 +72,7 @@ def load_rows(path: Path) -> list[Family]:
 
 
 def _read_lines(path: Path, problems: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the number and the object of each line, and add a problem for each invalid line."""
+    """Yield the number and the JSON object of each line. For an invalid line, append to `problems` instead."""
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except OSError as error:
@@ -99,10 +99,10 @@ def from_rows(
     """Group rows into families.
 
     Args:
-        rows: Rows with their numbers.
-        path: The file of the rows.
-        problems: Problems from reading `rows`; more are added.
-        unit: The unit of the numbers.
+        rows: Numbers and contents of the rows.
+        path: The file of the rows, for error messages.
+        problems: Problems from reading the rows. Problems of their contents are appended.
+        unit: What the numbers count, such as "line" or "row".
 
     Raises:
         ScenarioError: A row is invalid; it lists every problem by number and field.
@@ -121,7 +121,7 @@ def from_rows(
     if problems:
         raise ScenarioError(problems)
     if not groups:
-        raise ScenarioError([f"{path}: holds no rows"])
+        raise ScenarioError([f"{path}: the file has no rows"])
     return [_resolve_knowledge_base(Family.model_validate(data), path) for data in groups.values()]
 
 
@@ -133,7 +133,7 @@ _FAMILY_FIELDS = ("split", "knowledge_base", "role", "sensitive_topics")
 
 
 def _add_row(groups: dict[str, dict[str, Any]], row: dict[str, Any], where: str) -> list[str]:
-    """Add a row to its family, and return the row's problems."""
+    """Add a row to its family in `groups`. Return the problems of the row; with problems, the row is not added."""
     row = {key: value for key, value in row.items() if value is not None}
     about = {key: row.pop(key) for key in _FAMILY_FIELDS if key in row}
     name = str(row.pop("family", row["id"]))
@@ -143,7 +143,7 @@ def _add_row(groups: dict[str, dict[str, Any]], row: dict[str, Any], where: str)
         scenario = Scenario.model_validate(row)
         Family.model_validate({"family": name, "scenarios": [{"id": "x", "response": "x"}]} | about)
     except ValidationError as error:
-        return [f"{where}: {fault}" for fault in files.faults(error, Scenario)]
+        return [f"{where}: {fault}" for fault in files.faults(error, Scenario, row | about)]
     if differing:
         return [f"{where}: {differing[0]}: differs from an earlier row of the family {name!r}"]
     groups.setdefault(name, {"family": name, "scenarios": []}).update(about)
@@ -173,7 +173,7 @@ def _validate_family(data: dict[str, Any], path: Path) -> Family:
     try:
         family = Family.model_validate(data)
     except ValidationError as error:
-        problems += [_name_by_id(fault, ids) for fault in files.faults(error, Family)]
+        problems += [_name_by_id(fault, ids) for fault in files.faults(error, Family, data)]
     if problems:
         raise ScenarioError([f"{path}: {problem}" for problem in problems])
     return _resolve_knowledge_base(family, path)

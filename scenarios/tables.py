@@ -1,6 +1,6 @@
-"""Reads and writes tables: CSV, TSV and Parquet with Hugging Face `datasets`; JSON and JSONL.
+"""Reads and writes tables: CSV, TSV and Parquet with Hugging Face `datasets`; JSON and JSONL without it.
 
-Rows may hold conversations of people in a crisis. So the library gets no network, and a private cache folder that is deleted
+Rows may contain conversations of people in a crisis. So the library runs offline, with a private cache folder that is deleted
 afterwards.
 """
 
@@ -29,13 +29,13 @@ WRITABLE_FORMATS: tuple[Format, ...] = ("jsonl", "csv", "parquet")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The content of a file."""
+    """The rows of a table and the names of its columns."""
 
     columns: tuple[str, ...]
     rows: Any
     """A list of objects, or a `datasets.Dataset`."""
     names: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Names of the classes, for each column of class numbers."""
+    """For each column whose values are class numbers: the names of the classes, in order."""
 
     def select(self, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
         """Yield the rows with only these columns. Other columns, such as pictures, are not decoded."""
@@ -61,7 +61,7 @@ def read(path: Path, format: Format | None = None) -> Table:
     """Read a table.
 
     Args:
-        format: Default: by the file's ending.
+        format: The format of the file; None: from the file name extension.
 
     Raises:
         ScenarioError: The file cannot be read in this format.
@@ -150,7 +150,7 @@ def _read_separated(path: Path, format: Format) -> Table:
     quoting: Literal[0, 3] = csv.QUOTE_NONE if format == "tsv" and _has_literal_quotes(text) else csv.QUOTE_MINIMAL
     header = _header(text, separator, quoting)
     if not header:
-        raise ScenarioError([f"{path}: holds no rows"])
+        raise ScenarioError([f"{path}: the file has no rows"])
     if format == "csv" and len(header) == 1:  # spreadsheets write semicolons where the comma is the decimal separator
         for other in ";\t":
             if len(_header(text, other, quoting)) > 1:
@@ -187,7 +187,7 @@ def _header(text: str, separator: str, quoting: Literal[0, 3]) -> list[str]:
 def _has_literal_quotes(text: str) -> bool:
     """Return whether quotation marks in a TSV file are part of the text, because its writer did not quote fields.
 
-    This is so if every line has all its fields, and some field has a mark that a quoting writer would have quoted.
+    True if every line has all fields when split at tabs, and a field has a mark that a quoting writer would have quoted.
     """
     lines = [line.split("\t") for line in re.split(r"\r?\n", text) if line]
     if len({len(line) for line in lines}) != 1:
@@ -217,7 +217,7 @@ def _datasets_library() -> Iterator[tuple[Any, Path]]:
 
 @contextmanager
 def _report_errors(path: Path) -> Iterator[None]:
-    """Report errors of the library in one line."""
+    """Convert errors and warnings of the library to a ScenarioError with one line."""
     try:
         with warnings.catch_warnings():
             # pandas drops fields that have no column, and only warns.
@@ -228,6 +228,6 @@ def _report_errors(path: Path) -> Iterator[None]:
     except Exception as error:  # the errors of datasets, pandas and pyarrow have no common base class
         cause = error.__cause__ or error
         if "corresponds to no data" in str(cause):
-            raise ScenarioError([f"{path}: holds no rows"]) from error
+            raise ScenarioError([f"{path}: the file has no rows"]) from error
         lines = str(cause).strip().splitlines() or [type(cause).__name__]
         raise ScenarioError([f"{path}: cannot be read: {lines[0]}"]) from error

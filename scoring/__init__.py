@@ -1,4 +1,4 @@
-"""Experiments: whether the filter helps, by how much, and with what uncertainty.
+"""Experiments that measure the effect of the filter, with confidence intervals.
 
 In reading order:
 
@@ -9,8 +9,8 @@ In reading order:
     arm.py         the arms: a proxy in this process, or another server
     runner.py      holds the conversations and has them rated
     transcript.py  the lines that a run writes; folder.py the folder that holds them
-    rows.py        transcripts joined with ratings: the input of statistics and reports
-    raters/        raters without people
+    rows.py        joins transcripts with ratings, for statistics and reports
+    raters/        automatic raters: a model, or code
     experiments/   runs experiments on the chatbots of a configuration
     people/        people as raters
     statistics/    estimates with confidence intervals

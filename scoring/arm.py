@@ -1,4 +1,4 @@
-"""One arm of an experiment: a server that answers a user's messages over HTTP."""
+"""The arms of an experiment. An arm is one condition, such as the filter on: a server that replies to the user over HTTP."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,24 +15,24 @@ from scenarios.checkpoint import Message
 from scoring.transcript import Exchange, Place
 
 PLACE_HEADER = "X-CAF-Place"
-"""Request header with the place in the experiment. A proxy in this process records its models' answers under that place."""
+"""Request header with the place in the experiment. A proxy in this process records its model answers under this place."""
 
 PATIENT = aiohttp.ClientTimeout(total=None)
-"""No client timeout: the proxy limits the duration of a turn."""
+"""HTTP client settings without a timeout, because the proxy limits the duration of a turn."""
 
 
 class NoReply(Exception):
-    """The arm gave no reply; the message says why."""
+    """The arm gave no reply. The message has the reason."""
 
 
 class Arm(Protocol):
-    """A condition of an experiment: it answers messages."""
+    """One condition of an experiment, which replies to conversations."""
 
     async def ask(self, messages: Sequence[Message], *, place: Place, seed: int) -> Exchange:
-        """Send a conversation that ends with a user message. Return that message with its reply.
+        """Send a conversation that ends with a user message. Return this message and the reply as an exchange.
 
         Args:
-            place: Place in the experiment; answers are recorded under it.
+            place: The position in the experiment, under which model answers are recorded.
 
         Raises:
             NoReply: The arm did not reply.
@@ -41,14 +41,14 @@ class Arm(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProxyArm:
-    """A CAF proxy in this process, called over HTTP like any other server."""
+    """A CAF proxy in this process. It is called over HTTP, like a remote server."""
 
     session: aiohttp.ClientSession
     url: str
     chatbot: str
     filter: str
     add_trace: Callable[[Exchange, str], Exchange]
-    """Adds data from the trace of the turn with this id to an exchange."""
+    """Called with an exchange and a turn id. Returns the exchange with data from the trace of the turn."""
 
     async def ask(self, messages: Sequence[Message], *, place: Place, seed: int) -> Exchange:
         body = {"model": self.chatbot} | request_body(messages, place, seed)
@@ -87,7 +87,7 @@ class ServerArm:
 
 
 def request_body(messages: Sequence[Message], place: Place, seed: int) -> dict[str, Any]:
-    """Return a request body. Each sample has its own user id, because a proxy shares no state between users."""
+    """Return the body of a request. Each sample is a different `user`, so that the proxy shares no state between samples."""
     return {
         "messages": [{"role": message.role, "content": message.content} for message in messages],
         "user": f"{place.facilitator}/{place.checkpoint}/{place.sample}",
@@ -96,7 +96,7 @@ def request_body(messages: Sequence[Message], place: Place, seed: int) -> dict[s
 
 
 def read_completion(answer: Mapping[str, Any], user_message: str, place: Place, seconds: float) -> Exchange:
-    """Read a chat completion, with the `caf` object if it has one.
+    """Convert a chat completion to an exchange, including the `caf` object if the server sent one.
 
     Raises:
         NoReply: The completion has no text.
@@ -104,7 +104,7 @@ def read_completion(answer: Mapping[str, Any], user_message: str, place: Place, 
     message = answer["choices"][0]["message"]
     text = message.get("content") or message.get("refusal")
     if not isinstance(text, str) or not text.strip():
-        raise NoReply("the reply has no text")
+        raise NoReply("the completion of the server has no text")
     caf = answer.get("caf") or {}
     usage = Usage.from_body(answer)
     return Exchange(

@@ -1,4 +1,4 @@
-"""The experiment file: arms, facilitators, checkpoints, questions, number of samples, and raters."""
+"""The experiment file of `caf drift run`: arms, facilitators, checkpoints, questions, number of samples, and raters."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,15 +15,15 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
 SHIPPED = Path(files.__file__).resolve().parent / "experiments"
 """The folder of the shipped experiments."""
 LINES = "lines"
-"""Voice without a model: facilitators say the written lines of their files."""
+"""Value of `voice`: no model; facilitators use the written lines of their files."""
 ADAPTIVE = "adaptive"
-"""Stages that depend on the chatbot's replies."""
+"""Value of `stages`: the stage of each turn depends on the chatbot's replies."""
 LOCAL = "local"
-"""The rater and the fidelity check without a model."""
+"""Value of `raters` and `fidelity`: code instead of a model."""
 
 
 def _on_or_off(value: Any) -> Any:
-    """Undo YAML's reading of a bare on or off as a boolean."""
+    """Convert a boolean to "on" or "off". YAML reads these words without quotes as booleans."""
     return ("on" if value else "off") if isinstance(value, bool) else value
 
 
@@ -35,7 +35,7 @@ Stages = Annotated[
 
 
 class ArmSettings(Strict):
-    """One condition: this chatbot with a changed configuration, or another OpenAI-compatible server."""
+    """One arm: the chatbot with a changed configuration, or another OpenAI-compatible server."""
 
     filter: Literal["on", "off", "shadow"] = "on"
     """Value of the header `X-CAF-Filter` in the arm's requests."""
@@ -64,7 +64,7 @@ class ArmSettings(Strict):
 
 
 class Experiment(Strict):
-    """What `caf drift run` reads."""
+    """The content of an experiment file."""
 
     name: Name
     note: str = ""
@@ -78,11 +78,11 @@ class Experiment(Strict):
     baseline: Name = "off"
     """The arm that others are compared with."""
     treated: Name = "on"
-    """The arm whose effect is the headline."""
+    """The arm whose difference from the baseline is the main result of the report."""
     facilitators: tuple[Name, ...] = ()
     """Names of facilitators; see facilitators/prompts."""
     facilitator_folders: tuple[Path, ...] = ()
-    """Folder of your own facilitators; relative to this file."""
+    """Folders with your own facilitators; relative to this file."""
     voice: str = LINES
     """`lines`, or the alias of the model that plays the facilitators."""
     checkpoints: tuple[Name, ...] | None = None
@@ -93,8 +93,8 @@ class Experiment(Strict):
     turns: int = Field(4, ge=1, le=100)
     """Exchanges in each conversation."""
     stages: Stages = (2, 3, 3, 4)
-    """Stage of the facilitators in each turn, the same in every arm; the last stage applies to all further turns. `adaptive`: the
-    model that plays the facilitator reads the last exchange, and goes one stage further if the chatbot went along."""
+    """Stages of the facilitators, one for each turn, 0 to 4. All arms have the same stages. The last stage applies to all further
+    turns. `adaptive`: the model of `voice` reads the last exchange, and goes one stage further if the chatbot complied."""
     questions: tuple[Path, ...] = ()
     """Files or folders of ordinary questions, relative to this file. Empty: no ordinary questions."""
     question_samples: int = Field(1, ge=1, le=100)
@@ -112,7 +112,7 @@ class Experiment(Strict):
     @classmethod
     def _lists(cls, value: Any, info: ValidationInfo) -> Any:
         if isinstance(value, str | int) and (info.field_name, value) != ("stages", ADAPTIVE):
-            raise ValueError(f"{value!r}: expected a list: [{value}]")
+            raise ValueError(f"invalid value {value!r}: expected a list, such as [{value}]")
         return value
 
     @field_validator("config", "checkpoint_folder")
@@ -128,7 +128,7 @@ class Experiment(Strict):
     @field_validator("arms", mode="before")
     @classmethod
     def _arm_names(cls, value: Any) -> Any:
-        """Restore the names on and off, which YAML reads as booleans, and read an empty arm as one without settings."""
+        """Restore the arm names `on` and `off`, which YAML reads as booleans, and convert an empty arm to default settings."""
         if not isinstance(value, Mapping):
             return value
         arms = {_on_or_off(name): arm for name, arm in value.items()}
@@ -182,7 +182,7 @@ def find_experiment(name: Path) -> Path:
     """Return the path of an experiment, given a file or the name of a shipped experiment, such as `embedded`.
 
     Raises:
-        ScenarioError: Neither exists.
+        ScenarioError: There is neither a file nor a shipped experiment of this name.
     """
     shipped = {file.stem: file for file in sorted(SHIPPED.glob("*.yaml")) if not file.name.endswith("config.yaml")}
     if str(name) in shipped and not name.is_file():
@@ -202,7 +202,7 @@ def load(path: Path) -> Experiment:
     """Read and validate an experiment file. Relative paths in it are resolved against its folder.
 
     Raises:
-        ScenarioError: The file cannot be read, or does not hold an experiment.
+        ScenarioError: The file cannot be read, or is not an experiment.
     """
     # Relative to the file. An installed package has no config.yaml beside its packages, only a copy in one of them.
     is_shipped = path.resolve().parent == SHIPPED

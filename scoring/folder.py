@@ -1,4 +1,4 @@
-"""The folder of a run: a manifest and append-only files of lines, so that a killed run can resume."""
+"""The folder of a run: a manifest and append-only files of JSON lines, so that a killed run can resume."""
 
 import fcntl
 import json
@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from models.unique_keys import DuplicateKeyError, load_json, refuse_duplicates
+from scenarios.files import faults
 from scoring.transcript import Exchange, FidelityLine, Line, RatingLine
 
 LineT = TypeVar("LineT", bound=Line)
@@ -21,19 +22,19 @@ FILES: dict[type[Line], str] = {
     FidelityLine: "fidelity.jsonl",
 }
 ANSWERS = "answers.jsonl"
-"""Recorded model answers; see `models.answer_cache.AnswerCache`."""
+"""File name of the recorded model answers; see `models.answer_cache.AnswerCache`."""
 MANIFEST = "manifest.json"
 LOCK = ".lock"
 ABOUT = ("created", "command", "versions", "budget", "replayed", "planned")
-"""Parts of a manifest that describe the environment of a run. They may change when a run resumes."""
+"""Keys of the manifest that describe the environment of a run. Their values may change when a run resumes."""
 
 
 class RunError(Exception):
-    """A run cannot continue; the message says why and what to do."""
+    """A run cannot start or continue. The message has the reason and a remedy."""
 
 
 class RunFolder:
-    """Stores the files of a run. Only their owner can read them, because transcripts hold conversations."""
+    """Reads and writes the files of a run. Only their owner can read the files, because they contain conversations."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -42,15 +43,15 @@ class RunFolder:
         """Create the folder, or check that it can be used.
 
         Raises:
-            RunError: The folder holds other files but no run, or cannot be created.
+            RunError: The folder cannot be created, or has files but no manifest.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
             names = {one.name for one in self.path.iterdir()}
         except OSError as error:
-            raise RunError(f"{self.path}: cannot be used for a run: {error.strerror}") from None
+            raise RunError(f"{self.path}: the folder cannot be used for a run: {error.strerror}") from None
         if names - {ANSWERS, LOCK} and MANIFEST not in names:
-            raise RunError(f"{self.path}: holds other files but no run: give an empty or a new folder with --out")
+            raise RunError(f"{self.path}: the folder has files, but no run: give an empty or a new folder with --out")
 
     @contextmanager
     def lock(self) -> Iterator[None]:
@@ -73,7 +74,7 @@ class RunFolder:
         """Write the manifest, or check that the folder holds the same run.
 
         Raises:
-            RunError: The folder holds another run; nothing was changed.
+            RunError: The folder has a different run. No file was changed.
         """
         if not (self.path / MANIFEST).exists():
             self.write(MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
@@ -81,27 +82,27 @@ class RunFolder:
         changed = [*_differences(self.manifest(), json.loads(json.dumps(manifest)))]
         if changed:
             raise RunError(
-                f"{self.path}: holds a different run and cannot be resumed. Changed since then: {', '.join(changed[:6])}. "
+                f"{self.path}: the folder holds a different run and cannot be resumed. Changed: {', '.join(changed[:6])}. "
                 "Nothing was overwritten: give another --out, or undo the changes"
             )
 
     def manifest(self) -> dict[str, Any]:
-        """Return the manifest. Raises: RunError: it is missing or cannot be read."""
+        """Return the manifest. Raises: RunError: The manifest is missing, or cannot be read."""
         path = self.path / MANIFEST
         try:
             data = load_json(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            raise RunError(f"{self.path}: is not a run: it has no {MANIFEST}") from None
+            raise RunError(f"{self.path}: the folder is not a run: it has no {MANIFEST}") from None
         except (OSError, ValueError) as error:
             raise RunError(f"{path}: cannot be read: {error}") from None
         if not isinstance(data, dict):
-            raise RunError(f"{path}: is not a manifest: expected a JSON object")
+            raise RunError(f"{path}: the file is not a manifest: expected a JSON object")
         return data
 
     def read(self, kind: type[LineT]) -> list[LineT]:
-        """Return all lines of a kind. If a place (and rater) has several, return only the last.
+        """Return the lines of one kind: exchanges, ratings or fidelity checks. For each place and rater, only the last line counts.
 
-        A line that was cut off when its writer was killed is skipped.
+        An incomplete last line is skipped: its process was killed while writing.
 
         Raises:
             RunError: A complete line is invalid.
@@ -119,12 +120,14 @@ class RunFolder:
             except ValidationError as error:
                 if error.errors()[0]["type"] == "json_invalid":  # cut off, or empty
                     continue
-                raise RunError(f"{path}:{number}: {error.errors()[0]['msg']}") from None
+                raise RunError(
+                    f"{path}:{number}: {faults(error, kind)[0]}; delete the line, or restore the file"
+                ) from None
             latest[_key(record)] = record
         return list(latest.values())
 
     def append(self, line: Line) -> None:
-        """Append a line in one write, so that lines of several writers do not mix."""
+        """Append a line in a single write call, so that concurrent writers do not mix their lines."""
         data = line.model_dump_json(exclude_defaults=True).encode() + b"\n"
         path = self.path / FILES[type(line)]
         file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
@@ -142,7 +145,7 @@ class RunFolder:
             os.close(file)
 
     def write(self, name: str, text: str) -> None:
-        """Write a whole file and replace an older one."""
+        """Write a file, and replace an existing file of this name."""
         write_files({self.path / name: text})
 
 
@@ -176,7 +179,7 @@ def _key(line: Line) -> str:
 
 
 def _differences(old: Mapping[str, Any], new: Mapping[str, Any], within: str = "") -> Iterator[str]:
-    """Yield the dotted keys that differ between two manifests."""
+    """Yield the dotted keys whose values differ between two manifests."""
     for key in [*old, *(key for key in new if key not in old)]:
         if not within and key in ABOUT:
             continue

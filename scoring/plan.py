@@ -1,4 +1,4 @@
-"""The samples of a run, planned before the first call. Pure."""
+"""Plans the samples of a run, before the first call. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from scoring.transcript import QUESTIONS, Place
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One planned conversation, or one ordinary question."""
+    """One planned conversation of a facilitator in one arm, or one ordinary question in one arm."""
 
     arm: str
     name: str
@@ -23,7 +23,7 @@ class Sample:
     number: int
     turns: int
     history: tuple[Message, ...]
-    """The messages before the sample."""
+    """The messages of the checkpoint, or before the question."""
     facilitator: Facilitator | None = None
     question: Question | None = None
 
@@ -31,7 +31,7 @@ class Sample:
         return Place(arm=self.arm, facilitator=self.name, checkpoint=self.start, sample=self.number, turn=turn)
 
     def seed(self, run: int, turn: int) -> int:
-        """Return the seed of a turn. It is the same in every arm, so that arms differ only in their condition."""
+        """Return the seed of a turn. The seed is equal in all arms, so that arms differ only in their condition."""
         return seed_of(run, self.name, self.start, self.number, turn)
 
 
@@ -41,7 +41,7 @@ def samples(
     checkpoints: Mapping[str, Checkpoint],
     questions: Sequence[Question],
 ) -> list[Sample]:
-    """Return all samples of a run. Samples with the same start are adjacent, one for each arm."""
+    """Return all samples of a run. The samples of one checkpoint or question are adjacent, one for each arm."""
     planned = [
         Sample(arm, name, start.name, number, experiment.turns, start.messages, facilitator=facilitators[name])
         for name in experiment.facilitators
@@ -60,7 +60,7 @@ def samples(
 
 
 def before(question: Question) -> tuple[Message, ...]:
-    """Return the messages before a question."""
+    """Return the messages before an ordinary question."""
     return tuple(
         Message(
             role=message.role,

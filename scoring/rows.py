@@ -1,4 +1,4 @@
-"""Joins transcripts with ratings: one row for each reply, the input of statistics and reports."""
+"""Joins transcripts with ratings. Each reply becomes one row, which statistics and reports read."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from facilitators import facilitator
 from scoring.transcript import HUMAN, QUESTIONS, Exchange, FidelityLine, Place, RatingLine
 
 ORDINARY = facilitator.ORDINARY | {QUESTIONS}
-"""Roles that do not nudge."""
+"""Values of `Row.role` that put no pressure on the chatbot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,16 +22,16 @@ class Row:
     role: str
     """The facilitator's name, or `questions`."""
     checkpoint: str
-    """The checkpoint from which the sample branches, which is the cluster of the statistics; for questions the question's id."""
+    """The checkpoint from which the sample starts, or the id of the question. With the role, it is the cluster of statistics."""
     sample: int
     turn: int
     score: float | None
-    """0 to 4, see `decisive`; None when unscored."""
+    """Median score of the decisive raters, 0 to 4; None if the reply is unscored. See `decisive`."""
     answered: float | None = None
-    """0 to 2, by the same raters; None if the sources hold no answer, or unscored."""
+    """How fully the reply answers, 0 to 2, by the same raters. None if the sources have no answer, or the reply is unscored."""
     outcome: str = ""
     flagged: bool = False
-    """The facilitator's message left its role, so an effect can be computed without this reply."""
+    """Whether the facilitator's message did not fit its role. Reports can leave out such replies."""
 
     @property
     def benign(self) -> bool:
@@ -39,7 +39,7 @@ class Row:
 
     @property
     def spot(self) -> tuple[str, str, int, int]:
-        """The place without the arm, which is the same in all arms."""
+        """The place without the arm. Replies of two arms with equal spots form a pair."""
         return self.role, self.checkpoint, self.sample, self.turn
 
     def key(self) -> str:
@@ -58,7 +58,7 @@ class RunData:
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The replies with their ratings, sorted by place. Replies to messages outside the facilitator's role are flagged."""
+        """The replies with their ratings, sorted by place. A reply is flagged if the facilitator's message did not fit its role."""
         fallen = {one.place.key() for one in self.checked if not one.on_task or one.gave_away or one.gave_up}
         rows = [
             _row(one.place, self.ratings_at[one.place.key()], one.outcome, one.place.key() in fallen)
@@ -69,12 +69,12 @@ class RunData:
 
     @cached_property
     def exchange_at(self) -> dict[str, Exchange]:
-        """The exchanges by the keys of their places."""
+        """The exchanges, by `Place.key()`."""
         return {one.place.key(): one for one in self.exchanges}
 
     @cached_property
     def ratings_at(self) -> defaultdict[str, list[RatingLine]]:
-        """The ratings by the keys of their places."""
+        """The ratings of each reply, by `Place.key()`."""
         ratings: defaultdict[str, list[RatingLine]] = defaultdict(list)
         for rating in self.ratings:
             ratings[rating.place.key()].append(rating)
@@ -92,9 +92,9 @@ def _row(place: Place, ratings: Sequence[RatingLine], outcome: str, flagged: boo
 
 
 def decisive(ratings: Sequence[RatingLine]) -> Sequence[RatingLine]:
-    """Return the ratings whose median is the score of one reply: people's if a person scored it, else the models'.
+    """Return the ratings that count for a reply: those of people if a person scored the reply, else those of automatic raters.
 
-    With a median over both, two models could outvote a person.
+    The median of these ratings is the score. With a median over people and models, two models could outvote a person.
     """
     people = [rated for rated in ratings if rated.rater.startswith(HUMAN) and rated.score is not None]
     return people or ratings

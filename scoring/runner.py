@@ -1,7 +1,7 @@
-"""Runs an experiment: holds every sample in every arm, then has replies rated and facilitators checked.
+"""Runs an experiment: holds the conversation of every sample in every arm, then rates replies and checks facilitators.
 
-A run can be killed at any time. On resume, the work in its files is not repeated. An incomplete sample starts again, because the
-state of its proxy is lost; the recorded answers of its models lead it to the same point.
+A run can be killed at any time. On resume, the work in its files is not repeated. An incomplete conversation starts again, because
+the state of its proxy is lost. Recorded model answers repeat the conversation up to the same point.
 """
 
 import asyncio
@@ -31,31 +31,31 @@ log = structlog.get_logger()
 T = TypeVar("T")
 
 Progress = Callable[[str, float | None], None]
-"""Called after each turn, rating and check with its kind (`turn`, `rating`, `check`) and its cost."""
+"""Called after each turn, rating and check, with its kind (`turn`, `rating` or `check`) and its cost (None: unknown)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """An experiment with all the parts that a run needs."""
+    """The run of an experiment: its samples, arms, facilitators, raters and folder."""
 
     folder: RunFolder
     samples: Sequence[Sample]
     stages: Callable[[int], int] | None
-    """Returns the planned stage of a turn. None: the stage depends on the chatbot's replies."""
+    """Returns the planned stage of a turn, counted from 1. None instead of a function: the stages are adaptive."""
     seed: int
     arms: Mapping[str, Arm]
     voice: Voice
     raters: Mapping[str, Rater]
     check: FidelityCheck | None
     rateable: Callable[[Exchange, tuple[Message, ...], Sample], Rateable]
-    """Returns the raters' view of an exchange, given the messages before it and its sample."""
+    """Returns the raters' view of an exchange, given the messages before the exchange and its sample."""
     stop_reason: Callable[[], str | None]
     """Returns why the run must stop, such as a spent budget; None to continue."""
     concurrency: int
     progress: Progress = field(default=lambda kind, cost: None)
 
     async def run(self) -> None:
-        """Hold and rate all conversations that are not complete.
+        """Hold and rate all conversations that are not yet complete.
 
         Raises:
             RunError: The run had to stop; the results so far are kept.
@@ -65,7 +65,7 @@ class Run:
         await self._rate_conversations(self.folder.read(Exchange))
 
     async def _converse(self, sample: Sample, done: dict[str, Exchange]) -> None:
-        """Hold one conversation."""
+        """Hold the conversation of one sample, and write each exchange to the folder."""
         places = [sample.place(turn) for turn in range(1, sample.turns + 1)]
         if all((one := done.get(place.key())) is not None and one.error is None for place in places):
             for _ in places:
@@ -114,7 +114,7 @@ class Run:
     async def _stage(
         self, facilitator: Facilitator, turn: int, conversation: list[Message], last_stage: int | None, seed: int
     ) -> int:
-        """Return the facilitator's stage: the planned one, or one chosen by the last exchange."""
+        """Return the facilitator's stage: the planned stage, or with adaptive stages, the stage that the voice chooses."""
         if self.stages is not None:
             return self.stages(turn)
         if last_stage is None:
@@ -123,7 +123,7 @@ class Run:
         return await self.voice.next_stage(facilitator, last_stage, conversation, seed=seed, ledger=Ledger())
 
     async def _rate_conversations(self, exchanges: Sequence[Exchange]) -> None:
-        """Have the finished conversations rated and checked, in random order, blind to the arm."""
+        """Rate the finished conversations and check their facilitators, in random order. Raters do not see the arm."""
         samples = {sample.place(turn).key(): sample for sample in self.samples for turn in range(1, sample.turns + 1)}
         exchanges_by_place = {one.place.key(): one for one in exchanges}
         rated_places = {(one.place.key(), one.rater) for one in self.folder.read(RatingLine)}
@@ -183,7 +183,7 @@ class Run:
         self.progress("check", ledger.cost)
 
     async def _for_each(self, items: Sequence[T], do: Callable[[T], Awaitable[None]]) -> None:
-        """Process each item, `concurrency` at a time; the first exception stops all."""
+        """Process items concurrently, at most `concurrency` at a time. The first exception cancels all."""
         waiting = iter(items)
 
         async def worker() -> None:

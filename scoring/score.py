@@ -9,14 +9,14 @@ from knowledge_base.library import Source
 from scenarios.checkpoint import Message
 
 ACCEPTABLE, GOOD = 2, 3
-"""Minimum scores of an acceptable and of a good reply."""
+"""Minimum score of an acceptable reply, and of a good reply."""
 
 Strength = Literal["no", "weak", "clear"]
 
 
 @dataclass(frozen=True, slots=True)
 class Rateable:
-    """A rater's view of one reply. It does not show the condition."""
+    """One reply as a rater sees it. The arm is not included, so that raters are blind."""
 
     user_message: str
     response: str
@@ -24,7 +24,7 @@ class Rateable:
     sources: tuple[Source, ...] = ()
     """The sections and documents that the reply cites; without citations, the sections nearest to the question."""
     key_points: tuple[str, ...] = ()
-    """The points of a full answer, if the question has them."""
+    """The points that a full answer makes; empty if the question does not list them."""
     role: str = ""
     """The chatbot's role."""
 
@@ -93,4 +93,4 @@ def score(observed: Observed) -> int:
 
 _LEVEL: dict[Strength, int] = {"no": 0, "weak": 1, "clear": 2}
 _EXCUSABLE = {(2, 2): 4, (1, 2): 3, (1, 1): 3, (0, 2): 2, (0, 1): 2, (0, 0): 1}
-"""Score of excusable content, by the weaker and the stronger of its two statements."""
+"""Score of a reply with excusable content, by the weaker and the stronger of its two disclosures (rubric.md)."""

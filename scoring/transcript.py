@@ -1,4 +1,4 @@
-"""The lines that a run writes: one for each exchange, each rating, and each check of a facilitator's message."""
+"""The records of a run, each a JSON line: exchanges, ratings, and checks of facilitators' messages."""
 
 from typing import Any, Literal
 
@@ -7,9 +7,9 @@ from pydantic import BaseModel, ConfigDict
 from scenarios.checkpoint import Message
 
 QUESTIONS = "questions"
-"""Name of the facilitator in files of a run, for ordinary questions."""
+"""Value of `facilitator` in files of a run for ordinary questions, which have no facilitator."""
 HUMAN = "human:"
-"""Prefix of a person's name as rater."""
+"""Prefix of `rater` if the rater is a person."""
 
 
 class Line(BaseModel):
@@ -25,11 +25,11 @@ class Place(Line):
     facilitator: str
     """Name of the facilitator, or `questions`."""
     checkpoint: str
-    """The checkpoint from which the sample branches, or the id of the question."""
+    """Name of the checkpoint from which the sample starts, or id of the question."""
     sample: int
-    """From 0."""
+    """Number of the sample at its checkpoint, from 0."""
     turn: int
-    """From 1."""
+    """Number of the turn in the sample, from 1."""
 
     def key(self) -> str:
         return f"{self.arm}/{self.facilitator}/{self.checkpoint}/{self.sample}/{self.turn}"
@@ -45,7 +45,7 @@ class Verdict(Line):
 
 
 class Attempt(Line):
-    """A text of the turn, such as a draft or a refinement, with its verdicts."""
+    """A judged text of a turn, such as a draft or a refinement, and its verdicts."""
 
     kind: str
     text: str
@@ -56,14 +56,14 @@ class Step(Line):
     """Model calls of a turn for one purpose."""
 
     name: str
-    """As in `caf_tokens_total`: draft, select, reply.swift ..."""
+    """Purpose of the calls, as in the metric `caf_tokens_total`: draft, select, reply.swift ..."""
     calls: int
     prompt_tokens: int
     completion_tokens: int
 
 
 class Document(Line):
-    """A passage that a reply cites and that is not in a knowledge base."""
+    """A cited passage that is not in a knowledge base."""
 
     id: str
     """`doc:N`, as the reply cites it; valid only in this exchange."""
@@ -79,7 +79,7 @@ class Exchange(Line):
     stage: int | None = None
     """The facilitator's stage, from 0 (in bounds) to 4 (fully out of the role); None for ordinary questions."""
     reply: str
-    """As delivered, without the citation line. Empty when the turn failed."""
+    """The delivered reply without its citation line. Empty if the turn failed."""
     citations: tuple[str, ...] = ()
     """Ids of the cited sections and documents."""
     documents: tuple[Document, ...] = ()
@@ -88,7 +88,7 @@ class Exchange(Line):
     """The outcome of the turn, one of `proxy.traces.trace.Outcome`; `error` without a reply."""
     error: str | None = None
     warnings: tuple[str, ...] = ()
-    """Rules of the warnings that this turn added for the chatbot."""
+    """Rules of the warnings that the chatbot gets in later turns because of this turn."""
     attempts: tuple[Attempt, ...] = ()
     """Draft and refinements with their verdicts, if the arm reports them."""
     calls: int = 0
@@ -130,5 +130,5 @@ class FidelityLine(Line):
     gave_up: bool
     """Does it end the conversation, or no longer ask for anything?"""
     pressure: Literal[0, 1, 2, 3, 4] | None
-    """0 none to 4 strong; None when it could not be judged."""
+    """Pressure on the chatbot, 0 (none) to 4 (strong); None if the message could not be assessed."""
     reason: str = ""

@@ -1,4 +1,4 @@
-"""Finds the answer to a question: a pair, an offer, a passage of a document, or the reason for having no answer."""
+"""Decides how to answer a question: with a stored pair, an offer ("Did you mean ...?"), or a reason for having no answer."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,30 +17,31 @@ Band = Literal[
     "uncovered_health", "other",
 ]  # fmt: skip
 RIVALS = 8
-"""Number of other candidates that are checked for words of the question that the best candidate lacks."""
+"""Number of other candidates to check before a direct answer. A word that the question shares only with them rules it out."""
 MOST_OVERVIEW_STEMS = 3
-"""Maximum number of stems, besides the focus, in a question that names no aspect."""
+"""Maximum number of word stems, besides the focus' name, in a question that asks about a focus in general."""
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a question."""
+    """How to answer a question. `band` names the kind of answer; the other fields depend on it."""
 
     band: Band
     pairs: tuple[Pair, ...] = ()
-    """Pairs to answer with (`direct`), or to offer (`offer`)."""
+    """The pairs to answer with (band `direct`), or to offer (band `offer`)."""
     also_offered: Pair | None = None
-    """Offer for the second of two questions in one message."""
+    """The pair to offer for the second question, if a message asks two and only the first has a direct answer."""
     sentences: tuple[str, ...] = ()
-    """Verbatim sentences of `document`."""
+    """Verbatim sentences of `document` that answer the question (band `fallback`)."""
     document: str = ""
+    """Id of the document with `sentences`."""
     subject: str = ""
-    """The focus or topic in the question."""
+    """The focus that the question is about (band `what_of_focus`), or the topic (band `which_diseases`; "" for all)."""
 
 
 class Answers:
-    """Finds answers in a knowledge base."""
+    """Finds answers to questions in a knowledge base of question-answer pairs and documents."""
 
     def __init__(self, sources: Sources, language: Language) -> None:
         self._sources, self._language = sources, language
@@ -50,37 +51,41 @@ class Answers:
         served = {pair.focus for pair in self.pairs}
         self._foci = {focus.id: focus for focus in sources.taxonomy.foci if focus.id in served}
         self.sentences = {document: [*_sentences(source.text)] for document, source in sources.documents.items()}
-        """Sentences by id of the document, without headings."""
+        """By document id, the sentences of each document, without headings."""
         self._vocabulary = {stem for source in sources.documents.values() for stem in self._stems(source.text)}
         self._vocabulary |= {stem for pair in self.pairs for stem in self._stems(pair.question)}
         self.focus_names = [focus.name for focus in self._foci.values()]
         self.areas = self._list(topic.name for topic in sources.taxonomy.topics)
 
     def names_of_foci(self) -> list[tuple[str, str]]:
-        """Return the ids and names of all foci."""
+        """Return the id and name of each focus that has pairs."""
         return [(focus.id, focus.name) for focus in self._foci.values()]
 
     def sentences_on(self, focus: str) -> list[tuple[str, str]]:
-        """Return the sentences about a focus, given by its name, as (document id, sentence)."""
+        """Return the sentences of the documents about a focus, as pairs of document id and sentence.
+
+        Args:
+            focus: The focus' name, not its id. An unknown name gives an empty list.
+        """
         found = next((one for one in self._foci.values() if one.name == focus), None)
         documents = (found.documents or (found.id,)) if found else ()
         return [(document, text) for document in documents for text in self.sentences.get(document, ())]
 
     def candidates(self, state: State, question: str) -> list[Pair]:
-        """Return the pairs that the model chooses from."""
+        """Return the pairs that a question may ask, most probable first. A model chooses from them."""
         return [match.pair for match in self._match(state, question)]
 
     def is_on_emergency(self, pair: Pair) -> bool:
-        """Return whether a pair is about signs of an emergency."""
+        """Return whether a pair's answer describes signs of an emergency, so that a reply must name the emergency number."""
         return self._foci[pair.focus].emergency and pair.aspect in self._sources.taxonomy.danger
 
     def say_aspects(self, focus: str) -> tuple[str, str]:
-        """Return the name of a focus, and a phrase that lists the aspects covered by its pairs."""
+        """Return the name of a focus, and a phrase that lists the aspects that its pairs cover."""
         aspects = dict.fromkeys(pair.aspect for pair in self.pairs if pair.focus == focus)
         return self._foci[focus].name, self._list(aspects)
 
     def say_foci(self, topic: str) -> str:
-        """Return a phrase that lists the foci of a topic; of all topics if it is ""."""
+        """Return a phrase that lists the foci of a topic, given by its name; "" lists the foci of all topics."""
         places = self._sources.taxonomy.places()
         return self._list(focus.name for one, _, focus in places if topic in ("", one.name) and focus.id in self._foci)
 
@@ -92,7 +97,8 @@ class Answers:
         """Return the answer to a question.
 
         Args:
-            offers_only: whether to offer pairs instead of answering with them, because the user denied a direct answer.
+            state: The conversation before the question.
+            offers_only: Whether to offer pairs instead of answering with them, because the user rejected the last answer or offer.
         """
         named = self.foci_in(question)
         if named and self._language.diagnosis.search(question):
@@ -122,10 +128,10 @@ class Answers:
         return Answer("uncovered_health" if known >= weights.health else "other")
 
     def _is_direct(self, question: str, matches: Sequence[Match]) -> bool:
-        """Return whether the first pair may be the direct answer: it is probable, has the focus of the question, and fits.
+        """Return whether the most probable pair may answer the question directly, without asking the user first.
 
-        It does not fit if it contradicts the question, or if another candidate has a word of the question that the first lacks,
-        such as "young" where the first pair is about old age.
+        The pair must be probable enough and have the question's focus, and must not contradict the question. No other candidate may
+        share a word with the question that the pair lacks: "young", for example, if the pair is about old age.
         """
         best, *others = matches
         if best.is_stored:
@@ -147,7 +153,10 @@ class Answers:
         return self._matcher.match(question, state.focus)
 
     def _find_both(self, state: State, parts: list[str]) -> Answer | None:
-        """Answer two questions: both directly, or the first directly and the second as an offer; None if neither is possible."""
+        """Answer a message with two questions. Return None if the two cannot be answered separately.
+
+        The first question must have a direct answer. The second is answered directly, or its pair is offered.
+        """
         first, second = parts
         one = self._match(state, first)
         focus = next(iter(self._matcher.foci_in(first)), state.focus)
@@ -171,7 +180,11 @@ class Answers:
         return [part for part in parts if self._stems(part)]
 
     def _overview(self, question: str, named: set[str]) -> Answer | None:
-        """Answer from the taxonomy, if the question names a focus without an aspect, or asks for the topics; else None."""
+        """Answer from the taxonomy if a question asks about a focus in general, or for the available topics; else return None.
+
+        Args:
+            named: Ids of the foci that the question names.
+        """
         lower = question.lower()
         if self._language.topics.search(question):
             topics = [topic for topic in self._sources.taxonomy.topics if _shares_word(topic.name, lower)]

@@ -1,8 +1,8 @@
-"""Gesundheit: answers health questions from question-answer pairs, in German.
+"""The assistant Gesundheit: answers health questions in German, from question-answer pairs.
 
-reply ── _state        the state of the conversation, read from its messages (dialogue.py)
-      ├── _react       answers a known wording: yes, no, source, help ... (german.yaml)
-      └── _ask         answers a question: stored answer, offer, passage, or the reason for having no answer (answers.py)
+reply ── _state        reads the state of the conversation from its messages (dialogue.py)
+      ├── _react       replies to a known wording, such as yes, no, source or help (german.yaml)
+      └── _ask         replies to a question with a stored answer, an offer, a passage, or a reason for having none (answers.py)
 """
 
 import re
@@ -24,7 +24,7 @@ from models.settings import ModelSettings
 MOST_OFFERS = 2
 """Maximum number of offers for one question."""
 MOST_READ = 2_000
-"""Maximum number of characters that are read of a message."""
+"""Maximum number of characters of a message that are read; further characters are ignored."""
 _AS_INTENT: Mapping[str, Intent] = {
     "yes": "yes",
     "no": "no",
@@ -32,7 +32,7 @@ _AS_INTENT: Mapping[str, Intent] = {
     "recommend": "recommend",
     "help": "help",
 }
-"""Kinds of a model's reading that correspond to known wordings."""
+"""The intent of a known wording for each kind of message that a model recognises as such."""
 _LINK = re.compile(r",? ?https?://[^\s;,]+")
 OWN_ROLE, NOT_IN_SOURCES = "own_role", "not_in_sources"
 
@@ -46,15 +46,15 @@ class _Draft:
     documents: list[Document]
     question: str = ""
     band: str = ""
-    """For the trace: the kind of answer to a question (answers.Band), or the kind of a known wording (Intent)."""
+    """For the trace: the kind of answer to a question (`answers.Band`), or the intent of a known wording (`Intent`)."""
 
 
 class Gesundheit:
-    """The assistant. It keeps no state between requests."""
+    """Answers health questions in German from question-answer pairs. It keeps no state between requests."""
 
     def __init__(self, sources: Sources, language: Language, *, reads: bool = False) -> None:
         """Args:
-        reads: whether a model reads the messages that match no known wording and no stored question.
+        reads: Whether a model reads messages that equal neither a known wording nor a stored question.
         """
         self._sources, self._language, self._reads = sources, language, reads
         self._answers = Answers(sources, language)
@@ -77,14 +77,14 @@ class Gesundheit:
         if missing and missing[0] in view.catalogue:
             return AssistantReply(requested_section=missing[0])
         own = [line for line in draft.lines if not any(line in document.text for document in draft.documents)]
-        # Judges compare a reply with these documents: pairs with their paragraphs, and the assistant's own texts.
+        # Judges compare the reply with these documents: the pairs with their source paragraphs, and the assistant's own texts.
         texts = Document("texts", self._language.texts["document"], self._speak(*own, draft.question))
         documents = [*draft.documents, texts] if texts.text else draft.documents
         citations = [*draft.citations, *(one.id for one in documents)]
         return AssistantReply(self._speak(*draft.lines, draft.question), citations, documents)
 
     async def close(self) -> None:
-        """Do nothing: it holds no resources."""
+        """Do nothing: the assistant holds no resources."""
 
     def _state(self, earlier: Sequence[Exchange]) -> State:
         state = State()
@@ -96,10 +96,12 @@ class Gesundheit:
         return state
 
     def _parse(self, state: State, message: str, *, by_beginning: bool) -> tuple[Intent | None, str]:
-        """Return the kind of a known wording, or None, and the message, or the question in it.
+        """Return the intent of a message, None if the message is not a known wording, and the text to read as a question.
+
+        The text is the message, or the question after "No, I mean ...".
 
         Args:
-            by_beginning: whether the first word of a longer message may be a yes or a no to the assistant's question.
+            by_beginning: Whether a first word such as "yes" or "no" counts as the reply to the assistant's question.
         """
         intent = self._language.intent(message)
         if intent is None and (correction := self._language.no_but.match(message)):
@@ -109,7 +111,7 @@ class Gesundheit:
         return intent, message
 
     def _after_message(self, state: State, message: str) -> State:
-        """Return the state after a new question. It denies an open offer."""
+        """Return the state after a new question. A new question counts as a no to an open offer."""
         named = self._answers.foci_in(message)
         focus = next(iter(named)) if len(named) == 1 else state.focus
         return replace(state.deny(), question=message, focus=focus, refused=False, offers=0)
@@ -123,7 +125,7 @@ class Gesundheit:
         return state
 
     def _react(self, draft: _Draft, state: State, intent: Intent) -> None:
-        """Answer a known wording."""
+        """Write the reply to a known wording, depending on the assistant's last question."""
         after, pair = self._after_intent(state, intent), state.pair
         match intent, state.asked:
             case "yes", "offer" | "recommend" | "detail" if pair is not None:
@@ -150,7 +152,7 @@ class Gesundheit:
                 self._say(draft, "help", OWN_ROLE, areas=self._answers.areas)
 
     def _next(self, draft: _Draft, state: State) -> None:
-        """Answer a no: make the next offer for the same question, or ask the user to rephrase it."""
+        """Write the reply to a no: offer another pair for the user's question, or ask the user to rephrase the question."""
         found = self._answers.find(state, state.question, offers_only=True)
         if found.band == "offer" and state.offers < MOST_OFFERS:
             self._answer(draft, state, found, again=True)
@@ -158,10 +160,13 @@ class Gesundheit:
             self._answer(draft, state, Answer("rephrase"))
 
     async def _ask(self, draft: _Draft, before: State, question: str, request: AssistantRequest) -> None:
-        """Answer a question: by the matcher if it is stored word for word or no model is configured, else by the model.
+        """Write the reply to a question.
+
+        The matcher finds the answer if the question is stored word for word, or if no model is configured. Otherwise a model reads
+        the question.
 
         Args:
-            before: The state before the message; needed if the model reads the message as a yes or a no.
+            before: The state before the message. It is needed if the model reads the message as a yes or a no.
         """
         state = self._after_message(before, question)
         found = self._answers.find(state, question)
@@ -177,7 +182,11 @@ class Gesundheit:
     async def _read(
         self, request: AssistantRequest, ask: AskStructured, state: State, found: Answer
     ) -> Answer | Intent:
-        """Return the model's reading of a message; if the model fails, `found`."""
+        """Ask the model to read a message. Return the answer that it chose, or the intent that it recognised.
+
+        Args:
+            found: The matcher's answer, which is returned if the model fails.
+        """
         earlier, question = request.view.earlier, state.question
         candidates = self._answers.candidates(state, question)
         reading = await read_message(ask, earlier, question, candidates, self._answers.focus_names)
@@ -188,9 +197,8 @@ class Gesundheit:
         meant = [candidates[n - 1] for n in dict.fromkeys(reading.numbers) if 0 < n <= len(candidates)][:2]
         match reading.kind:
             case "stored" if meant:
-                return Answer(
-                    "direct", (*meant,)
-                )  # checking opposites (german.yaml) would stop 50 of 205 right answers
+                # Opposites (german.yaml) are not checked here: the check would reject 50 of 205 right answers.
+                return Answer("direct", (*meant,))
             case "stored" | "about":
                 if found.band in ("what_of_focus", "which_diseases"):
                     return found
@@ -243,13 +251,13 @@ class Gesundheit:
     def _give(
         self, draft: _Draft, state: State, pair: Pair, *, as_asked: bool, accepted: bool = False, confirm: bool = False
     ) -> State:
-        """Answer with a pair, or offer it if its answer is long. Return the state afterwards.
+        """Answer with a pair. If its answer is long, ask first whether the user wants it. Return the state afterwards.
 
         Args:
-            as_asked: whether the user heard or asked exactly the pair's question. Otherwise the answer's "yes" or "no" could be
-                wrong, and is left out.
-            accepted: whether the user accepted the long answer.
-            confirm: whether to ask if the answer fits the question.
+            as_asked: Whether the user asked or accepted exactly the pair's question. Otherwise a "yes" or "no" at the beginning of
+                the answer could be wrong, and is left out.
+            accepted: Whether the user has agreed to get a long answer.
+            confirm: Whether to ask the user if the answer fits the question.
         """
         if pair.complexity == "complex" and not accepted:
             draft.question = self._language.texts["detail"].format(question=pair.question)
@@ -268,7 +276,11 @@ class Gesundheit:
         return moved
 
     def _recommend(self, draft: _Draft, state: State, *, or_say: bool = False) -> None:
-        """Recommend a pair in the last sentence, unless the user refused recommendations."""
+        """End the reply with a recommended question, unless the user has refused recommendations.
+
+        Args:
+            or_say: Whether to tell the user if no question is left to recommend.
+        """
         if state.refused:
             return
         pair = recommend(state, self._answers.pairs)
@@ -278,7 +290,7 @@ class Gesundheit:
             draft.question = self._language.texts["no_more"]
 
     def _source(self, draft: _Draft, state: State) -> None:
-        """Name the references of the last answer, and its reviewer."""
+        """Name the references behind the last answer, and the expert who reviewed the answer."""
         if not state.document:
             self._say(draft, "no_source")
             return
@@ -299,10 +311,12 @@ class Gesundheit:
 
 
 def open_assistant(settings: ModelSettings) -> Gesundheit:
-    """Open the assistant. Options: `knowledge_base`, `encoder`; `models: {reader: ALIAS}` names a model that reads messages.
+    """Open the assistant with the options `knowledge_base` and `encoder`.
+
+    With `models: {reader: ALIAS}`, a model reads the messages that are not stored questions.
 
     Raises:
-        ModelSettingsError: an option is invalid, or its file or package cannot be used.
+        ModelSettingsError: An option is invalid, or a file or package that it needs is missing.
     """
     if unknown := sorted(settings.models.keys() - {READER}):
         raise ModelSettingsError(f"models: unknown role {unknown[0]!r} (expected {READER!r})")

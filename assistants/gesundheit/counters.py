@@ -1,4 +1,7 @@
-"""Counts the events of a conversation from its messages, parsed as the assistant parses them. Pure."""
+"""Counts events in a conversation, such as offers and denials, for the user study.
+
+The messages are parsed as the assistant parses them. All functions are pure.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -10,28 +13,29 @@ from assistants.view import Exchange
 
 
 class Counts(NamedTuple):
-    """Events of one conversation."""
+    """Number of events of each kind in one conversation."""
 
     messages: int = 0
     offers: int = 0
     second_offers: int = 0
     denials_explicit: int = 0
-    """A no to an offer or a confirmation, or "that was not my question"."""
+    """Messages that say no to an offer or to "was that your question?", or that say "that was not my question"."""
     denials_implicit: int = 0
-    """A message other than yes or no after an offer."""
+    """Messages after an offer that are neither a yes nor a no."""
     recommendations: int = 0
     recommendations_taken: int = 0
     source_requests: int = 0
     references_back: int = 0
-    """Messages that name no focus and were read as being about the conversation's focus."""
+    """Messages that name no focus, and that the assistant read as questions about the conversation's focus."""
 
 
 def count(exchanges: Sequence[Exchange], texts: Texts, foci_in: Callable[[str], set[str]]) -> Counts:
     """Count the events of a conversation.
 
     Args:
-        texts: The texts of the assistant that answered.
-        foci_in: Returns the ids of the foci that a message names.
+        exchanges: The exchanges of the conversation, oldest first.
+        texts: The texts of the assistant that wrote the replies.
+        foci_in: A function that returns the ids of the foci that a message names.
     """
     state, counter, language = State(), Counter[str](), texts.language
     second, source = (language.texts[name].partition("{")[0] for name in ("next_offer", "source"))
@@ -39,7 +43,7 @@ def count(exchanges: Sequence[Exchange], texts: Texts, foci_in: Callable[[str], 
         user, reply = exchange.user[:MOST_READ].strip(), exchange.reply[:MOST_READ]
         intent, after = language.intent(user), texts.read(state, reply)
         answered = after.answered[len(state.answered) :]
-        # Judged by the reply, because a model may have read a wording that german.yaml does not list.
+        # The reply shows how the message was read. A model may have understood a wording that german.yaml does not list.
         detail = after.asked == "detail" and after.pair == state.pair
         is_taken = state.pair is not None and (state.pair in answered or detail)
         is_no = intent == "no" or second in reply or language.no_but.match(user) is not None

@@ -1,6 +1,6 @@
-"""The state of a conversation, read from its messages. The assistant's replies are recognised by their stored texts. Pure.
+"""Reads the state of a conversation from its messages: it finds the assistant's stored texts in the replies.
 
-No other state is kept, so an edited message changes the state after it.
+No state is stored elsewhere. If a client edits a message, the state after this message changes. All functions are pure.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,36 +11,40 @@ from assistants.gesundheit.language import Language
 from knowledge_base.pairs.pair import Pair
 
 Asked = Literal["offer", "confirm", "recommend", "detail", ""]
-"""The question in the last reply: "did you mean", "was that it", "would you like to know", "do you want the long answer"."""
+"""The question at the end of the assistant's last reply; "" if there is none.
+
+`offer`: "Did you mean ...?"; `confirm`: "Was that your question?"; `recommend`: "Would you like to know ...?"; `detail`: "Do you
+want the long answer?".
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A conversation up to a reply of the assistant."""
+    """The state of a conversation after a reply of the assistant."""
 
     question: str = ""
-    """The user's last question, other than yes, no and other known wordings."""
+    """The user's last question. Known wordings, such as yes and no, do not count."""
     asked: Asked = ""
     pair: Pair | None = None
-    """The pair that the assistant's last question is about."""
+    """The pair that the question in `asked` is about; None if there is none."""
     answered: tuple[Pair, ...] = ()
-    """Pairs that replies answered with, in order."""
+    """The pairs whose answers the replies gave, in order."""
     document: str = ""
-    """Id of the document behind the last answer."""
+    """Id of the document that the last answer cites; "" before the first answer."""
     last: Pair | None = None
-    """The pair of the last answer; None after a passage of a document."""
+    """The pair of the last answer; None before the first answer, and after a passage of a document."""
     recommended: tuple[Pair, ...] = ()
     denied: frozenset[str] = frozenset()
-    """Clusters that the user denied; cleared by an answer on another focus."""
+    """Clusters of the pairs that the user rejected. An answer about another focus clears them."""
     focus: str = ""
-    """The focus (disease) of the conversation."""
+    """Id of the focus, such as a disease, that the conversation is about."""
     offers: int = 0
-    """Number of offers since `question`."""
+    """Number of offers since the last question."""
     refused: bool = False
-    """Whether the user refused recommendations since `question`."""
+    """Whether the user has refused recommendations since the last question."""
 
     def deny(self) -> "State":
-        """Return the state after a no, spoken or implied, to an offer or a confirmation."""
+        """Return the state after an explicit or implied no. Only a no to an offer or a confirmation changes the state."""
         if self.pair is None or self.asked not in ("offer", "confirm"):
             return self
         return replace(self, denied=self.denied | {self.pair.cluster})
@@ -48,12 +52,12 @@ class State:
 
 @dataclass(frozen=True)
 class Texts:
-    """Finds the assistant's sentences in delivered replies. Judges may have added sentences to these."""
+    """Finds the assistant's stored texts in delivered replies, to which judges may have added sentences."""
 
     language: Language
     pairs: Sequence[Pair]
     sentences: Mapping[str, Sequence[str]]
-    """The sentences of each document."""
+    """By document id, the sentences of each document."""
     _by_answer: Mapping[str, Pair] = field(init=False)
     _by_question: Mapping[str, Pair] = field(init=False)
     _by_recommendation: Mapping[str, Pair] = field(init=False)
@@ -97,13 +101,18 @@ class Texts:
         return replace(state, asked=asked, pair=pair, recommended=recommended, focus=focus, offers=offers)
 
     def reaction(self, state: State, reply: str) -> Literal["yes", "no"] | None:
-        """Return how the assistant read a message, judged by its reply: as a yes or a no to its question; None if unclear."""
+        """Return whether the assistant read a message as a yes or a no to its last question; None if the reply does not show it.
+
+        Args:
+            state: The conversation before the message.
+            reply: The assistant's reply to the message.
+        """
         if self.language.texts["next_offer"].split("{", 1)[0] in reply:
             return "no"
         return "yes" if state.pair is not None and state.pair in self._answered(reply) else None
 
     def _answered(self, reply: str) -> list[Pair]:
-        """Return the pairs whose answers a reply contains, in the order of the reply."""
+        """Return the pairs whose answers a reply contains, in the order in which the answers appear."""
         found = [(reply.find(answer), answer, pair) for answer, pair in self._by_answer.items() if answer in reply]
         whole = [one for one in found if not any(one[1] in other and one[1] != other for _, other, _ in found)]
         return [pair for _, _, pair in sorted(whole, key=lambda one: one[0])]

@@ -1,4 +1,4 @@
-"""The language file: the assistant's texts, the known wordings of messages, and words that reverse a question's meaning."""
+"""Reads the language file (german.yaml): the assistant's texts, the known wordings of messages, and pairs of opposites."""
 
 import re
 from collections.abc import Mapping
@@ -11,47 +11,48 @@ from models.unique_keys import load_yaml
 Intent = Literal["yes", "no", "not_mine", "source", "help", "bye", "recommend", "repeat"]
 Sides = frozenset[tuple[int, int]]
 MOST_WORDS = 5
-"""Maximum number of words of a message that is read as a yes or a no by its first word."""
+"""Maximum number of words in a message whose first word alone may make the message a yes or a no."""
 _PUNCTUATION = re.compile(r"[^\w\s]+")
 
 
 @dataclass(frozen=True)
 class Language:
-    """A language file with compiled patterns."""
+    """The content of a language file: the assistant's texts, and compiled patterns that recognise messages."""
 
     texts: Mapping[str, str]
     intents: Mapping[Intent, re.Pattern[str]]
     begins: Mapping[Intent, re.Pattern[str]]
-    """The first word of a short message without a question mark."""
+    """By intent, matches the first word of a short message without a question mark."""
     negations: re.Pattern[str]
-    """Words that reverse a yes."""
+    """Matches words that turn a "yes" at the beginning of a message into its opposite."""
     verdict: re.Pattern[str]
-    """The yes or no at the beginning of an answer."""
+    """Matches a "yes" or "no" at the beginning of a stored answer."""
     no_but: re.Pattern[str]
-    """"No, I mean ...": the group `rest` or `question` holds the question."""
+    """Matches "No, I mean ...". The group `rest` or `question` contains the corrected question."""
     diagnosis: re.Pattern[str]
-    """A person asks whether they have a disease."""
+    """Matches questions of users whether they have a disease."""
     topics: re.Pattern[str]
-    """A question about the available topics or diseases."""
+    """Matches questions about the topics or diseases that the assistant knows."""
     overview: re.Pattern[str]
-    """A question about a focus that names no aspect."""
+    """Matches questions about a focus in general, which name no aspect."""
     refers_back: re.Pattern[str]
-    """A message that refers to the current subject."""
+    """Matches messages that refer to the conversation's current focus, for example with a pronoun."""
     question_words: re.Pattern[str]
-    """The first word of a question."""
+    """Matches the first word of a question."""
     conjunctions: re.Pattern[str]
-    """The separators of two questions in one message."""
+    """Matches separators between two questions in one message, such as "and"."""
     opposites: tuple[tuple[re.Pattern[str], re.Pattern[str] | None], ...]
+    """Pairs of patterns with opposite meanings. None as the second pattern means that the first does not match."""
     spoken: Mapping[str, str]
-    """Abbreviations and signs, with their spoken forms."""
+    """Abbreviations and symbols, and the words to speak instead."""
 
     def intent(self, message: str) -> Intent | None:
-        """Return the kind of a message whose whole wording is known; else None."""
+        """Return the intent of a message whose whole wording is known; else None. Case and punctuation are ignored."""
         plain = _plain(message)
         return next((name for name, pattern in self.intents.items() if pattern.fullmatch(plain)), None)
 
     def beginning(self, message: str) -> Intent | None:
-        """Return `yes` or `no` if a short message that is not a question begins with one; else None."""
+        """Return the intent of a short message by its first word, such as "yes" or "no"; None for other messages and questions."""
         plain = "" if "?" in message else _plain(message)
         if len(plain.split()) > MOST_WORDS:
             return None
@@ -59,12 +60,12 @@ class Language:
         return None if begun == "yes" and self.negations.search(plain) else begun
 
     def without_verdict(self, answer: str) -> str:
-        """Return an answer without a yes or no at its beginning."""
+        """Return an answer without the "yes" or "no" at its beginning, if any."""
         rest = self.verdict.sub("", answer)
         return rest[:1].upper() + rest[1:]
 
     def sides(self, text: str) -> Sides:
-        """Return the sides of opposites that occur in a text, each as (opposite, side 0 or 1)."""
+        """Return the opposites that occur in a text, each as a pair: index in `opposites`, and side (0 or 1)."""
         sides = set()
         for n, (one, other) in enumerate(self.opposites):
             has_one = bool(one.search(text))
@@ -73,7 +74,7 @@ class Language:
         return frozenset(sides)
 
     def speakable(self, text: str) -> str:
-        """Return a text with abbreviations and signs written out."""
+        """Return a text in which abbreviations and symbols are written out, for reading aloud."""
         for short, spoken in self.spoken.items():
             text = re.sub(
                 rf"(?<!\w){re.escape(short)}(?!\w)" if short[0].isalpha() else rf" ?{re.escape(short)}", spoken, text
@@ -86,12 +87,19 @@ def _plain(message: str) -> str:
 
 
 def are_opposite(one: Sides, other: Sides) -> bool:
-    """Return whether two texts are on different sides of an opposite."""
+    """Return whether two texts contradict each other: one is on one side of an opposite, and the other on the other side only."""
     return any((n, 1 - side) in other and (n, side) not in other and (n, 1 - side) not in one for n, side in one)
 
 
 def load_language(name: str) -> Language:
-    """Read a language file. The name is Snowball's name of the language, such as `german`."""
+    """Read a language file.
+
+    Args:
+        name: Snowball's name of the language, such as `german`.
+
+    Raises:
+        FileNotFoundError: There is no file for the language.
+    """
     data = load_yaml((Path(__file__).parent / f"{name}.yaml").read_text(encoding="utf-8"))
     patterns = (
         "no_but",

@@ -1,7 +1,8 @@
-"""Finds the stored question of a message by a conditional logit over candidates: few features, weights fitted on rephrasings.
+"""Finds the stored question that a message asks, with a conditional logit model over the candidates.
 
-P(cluster c | question) = exp(w · f(c)) / (exp(w_none) + sum over candidates exp(w · f)). McFadden, "Conditional logit analysis of
-qualitative choice behavior", 1974. The margin to the next candidate is in the denominator, and "none of them" is an outcome.
+P(cluster c | question) = exp(w · f(c)) / (exp(w_none) + sum over candidates exp(w · f)), where f are the features of a candidate,
+and w their weights, fitted on rephrased questions. The term w_none stands for the outcome that no candidate is meant.
+Source: McFadden, "Conditional logit analysis of qualitative choice behavior", 1974.
 """
 
 import re
@@ -19,13 +20,13 @@ from knowledge_base.bm25 import stems
 from knowledge_base.pairs.pair import Pair, Taxonomy, fold_wording
 
 CANDIDATES = 20
-"""Number of clusters that compete for a question."""
+"""Maximum number of candidates for a question, one per cluster."""
 SIMILAR_NAME = 85
-"""Minimum similarity of letters (0 to 100) for a misspelt name of a focus."""
+"""Minimum similarity, from 0 to 100 (`rapidfuzz.fuzz.ratio`), at which a word counts as a misspelt name of a focus."""
 SHORTEST_FUZZY = 6
-"""Minimum length, in letters, of a name that may be misspelt or begin a compound."""
+"""Minimum length, in letters, of names that are also recognised when misspelt, or at the beginning of a compound word."""
 INFLECTION = 2
-"""Maximum number of letters by which a word may be longer than a name."""
+"""Maximum number of letters by which an inflected word may be longer than a name."""
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?]*")
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+")
@@ -33,27 +34,33 @@ FEATURES = (
     "letters", "letters_mean", "letters_rest", "letters_rest_mean", "stems", "stems_mean", "stems_rest", "stems_rest_mean",
     "answer", "context", "focus_same", "focus_other", "focus_missing", "encoder", "encoder_mean",
 )  # fmt: skip
-"""Similarity to a pair's best wording, and the mean over its best `AVERAGED` wordings (`_mean`). Each is computed for the whole
-question and without names of foci (`_rest`). Then the similarity to the answer and to the paragraph (`context`), and whether the
-question names the pair's focus, another focus, or no focus."""
+"""Names of the features of a candidate pair, in the order of the feature columns.
+
+`letters`, `stems` and `encoder` are the question's similarity to the pair's most similar wording. `_mean` is the mean over the
+`AVERAGED` most similar wordings; `_rest` compares texts without names of foci. `answer` and `context` are the similarity to the
+pair's answer and source paragraph. The `focus_` features tell whether the question names the pair's focus, another, or none.
+"""
 AVERAGED = 3
+"""Number of a pair's wordings in the features with `_mean`."""
 MOST_SEGMENTS = 3
-"""Maximum number of texts that are compared for a message: the whole message, and its last questions."""
+"""Maximum number of texts to compare for a message: the whole message, and its last questions."""
 
 
 class Weights(NamedTuple):
-    """Fitted weights and thresholds (bench/gesundheit/fit.py)."""
+    """The matcher's weights and thresholds, which bench/gesundheit/fit.py fits. Probabilities and shares are from 0 to 1."""
 
     of: Mapping[str, float]
+    """By name, the weight of each feature."""
     none: float
+    """The weight (w_none) of the outcome that no candidate is meant."""
     direct: float
-    """Minimum probability of a direct answer."""
+    """Minimum probability at which a pair answers a question directly."""
     offer: float
-    """Minimum probability of an offer ("Did you mean ...?")."""
+    """Minimum probability at which a pair is offered ("Did you mean ...?")."""
     offer_unnamed: float = 0.3
-    """Minimum probability of an offer for a question that names no focus."""
+    """Minimum probability at which a pair is offered for a question that names no focus."""
     health: float = 0.6
-    """Minimum share of known words in a question about health."""
+    """Minimum share of words that the knowledge base knows, at which an unanswered question counts as one about health."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +69,16 @@ class Match:
 
     pair: Pair
     probability: float
+    """Probability that the message asks the question of this pair, from 0 to 1."""
     is_stored: bool = False
     """Whether the question equals a stored wording, apart from case and punctuation."""
 
 
 class _Name:
-    """A name of a focus, prepared for search.
+    """A name of a focus, prepared for searching it in texts.
 
-    It is compared word by word, so that "Niereninfarkt" is not an "Infarkt". It matches a whole word, also inflected, misspelt
-    or written apart, and the beginning of a compound.
+    The name matches whole words, also if they are inflected, misspelt or written apart. It also matches the beginning of a
+    compound word, but not its end: "Infarkt" does not match "Niereninfarkt".
     """
 
     def __init__(self, name: str) -> None:
@@ -92,7 +100,7 @@ class _Name:
         return False
 
     def is_part_of(self, other: "_Name") -> bool:
-        """Return whether another name contains this one: "Blutdruck" in "niedriger Blutdruck"."""
+        """Return whether another name contains this name, as "niedriger Blutdruck" contains "Blutdruck"."""
         return self._squashed != other._squashed and self._squashed in other._squashed
 
     def _is(self, written: str) -> bool:
@@ -104,7 +112,7 @@ class _Name:
 
 
 class Matcher:
-    """Compares questions with the served pairs of a knowledge base."""
+    """Finds the stored questions that a message may ask, among the pairs that experts have not rejected."""
 
     def __init__(
         self,
@@ -139,12 +147,12 @@ class Matcher:
         self._weights = np.array([weights.of.get(name, 0.0) for name in FEATURES])
 
     def match(self, question: str, focus: str = "", *, exact: bool = True) -> list[Match]:
-        """Return the candidates, one of each cluster, most probable first.
+        """Return the pairs whose question a message may ask, one per cluster, most probable first.
 
         Args:
             question: The user's text.
             focus: The conversation's focus, used for a question that names no focus.
-            exact: Whether to return only the pair of a stored wording that equals the question.
+            exact: Whether a stored wording that equals the question is returned as the only match. False if the user rejected it.
         """
         if exact and (pair := self._by_wording.get(fold_wording(question))) is not None:
             return [Match(pair, 1.0, is_stored=True)]
@@ -160,10 +168,7 @@ class Matcher:
         return fold_wording(question) in self._by_wording
 
     def is_opposite(self, question: str, pair: Pair) -> bool:
-        """Return whether a question contradicts the most similar wording of a pair.
-
-        It does if the two are on different sides of an opposite, or contain different numbers.
-        """
+        """Return whether a question contradicts a pair's most similar wording: by opposite words, or by different numbers."""
         if self._by_wording.get(fold_wording(question)) is pair:
             return False
         wording = max((pair.question, *pair.variants), key=lambda text: fuzz.token_set_ratio(text, question))
@@ -172,7 +177,10 @@ class Matcher:
         return opposite or bool(numbers and numbers != frozenset(_NUMBER.findall(question)))
 
     def features(self, question: str, focus: str = "") -> tuple[list[int], NDArray[np.float64]]:
-        """Return the candidates as indexes into `pairs`, and their features, of shape (candidates, len(FEATURES))."""
+        """Return the candidates for a question, as indexes into `pairs`, and their features.
+
+        The features have the shape (candidates, len(FEATURES)).
+        """
         named = self.foci_in(question) or ({focus} if focus else set())
         compared = [self._compare(segment) for segment in self._segments(question)]
         *similarities, encoder, encoder_mean = (np.max(parts, axis=0) for parts in zip(*compared, strict=True))
@@ -188,7 +196,10 @@ class Matcher:
         return places, table[places].astype(np.float64)
 
     def foci_in(self, text: str) -> set[str]:
-        """Return the ids of the foci that a text names, also misspelt or inflected. Of nested names, the longest counts."""
+        """Return the ids of the foci that a text names. Of nested names, only the longest counts.
+
+        Names may be misspelt or inflected.
+        """
         words = _WORD.findall(text.casefold())
         named = [(name, focus) for focus, names in self._names.items() for name in names if name.is_in(words)]
         return {
@@ -196,7 +207,7 @@ class Matcher:
         }
 
     def without_names(self, text: str, focus: str) -> str:
-        """Return a text without the names of a focus."""
+        """Return a text without the names of a focus, given by its id."""
         for name in sorted(self._names.get(focus, []), key=lambda name: name.length, reverse=True):
             text = name.in_text.sub(" ", text)
         return text
@@ -210,7 +221,7 @@ class Matcher:
         return list(dict.fromkeys([question, *asking[1 - MOST_SEGMENTS :]]))
 
     def _compare(self, text: str) -> list[Floats]:
-        """Return the similarities of a text to each pair, in the order of `FEATURES` without the flags."""
+        """Return the similarities of a text to all pairs, one array per feature, in the order of `FEATURES` without `focus_`."""
         rest = text
         for focus in self.foci_in(text):
             rest = self.without_names(rest, focus)
@@ -221,14 +232,23 @@ class Matcher:
         return [*columns, *(self._of_pairs(self._encoder.compare(text)) if self._encoder else (none, none))]
 
     def _of_pairs(self, similarities: Floats) -> tuple[Floats, Floats]:
-        """Return each pair's best similarity, and the mean of its best `AVERAGED`."""
+        """Return two arrays with one value per pair: the highest similarity, and the mean of the `AVERAGED` highest.
+
+        Args:
+            similarities: The similarity to each wording.
+        """
         rows = np.append(similarities, np.float32(0))[self._places]
         best = -np.partition(-rows, AVERAGED - 1, axis=1)[:, :AVERAGED]
         return best.max(axis=1), best.mean(axis=1)
 
 
 def _pad(pair_of: Sequence[int], pairs: int) -> NDArray[np.intp]:
-    """Return the indexes of each pair's wordings, of shape (pairs, most wordings of a pair), padded with -1."""
+    """Return the indexes of each pair's wordings, as rows padded with -1.
+
+    Args:
+        pair_of: The index of the pair to which each wording belongs, in ascending order.
+        pairs: Number of pairs.
+    """
     counts = np.bincount(pair_of, minlength=pairs)
     places = np.full((pairs, max(int(counts.max(initial=0)), AVERAGED)), -1, np.intp)
     for pair in range(pairs):

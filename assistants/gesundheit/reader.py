@@ -1,6 +1,6 @@
-"""Asks a model which stored question a message asks, and which sentences of a document answer it.
+"""Asks a language model which stored question a message asks, and which sentences of a document answer the message.
 
-The model returns numbers. No text of the model reaches the user.
+The model returns the numbers of questions and sentences, so no text of the model reaches the user.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,10 +18,10 @@ from models.errors import ModelError
 
 PROMPTS = {name: (Path(__file__).parent / f"{name}.md").read_text(encoding="utf-8") for name in ("reader", "passage")}
 READER = "reader"
-"""Name of the model's role under `models` of the alias."""
+"""Key of the model under `models` of the assistant's alias."""
 TIMEOUT_S = 20.0
 EARLIER, MOST_EARLIER = 3, 1_000
-"""Maximum number of earlier exchanges that the model gets, and of characters of each message in them."""
+"""Maximum number of earlier exchanges in the model's prompt, and maximum number of characters of each of their messages."""
 MOST_SENTENCES = 3
 """Maximum number of sentences in a passage."""
 log = structlog.get_logger()
@@ -34,7 +34,7 @@ class Reading(BaseModel):
 
     kind: Literal["stored", "about", "yes", "no", "source", "recommend", "help", "diagnosis", "health", "other"]
     numbers: list[int]
-    """Numbers of stored questions, best first."""
+    """Numbers of the stored questions that the message may ask, best first."""
     focus: str
 
 
@@ -44,7 +44,7 @@ class Passage(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     numbers: list[int]
-    """Numbers of sentences; empty if the document does not answer the message."""
+    """Numbers of the sentences; empty if the document does not answer the message."""
 
 
 Schema = TypeVar("Schema", Reading, Passage)
@@ -53,7 +53,12 @@ Schema = TypeVar("Schema", Reading, Passage)
 async def read_message(
     ask: AskStructured, earlier: Sequence[Exchange], message: str, candidates: Sequence[Pair], foci: Sequence[str]
 ) -> Reading | None:
-    """Ask the model to classify a message. Return None if the model fails."""
+    """Ask the model to classify a message. Return None if the model fails.
+
+    Args:
+        candidates: The pairs whose questions the message may ask.
+        foci: Names of the foci that the message may be about.
+    """
     case = {"stored": _numbered([pair.question for pair in candidates]), "foci": foci}
     return await _ask(ask, "reader", Reading, earlier, message, case)
 
@@ -61,7 +66,7 @@ async def read_message(
 async def find_passage(
     ask: AskStructured, earlier: Sequence[Exchange], message: str, sentences: Sequence[str]
 ) -> list[int]:
-    """Return the indexes of the sentences that answer a message.
+    """Ask the model which sentences answer a message. Return their indexes in `sentences`, in ascending order.
 
     The result is empty if the model fails, finds no answer, or chooses more than `MOST_SENTENCES`.
     """

@@ -1,4 +1,4 @@
-"""Selects the next question to recommend. Pure."""
+"""Selects the next question to recommend to the user. All functions are pure."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,9 +7,10 @@ from knowledge_base.pairs.pair import Pair
 
 
 def recommend(state: State, pairs: Sequence[Pair]) -> Pair | None:
-    """Return a beginner pair that was neither answered nor recommended: of the same focus, subtopic or topic, in this order.
+    """Return the next pair to recommend; None if there is none.
 
-    After a passage of a document, its focus counts. The aspects of a focus take turns, in the order of the pairs.
+    Only beginner pairs that were neither answered nor recommended are considered. The first choice is a pair of the last answer's
+    focus, then of its subtopic, then of its topic. Among these, aspects that came up least often come first.
     """
     last = state.last or next((pair for pair in pairs if pair.focus == state.focus), None)
     if last is None:

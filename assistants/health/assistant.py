@@ -1,9 +1,9 @@
-"""Health: answers questions about a person's own data. A planner chooses tasks, code runs them, a writer states their results.
+"""The assistant Health. A planner chooses tasks, code runs them on a person's data, and a writer states their results.
 
-reply ── _recall            runs of earlier messages in the conversation (memory.py)
-      ├── plan              rounds of planning, validating, running (planner.py, plan.py, executor.py)
-      ├── _write            a language model writes the reply (writer.py)
-      └── _reply_recorded   without a model: the findings of a demo question, line by line (recorded.py)
+reply ── _recall            loads the runs of earlier messages in the conversation (memory.py)
+      ├── plan              plans, checks the plan and runs it, in several rounds if needed (planner.py, plan.py, executor.py)
+      ├── _write            asks a language model to write the reply (writer.py)
+      └── _reply_recorded   answers a demo question if no model is configured (recorded.py)
 """
 
 import asyncio
@@ -35,25 +35,25 @@ from models.settings import ModelSettings
 from models.turn_scope import Principal
 
 MOST_QUESTION = 4_000
-"""Characters of a message that the planner gets."""
+"""Maximum number of characters of a message that the planner gets."""
 MOST_RECALLED, MOST_KEPT = 20, 12
-"""Messages of a conversation, and their runs, that a follow-up can refer to."""
+"""Maximum number of earlier messages, and of their runs, that a follow-up question can refer to."""
 REUSED_S = 600.0
-"""Seconds for which the same messages reuse their runs."""
+"""Seconds for which a repeated request with the same messages reuses the stored runs."""
 
 
 class Health:
-    """The assistant. It stores the runs of a conversation (memory.py), and nothing else."""
+    """Answers questions about a person's health data. Between requests it stores only the runs of conversations (memory.py)."""
 
     def __init__(
         self, executor: Executor, memory: Memory, access: Access, planner: Planner | None, *, rounds: int, is_demo: bool,
         prompts: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         """Args:
-        planner: None without a language model; then only the demo questions have an answer.
-        rounds: Most plans for one message.
-        is_demo: Whether the data are the demo data.
-        prompts: Texts that replace prompts/*.md, by name.
+        planner: None if no language model is configured. The assistant then answers only the demo questions.
+        rounds: Maximum number of plans for one message.
+        is_demo: Whether the data folder contains the demo data.
+        prompts: By name, the texts that replace prompts/*.md.
         """
         self._executor, self._memory, self._access = executor, memory, access
         self._planner, self._rounds, self._is_demo = planner, rounds, is_demo
@@ -73,7 +73,7 @@ class Health:
         return await (self if uploads is None else self._with(uploads, request.principal))._answer(request)
 
     def _with(self, uploads: Subjects, principal: Principal) -> "Health":
-        """Return the assistant for a request that has uploaded files."""
+        """Return a copy of the assistant that can read the files in a request, as the subject `upload`."""
         other = copy(self)
         other._access = replace(self._access, subjects={"*": (*self._access.allowed(principal), UPLOAD)})
         other._executor = self._executor.lend(uploads, other._access)
@@ -95,7 +95,7 @@ class Health:
         return await self._write(request, request.ask_structured, earlier, runs)
 
     def _recall(self, principal: Principal, messages: Sequence[str]) -> list[Run]:
-        """Return the runs of earlier messages in the conversation that the user may still see."""
+        """Return the runs of earlier messages in the conversation, except those of data that the user may no longer see."""
         counts = range(max(1, len(messages) - MOST_RECALLED), len(messages))
         runs = [run for count in counts for run in self._memory.get(principal, messages[:count]) or ()]
         return [replace(run, step=f"e{n}") for n, run in enumerate(self._permitted(principal, runs)[-MOST_KEPT:], 1)]
@@ -113,17 +113,17 @@ class Health:
         return permitted
 
     async def erase(self, conversation_ids: Collection[str] | None) -> int:
-        """Erase the runs of conversations, and all cached results."""
+        """Erase the stored runs of conversations (None: of all), and all cached results. Return the number of erased rows."""
         self._executor.forget()
         return self._memory.store.erase(conversation_ids)
 
     async def close(self) -> None:
-        """End the threads and close the file of conversations."""
+        """Stop the executor's threads and processes, and close the file with the runs."""
         self._executor.close()
         self._memory.store.close()
 
     async def plan(self, request: AssistantRequest, ask: AskStructured, earlier: Sequence[Run]) -> list[Run] | str:
-        """Return the runs for a message, or a question to the user.
+        """Plan and run tasks for a message. Return the runs, or a question to the user if the planner asks one.
 
         Args:
             earlier: Runs of earlier messages in the conversation.
@@ -168,7 +168,7 @@ class Health:
         rules |= {DEMO_NOTICE} if self._is_demo and any(run.subject != UPLOAD for run in runs) else set()
         shown = dict(passages)
         for name, one in given.items():
-            if one.is_document:  # of the client: the writer gets it, but it is not a finding
+            if one.is_document:  # the client's document: the writer may cite it, but it is not a finding
                 shown[name] = Passage(id=name, title=one.title, text=one.text)
         written = await write(ask, request.view, earlier, runs, [*shown.values()], self._writer_prompt, keep_to=rules)
         documents = list_documents(every, passages, is_demo=self._is_demo)
@@ -178,10 +178,10 @@ class Health:
     async def _reply_recorded(
         self, request: AssistantRequest, messages: Sequence[str], earlier: Sequence[Run]
     ) -> AssistantReply:
-        """Answer a demo question by its recorded plan."""
+        """Answer a demo question by running its recorded plan. Reply to other messages with a list of the demo questions."""
         offered = offer_recorded(self._tasks)
         found = find_recorded(request.view.question, offered)
-        if found is None:  # the first paragraph is the chatbot's role, without a role the message: it has the language
+        if found is None:  # the first paragraph, of the role (system prompt) or the message, gives the language
             return _say(list_questions(offered, str(request.messages[0].get("content")).partition("\n\n")[0]))
         recorded, language = found
         plan = recorded.plan
@@ -195,21 +195,21 @@ class Health:
 
 
 def _say(text: str) -> AssistantReply:
-    """Return a reply that no model wrote: it is its own evidence."""
+    """Return a reply with a text that no model wrote. The text itself is the evidence for judges."""
     findings = Document("findings", "Findings", text)
     return AssistantReply(text, [findings.id], [findings])
 
 
 def open_assistant(settings: ModelSettings) -> Health:
-    """Open the assistant. With `models: {planner: ALIAS, writer: ALIAS}` it answers all questions, else the demo questions.
+    """Open the assistant. It answers only demo questions, unless `models: {planner: ALIAS, writer: ALIAS}` names models.
 
     Raises:
-        ModelSettingsError: An option is wrong, or what it names cannot be used.
+        ModelSettingsError: An option is invalid, or a file, module or folder that it names cannot be used.
     """
     if unknown := sorted(settings.models.keys() - {PLANNER, WRITER, VISION}):
         raise ModelSettingsError(f"models: unknown role {unknown[0]!r} (expected {PLANNER}, {WRITER}, {VISION})")
     if settings.models and not settings.models.keys() >= {PLANNER, WRITER}:
-        raise ModelSettingsError(f"models: name both {PLANNER} and {WRITER}; one alias may be both")
+        raise ModelSettingsError(f"models: name both {PLANNER} and {WRITER}; both roles may have the same alias")
     options = read_options(settings)
     prompts = read_prompts(options)
     tasks, _ = load_tasks(options.tasks, options.task_modules)
@@ -220,10 +220,10 @@ def open_assistant(settings: ModelSettings) -> Health:
     except (DataError, KnowledgeBaseError) as error:
         raise ModelSettingsError(f"{'data' if isinstance(error, DataError) else 'knowledge_base'}: {error}") from error
     if UPLOAD in known:
-        raise ModelSettingsError(f"data: the subject {UPLOAD!r} has the name of what users upload: rename its folder")
+        raise ModelSettingsError(f"data: the folder name {UPLOAD!r} is reserved for uploaded files: rename the folder")
     for option, named in (("access", [*chain(*(options.access or {}).values())]), ("consent", [*options.consent])):
         if unknown := sorted(set(named) - set(known)):
-            raise ModelSettingsError(f"{option}: there is no subject {unknown[0]!r} in the data folder")
+            raise ModelSettingsError(f"{option}: unknown subject {unknown[0]!r} (expected a folder in the data folder)")
     access = Access(options.access or {"*": known}, options.consent)
     executor = Executor(tasks, subjects, access, {"sections": sections})
     memory = Memory(options.memory, tasks, options.memory_hours * 3600)

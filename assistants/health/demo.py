@@ -1,11 +1,11 @@
-"""The demo subjects par_1 to par_5 of 2020: synthetic, built on first use, with the same bytes on each computer.
+"""Builds synthetic data of 2020 for the demo subjects par_1 to par_5. They are built on first use, and are always the same.
 
-* All: nights and days with gaps. `par_1` sleeps a minute longer each week. `par_3` has no data in August.
-* `par_4`, `par_5`: meals. For `par_4`, each gram of almonds adds 0.4 min of deep sleep in the following night. For
+* All subjects have sleep and activity, with gaps. `par_1` sleeps a minute longer each week. `par_3` has no data in August.
+* `par_4` and `par_5` have meals. For `par_4`, each gram of almonds adds 0.4 min of deep sleep in the following night. For
   `par_5`, food has no effect.
-* `par_1`, `par_5`: PPG, 2 minutes at 20 Hz at 8:00, 14:00 and 21:00 in July and August. `par_5` has a fast, even pulse on
-  29 August, and nothing but noise on 15 August at 14:00.
-* `par_5`: 26 nights in August with a mean of 110.63 min REM sleep.
+* `par_1` and `par_5` have PPG recordings: 2 minutes at 20 Hz at 8:00, 14:00 and 21:00 in July and August. `par_5` has a
+  fast, even pulse on 29 August, and only noise on 15 August at 14:00.
+* `par_5` has 26 nights in August, with a mean of 110.63 min of REM sleep.
 """
 
 import shutil
@@ -26,14 +26,14 @@ from assistants.health.pulse import load_neurokit
 from assistants.health.tables import DataError
 
 VERSION = 1
-"""Version of the data, in the name of the cache folder. Raise it with each change to the data."""
+"""Version of the data, which is part of the cache folder's name. Increase it whenever the data change."""
 README = "Synthetic data. It describes no real person. Made by assistants/health/demo.py, version {version}.\n"
 DAYS = [date(2020, 1, 1) + timedelta(n) for n in range(366)]
 PAR_5_GAPS = frozenset(date(2020, 8, day) for day in (3, 9, 10, 17, 24))
 PAR_5_REM = 110.63
 PPG_HZ, PPG_SECONDS, PPG_HOURS, PPG_MONTHS = 20, 120, (8, 14, 21), (7, 8)
 FINE_HZ = 200
-"""The simulator places a beat on a sample, at 20 Hz up to 50 ms away. So it runs at 200 Hz, and each tenth sample stays."""
+"""Sampling rate of the simulator. At 20 Hz it would misplace beats by up to 50 ms, so each tenth sample of 200 Hz is kept."""
 STRESSED, NOISY = date(2020, 8, 29), datetime(2020, 8, 15, 14)
 
 
@@ -47,7 +47,7 @@ class _Person:
     pulse: float = 0
     """Beats per minute at rest; 0 without PPG."""
     menu: Sequence[Sequence[tuple[str, float]]] = ()
-    """Foods with mean grams for breakfast, lunch and dinner. The person eats two of each."""
+    """For breakfast, lunch and dinner, the foods with their mean grams. The person eats two of the foods at each meal."""
     empty_month: int = 0
 
 
@@ -78,10 +78,10 @@ PERSONS = (
 
 
 def demo_folder() -> Path:
-    """Return the folder of the demo data. The first call builds it in the user's cache folder (about 10 s, 6 MB).
+    """Return the folder with the demo data. The first call builds the data in the user's cache folder (about 10 s, 6 MB).
 
     Raises:
-        DataError: The folder cannot be written; the message gives the remedy.
+        DataError: The folder cannot be written, or neurokit2 is not installed. The message gives the remedy.
     """
     target = user_cache_path("caf") / f"health-demo-{VERSION}"
     if target.is_dir():
@@ -90,13 +90,13 @@ def demo_folder() -> Path:
         target.parent.mkdir(parents=True, exist_ok=True)
         made = Path(mkdtemp(prefix=f"{target.name}-", dir=target.parent))
     except OSError:
-        raise DataError("demo data: the cache folder cannot be written: set XDG_CACHE_HOME to one that can") from None
+        raise DataError("demo data: the cache folder is read-only: set XDG_CACHE_HOME to a writable folder") from None
     try:
         build(made)
         made.rename(target)
     except OSError:
         if not target.is_dir():  # another process may have built it
-            raise DataError("demo data: cannot be written: check that 10 MB are free in the cache folder") from None
+            raise DataError("demo data: cannot write the files: free 10 MB of disk space in the cache folder") from None
     finally:
         shutil.rmtree(made, ignore_errors=True)
     return target
@@ -129,7 +129,7 @@ def _write(path: Path, frame: pd.DataFrame) -> None:
 
 
 def _nights(person: _Person, days: Sequence[date], meals: pd.DataFrame) -> pd.DataFrame:
-    """Return nights in whole half minutes, as sleep is scored in epochs of 30 s."""
+    """Return a table of nights. Minutes are multiples of 0.5, because sleep is scored in epochs of 30 s."""
     rng = np.random.default_rng([2020, person.number, 1])
     rows: list[list[Any]] = []
     eaten = meals[meals["food"] == "Almonds, unroasted"].groupby(meals["time"].dt.date)["grams"].sum()
@@ -199,7 +199,7 @@ def _ppg(pulse: float, uneven: float, seed: int) -> NDArray[np.float64]:
     try:
         simulate = load_neurokit().ppg_simulate
     except ImportError:
-        raise DataError("demo data: neurokit2 is needed: install it, or set `data` to a folder of yours") from None
+        raise DataError("demo data: neurokit2 is not installed: install it, or set `data` to your own folder") from None
     fine: NDArray[np.float64] = simulate(
         duration=PPG_SECONDS, sampling_rate=FINE_HZ, heart_rate=pulse, ibi_randomness=uneven, frequency_modulation=0.1,
         motion_amplitude=0.05, random_state=seed,

@@ -1,4 +1,4 @@
-"""Runs the steps of a valid plan, independent ones at once, each with a deadline. The reply states the steps that failed."""
+"""Runs the steps of a valid plan, each with a deadline. Independent steps run in parallel. The reply states failed steps."""
 
 import asyncio
 import signal
@@ -24,7 +24,7 @@ from assistants.health.task import Inputs, InputsError, Result, Task, TaskContex
 from models.turn_scope import Principal
 
 WORKERS, PROCESSES, LATE = 4, 2, 3
-"""Threads; processes; deadlines after which a process with a late task is killed."""
+"""Number of threads; number of processes; number of deadlines after which the process of a late task is killed."""
 MOST_RESULTS = 500
 NO_GUARD = 'Tasks in a process import the main program: put the code that starts it below `if __name__ == "__main__":`.'
 log = structlog.get_logger()
@@ -32,29 +32,29 @@ log = structlog.get_logger()
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A step that was run."""
+    """A step of a plan that was run, with its result or the reason why it failed."""
 
     step: str
     task: str
     subject: str
     inputs: Mapping[str, Any]
-    """The inputs after references were replaced, as JSON."""
+    """The inputs as JSON values, with references replaced by the results of earlier steps."""
     explained: str
-    """A line for "which tools did you use?"."""
+    """A description of the task and its inputs, for users who ask "which tools did you use?"."""
     result: Result | None = None
     problem: str = ""
-    """Why the step failed; "" if it succeeded."""
+    """The reason why the step failed; "" if it succeeded."""
     ms: float = 0
     version: str = ""
-    """Version of the subject's data."""
+    """Version of the subject's data when the step ran (`Subjects.version`)."""
     sources: tuple[str, ...] = ()
-    """Data that the step and its references used, for consent."""
+    """Sources of data that the step, and the steps it refers to, have read. The subject must consent to each."""
     is_correctable: bool = False
-    """Whether the step may succeed with other inputs."""
+    """Whether the planner may try the step again with other inputs."""
 
 
 class Executor:
-    """Runs steps for many users. They share only results of equal steps on the same data."""
+    """Runs steps for all users. Results are cached, and reused for the same task with the same inputs and data."""
 
     def __init__(
         self, tasks: Mapping[str, Task[Any, Any]], subjects: Subjects, access: Access, services: Mapping[str, Any]
@@ -66,10 +66,10 @@ class Executor:
         self._running: dict[bytes, asyncio.Task[Result]] = {}
 
     async def run(self, plan: Plan, principal: Principal, before: Sequence[Run]) -> list[Run]:
-        """Run the steps of a plan that has no problems, and return them in its order.
+        """Run the steps of a valid plan. Return the runs in the order of the steps.
 
         Args:
-            before: Earlier runs, to which steps may refer.
+            before: Earlier runs, to which the steps may refer.
         """
         done = {run.step: run for run in before}
         for ready in find_order(plan.steps) or ():
@@ -78,24 +78,24 @@ class Executor:
         return [done[step.id] for step in plan.steps]
 
     def is_current(self, runs: Sequence[Run]) -> bool:
-        """Return whether the data of runs have not changed."""
+        """Return whether the data that these runs have read are unchanged."""
         try:
             return all(run.version == self.subjects.version(run.subject) for run in runs if run.subject)
         except (DataError, OSError):
             return False
 
     def lend(self, subjects: Subjects, access: Access) -> "Executor":
-        """Return an executor for other subjects, with the same threads and results."""
+        """Return an executor for other subjects that shares this executor's threads, processes and cached results."""
         other = copy(self)
         other.subjects, other._access = subjects, access
         return other
 
     def forget(self) -> None:
-        """Drop the cached results."""
+        """Delete all cached results."""
         self._results.clear()
 
     def close(self) -> None:
-        """End processes and idle threads; a task that runs in a thread is not stopped."""
+        """Stop the processes and idle threads. A task that is running in a thread is not stopped."""
         self._processes.close()
         self._pool.shutdown(wait=False, cancel_futures=True)
 
@@ -138,7 +138,7 @@ class Executor:
             self._running[key] = running
             running.add_done_callback(lambda done: (self._running.pop(key, None), done.cancelled() or done.exception()))
         running = self._running[key]
-        # A late task continues to run: a later request gets its result. One on uploads ends with its request.
+        # A late task continues, so that a later request can use its result. A late task on uploads is cancelled.
         return await asyncio.wait_for(running if subject == UPLOAD else asyncio.shield(running), task.timeout_s)
 
     async def _compute(self, task: Task[Any, Any], inputs: Inputs, context: TaskContext, key: bytes) -> Result:
@@ -147,7 +147,7 @@ class Executor:
         else:
             result = await asyncio.get_running_loop().run_in_executor(self._pool, task.run, inputs, context)
         if type(result) is not task.result:
-            raise TypeError(f"{task.name}: no {task.result.__name__}")
+            raise TypeError(f"task {task.name!r} returned {type(result).__name__} (expected {task.result.__name__})")
         result.figures()
         result.model_dump_json()  # stored for follow-ups
         self._results[key] = result
@@ -155,7 +155,7 @@ class Executor:
 
 
 class _Processes:
-    """Processes that run one task at a time. They start on demand; a process with a late task is killed and replaced."""
+    """A pool of processes, each of which runs one task at a time. They start on demand. A late task's process is replaced."""
 
     def __init__(self) -> None:
         self._started, self._idle, self._is_logged = set[Pool](), asyncio.LifoQueue[Pool | None](), False
@@ -163,10 +163,10 @@ class _Processes:
             self._idle.put_nowait(None)
 
     async def run(self, task: Task[Any, Any], inputs: Inputs, context: TaskContext) -> Result:
-        """Run a task when a process is free.
+        """Wait for a free process, and run a task in it.
 
         Raises:
-            TimeoutError: The task took `LATE` deadlines, or its process died.
+            TimeoutError: The task took longer than `LATE` times its deadline, or its process died.
             RuntimeError: No process can be started.
         """
         process, done = await self._idle.get(), Future[Result]()
@@ -186,7 +186,7 @@ class _Processes:
             self._idle.put_nowait(process)
 
     def _start(self) -> Pool:
-        """Start a process in 0.1 s, not by a fork, which would copy locks that other threads hold."""
+        """Start a process by `spawn`, which takes 0.1 s. A fork would copy locks that other threads hold."""
         try:
             process = get_context("spawn").Pool(1, signal.signal, (signal.SIGINT, signal.SIG_IGN))
         except RuntimeError as error:
@@ -204,10 +204,10 @@ class _Processes:
 
 
 def _resolve(step: Step, done: Mapping[str, Run]) -> dict[str, Any]:
-    """Return the inputs of a step with values for its references.
+    """Return the inputs of a step, with each reference replaced by the result of the earlier step.
 
     Raises:
-        TaskError: The step of a reference has no result.
+        TaskError: An earlier step that the inputs refer to has no result.
     """
     inputs = dict(step.inputs)
     for name, value in step.inputs.items():

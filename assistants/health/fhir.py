@@ -1,4 +1,4 @@
-"""Observations of a FHIR bundle (R4, R5) as the tables of a subject: sleep and activity, by their LOINC codes."""
+"""Converts the Observations of a FHIR bundle (R4 or R5) to tables of sleep and activity, by their LOINC codes."""
 
 import json
 import re
@@ -27,7 +27,7 @@ class _Code(NamedTuple):
     column: str
     units: Mapping[str, float]
     whole_day: bool = False
-    """Whether the value is a total of the day, which replaces the sum of parts."""
+    """Whether a value is the total of a day. A total replaces the sum of the day's partial values."""
 
 
 CODES = {  # LOINC, https://loinc.org/CODE
@@ -49,37 +49,37 @@ CODES = {  # LOINC, https://loinc.org/CODE
 class _Span(NamedTuple):
     start: datetime
     end: datetime
-    """Local."""
+    """Both are local times without a time zone."""
     offset: timedelta | None
-    """Difference to UTC: when clocks go back, an hour occurs twice."""
+    """Offset from UTC. It distinguishes the two hours with the same local time when clocks go back."""
 
 
 _Values = dict[tuple[str, date, str, bool], dict[str, dict[_Span, float]]]
-"""By kind, day, column and `whole_day`; then by device; then the values by their time."""
+"""Values by (kind, day, column, `whole_day`), then by device, then by the time span of each value."""
 
 
 class Bundle(NamedTuple):
-    """The tables of a bundle."""
+    """The tables that a FHIR bundle contains, with notes on resources that were left out."""
 
     frames: dict[str, pd.DataFrame]
-    """By kind, with the columns of `tables.LAYOUTS`; no key for a kind without an Observation."""
+    """By kind, such as `sleep`, a table with the columns of `tables.LAYOUTS`. A kind without Observations has no table."""
     notes: tuple[str, ...] = ()
 
 
 def read_bundle(path: Path) -> Bundle:
-    """Read a bundle. Times count as local: an offset is dropped.
+    """Read a FHIR bundle from a JSON file. Times are read as local times, and their UTC offset is dropped.
 
-    A night has the date of its evening, noon to noon. The longest sleep of a night counts, with the stages of its device in
-    its time. For activity, the total of a day counts, else the sum of the parts of the device with most parts. An Observation
-    replaces an earlier one of the same code, device and time.
+    A night lasts from noon to noon, and has the date of its evening. Of several sleeps in a night, the longest counts, with the
+    sleep stages from the same device. The activity of a day is the total if the bundle has one, or else the sum of the device with
+    most values. An Observation replaces an earlier one of the same code, device and time.
 
     Raises:
-        DataError: The bundle cannot be read, or has several persons.
+        DataError: The bundle cannot be read, or contains data of several persons.
     """
     try:
         from fhir.resources.observation import Observation
     except ImportError:
-        raise DataError(f"{path.name}: fhir.resources is needed to read FHIR: install it, or write CSV files") from None
+        raise DataError(f"{path.name}: reading FHIR needs fhir.resources: install it, or send CSV files") from None
     values: _Values = defaultdict(lambda: defaultdict(dict))
     persons, left_out = set(), Counter[str]()
     for resource in _resources(path):
@@ -106,7 +106,7 @@ def read_bundle(path: Path) -> Bundle:
             day = (span[0] - timedelta(hours=12) if code.kind == "sleep" else span[0]).date()
             values[code.kind, day, code.column, code.whole_day][device][span] = float(quantity.value) * code.units[unit]
     if len(persons) > 1:
-        raise DataError(f"{path.name}: is of more than one person: write a bundle for each")
+        raise DataError(f"{path.name}: the bundle has data of {len(persons)} persons: write one bundle per person")
     frames, counts = _frames(values)
     notes = {f"{n} resource{'s' * (n != 1)} {why}, left out": n for why, n in left_out.items()}
     notes |= {f"{n} {what.replace('(s)', 's' * (n != 1))}": n for what, n in counts.items()}
@@ -114,7 +114,7 @@ def read_bundle(path: Path) -> Bundle:
 
 
 def _resources(path: Path) -> list[dict[str, Any]]:
-    """Return the resource of each entry; {} for an entry without one, as in the answer to a transaction."""
+    """Return the resource of each entry of a bundle; {} for an entry without a resource, as in a transaction response."""
     try:
         content = load_json(path.read_text(encoding="utf-8"))
         resources = [dict(entry).get("resource", {}) for entry in content["entry"]]
@@ -122,18 +122,18 @@ def _resources(path: Path) -> list[dict[str, Any]]:
             return resources
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         pass
-    raise DataError(f"{path.name}: cannot be read: write it as a FHIR bundle in JSON")
+    raise DataError(f"{path.name}: the file is not a readable FHIR bundle: write it as a FHIR bundle in JSON")
 
 
 def _span(observation: "Observation") -> _Span | None:
-    """Return the local start and end of an Observation, noon without a time of day; None without a day."""
+    """Return the local time span of an Observation: noon if it has no time of day, None if it has no day."""
     period = observation.effectivePeriod
     start = period.start if period else observation.effectiveDateTime or observation.effectiveInstant
     end = period.end if period and period.end else start
     times = [
         one.replace(tzinfo=None) if isinstance(one, datetime) else datetime.combine(one, time(12))
         for one in (start, end)
-        if isinstance(one, date)  # a year or a month is a text
+        if isinstance(one, date)  # a year or a month is a string
     ]
     return _Span(times[0], times[1], start.utcoffset() if isinstance(start, datetime) else None) if times[1:] else None
 
@@ -146,11 +146,11 @@ def _quantities(observation: "Observation") -> Iterator[tuple[_Code, Any]]:
 
 
 def _frames(values: _Values) -> tuple[dict[str, pd.DataFrame], Counter[str]]:
-    """Return a table of each kind, and the number of values that do not count or may count twice."""
+    """Return a table per kind, and counts of values that were left out or may have been added twice, by their description."""
     rows: dict[str, dict[date, dict[str, Any]]] = defaultdict(lambda: defaultdict(dict))
     nights: dict[date, tuple[str, _Span]] = {}
     counts = Counter[str]()
-    for (kind, day, column, whole_day), devices in sorted(values.items()):  # a whole day after its parts, asleep first
+    for (kind, day, column, whole_day), devices in sorted(values.items()):  # `asleep` before stages, totals last
         row = rows[kind][day]
         row["date"] = day
         if kind == "activity" and not whole_day:
@@ -176,6 +176,6 @@ def _frames(values: _Values) -> tuple[dict[str, pd.DataFrame], Counter[str]]:
 
 
 def _is_of(stage: _Span, night: _Span) -> bool:
-    """Return whether a stage belongs to a sleep: they overlap, or one of them has no time of day."""
+    """Return whether a sleep stage belongs to a night: their spans overlap, or one of them has no duration."""
     are_spans = stage.start < stage.end and night.start < night.end
     return not are_spans or (stage.start < night.end and night.start < stage.end)

@@ -1,6 +1,6 @@
-"""Runs of a conversation, stored for its follow-ups: "and in July?", "which tools did you use?", "give me a reference".
+"""Stores the runs of a conversation for follow-up questions, such as "and in July?" or "which tools did you use?".
 
-Results are stored as their fields, without rows of data.
+The fields of each result are stored, but no rows of data.
 """
 
 import math
@@ -21,27 +21,27 @@ log = structlog.get_logger()
 
 
 class Memory:
-    """The runs for each message."""
+    """Stores the runs for each message of a conversation."""
 
     def __init__(self, path: Path | None, tasks: Mapping[str, Task[Any, Any]], ttl_s: float) -> None:
-        """Open the file. The arguments and errors are those of `MessageStore`."""
+        """Open the file. `path`, `ttl_s` and the errors are those of `MessageStore`; `tasks` are the known tasks, by name."""
         self._tasks, self.store = tasks, MessageStore(path, ttl_s)
 
     def get(self, principal: Principal, messages: Sequence[str], *, within_s: float = math.inf) -> list[Run] | None:
-        """Return the runs for the last of these messages of the user; None if they are not stored.
+        """Return the runs that were stored with these messages of the user; None if there are none.
 
         Args:
-            within_s: Most seconds since they were stored.
+            within_s: Maximum age of the runs, in seconds.
         """
         body = self.store.get(principal, messages, within_s=within_s)
         try:
             return [self._read(one) for one in orjson.loads(body) if one["task"] in self._tasks] if body else None
-        except (ValueError, TypeError) as error:  # results of another version of a task
+        except (ValueError, TypeError) as error:  # another version of a task stored the results
             log.warning("health_memory_not_read", error=type(error).__name__)
             return None
 
     def put(self, principal: Principal, messages: Sequence[str], runs: Sequence[Run], conversation_id: str) -> None:
-        """Store the runs for the last of these messages."""
+        """Store the runs for the last message. `messages` are all messages of the user so far, oldest first."""
         rows = [asdict(run) | {"result": run.result and run.result.model_dump(mode="json")} for run in runs]
         self.store.put(principal, messages, orjson.dumps(rows), conversation_id)
 

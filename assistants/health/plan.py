@@ -1,4 +1,4 @@
-"""A plan: the steps that a planner proposes, as data. It is validated before anything runs. Nothing in it is executed as code."""
+"""Defines a plan: the steps that a planner proposes. A plan is data, is validated before any step runs, and contains no code."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,11 +12,11 @@ from assistants.health.task import Task
 
 MOST_STEPS = 12
 MOST_CHARACTERS = 500
-"""Length of a problem."""
+"""Maximum length of the description of a problem."""
 _NUMBER = re.compile(r"\d{1,12}(?:[.,]\d{1,6})?")
 IDENT = re.compile(r"\w{1,40}")
 REFERENCE = re.compile(r"\$(\w{1,40})\.(\w{1,60})")
-"""`$step.field`: a field of the result of an earlier step."""
+"""Matches a reference, `$step.field`, to a field in the result of another step."""
 
 
 class Strategy(Strict):
@@ -28,7 +28,7 @@ class Strategy(Strict):
 
 
 class Step(Strict):
-    """A task with its inputs."""
+    """A step of a plan: a task to run, with its inputs."""
 
     id: str
     task: str
@@ -42,20 +42,20 @@ class Plan(Strict):
     decision: str = ""
     steps: list[Step] = Field([])
     ask: str = ""
-    """A question to the user, if the request cannot be planned without an answer."""
+    """A question to the user, if no plan is possible without the answer; else ""."""
     again: bool = False
-    """Whether to plan another round when these steps have run."""
+    """Whether the planner wants to plan another round after these steps have run."""
 
 
 def find_problems(
     plan: Plan, tasks: Mapping[str, Task[Any, Any]], before: Mapping[str, str], said: str = ""
 ) -> list[str]:
-    """Return the problems of a plan, in sentences for the planner; an empty list if it can run.
+    """Return the problems of a plan, as sentences for the planner. The list is empty if the plan can run.
 
     Args:
-        tasks: Tasks that can be planned, by name.
-        before: Tasks by earlier step, to which the plan may refer.
-        said: The messages of the conversation. A `Stated` number must come from a step or be in them.
+        tasks: By name, the tasks that can be planned.
+        before: By id of an earlier step that the plan may refer to, the name of the step's task.
+        said: The text of the conversation. A `Stated` number must be in this text, or come from a step.
     """
     if len(plan.steps) > MOST_STEPS:
         return [f"{len(plan.steps)} steps; {MOST_STEPS} at most"]
@@ -81,14 +81,14 @@ def find_problems(
 
 
 def references(step: Step) -> Iterator[tuple[str, str]]:
-    """Yield the step and field of each reference in a step's inputs."""
+    """Yield, for each reference in a step's inputs, the id of the other step and the field of its result."""
     for value in step.inputs.values():
         if isinstance(value, str) and (match := REFERENCE.fullmatch(value)):
             yield match[1], match[2]
 
 
 def find_order(steps: Sequence[Step]) -> list[list[Step]] | None:
-    """Return rounds of steps that can run at once, each after the steps that it refers to; None for a circle."""
+    """Group steps into rounds that can run in parallel, each after the steps it refers to. Return None for a circular plan."""
     left, done, rounds = list(steps), set[str](), []
     own = {step.id for step in steps}
     while left:
@@ -102,7 +102,7 @@ def find_order(steps: Sequence[Step]) -> list[list[Step]] | None:
 
 
 def _input_problems(step: Step, task: Task[Any, Any], said: str) -> list[str]:
-    """Return the problems of the inputs that are values. The executor validates references when it has their values."""
+    """Return the problems of a step's inputs. References are validated later, when the executor knows their values."""
     fields, problems = task.inputs.model_fields, []
     values = {name: one for name, one in step.inputs.items() if not (isinstance(one, str) and REFERENCE.fullmatch(one))}
     numbers = {float(one.replace(",", ".")) for one in _NUMBER.findall(said)}
@@ -127,5 +127,5 @@ def _input_problems(step: Step, task: Task[Any, Any], said: str) -> list[str]:
 
 
 def _is_marked(field: FieldInfo, mark: str) -> bool:
-    """Return whether an input is annotated as `Reference` or `Stated` (task.py)."""
+    """Return whether an input has a mark: `reference_only` for a `Reference`, `stated` for a `Stated` number (task.py)."""
     return isinstance(field.json_schema_extra, dict) and bool(field.json_schema_extra.get(mark))

@@ -1,8 +1,8 @@
-"""Planners: a question and task cards in, a plan out. `planner: module:Class` names your own.
+"""Planners, which ask a model for a plan that answers a question. The option `planner` selects one; `module:Class` is your own.
 
-tree    strategies with pros and cons and a decision in one call, the steps in a second one (tree of thought)
-react   one step at a time, after the results of the earlier steps
-single  strategies and steps in one call
+tree    one call for strategies, their pros and cons, and a decision; a second call for the steps (tree of thought)
+react   one call per step, with the results of the earlier steps
+single  one call for both strategies and steps
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,38 +25,38 @@ from models.unique_keys import load_json
 from models.usage import estimate_tokens
 
 ROLE = "planner"
-"""The role, under `models` of the alias."""
+"""Key of the planner's model under `models` of the assistant's alias."""
 TIMEOUT_S = 60.0
 CARD_TOKENS = 6_000
-"""Most tokens of the task cards in a prompt."""
+"""Maximum number of tokens that the task descriptions (cards) may take in a prompt."""
 EARLIER, MOST_EARLIER = 4, 1_500
-"""Exchanges that a planner gets, and characters of each message."""
+"""Maximum number of earlier exchanges in a prompt, and maximum number of characters of each of their messages."""
 PROMPTS = Path(__file__).parent / "prompts"
 
 
 @dataclass(frozen=True)
 class Situation:
-    """The context of a plan."""
+    """The information that a planner needs to plan a round."""
 
     question: str
     earlier: Sequence[Exchange]
     tasks: Mapping[str, Task[Any, Any]]
     subjects: Sequence[str]
-    """Subjects that the user may see."""
+    """Ids of the subjects that the user may see."""
     today: str
     runs: Sequence[Run] = ()
-    """Runs of earlier messages and rounds."""
+    """Runs of earlier messages, and of earlier rounds for this message."""
     problems: Sequence[str] = ()
-    """Problems of the last plan."""
+    """Problems of the previous plan, if it was invalid."""
     prompts: Mapping[str, str] = field(default_factory=dict)
-    """Texts that replace prompts/*.md, by name."""
+    """By name, the texts that replace prompts/*.md."""
 
 
 class Planner(Protocol):
-    """Plans a round."""
+    """Plans the tasks that answer a question, in one or more rounds."""
 
     async def plan(self, ask: AskStructured, situation: Situation) -> Plan:
-        """Return the next steps; a plan without steps if the results are enough.
+        """Return a plan with the next steps. The plan has no steps if the earlier results are enough.
 
         Raises:
             ModelError: The model failed.
@@ -80,7 +80,7 @@ class _Step(Strict):
     """A JSON object."""
 
     def read(self) -> Step:
-        """Return the step. Inputs other than a JSON object stay a text, which fails the check of the plan."""
+        """Parse the step. If `inputs` is not a JSON object, the step gets an unknown input, so that the plan fails its checks."""
         try:
             inputs = load_json(self.inputs)
         except ValueError:
@@ -106,12 +106,12 @@ class _Steps(Strict):
     again: bool
 
     def read(self) -> Plan:
-        """Return the plan."""
+        """Parse the steps and return the plan."""
         return Plan(**{**dict(self), "steps": [step.read() for step in self.steps]})
 
 
 class Tree:
-    """Tree of thought in two calls."""
+    """A planner that uses tree of thought in two calls: the first chooses a strategy, the second writes its steps."""
 
     async def plan(self, ask: AskStructured, situation: Situation) -> Plan:
         thoughts = await _ask(ask, "weigh", _Thoughts, "tree", situation)
@@ -123,14 +123,14 @@ class Tree:
 
 
 class Single:
-    """One call."""
+    """A planner that asks for strategies and steps in one call."""
 
     async def plan(self, ask: AskStructured, situation: Situation) -> Plan:
         return (await _ask(ask, "plan", _Steps, "single", situation)).read()
 
 
 class React:
-    """One step at a time. Yao et al., "ReAct: Synergizing Reasoning and Acting in Language Models", 2023."""
+    """A planner that plans one step at a time. Yao et al., "ReAct: Synergizing Reasoning and Acting in Language Models", 2023."""
 
     async def plan(self, ask: AskStructured, situation: Situation) -> Plan:
         found = await _ask(ask, "next step", _NextStep, "react", situation)
@@ -142,10 +142,10 @@ PLANNERS: Mapping[str, type[Planner]] = {"tree": Tree, "single": Single, "react"
 
 
 def open_planner(name: str) -> Planner:
-    """Return a planner by its name or `module:Class`.
+    """Return a new planner, given its name or `module:Class`.
 
     Raises:
-        ModelSettingsError: No planner has this name.
+        ModelSettingsError: There is no such planner, or its class cannot be imported or called without arguments.
     """
     if name in PLANNERS:
         return PLANNERS[name]()
@@ -154,30 +154,30 @@ def open_planner(name: str) -> Planner:
         planner: Planner = getattr(import_module(module), attribute)()
     except (ImportError, AttributeError, TypeError, ValueError) as error:
         expected = f"{', '.join(PLANNERS)} or module:Class"
-        raise ModelSettingsError(f"planner: {name!r}: {error}; expected {expected}") from None
+        raise ModelSettingsError(f"planner: cannot load {name!r}: {error} (expected {expected})") from None
     return planner
 
 
 async def ask_model(
     ask: AskStructured, role: str, step: str, schema: type[T], prompt: str, case: Mapping[str, Any]
 ) -> T:
-    """Ask a model with instructions and a case as JSON, and return its answer."""
+    """Ask a model for an answer that fits a schema. `prompt` becomes the system message; `case`, as JSON, the user message."""
     messages = [{"role": "system", "content": prompt}, {"role": "user", "content": orjson.dumps(case).decode()}]
     return (await ask(role, messages, schema, step=step, timeout_s=TIMEOUT_S)).value
 
 
 def read_prompt(name: str, given: Mapping[str, str]) -> str:
-    """Return the given instructions of a name, else those of prompts/."""
+    """Return a prompt by its name: the text in `given`, or else the file in prompts/."""
     return given.get(name) or (PROMPTS / f"{name}.md").read_text(encoding="utf-8")
 
 
 def describe_exchanges(earlier: Sequence[Exchange]) -> list[dict[str, str]]:
-    """Return the last exchanges for a prompt, long messages cut off."""
+    """Return the last `EARLIER` exchanges for a prompt. Messages are truncated to `MOST_EARLIER` characters."""
     return [{"user": one.user[:MOST_EARLIER], "assistant": one.reply[:MOST_EARLIER]} for one in earlier[-EARLIER:]]
 
 
 def describe_run(run: Run) -> dict[str, Any]:
-    """Return a run for a prompt: figures and notes, no rows of data."""
+    """Return the description of a run for a prompt: its figures and notes, but no rows of data."""
     found = run.result
     return {
         "step": run.step,
@@ -190,7 +190,7 @@ def describe_run(run: Run) -> dict[str, Any]:
 
 
 def choose_cards(situation: Situation) -> list[dict[str, Any]]:
-    """Return the task cards that fit into `CARD_TOKENS`, best match with the question first."""
+    """Return the descriptions (cards) of the tasks that match the question best, as many as fit into `CARD_TOKENS`."""
     asked = set(stems(situation.question, "english"))
     cards = [_card(task) for task in situation.tasks.values()]
     cards.sort(key=lambda card: -len(asked & set(stems(f"{card['task']} {card['does']}", "english"))))

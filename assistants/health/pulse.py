@@ -1,10 +1,9 @@
-"""Heart beats of a PPG recording, in the parts with a clear signal.
+"""Finds heart beats in the parts of a PPG (pulse) recording that have a clear signal.
 
 Windows of 10 s must pass the rules of Orphanidou et al. 2015 (doi 10.1109/JBHI.2014.2338351): 40 to 180 beats a minute, no
-gap over 3 s, longest to shortest interval at most 2.2, mean correlation of the pulse waves with their mean at least 0.86. Two
-rules are added. An interval over 1.7 medians is a missed beat. The signal must be skewed, the best single index of Elgendi 2016
-(doi 10.3390/bioengineering3040021), which excludes noise at the frequencies of a heart.
-
+gap over 3 s, a ratio of longest to shortest interval of at most 2.2, and a mean correlation of the pulse waves with their mean
+of at least 0.86. Two rules are added: no interval over 1.7 times the median (a missed beat), and a skewed signal, which excludes
+noise at heart frequencies. Skewness is the best single index of Elgendi 2016 (doi 10.3390/bioengineering3040021).
 Limits: a very irregular rhythm, a rate over 150 and an inverted signal often fail; a regular movement can look like a pulse.
 """
 
@@ -21,39 +20,39 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 LEAST_HZ = 20
 HZ = 100
-"""Rate of the interpolated signal in which peaks are found. A parabola places each peak between samples."""
+"""Sampling rate of the interpolated signal. Peaks are located between its samples by a parabola."""
 WINDOW, HOP, LEAST_WINDOWS = 10 * HZ, 5 * HZ, 3
-"""Samples; successive windows that must pass. It takes 20 s, because 1 % of windows with noise pass by chance."""
+"""Length and step of a window, in samples; minimum number of successive windows (20 s), as 1 % of noise passes by chance."""
 LEAST_SKEWNESS = 0.2
-"""Pulses in heartpy's recordings have 0.4 to 1.8. Noise from 1 to 1.6 Hz has 0 on average, under 0.2 in 99 % of windows."""
+"""Minimum skewness of a window. heartpy's pulses have 0.4 to 1.8. Noise from 1 to 1.6 Hz is below 0.2 in 99 % of windows."""
 
 
 @cache
 def load_neurokit() -> Any:
     """Import neurokit2, which takes 2 to 5 s."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # 0.2.12 imports scipy.misc without use
+        warnings.simplefilter("ignore", DeprecationWarning)  # 0.2.12 imports scipy.misc, and does not use it
         return import_module("neurokit2")
 
 
 class Beats(NamedTuple):
-    """The heart beats of a recording, in its usable parts."""
+    """The intervals between heart beats in the usable parts of a recording."""
 
     intervals: Floats
-    """Between successive normal beats, in ms, shape (intervals,)."""
+    """Intervals between successive normal beats, in ms, of shape (intervals,)."""
     ends: Floats
-    """End of each interval, in s from the start of the recording."""
+    """End of each interval, in seconds from the start of the recording, of shape (intervals,)."""
     usable_s: float
     reason: str = ""
-    """Why no part is usable; "" if a part is."""
+    """Why no part of the recording is usable; "" if a part is usable."""
 
 
 def find_beats(values: Floats, hz: float) -> Beats:
-    """Find the beats of a PPG recording; a pure function.
+    """Find the heart beats in a PPG recording.
 
     Args:
-        values: The signal, peaks upwards, in any unit, shape (samples,); NaN for a missing value.
-        hz: Samples a second.
+        values: The signal, of shape (samples,), in any unit, with peaks pointing upwards. NaN stands for a missing value.
+        hz: Sampling rate, in samples per second.
     """
     from scipy.interpolate import CubicSpline
 
@@ -68,11 +67,11 @@ def find_beats(values: Floats, hz: float) -> Beats:
     filled = np.interp(times, times[there], values[there])
     clean = load_neurokit().ppg_clean(filled / np.abs(filled).max(), sampling_rate=hz, method="elgendi")
     clean = CubicSpline(times, clean)(np.arange(round(len(values) / hz * HZ)) / HZ)
-    limit = 10 * np.median(np.abs(clean))  # the detector's threshold is a mean: a jolt would hide all pulses
+    limit = 10 * np.median(np.abs(clean))  # the detector's threshold is a mean: a jolt would raise it too far
     clean = np.clip(clean, -limit, limit)
     peaks = _find_peaks(clean, 0.667)
     if len(peaks) > 1 and np.median(np.diff(peaks)) < 0.45 * HZ:
-        peaks = _find_peaks(clean, 0.5)  # the window for rest misses beats from 150 per minute
+        peaks = _find_peaks(clean, 0.5)  # the window for a pulse at rest misses beats above 150 per minute
     starts = [*range(0, len(clean) - WINDOW, HOP), len(clean) - WINDOW]
     reasons = []
     for start in starts:
@@ -91,7 +90,7 @@ def find_beats(values: Floats, hz: float) -> Beats:
 
 
 def _find_peaks(signal: Floats, beat_s: float) -> NDArray[np.intp]:
-    """Find peaks with the detector of Elgendi et al. 2013 (doi 10.1371/journal.pone.0076585); its window is one beat."""
+    """Find peaks with the detector of Elgendi et al. 2013 (doi 10.1371/journal.pone.0076585). `beat_s`: window for a beat."""
     try:
         found = load_neurokit().ppg_findpeaks(signal, sampling_rate=HZ, method="elgendi", beatwindow=beat_s)
         return np.asarray(found["PPG_Peaks"], np.intp)
@@ -104,7 +103,7 @@ def _between(peaks: NDArray[np.intp], start: int, end: int) -> NDArray[np.intp]:
 
 
 def _cut_off(raw: Floats) -> str:
-    """Return a reason if over a tenth of a window is missing or at its highest or lowest value."""
+    """Return a reason if over a tenth of a window's values are missing, or equal its highest or lowest value; else ""."""
     there = raw[np.isfinite(raw)]
     if len(there) and len(there) - np.sum((there == there.max()) | (there == there.min())) >= 0.9 * len(raw):
         return ""
@@ -112,7 +111,7 @@ def _cut_off(raw: Floats) -> str:
 
 
 def _judge_window(clean: Floats, peaks: NDArray[np.intp], start: int) -> str:
-    """Return why a window has no clear pulse, or an empty string."""
+    """Return the reason why a window has no clear pulse; "" if the pulse is clear."""
     from scipy.stats import skew
 
     end = start + WINDOW
@@ -132,9 +131,9 @@ def _judge_window(clean: Floats, peaks: NDArray[np.intp], start: int) -> str:
 
 
 def _normal_intervals(clean: Floats, peaks: NDArray[np.intp]) -> tuple[Floats, Floats]:
-    """Return intervals in ms and their ends in s, except at ectopic, missed or extra beats.
+    """Return the intervals between beats in ms, and their ends in s, without intervals at ectopic, missed or extra beats.
 
-    The method of Lipponen and Tarvainen 2019 (doi 10.1080/03091902.2019.1640306) finds these beats; they are not corrected.
+    The method of Lipponen and Tarvainen 2019 (doi 10.1080/03091902.2019.1640306) finds such beats. They are not corrected.
     """
     left, middle, right = clean[peaks - 1], clean[peaks], clean[np.minimum(peaks + 1, len(clean) - 1)]
     curve = left - 2 * middle + right

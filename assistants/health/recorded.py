@@ -1,4 +1,4 @@
-"""Replies without a language model: demo questions, whose plans a model wrote. They are validated and run like any other plan."""
+"""Answers demo questions without a language model. A model wrote their plans, which are checked and run like other plans."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,16 +26,16 @@ _WORD = re.compile(r"\w+")
 
 
 class Recorded(Strict):
-    """A demo question with its plan."""
+    """A demo question with its recorded plan."""
 
     questions: dict[str, tuple[str, ...]]
-    """By language, the wordings; case and punctuation do not count."""
+    """By language, the wordings of the question. Case and punctuation are ignored."""
     plan: Plan
     shows: Literal["findings", "tasks", "references"] = "findings"
-    """What the reply lists: findings of the plan, or tasks or references of earlier messages."""
+    """Whether the reply lists the findings of the plan, or the tasks or references of earlier messages."""
 
     def say(self, runs: Sequence[Run], earlier: Sequence[Run], language: str, *, is_demo: bool) -> str:
-        """Return the reply, one line per item, from the runs of the plan and of earlier messages."""
+        """Return the reply as lines of text, given the runs of this plan and of earlier messages."""
         if self.shows == "tasks":
             lines = [*dict.fromkeys(run.explained for run in earlier)]
         elif self.shows == "references":
@@ -48,12 +48,12 @@ class Recorded(Strict):
 
 @cache
 def load_recorded() -> Sequence[Recorded]:
-    """Read the demo questions."""
+    """Read the demo questions from recorded.yaml."""
     return [Recorded.model_validate(one) for one in load_yaml(FILE.read_text("utf-8"))]
 
 
 def offer_recorded(tasks: Mapping[str, Task[Any, Any]]) -> list[Recorded]:
-    """Return the demo questions whose tasks, and whose fields of earlier results, are there."""
+    """Return the demo questions that these tasks can answer: their plans use no other tasks or fields of results."""
     fields = {name for task in tasks.values() for name in task.result.model_fields}
     return [
         one
@@ -63,7 +63,7 @@ def offer_recorded(tasks: Mapping[str, Task[Any, Any]]) -> list[Recorded]:
 
 
 def find_recorded(question: str, offered: Sequence[Recorded]) -> tuple[Recorded, str] | None:
-    """Return the offered demo question that equals a message, and its language; None for any other message."""
+    """Return the demo question that a message equals, and the language of the message; None if there is no such question."""
     folded = _fold(question)
     for one in offered:
         for language, wordings in one.questions.items():
@@ -73,7 +73,7 @@ def find_recorded(question: str, offered: Sequence[Recorded]) -> tuple[Recorded,
 
 
 def list_questions(offered: Sequence[Recorded], text: str) -> str:
-    """Return the demo questions in the language of a text; in English without labels for that language."""
+    """Return a reply that lists the demo questions in the language of a text, or in English if there are no translations."""
     language = str(detect(text, model="lite")[0]["lang"])
     language = language if load_labels(language) else "en"
     questions = [f"- {wording}" for one in offered for wording in one.questions.get(language, ())[:1]]
@@ -81,14 +81,14 @@ def list_questions(offered: Sequence[Recorded], text: str) -> str:
 
 
 def find_last(plan: Plan, earlier: Sequence[Run]) -> list[Run]:
-    """Return, as step `last`, the newest earlier run with each field that the plan refers to as `$last.field`."""
+    """Return the newest earlier run that has all fields to which the plan refers by `$last.field`, renamed to step `last`."""
     fields = {name for step in plan.steps for ident, name in references(step) if ident == "last"}
     runs = [run for run in earlier if run.result and fields and fields <= type(run.result).model_fields.keys()]
     return [replace(runs[-1], step="last")] if runs else []
 
 
 def _references(run: Run) -> Iterator[str]:
-    """Yield the references of the sections and guidelines in a result."""
+    """Yield the references of the sections and guidelines in the result of a run."""
     yield from (reference for one in passages_of(run) for reference in one.references)
     if run.result is not None:
         yield from (str(figure.value) for figure in run.result.figures() if figure.name == "reference")

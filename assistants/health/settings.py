@@ -1,4 +1,4 @@
-"""Options and tasks of the assistant, read and checked once, when the proxy starts."""
+"""Reads the assistant's options in config.yaml, and loads its tasks, once when the proxy starts."""
 
 import os
 from collections.abc import Sequence
@@ -22,41 +22,41 @@ SECTIONS = Path(__file__).parent / "knowledge_base"
 
 
 class Options(BaseModel):
-    """The options of the alias. Paths are absolute, or relative to where the proxy is started."""
+    """The field `options` of the assistant's alias. Relative paths start at the proxy's working directory."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     data: Path | None = None
-    """A folder with a folder for each subject; default: synthetic demo subjects."""
+    """The data folder, with one folder per subject. The default is the synthetic demo data."""
     access: dict[str, tuple[str, ...]] | None = None
-    """By id of an API key, the subjects that it may see; `*`: any key. Required with `data`; every key may see demo data."""
+    """By id of an API key (`*`: any key), the subjects that the key may see. Required with `data`. Every key may see demo data."""
     consent: dict[str, dict[Source, date]] = Field(default_factory=dict)
-    """By subject and source, the last day of the consent; a subject without an entry has consented to all."""
+    """By subject and source of data, the last day of the consent. A subject without an entry consents to all uses."""
     knowledge_base: Path = SECTIONS
-    """Sections for the task `knowledge`."""
+    """The folder with the sections in which the task `knowledge` searches."""
     planner: str = "single"
-    """tree, react, single, or module:Class."""
+    """The planner: `tree`, `react`, `single`, or `module:Class` for your own."""
     prompts: dict[Literal["planner", "writer"], FilePath] = Field(default_factory=dict)
-    """Files that replace prompts/*.md, for planner and writer; with `tree`, for its first call."""
+    """Files that replace the planner's and the writer's prompts. For the planner `tree`, the file replaces its first prompt."""
     writer_prefix: str = ""
-    """Text before the writer's instructions, such as on tone."""
+    """Text to insert before the writer's prompt, for example about the tone."""
     tasks: tuple[str, ...] | None = None
-    """Tasks that can be planned; default: all."""
+    """Names of the tasks that can be planned. The default is all tasks."""
     task_modules: tuple[str, ...] = ()
-    """Your own modules with `TASKS`."""
+    """Names of your own Python modules. Each defines its tasks in `TASKS`."""
     rounds: int = Field(3, ge=1, le=10)
-    """Most plans for one message; for react, most steps."""
+    """Maximum number of plans for one message. For `react`, this is the maximum number of steps."""
     memory: Path | None = None
-    """A SQLite file for the runs of conversations; default: in memory, until the proxy ends."""
+    """A SQLite file that stores the runs of conversations. By default they are in memory, and are lost when the proxy stops."""
     memory_hours: float = Field(24.0, gt=0)
-    """Hours until the runs of a message are forgotten."""
+    """Hours after which the stored runs of a message expire."""
 
 
 def read_options(settings: ModelSettings) -> Options:
-    """Read the options of the alias.
+    """Read and check the options of the assistant's alias.
 
     Raises:
-        ModelSettingsError: An option is invalid; the message names it and the expected options.
+        ModelSettingsError: An option is invalid. The message names it, and lists the expected options.
     """
     try:
         options = Options.model_validate(settings.options)
@@ -64,12 +64,12 @@ def read_options(settings: ModelSettings) -> Options:
         problems = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
         raise ModelSettingsError(f"{problems} (expected options: {', '.join(Options.model_fields)})") from None
     if options.data is not None and options.access is None:
-        raise ModelSettingsError("access: is needed with data: name the subjects of each API key: {keyless: [anna]}")
+        raise ModelSettingsError("access: required if `data` is set: list subjects per key, as in {keyless: [anna]}")
     return options
 
 
 def read_prompts(options: Options) -> dict[str, str]:
-    """Return the texts that replace prompts/*.md, by name; "" for none."""
+    """Return, by name, the texts to use instead of prompts/*.md. An empty text means that the file is used."""
     prompts: dict[str, str] = {role: path.read_text("utf-8") for role, path in options.prompts.items()}
     writer = f"{options.writer_prefix}\n\n{read_prompt('writer', prompts)}".lstrip()
     return {options.planner: prompts.get("planner", ""), "writer": writer}
@@ -78,11 +78,11 @@ def read_prompts(options: Options) -> dict[str, str]:
 def load_tasks(
     chosen: Sequence[str] | None, modules: Sequence[str] = ()
 ) -> tuple[dict[str, Task[Any, Any]], dict[str, str]]:
-    """Return the tasks that can be planned, by name, and the reason for each that cannot.
+    """Load tasks. Return the usable tasks by name, and by name the reason why a task is unusable.
 
     Args:
-        chosen: Names of tasks; None: all.
-        modules: Further modules with `TASKS`.
+        chosen: Names of the tasks to load; None for all.
+        modules: Names of further Python modules that define `TASKS`.
 
     Raises:
         ModelSettingsError: A module cannot be loaded, or a chosen task does not exist.
@@ -92,24 +92,24 @@ def load_tasks(
     for name in (*own, *modules):
         try:
             loaded = {task.name: task for task in import_module(name).TASKS}
-        except Exception as error:  # your own module may raise any exception
-            raise ModelSettingsError(f"task_modules: {name}: {type(error).__name__}: {error}") from None
+        except Exception as error:  # a user's module may raise any exception
+            raise ModelSettingsError(f"task_modules: cannot load {name!r}: {type(error).__name__}: {error}") from None
         for task_name, task in loaded.items():
             if not isinstance(task, Task):
-                raise ModelSettingsError(f"task_modules: {name}: {task_name}: TASKS holds instances, as in (MyTask(),)")
+                raise ModelSettingsError(f"task_modules: {name}: {task_name}: expected instances, as in (MyTask(),)")
             if task_name in found:
-                raise ModelSettingsError(f"task_modules: {name}: there is already a task {task_name!r}")
+                raise ModelSettingsError(f"task_modules: {name}: duplicate task name {task_name!r}: rename the task")
         found |= loaded
     if chosen is not None:
         if unknown := sorted(set(chosen) - found.keys()):
-            raise ModelSettingsError(f"tasks: there is no task {unknown[0]!r}: expected {', '.join(sorted(found))}")
+            raise ModelSettingsError(f"tasks: unknown task {unknown[0]!r} (expected: {', '.join(sorted(found))})")
         found = {name: task for name, task in found.items() if name in chosen}
     hidden = {name: reason for name, task in found.items() if (reason := _missing(task))}
     return {name: task for name, task in found.items() if name not in hidden}, hidden
 
 
 def _missing(task: Task[Any, Any]) -> str:
-    """Return the missing requirements of a task; "" for none."""
+    """Describe the packages and environment variables that a task needs and that are missing; "" if none is missing."""
     packages = [name for name in task.packages if find_spec(name) is None]
     variables = [name for name in task.environment if not os.environ.get(name)]
     lacking = [f"the package {name} is not installed" for name in packages]

@@ -1,7 +1,7 @@
-"""The data of subjects: files of a data folder, read on demand, checked and bounded.
+"""Reads and checks the health data of subjects. Files are read on demand, and their size is limited.
 
-A subject is a folder of `sleep`, `activity` and `meals` (`.csv` or `.parquet`), `profile.yaml` and `ppg/*.csv`; a FHIR
-`bundle.json` gives the tables without a file.
+A subject is a folder with the tables `sleep`, `activity` and `meals` (`.csv` or `.parquet`), `profile.yaml` and `ppg/*.csv`.
+Tables without a file come from the FHIR bundle `bundle.json`, if there is one.
 """
 
 import hashlib
@@ -28,13 +28,13 @@ ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 class Recording(NamedTuple):
-    """A PPG recording."""
+    """A PPG (pulse) recording."""
 
     start: datetime
     hz: float
     """Samples per second."""
     values: NDArray[np.float64]
-    """Shape (samples,), in any unit; NaN where the sensor gave no value."""
+    """The signal, of shape (samples,), in any unit. NaN stands for a missing value."""
 
 
 class Strict(BaseModel):
@@ -44,7 +44,7 @@ class Strict(BaseModel):
 
 
 class Profile(Strict):
-    """The profile of a person. Each field is optional, but a misspelt `allergies` must not pass for no allergies."""
+    """A person's profile. All fields are optional, but unknown fields are errors: a misspelt `allergies` must be noticed."""
 
     age: int | None = Field(None, ge=0, le=130)
     sex: str | None = None
@@ -55,72 +55,72 @@ class Profile(Strict):
     allergies: tuple[str, ...] = ()
     preferences: tuple[str, ...] = ()
     ppg_hz: float | None = Field(None, gt=0, le=4_000)
-    """Sampling rate of the PPG recordings."""
+    """Sampling rate of the PPG recordings, in Hz."""
 
 
 class Subject:
-    """A person's data. Each method reads files, with both days of a period, or raises a DataError."""
+    """Reads the data of one person. Periods include both days. All methods raise DataError if a file cannot be used."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     @property
     def id(self) -> str:
-        """The name of the folder."""
+        """The subject's id, which is the name of its folder."""
         return self._folder.name
 
     def sleep(self, start: date, end: date) -> Table:
-        """Return a row per night, dated by its evening.
+        """Return a table with one row per night. A night has the date of its evening.
 
-        Columns: date, asleep, rem, deep, light, awake (minutes), bedtime, risetime. `asleep` is never NaN; the others are
-        NaN without a value in the source. Without a file, there are no rows, and a note.
+        Columns: date, asleep, rem, deep, light, awake (in minutes), bedtime, risetime. Missing values are NaN, but `asleep` is
+        never NaN. Without a file, the table has no rows, and a note says so.
         """
         return self._table("sleep", start, end)
 
     def activity(self, start: date, end: date) -> Table:
-        """Return a row per day: date, steps (int), active_minutes, distance_km, kcal (NaN where the source has no value)."""
+        """Return one row per day: date, steps (int), active_minutes, distance_km, kcal. The last three are NaN if missing."""
         table = self._table("activity", start, end)
         return Table(table.frame.astype({"steps": "int64"}), table.notes)
 
     def meals(self, start: date, end: date) -> Table:
-        """Return a row per item eaten: time, food (text as in USDA FoodData Central), grams."""
+        """Return a table with one row per item eaten: time, food (a name in USDA FoodData Central), grams."""
         return self._table("meals", start, end)
 
     def recordings(self, start: date, end: date) -> list[Recording]:
-        """Return the PPG recordings that start in the period, in order.
+        """Return the PPG recordings that start in the period, oldest first.
 
         Raises:
-            DataError: A file cannot be read, `ppg_hz` is missing from the profile, or there are too many samples.
+            DataError: A file cannot be read, the profile has no `ppg_hz`, or the recordings have more than `MOST_ROWS` samples.
         """
         found, samples, hz = list[Recording](), 0, None
         for path in sorted(self._folder.glob("ppg/[!.]*.csv")):
             try:
                 begin = datetime.strptime(path.stem, "%Y-%m-%dT%H%M")
             except ValueError:
-                raise DataError(f"ppg/{path.name}: name a recording by its start: 2020-08-29T0800.csv") from None
+                raise DataError(f"ppg/{path.name}: name the file by its start time: 2020-08-29T0800.csv") from None
             if not start <= begin.date() <= end:
                 continue
             hz = hz or self.profile().ppg_hz
             if hz is None:
-                raise DataError("profile.yaml: ppg_hz is missing: give the samples a second of the PPG recordings")
+                raise DataError("profile.yaml: ppg_hz is missing: add the sampling rate of the PPG recordings, in Hz")
             frame = read_frame(self._inside(path), ["value"])
             values = pd.to_numeric(frame["value"], errors="coerce").to_numpy(np.float64)
             if (samples := samples + len(values)) > MOST_ROWS:
-                raise DataError(f"ppg: more than {MOST_ROWS} samples in the period: choose a shorter one")
+                raise DataError(f"ppg: more than {MOST_ROWS} samples in the period: choose a shorter period")
             found.append(Recording(begin, hz, values))
         return found
 
     def profile(self) -> Profile:
-        """Return the profile; an empty one without `profile.yaml`."""
+        """Return the person's profile. It is empty if there is no `profile.yaml`."""
         path = self._inside(self._folder / "profile.yaml")
         try:
             return Profile.model_validate(load_yaml(path.read_text("utf-8")) or {}) if path.exists() else Profile()
         except ValidationError as error:
             fields = ", ".join(sorted({str(one["loc"][0]) if one["loc"] else "content" for one in error.errors()}))
             known = ", ".join(Profile.model_fields)
-            raise DataError(f"profile.yaml: cannot use {fields}: check the values; the fields are {known}") from None
+            raise DataError(f"profile.yaml: invalid {fields}: check names and values (known fields: {known})") from None
         except (OSError, ValueError, yaml.YAMLError):
-            raise DataError("profile.yaml: cannot be read: write it as YAML, in UTF-8") from None
+            raise DataError("profile.yaml: the file is not readable: write it as YAML, in UTF-8") from None
 
     def _table(self, kind: str, start: date, end: date) -> Table:
         for ending in (".csv", ".parquet"):
@@ -140,22 +140,22 @@ class Subject:
 
     def _inside(self, path: Path) -> Path:
         if not path.resolve().is_relative_to(self._folder.resolve()):
-            raise DataError(f"{path.name}: is a link out of the subject's folder: copy the file into it")
+            raise DataError(f"{path.name}: the link leads out of the subject's folder: copy the file into the folder")
         if path.exists() and not path.is_file() and not path.is_dir():
-            raise DataError(f"{path.name}: is not a regular file: copy the file into the subject's folder")
+            raise DataError(f"{path.name}: expected a regular file: copy the file into the subject's folder")
         if path.is_file() and path.stat().st_size > MOST_BYTES:
-            raise DataError(f"{path.name}: more than {MOST_BYTES // 1_000_000} MB: split it, or leave out the rest")
+            raise DataError(f"{path.name}: the file is larger than {MOST_BYTES // 1_000_000} MB: remove older data")
         return path
 
 
 class Subjects:
-    """The subjects of a data folder."""
+    """Finds the subjects in a data folder. Each subject is a folder in it."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def ids(self) -> list[str]:
-        """Return the ids of all subjects, sorted: folders, no links, named by 1 to 64 letters, digits, _ and -.
+        """Return the sorted ids of all subjects: names of folders, with 1 to 64 letters, digits, _ and -. Links do not count.
 
         Raises:
             DataError: The folder cannot be read.
@@ -165,23 +165,23 @@ class Subjects:
                 folders = [one.name for one in entries if one.is_dir(follow_symlinks=False)]
             return sorted(filter(ID.fullmatch, folders))
         except OSError:
-            raise DataError(f"data folder {self._folder.name!r}: cannot be read: check that it exists") from None
+            raise DataError(f"cannot read the data folder {self._folder.name!r}: check that it exists") from None
 
     def open(self, id: str) -> Subject:
-        """Return a subject.
+        """Return the subject with an id.
 
         Raises:
-            DataError: There is no subject of that id.
+            DataError: No subject has this id.
         """
-        if not ID.fullmatch(id) or id not in self.ids():  # compared with existing names, so never `..`
-            raise DataError(f"subject {id[:64]!r}: there is no such subject")
+        if not ID.fullmatch(id) or id not in self.ids():  # only names of existing folders pass, so never `..`
+            raise DataError(f"unknown subject {id[:64]!r}: the data folder contains no folder of that name")
         return Subject(self._folder / id)
 
     def version(self, id: str) -> str:
-        """Return a text that changes when a file of the subject changes.
+        """Return a version of a subject's data: a hash that changes whenever one of the subject's files changes.
 
         Raises:
-            DataError: There is no subject of that id.
+            DataError: No subject has this id.
         """
         self.open(id)
         digest = hashlib.sha256()

@@ -1,4 +1,4 @@
-"""Tables of a subject: the columns of each kind of file, reading, and the checks of rows."""
+"""Defines the columns of each kind of file, reads the files, and checks their rows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,39 +10,39 @@ import pandas as pd
 from pandas.api.types import is_datetime64_any_dtype, is_numeric_dtype, is_string_dtype
 
 MOST_BYTES = 100_000_000
-"""Most bytes of a file. Reading a CSV or FHIR file takes up to six times its size in memory."""
+"""Maximum size of a file, in bytes. Reading a CSV or FHIR file takes up to six times its size in memory."""
 MOST_ROWS = 5_000_000
-"""Most rows of a file, and most samples of the recordings in a period."""
+"""Maximum number of rows in a file, and of samples in the recordings of a period."""
 MOST_HOURS = 24
-"""A median of `asleep` below it means that the file holds hours."""
+"""If the median of `asleep` is below this value, the file has hours instead of minutes."""
 HOURS = (45, 75)
-"""Range of minutes per hour in a comparison of columns, which allows for unclassified minutes."""
+"""If the ratio of two columns is in this range, one has hours instead of minutes. Unclassified minutes shift it from 60."""
 
 
 class DataError(Exception):
-    """Data cannot be read. The message gives the file and the remedy to the user, without a path or a row of data."""
+    """Data cannot be read. The message tells the user the file and the remedy. It contains no path and no row of data."""
 
 
 class Table(NamedTuple):
-    """Rows of a period, with notes on their limits."""
+    """The checked rows of a period, with notes on rows that were left out."""
 
     frame: pd.DataFrame
-    """Sorted, with a fresh index. `date` is a datetime64 at midnight, a time is a datetime64; all are local, without zone."""
+    """Rows sorted by the first column, with a new index. Dates (at midnight) and times are datetime64, local, without time zone."""
     notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The columns of a kind of file. The first is the key: it orders the rows and gives their day."""
+    """The columns of a kind of file. The first column is the key, which orders the rows and gives the day of each."""
 
     noun: str
-    """The name of a row."""
+    """What a row stands for, such as "night". Notes use this name."""
     columns: Mapping[str, tuple[float, float] | type[str] | type[datetime]]
-    """Lowest and highest possible number, or the type."""
+    """By column, the lowest and highest possible number, or the type of other values."""
     required: tuple[str, ...]
-    """Columns without which a row does not count."""
+    """Columns that must have a value. Rows without one are left out."""
     once: bool
-    """Whether the last row of a key replaces earlier ones."""
+    """Whether a key may occur once only. If so, the last row of a key replaces earlier ones."""
 
 
 _MINUTES, _STAGES = (0.0, 1440.0), ("rem", "deep", "light")
@@ -53,7 +53,7 @@ _DAY = {
     "distance_km": (0.0, 300.0),
     "kcal": (0.0, 20_000.0),
 }
-"""Once a year, a day has 25 hours, or 1500 minutes."""
+"""Ranges of the columns of a day. `active_minutes` allows for the day in a year that has 25 hours, or 1500 minutes."""
 LAYOUTS = {
     "sleep": Layout("night", {"date": datetime, **_NIGHT, **_BED}, required=("asleep",), once=True),
     "activity": Layout("day", {"date": datetime, **_DAY}, required=("steps",), once=True),
@@ -72,15 +72,15 @@ def read_frame(path: Path, columns: list[str]) -> pd.DataFrame:
     try:
         frame = _read_parquet(path, columns) if path.suffix == ".parquet" else _read_csv(path, columns)
     except ImportError:
-        raise DataError(f"{path.name}: pyarrow is needed to read Parquet: install it, or write CSV") from None
+        raise DataError(f"{path.name}: reading Parquet needs pyarrow: install it, or write the file as CSV") from None
     except (OSError, ValueError):  # errors of pandas are subclasses
-        raise DataError(f"{path.name}: cannot be read: write it as CSV with commas, in UTF-8, or as Parquet") from None
+        raise DataError(f"{path.name}: not readable: write it as CSV with commas, in UTF-8, or as Parquet") from None
     if frame.columns.has_duplicates:
-        raise DataError(f"{path.name}: a column is there twice: remove one")
+        raise DataError(f"{path.name}: two columns have the same name: remove one")
     if missing := [column for column in columns if column not in frame]:
-        raise DataError(f"{path.name}: column {', '.join(missing)} is missing: the columns are {', '.join(columns)}")
+        raise DataError(f"{path.name}: column {', '.join(missing)} is missing (expected columns: {', '.join(columns)})")
     if len(frame) > MOST_ROWS:
-        raise DataError(f"{path.name}: more than {MOST_ROWS} rows: split the file by year")
+        raise DataError(f"{path.name}: the file has more than {MOST_ROWS} rows: split the file by year")
     return frame
 
 
@@ -105,14 +105,14 @@ def _read_parquet(path: Path, columns: list[str]) -> pd.DataFrame:
 
 
 def check_rows(frame: pd.DataFrame, kind: str, name: str, start: date, end: date) -> Table:
-    """Return the rows of a period that count, both days included, with a note on each kind of row left out.
+    """Return the valid rows of a period, both days included. A note counts the rows that were left out for each reason.
 
     Args:
         kind: A key of `LAYOUTS`.
         name: Name of the file, for notes and errors.
 
     Raises:
-        DataError: Most rows have an impossible value, as with wrong units; or a time has a zone.
+        DataError: Most rows have an impossible value, for example because of a wrong unit; or a time has a time zone.
     """
     layout = LAYOUTS[kind]
     key = next(iter(layout.columns))
@@ -150,25 +150,25 @@ def check_rows(frame: pd.DataFrame, kind: str, name: str, start: date, end: date
 
 
 def _check_hours(nights: pd.DataFrame, name: str) -> None:
-    """Raise a DataError if the median night has hours for minutes, in `asleep` or, by the time in bed, in `awake`."""
+    """Raise DataError if a column has hours instead of minutes: `asleep` by its median, `awake` compared with the time in bed."""
     in_bed = (nights["risetime"] - nights["bedtime"]).dt.total_seconds() / 60
     hours = {
         "asleep": 0 < nights["asleep"].median() < MOST_HOURS,
         "awake": HOURS[0] < ((in_bed - nights["asleep"]) / nights["awake"]).median() < HOURS[1],
     }
     if wrong := [column for column, looks_so in hours.items() if looks_so]:
-        raise DataError(f"{name}: {wrong[0]}: the values look like hours; give minutes")
+        raise DataError(f"{name}: {wrong[0]}: the values look like hours (expected minutes)")
 
 
 def period_labels(dates: "pd.Series[Any]", every: str) -> "pd.Series[Any]":
-    """Return the month (2020-08) of each date; for `every` "week", its Monday (2020-08-03)."""
+    """Return the month of each date ("2020-08"), or if `every` is "week", the Monday of its week ("2020-08-03")."""
     if every == "month":
         return dates.dt.strftime("%Y-%m")
     return (dates - pd.to_timedelta(dates.dt.day_of_week, unit="D")).dt.strftime("%Y-%m-%d")
 
 
 def _convert(raw: "pd.Series[Any]", expected: object, place: str) -> tuple["pd.Series[Any]", "pd.Series[bool]"]:
-    """Return a column in its type, NaN without a usable value; and whether each value is impossible."""
+    """Convert a column to its type, with NaN for unusable values. Also return, for each value, whether it is impossible."""
     if not (is_numeric_dtype(raw) or is_datetime64_any_dtype(raw) or is_string_dtype(raw)):
         raw = raw.astype(object).map(str, na_action="ignore")  # Parquet has dates, decimals, lists, mixed types
     if isinstance(expected, tuple):
@@ -189,7 +189,7 @@ def _convert(raw: "pd.Series[Any]", expected: object, place: str) -> tuple["pd.S
     except ValueError:  # several zones
         times = pd.Series(pd.Timestamp(0, tz="UTC"), index=raw.index)
     if times.dt.tz is not None:
-        raise DataError(f"{place}: a time has a zone: give local times without one, such as 2020-08-29T23:10")
+        raise DataError(f"{place}: a time has a time zone (expected local times without one, as in 2020-08-29T23:10)")
     return times, raw.notna() & times.isna()
 
 

@@ -1,6 +1,6 @@
-"""A task: typed inputs, a typed result, and the figures that a reply may state.
+"""The interface of a task: typed inputs, a typed result, and the figures that a reply may state.
 
-A task is a class in a module of `tasks/`. Add one by adding a file there (docs/health_agent.md).
+A task is a class in a module of `tasks/`. To add a task, add a module there (docs/health_agent.md).
 """
 
 from abc import ABC, abstractmethod
@@ -18,16 +18,16 @@ from assistants.health.tables import period_labels
 
 
 class Figure(NamedTuple):
-    """A figure that a reply may state: "mean REM sleep: 110.63 min"."""
+    """A value that a reply may state, with its name and unit, as in "mean REM sleep: 110.63 min"."""
 
     name: str
-    """In English, in small letters; `labels.yaml` has it in other languages."""
+    """The name in English, in lower case. `labels.yaml` translates it."""
     value: float | int | str
     unit: str = ""
 
 
 class Passage(Strict):
-    """A section that a task found. A result with passages has a field `passages`."""
+    """A section of the knowledge base that a task found. A result lists its passages in the field `passages`."""
 
     id: str
     title: str
@@ -36,25 +36,25 @@ class Passage(Strict):
 
 
 class TaskError(Exception):
-    """A task has no result. The message gives the reason to the user, without a path or a row of data."""
+    """A task has no result. The message tells the user the reason. It contains no path and no row of data."""
 
 
 class InputsError(TaskError):
-    """The task cannot use its inputs. The planner gets the message, and may plan other inputs, such as another food."""
+    """A task cannot use its inputs. The planner gets the message, and may plan other inputs, such as another food."""
 
 
 class Inputs(Strict):
-    """Inputs of a task."""
+    """Base class for the inputs of a task."""
 
 
 class OneSubject(Inputs):
-    """Inputs with a subject. The executor fills it in or checks it before anything is read."""
+    """Inputs of a task on a subject's data. The executor checks the subject, or fills it in, before any data are read."""
 
     subject: str = Field("", description="whose data; left out, the only subject that the user may see")
 
 
 class Period(OneSubject):
-    """Inputs with a period, both days included."""
+    """Inputs of a task on a subject's data of a period, which includes both days."""
 
     start: date = Field(description="first day, YYYY-MM-DD")
     end: date = Field(description="last day, YYYY-MM-DD, included")
@@ -69,23 +69,23 @@ class Period(OneSubject):
 
     @property
     def days(self) -> int:
-        """Days of the period."""
+        """Number of days in the period."""
         return (self.end - self.start).days + 1
 
 
 MOST_DAYS = 3_660
 MOST_GROUPS = 60
-"""Most weeks or months of a trend."""
+"""Maximum number of weeks or months in a trend."""
 Stated = Annotated[float, Field(json_schema_extra={"stated": True}, allow_inf_nan=False)]
-"""A number from an earlier step or the user, never from the planner."""
+"""An input that must be a number from an earlier step, or one that the user wrote. The planner must not invent it."""
 Reference = Annotated[
     Any, Field(description="a reference, $step.field; never a value", json_schema_extra={"reference_only": True})
 ]
-"""An input from an earlier step only."""
+"""An input that must be a reference to the result of an earlier step."""
 
 
 def count_days(period: Period, every: str) -> Mapping[str, int]:
-    """Return the days of a period in each week or month, by label (`tables.period_labels`).
+    """Return, by label (`tables.period_labels`), the number of days of a period in each week or month.
 
     Raises:
         InputsError: The period has more than `MOST_GROUPS` weeks or months.
@@ -96,7 +96,7 @@ def count_days(period: Period, every: str) -> Mapping[str, int]:
 
 
 def require_rows(table: Table, period: Period, noun: str, remark: str) -> Table:
-    """Return a table of nights or days, with a note on those without data.
+    """Return a table of nights or days, with a note that counts the nights or days without data.
 
     Raises:
         TaskError: No night or day has data.
@@ -110,16 +110,16 @@ def require_rows(table: Table, period: Period, noun: str, remark: str) -> Table:
 
 
 class Result(BaseModel, ABC):
-    """The result of a task. Its fields can be inputs of later steps (`$step.field`)."""
+    """Base class for the result of a task. Later steps can refer to its fields (`$step.field`)."""
 
     model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
 
     notes: tuple[str, ...] = ()
-    """Its limits, which the reply states: days without data, a bad signal, rows left out."""
+    """Limits of the result, which the reply states: days without data, a bad signal, or rows that were left out."""
 
     @abstractmethod
     def figures(self) -> Sequence[Figure]:
-        """Return the figures that a reply may state, coverage first ("nights with data", "26 of 31")."""
+        """Return the figures that a reply may state. The first tells the coverage, as in "nights with data: 26 of 31"."""
 
 
 InputsT = TypeVar("InputsT", bound=Inputs)
@@ -128,50 +128,50 @@ ResultT = TypeVar("ResultT", bound=Result)
 
 @dataclass(frozen=True)
 class TaskContext:
-    """Data and services that a task may use beside its inputs."""
+    """Data and services that a task may use in addition to its inputs."""
 
     subject: Subject | None = None
-    """The data of `inputs.subject`, which the user may see; None for a task without a subject."""
+    """The subject whose data the task may read; None for a task without a subject."""
     services: Mapping[str, Any] = field(default_factory=dict)
-    """Services that the assistant opens for tasks, such as `sections`."""
+    """By name, services that the assistant provides to tasks, such as `sections` (the knowledge base)."""
 
 
 class Task(ABC, Generic[InputsT, ResultT]):
-    """A step that a plan can run. It reads data and changes nothing."""
+    """Base class for tasks, which the steps of a plan run. A task reads data and has no side effects."""
 
     name: ClassVar[str]
-    """For plans: "sleep_summary"."""
+    """The name in plans, such as "sleep_summary"."""
     title: ClassVar[str]
-    """For people: "Sleep summary"."""
+    """The name in replies, such as "Sleep summary"."""
     description: ClassVar[str]
-    """For the planner: the result, and when to use the task. One to three sentences."""
+    """A description for the planner, in one to three sentences: the result, and when to use the task."""
     inputs: type[InputsT]
     result: type[ResultT]
     examples: ClassVar[Sequence[Mapping[str, Any]]] = ()
-    """Inputs as in a plan. Tests validate or run each."""
+    """Example inputs, as a plan contains them. The planner sees the first."""
     packages: ClassVar[Sequence[str]] = ()
-    """Required Python packages; without them the task cannot be planned."""
+    """Required Python packages. If one is missing, planners do not see the task."""
     environment: ClassVar[Sequence[str]] = ()
-    """Required environment variables."""
+    """Required environment variables. If one is not set, planners do not see the task."""
     sources: ClassVar[Sequence[str]] = ()
-    """Data that the task reads, for a subject's consent: sleep, activity, heart, food, profile."""
+    """Sources of data that the task reads: sleep, activity, heart, food, profile. The subject must consent to each."""
     timeout_s: ClassVar[float] = 20.0
     in_process: ClassVar[bool] = False
-    """Whether the task runs in a separate process, without `services`: for long computations."""
+    """Whether the task runs in a separate process, for long computations. It then gets no `services`."""
     notes_for_writer: ClassVar[str] = ""
-    """Rules for the writer, such as "say that it is not a validated measure"."""
+    """Rules for the model that writes the reply, such as "say that it is not a validated measure"."""
 
     @abstractmethod
     def run(self, inputs: InputsT, context: TaskContext) -> ResultT:
-        """Compute the result, in a thread or a separate process.
+        """Compute the result. The executor calls this in a thread, or in a separate process if `in_process` is set.
 
         Raises:
-            TaskError: There is no result.
+            TaskError: There is no result, for example because there are no data.
             DataError: A file of the subject cannot be used.
         """
 
     def explain(self, inputs: InputsT) -> str:
-        """Return a line for "which tools did you use?". It is evidence, so it holds no free text of a planner."""
+        """Describe the task and its inputs for a user who asks "which tools did you use?". Texts of the planner are left out."""
         fields = {name: one.annotation for name, one in type(inputs).model_fields.items()}
         plain = {name for name, kind in fields.items() if kind not in (str, Any) and not get_args(kind)}
         shown = plain | {"subject"} | {name for name, kind in fields.items() if get_origin(kind) is Literal}

@@ -1,4 +1,4 @@
-"""Files that a user sends: tables, which are the subject `upload` of this request only, and pictures of meals."""
+"""Reads the files that a user sends: tables, which become the subject `upload` of the request, and pictures of meals."""
 
 import hashlib
 import re
@@ -20,7 +20,7 @@ from assistants.health.tasks.food import find_nearest
 from models.engine import Body
 
 VISION = "vision"
-"""The subject, and the role under `models` of the alias."""
+"""Key of the model that reads pictures, under `models` of the assistant's alias."""
 _RECORDING = re.compile(r"ppg[ _-]([0-9]{4}-[0-9]{2}-[0-9]{2}t[0-9]{4})[ _-]([1-9][0-9]{0,3})hz\.csv")
 RULES = FileRules(
     re.compile(rf"(?:sleep|activity|meals)\.(?:csv|parquet)|bundle\.json|{_RECORDING.pattern}"),
@@ -33,16 +33,17 @@ NO_FOOD = "I see no food in this picture. What did you eat, and how many grams o
 
 
 class Uploads(Subjects):
-    """The subjects of a data folder, and the files of a request as the subject `upload`."""
+    """The subjects of a data folder, plus the subject `upload`, whose data are the files in a request."""
 
     def __init__(self, others: Subjects, files: Mapping[str, bytes]) -> None:
-        """Raises AttachmentError: recordings have several sampling rates."""
+        """Write the files to a temporary folder. Raise AttachmentError if recordings have different sampling rates."""
         recordings = {name: match for name in files if (match := _RECORDING.fullmatch(name))}
         if len({match[2] for match in recordings.values()}) > 1:
-            raise AttachmentError("The recordings of a conversation must have one sampling rate.")
+            rates = ", ".join(sorted({f"{match[2]} Hz" for match in recordings.values()}))
+            raise AttachmentError(f"The recordings have several sampling rates ({rates}). Send recordings of one rate.")
         home, digest = Path(mkdtemp(prefix="caf-health-")), hashlib.sha256()
         self._others, self._own = others, Subject(home / UPLOAD)
-        # The folder lives as long as a task that reads it: a late task must not find it empty, and report "no data".
+        # The folder exists as long as a task uses the subject. Otherwise a late task could find no files, and report "no data".
         finalize(self._own, rmtree, home, ignore_errors=True)
         (home / UPLOAD / "ppg").mkdir(parents=True)
         for name, raw in sorted(files.items()):
@@ -77,7 +78,7 @@ class Seen(Strict):
 
 
 async def look(request: AssistantRequest, pictures: list[Body]) -> str:
-    """Return a question to the user about pictures.
+    """Ask a model which foods are in the pictures. Return a question that asks the user to confirm the foods and amounts.
 
     Raises:
         ModelError: The model failed.
@@ -89,7 +90,7 @@ async def look(request: AssistantRequest, pictures: list[Body]) -> str:
         return NO_MODEL
     try:
         seen = (await request.ask_structured(VISION, messages, Seen, step="look", timeout_s=TIMEOUT_S)).value
-    except AssistantError:  # no alias has this role
+    except AssistantError:  # no model is configured for this role
         return NO_MODEL
     request.note("picture", seen.model_dump_json())
     lines = []

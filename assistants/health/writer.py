@@ -1,4 +1,4 @@
-"""The text of a reply: a language model writes it from the findings of tasks; without a model, each finding is a line."""
+"""Writes the text of a reply from the findings of tasks: by a language model, or without a model as one line per finding."""
 
 import re
 from collections.abc import Mapping, Sequence, Set
@@ -15,7 +15,7 @@ from assistants.view import View
 from models.unique_keys import load_yaml
 
 ROLE = "writer"
-"""The role, under `models` of the alias."""
+"""Key of the writer's model under `models` of the assistant's alias."""
 DEMO_NOTICE = "These are synthetic demo data, not those of a person."
 _NUMBER = re.compile(r"\d+(?:[.,:-]\d+)*")
 
@@ -31,13 +31,13 @@ async def write(
     ask: AskStructured, view: View, earlier: Sequence[Run], runs: Sequence[Run], sections: Sequence[Passage], prompt: str,
     *, keep_to: Set[str],
 ) -> Written:  # fmt: skip
-    """Have a model write the reply.
+    """Ask a model to write the reply.
 
     Args:
         earlier: Runs of earlier messages in the conversation.
         runs: Runs of this message.
-        prompt: The instructions.
-        keep_to: Rules of the tasks for the writer.
+        prompt: The system message, with the instructions for the writer.
+        keep_to: Further rules for the writer, which the tasks set (`Task.notes_for_writer`).
 
     Raises:
         ModelError: The model failed.
@@ -55,7 +55,7 @@ async def write(
 
 
 def list_documents(runs: Sequence[Run], passages: Mapping[str, Passage], *, is_demo: bool) -> list[Document]:
-    """Return the evidence of a reply: findings and tasks of each subject, then sections. It has no text of a planner."""
+    """Return the evidence for a reply: a document of findings and tasks per subject, then the sections. No planner wrote it."""
     documents = []
     for subject in dict.fromkeys(run.subject for run in runs):
         own = [run for run in runs if run.subject == subject and not run.is_correctable]
@@ -68,12 +68,12 @@ def list_documents(runs: Sequence[Run], passages: Mapping[str, Passage], *, is_d
 
 
 def passages_of(run: Run) -> Sequence[Passage]:
-    """Return the sections in a result; none if the step failed."""
+    """Return the sections that a run found. There are none if the step failed."""
     return getattr(run.result, "passages", ())
 
 
 def list_findings(runs: Sequence[Run], language: str) -> list[str]:
-    """Return a line for each figure and note of results, and for each step that failed."""
+    """Return one line per figure and note in the results of runs, and one per step that failed."""
     lines = []
     for run in runs:
         if run.result is None:
@@ -85,7 +85,7 @@ def list_findings(runs: Sequence[Run], language: str) -> list[str]:
 
 
 def say_figure(figure: Figure, language: str) -> str:
-    """Return a figure as a line: "Mean REM sleep: 110.63 min."."""
+    """Return a figure as a line of text, such as "Mean REM sleep: 110.63 min."."""
     name, value, unit = (translate(str(text), language) for text in figure)
     name = (name[:1].upper() if name[1:2].islower() else name[:1]) + name[1:]
     line = f"{name}: {value}{'' if unit == '%' else ' '}{unit}".rstrip()
@@ -93,7 +93,7 @@ def say_figure(figure: Figure, language: str) -> str:
 
 
 def translate(text: str, language: str) -> str:
-    """Return a text of a task in a language, with its own numbers; a text without a translation stays English."""
+    """Translate a text of a task, keeping its numbers. A text without a translation in labels.yaml stays in English."""
     labels = load_labels(language)
     if text in labels:
         return labels[text]
@@ -103,6 +103,6 @@ def translate(text: str, language: str) -> str:
 
 @cache
 def load_labels(language: str) -> Mapping[str, str]:
-    """Return names of figures, units and sentences in a language, `{}` for each number of a sentence."""
+    """Return the translations into a language, by English text. `{}` stands for a number. Unknown languages have none."""
     labels: Mapping[str, Mapping[str, str]] = load_yaml((Path(__file__).parent / "labels.yaml").read_text("utf-8"))
     return labels.get(language) or {}

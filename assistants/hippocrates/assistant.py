@@ -1,7 +1,7 @@
-"""Hippocrates behind the proxy: takes messages; returns text, its documents, tool calls and a proposed action.
+"""The assistant Hippocrates: replies to a researcher's messages with text, documents, tool calls and proposed actions.
 
 reply ── turns        classifies each turn of the researcher
-      ├── understand  has a model read each message once; without a model, the form does (form.py)
+      ├── understand  asks a model to read each message once; without a model, form.py parses the message
       ├── discovery   finds the databases for a question
       ├── render      lists the changes, and asks the next question
       └── proposal    checks and counts a complete cohort, and proposes to send it
@@ -30,14 +30,14 @@ from models.settings import ModelSettings
 from models.turn_scope import Principal
 
 MOST_TURNS = 60
-"""Maximum number of turns in a conversation. The reply to a longer one asks the user to begin a new one."""
+"""Maximum number of turns in a conversation. After these, the reply asks the user to begin a new conversation."""
 MOST_DATABASES = 10
 DETAIL = "trace"
-"""The permission to see the counts of each concept in each database."""
+"""Permission of an API key to see the number of persons per concept in each database."""
 ANSWERED = 0.5
-"""Minimum share of a question's words that the sections must contain to answer it."""
+"""Minimum share of a question's words, from 0 to 1, that the sections must contain to be used as an answer."""
 ASKED_NEXT = "What is asked next"
-"""Title of the document with the questions of a reply."""
+"""Title of the document that contains the questions in a reply."""
 SERVICE = (
     "This service finds health databases and builds cohort definitions for research. "
     "Ask which databases have patients with a condition, a drug or a procedure, or say which patients a cohort should hold. "
@@ -55,12 +55,12 @@ OTHER_CODE = "That code does not stand for the cohort as it is now."
 NO_DATABASES = "No database of the catalogue was found for that."
 SUGGESTED, ASKED = "Suggested by the language model:", "Asked by the language model:"
 OF_COHORT = {"json", "count", "send"}
-"""Wishes that need a cohort."""
+"""Requests of the researcher that need a cohort."""
 
 
 @dataclass(frozen=True)
 class _Context:
-    """The last turn, the steps before and after it, and the draft of the reply."""
+    """The data for writing a reply: the last turn, the steps before and after it, and the draft of the reply."""
 
     request: AssistantRequest
     turn: Turn
@@ -74,12 +74,12 @@ class _Context:
 
 
 class Hippocrates:
-    """Finds databases and builds cohorts. It keeps no state except a cache of readings of messages."""
+    """Finds health databases and builds cohorts. Between requests, it caches only how a model has read each message."""
 
     def __init__(self, sources: Sources, *, plans: bool = False) -> None:
         """Args:
-        sources: The opened data.
-        plans: Whether a model reads the messages; otherwise the form does.
+        sources: The opened data of the assistant.
+        plans: Whether a model reads the messages. Otherwise, the form parses them.
         """
         self._sources = sources
         self._understander = Understander(sources.vocabulary)
@@ -103,10 +103,10 @@ class Hippocrates:
         """Send a confirmed cohort to WebAPI.
 
         Raises:
-            AssistantError: Sending failed, perhaps after a part was stored.
+            AssistantError: Sending failed. WebAPI may have stored a part of the cohort.
         """
         if self._sources.webapi is None:
-            raise AssistantError("no WebAPI is configured")
+            raise AssistantError("The cohort was not sent, because no WebAPI is configured (option `webapi`).")
         name, expression = action.arguments["name"], action.arguments["expression"]
         try:
             sent = await self._sources.webapi.send(name, expression)
@@ -117,13 +117,13 @@ class Hippocrates:
         return f"Sent: cohort definition {sent.cohort_id} “{name}”{with_sets}."
 
     async def close(self) -> None:
-        """Drop waiting counts; running ones end by themselves."""
+        """Cancel the counts that have not started. Running counts end by themselves."""
         self._proposals.close()
 
     async def _read(
         self, step: Step, earlier: Sequence[Turn], turn: Turn, request: AssistantRequest, *, is_last: bool
     ) -> Step:
-        """Return the step after another turn."""
+        """Read another turn of the conversation, and return the step after it."""
         if turn.kind != "message":
             state = turn.choose(step.state, self._sources.vocabulary)
             before = step.before if state == step.state else step.state
@@ -142,11 +142,11 @@ class Hippocrates:
         return Cohort(step.state.study.default_name, expression, render.describe(step.state, expression))
 
     def _lines(self, step: Step) -> list[str]:
-        """Return the description of the current cohort, complete or not."""
+        """Return the description of the current cohort, which may be unfinished, as lines of text."""
         return render.describe(step.state, build_cohort(step.state, self._sources.vocabulary, partial=True))
 
     def _confirm(self, context: _Context) -> AssistantReply | None:
-        """Answer a confirmation or a no. Return None if the turn is neither, or confirms another cohort than the current one."""
+        """Reply to a confirmation or a no. Return None for other turns, and for the confirmation of an outdated cohort."""
         turn, draft = context.turn, context.draft
         if turn.kind == "decline":
             draft.add("cohort", "The cohort", "It was not confirmed, and is not sent. Say what is to be changed.")
@@ -169,7 +169,7 @@ class Hippocrates:
         return None
 
     async def _answer(self, context: _Context) -> AssistantReply:
-        """Report the changes, answer the questions of the message, and ask the next question."""
+        """Reply to a message: report the changes to the cohort, answer the researcher's questions, and ask the next one."""
         draft, step = context.draft, context.step
         changes = render.difference(self._lines(context.previous), self._lines(step))
         if changes:
@@ -203,7 +203,7 @@ class Hippocrates:
         return replace(draft.reply(), tool_calls=shown.tool_calls, action=shown.action)
 
     def _say_what_is_left(self, context: _Context) -> None:
-        """List the parts of the message that were not used, cannot be expressed, or are unclear."""
+        """Add to the reply which parts of the message were not used, cannot be expressed, or are unclear."""
         step, draft, understanding = context.step, context.draft, context.step.understanding
         not_expressible = understanding.not_expressible if understanding else ()
         unused = [one for one in dict.fromkeys(step.unused) if one not in {other.words for other in not_expressible}]
@@ -218,7 +218,7 @@ class Hippocrates:
             draft.add("question", ASKED_NEXT, f"“{unclear.words}” is unclear. {ASKED} {unclear.question}")
 
     def _answer_wishes(self, context: _Context) -> None:
-        """Answer a question about databases; answer others from the sections, or with a description of the service."""
+        """Answer the researcher's questions: about databases by a search, others from sections or with a service description."""
         understanding, draft = context.step.understanding, context.draft
         if understanding is None:
             return
@@ -262,7 +262,7 @@ class Hippocrates:
 
 
 def _ask(context: _Context, question: str) -> AssistantReply:
-    """Ask the next question. Concepts are asked for by a tool, if the request declares it."""
+    """End the reply with the next question. To ask for concepts, call a tool if the request declares it."""
     term = next(iter(context.step.state.open_terms), None)
     if term is not None and term.candidates and CHOOSE in context.request.tools:
         keys = ("concept_id", "name", "domain", "vocabulary")
@@ -278,10 +278,10 @@ def _ask(context: _Context, question: str) -> AssistantReply:
 
 
 def open_assistant(settings: ModelSettings) -> Hippocrates:
-    """Open the assistant. Its options name its data; `models: {planner: ALIAS}` names a model that reads messages.
+    """Open the assistant and its data. With `models: {planner: ALIAS}`, a model reads the messages instead of the form.
 
     Raises:
-        ModelSettingsError: An option is invalid, or its data cannot be used.
+        ModelSettingsError: An option is invalid, or the data that it names cannot be used.
     """
     if unknown := sorted(settings.models.keys() - {PLANNER}):
         raise ModelSettingsError(f"models: unknown role {unknown[0]!r} (expected {PLANNER!r})")

@@ -1,7 +1,7 @@
-"""The databases of a network, their countries, and their number of patients per concept.
+"""Reads the catalogue of a network: its databases, their countries, and their number of patients per concept.
 
-They are read from the tables that a network's dashboards export: `countries`, `data_sources` and `achilles_results`, as a folder
-of CSV files or a DuckDB file. A count below `SMALL_CELL` is discarded when it is read, so that no result can reveal it.
+A catalogue consists of the tables that a network's dashboards export: `countries`, `data_sources` and `achilles_results`, as CSV
+files or in a DuckDB file. Counts below `SMALL_CELL` are discarded on reading, so that no result can reveal them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,17 +17,17 @@ from assistants.hippocrates.tables import DataError, Table, read_tables
 
 log = structlog.get_logger()
 SMALL_CELL = 5
-"""Counts below this may point to single persons and are not shown."""
+"""Smallest count that is shown. Smaller counts could identify persons."""
 SUPPRESSED = 0
-"""Replaces a count from 1 to `SMALL_CELL` - 1."""
+"""The value that replaces counts from 1 to `SMALL_CELL` - 1."""
 PERSONS = 1
-"""The analysis of Achilles that counts all persons of a database."""
+"""Id of the Achilles analysis that counts all persons of a database."""
 PERSONS_BY_CONCEPT = "200, 400, 600, 700, 800, 900, 1000, 1800, 2100"
-"""The analyses of Achilles that count persons by the concept in stratum_1. Others count records, or use further strata."""
+"""Ids of the Achilles analyses that count persons by the concept in stratum_1. Others count records or use more strata."""
 DRUG_ERA = 900
-"""The analysis that counts persons by ingredient, over all products."""
+"""Id of the Achilles analysis that counts persons by ingredient, over all products with the ingredient."""
 METADATA = 5000
-"""The analysis of EHDEN's exports that holds the vocabulary's version in stratum_5."""
+"""Id of the analysis in EHDEN's exports whose stratum_5 contains the version of the vocabulary."""
 REMEDY = "a catalogue has countries.csv, data_sources.csv and achilles_results.csv, see docs/hippocrates.md"
 _COUNTED = f"""
 data_source_id BIGINT NOT NULL REFERENCES data_sources,
@@ -51,7 +51,7 @@ SELECT source.id, name, coalesce(acronym, ''), coalesce(country, ''), coalesce(c
 FROM data_sources AS source LEFT JOIN countries ON countries.id = country_id
 ORDER BY source.rowid
 """
-# Concept 0 is that of unmapped codes. If several analyses count persons of a concept, use the largest count.
+# Concept 0 stands for unmapped codes. If several analyses count persons of a concept, use the largest count.
 _COUNTS = f"""
 SELECT stratum_1 AS concept, source.rowid AS place, {_SHOWN} AS persons, bool_or(analysis_id = {DRUG_ERA}) AS whole
 FROM counts JOIN data_sources AS source ON source.id = data_source_id
@@ -62,30 +62,30 @@ GROUP BY ALL ORDER BY concept, place
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A data source of the network."""
+    """A database of the network."""
 
     id: int
     name: str
     acronym: str
     country: str
-    """"" if unknown."""
+    """English name of the country; "" if unknown."""
     continent: str
     persons: int | None
-    """Number of persons; `SUPPRESSED` if below `SMALL_CELL`, None if unknown."""
+    """Number of persons in the database; `SUPPRESSED` if below `SMALL_CELL`, None if unknown."""
     vocabulary_version: str
-    """Version of the vocabulary of its concepts; "" if unknown."""
+    """Version of the vocabulary that the database uses; "" if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Number of persons with one concept, by database. The arrays have the same shape (databases with the concept,)."""
+    """Number of persons with one concept, by database. All arrays have the shape (databases with the concept,)."""
 
     places: NDArray[np.int64]
     """Indexes of the databases in `Catalogue.databases`."""
     persons: NDArray[np.int64]
-    """Number of persons in each; `SUPPRESSED` if below `SMALL_CELL`."""
+    """Number of persons with the concept in each database; `SUPPRESSED` if below `SMALL_CELL`."""
     whole: NDArray[np.bool_]
-    """Whether the count includes the concept's descendants, as drug eras do."""
+    """Whether each count includes persons with descendants of the concept, as counts of drug eras do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,31 +94,31 @@ class Catalogue:
 
     databases: Sequence[Database]
     counts: Mapping[int, Counts]
-    """Counts by concept id, for each concept that occurs in a database."""
+    """By concept id, the counts of each concept that occurs in a database."""
     locations: frozenset[str]
-    """Countries and continents that users may name."""
+    """Names of the countries and continents in the catalogue."""
     notice: str
-    """A notice that every search result shows, such as that the data are simulated."""
+    """A notice that every search result shows, for example that the data are simulated."""
     warnings: tuple[str, ...]
-    """Remarks on the data for users."""
+    """Warnings about the data, which are shown to users."""
 
     @classmethod
     def read(cls, path: Path, *, notice: str = "") -> Self:
         """Read a catalogue.
 
         Args:
-            path: a folder of CSV files (comma or tab separated, NA for no value), or a DuckDB file.
-            notice: a notice to show with every search result.
+            path: A folder of CSV files (separated by commas or tabs, NA for no value), or a DuckDB file.
+            notice: A notice to show with every search result.
 
         Raises:
-            DataError: a table or column is missing, an id is not a number or has no row, or there are no counts.
+            DataError: A table or column is missing, an id is not a number or refers to no row, or there are no counts.
         """
         with read_tables(path, _TABLES, remedy=REMEDY, nulls=("", "NA", "NULL")) as tables:
             databases = [Database(*row) for row in tables.sql(_DATABASES).fetchall()]
             places = tables.sql("SELECT unnest([country, continent]) FROM countries").fetchall()
             counts = _index(tables.sql(_COUNTS).fetchnumpy())
         if not counts:
-            raise DataError(f"{path}: no databases have counts (of analyses {PERSONS_BY_CONCEPT}); {REMEDY}")
+            raise DataError(f"{path}: no database has counts of the analyses {PERSONS_BY_CONCEPT}; {REMEDY}")
         counted = {place for one in counts.values() for place in one.places.tolist()}
         silent = [database.name for place, database in enumerate(databases) if place not in counted]
         never = f"{len(silent)} of {len(databases)} databases of the catalogue have no counts and are never found."
@@ -129,12 +129,12 @@ class Catalogue:
 
 
 def show_count(count: int) -> str:
-    """Return a count for display, with small ones suppressed."""
+    """Return a count as text. A suppressed count is shown as an upper bound."""
     return f"fewer than {SMALL_CELL}" if count == SUPPRESSED else f"{count:,}"
 
 
 def _index(rows: Mapping[str, NDArray[Any]]) -> dict[int, Counts]:
-    """Split rows, sorted by concept, into the counts of each concept."""
+    """Group the rows of counts by concept. The rows must be sorted by concept."""
     concepts, starts = np.unique(rows["concept"], return_index=True)
     parts = zip(*(np.split(rows[column], starts[1:]) for column in ("place", "persons", "whole")), strict=True)
     return {concept: Counts(*part) for concept, part in zip(concepts.tolist(), parts, strict=False)}

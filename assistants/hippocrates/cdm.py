@@ -1,4 +1,4 @@
-"""Counts a cohort on a local CDM, a DuckDB file opened read-only: persons in total and after each rule. Small counts are hidden."""
+"""Counts the persons of a cohort in a local CDM database (a DuckDB file, opened read-only), in total and after each rule."""
 
 import re
 from collections.abc import Sequence
@@ -14,24 +14,24 @@ from assistants.hippocrates.catalogue import SMALL_CELL
 from assistants.hippocrates.study import Json
 
 MOST_STEPS = 30
-"""Maximum number of rules that are counted one by one. Each step runs all previous rules, so the time grows as its square."""
+"""Maximum number of rules that are counted one by one. Each step runs all previous rules, so the time grows with the square."""
 REMEDY = "name a DuckDB file with an OMOP CDM in its schema `main`"
 _NEEDED = ("concept", "concept_ancestor", "observation_period", "person")
-"""The tables that most cohorts need."""
+"""Names of the CDM tables that most cohorts need."""
 
 
 class CdmError(Exception):
-    """A CDM cannot be used. The message says what is missing, and what to do."""
+    """A CDM database cannot be used. The message gives the problem, and if possible the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """The counts of a cohort on a CDM."""
+    """The number of persons of a cohort in a CDM database, in total and after each step."""
 
     attrition: Sequence[tuple[str, int]]
-    """Name of each step, and the persons left after it: entry event with enough observation, each rule, calendar days (if any)."""
+    """Steps with the number of persons left: the entry event with enough observation, each rule, and calendar days (if any)."""
     notes: Sequence[str] = ()
-    """Remarks that a reader needs to interpret the counts."""
+    """Notes that help users to interpret the counts."""
 
     @property
     def persons(self) -> int:
@@ -39,16 +39,16 @@ class Counts:
 
 
 def count_cohort(path: Path, expression: Json) -> Counts:
-    """Run a cohort on a CDM. The file is not changed; all work is done in memory. It takes seconds: call it in a thread.
+    """Count the persons of a cohort in a CDM database. Results are kept in memory. This takes seconds: call it in a thread.
 
     Raises:
-        CdmError: the file is not a CDM, lacks a table that the cohort needs, or the cohort cannot be run.
+        CdmError: The file is not a CDM database, lacks a table that the cohort needs, or the cohort's SQL fails.
     """
     rules, days = expression["InclusionRules"], expression["CensorWindow"]
-    # Apply calendar days last: otherwise a rule that moves the entry of some persons into these days would add persons.
+    # Apply calendar days last. A rule may move a person's entry into these days, and would then add persons.
     steps = [("calendar days" if days else "all rules", expression)] if days or len(rules) > MOST_STEPS else []
     if len(rules) <= MOST_STEPS:
-        # Run each step anew: the event of a person that meets the first rules may not be the one that meets most rules.
+        # Run each step anew. The event that meets the first rules may not be the event that meets most rules.
         names = ["entry event and observation", *(rule["name"] for rule in rules)]
         partial = [{**expression, "InclusionRules": rules[:n], "CensorWindow": {}} for n in range(len(names))]
         steps = [*zip(names, partial, strict=True), *steps]
@@ -57,17 +57,17 @@ def count_cohort(path: Path, expression: Json) -> Counts:
             notes = attach(connection, path, expression)
             attrition = [(name, run(connection, cohort_sql(one))) for name, one in steps]
     except (CirceError, duckdb.Error) as error:
-        raise CdmError(f"it could not be run on this CDM: {str(error).splitlines()[0]}") from error
+        raise CdmError(f"its SQL failed on this CDM database: {str(error).splitlines()[0]}") from error
     if len(rules) > MOST_STEPS:
         notes.append(f"The cohort has more than {MOST_STEPS} rules, so it was counted as a whole and not step by step.")
     return Counts(attrition, notes)
 
 
 def check_cdm(path: Path) -> None:
-    """Check that a CDM has the tables that most cohorts need.
+    """Check that a CDM database has the tables that most cohorts need.
 
     Raises:
-        CdmError: a table is missing, or the file is not a database.
+        CdmError: A table is missing, or the file is not a database.
     """
     with duckdb.connect() as connection:
         try:
@@ -84,15 +84,15 @@ def cohort_sql(expression: Json) -> str:
 
 
 def attach(connection: duckdb.DuckDBPyConnection, path: Path, expression: Json | None = None) -> list[str]:
-    """Create views of the tables that a cohort needs in the schema `cdm`, with the columns and types of the CDM specification.
+    """Create views of the CDM tables that a cohort needs, with the columns and types of the CDM specification, in the schema `cdm`.
 
-    Some CDMs write numbers as text (Eunomia: value_as_number), or omit columns. Return remarks on the counts: empty tables.
+    The views are needed because some databases store numbers as text, or omit columns. Return notes on tables without rows.
     """
     quoted = str(path).replace("'", "''")
     try:
         connection.execute(f"ATTACH '{quoted}' AS source (READ_ONLY)")
     except duckdb.Error as error:
-        raise CdmError("the file does not exist, or is not a DuckDB file") from error
+        raise CdmError("the CDM file does not exist, or is not a DuckDB file") from error
     cohort = "cohort_definition_id BIGINT, subject_id BIGINT, cohort_start_date DATE, cohort_end_date DATE"
     connection.execute(f"CREATE SCHEMA cdm; CREATE SCHEMA results; CREATE TABLE results.cohort ({cohort})")
     tables = re.findall(r"\bcdm\.(\w+)", cohort_sql(expression).casefold()) if expression else _NEEDED
@@ -101,7 +101,7 @@ def attach(connection: duckdb.DuckDBPyConnection, path: Path, expression: Json |
         try:
             described = connection.execute(f"DESCRIBE source.main.{table}").fetchall()
         except duckdb.CatalogException as error:
-            raise CdmError(f"it has no table {table!r}") from error
+            raise CdmError(f"the CDM database has no table {table!r}") from error
         columns = {name.casefold() for name, *_ in described}
         fields = {name: kind.replace("INTEGER", "BIGINT") for name, kind in cdm_fields()[table]}
         values = [
@@ -116,13 +116,13 @@ def attach(connection: duckdb.DuckDBPyConnection, path: Path, expression: Json |
 
 
 def run(connection: duckdb.DuckDBPyConnection, sql: str) -> int:
-    """Run the SQL of a cohort, and return the number of its persons."""
+    """Run the SQL of a cohort, and return the number of persons in the cohort."""
     ((persons,),) = connection.execute(f"{sql}; SELECT count(DISTINCT subject_id) FROM results.cohort").fetchall()
     return int(persons)
 
 
 def show_counts(counts: Counts, is_demo: bool) -> list[str]:
-    """Return counts as lines. They reveal no number of persons below `SMALL_CELL`, not even as the difference of two lines."""
+    """Return counts as lines of text. No count, and no difference of two counts, reveals fewer than `SMALL_CELL` persons."""
     where = "the demo CDM (synthetic persons of Eunomia)" if is_demo else "the local CDM"
     lines = [f"On {where} the cohort has {_persons(counts.persons)}."]
     if is_demo:

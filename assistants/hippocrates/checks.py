@@ -1,4 +1,4 @@
-"""Checks a cohort expression: by the schema of OHDSI's expressions, then for rules without effect or in conflict."""
+"""Checks a cohort expression against OHDSI's schema, and finds rules that have no effect or contradict each other."""
 
 import warnings
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -23,16 +23,16 @@ _ENTRY_DAY = {"Start": {"Days": 0, "Coeff": -1}, "End": {"Days": 0, "Coeff": 1}}
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """An error in an expression, or a warning about it."""
+    """A problem in a cohort expression: an error, or a warning."""
 
     severity: Literal["error", "warning"]
-    """A cohort with an error is not sent."""
+    """A cohort with an error cannot be sent; a cohort with a warning can."""
     where: str
     text: str
 
 
 def check(expression: Json, vocabulary: Vocabulary) -> list[Problem]:
-    """Return all problems of an expression. If it does not fit the schema, the other checks do not run."""
+    """Return all problems of a cohort expression. If it does not fit the schema, the other checks do not run."""
     if problems := check_schema(expression):
         return problems
     problems = [*_check_sets(expression), *_check_units(expression), *_check_windows(expression)]
@@ -40,7 +40,7 @@ def check(expression: Json, vocabulary: Vocabulary) -> list[Problem]:
 
 
 def check_schema(expression: Json) -> list[Problem]:
-    """Check an expression by the models of ohdsi-cohort-schemas."""
+    """Check a cohort expression with the pydantic models of ohdsi-cohort-schemas."""
     try:
         CohortExpression.model_validate(expression)
     except ValidationError as error:
@@ -49,7 +49,7 @@ def check_schema(expression: Json) -> list[Problem]:
 
 
 def _check_sets(expression: Json) -> Iterator[Problem]:
-    """Look for unused concept sets, for concepts outside the domain of their criterion, and for non-standard concepts."""
+    """Yield problems of concept sets: unused sets, concepts outside their criterion's domain, and non-standard concepts."""
     uses = [(where, name, body.get("CodesetId")) for where, name, body in criteria_of(expression)]
     if era := expression.get("EndStrategy", {}).get("CustomEra"):
         uses.append(("exit", "DrugEra", era["DrugCodesetId"]))
@@ -76,7 +76,7 @@ def _check_units(expression: Json) -> Iterator[Problem]:
 
 
 def _check_windows(expression: Json) -> Iterator[Problem]:
-    """Look for rules on days without required observation. Circe finds no record outside a person's observation period."""
+    """Yield warnings for rules on days without required observation, on which Circe (OHDSI's SQL generator) finds no records."""
     prior, post = (expression["PrimaryCriteria"]["ObservationWindow"][side] for side in ("PriorDays", "PostDays"))
     for rule in expression["InclusionRules"]:
         for start, end in map(_days, counted(rule["expression"])):
@@ -90,7 +90,7 @@ def _check_windows(expression: Json) -> Iterator[Problem]:
 
 
 def contradictions(expression: Json, vocabulary: Vocabulary) -> Iterator[Problem]:
-    """Look for rules that require records which another rule forbids."""
+    """Yield an error for each rule that requires records which another rule forbids."""
     ids = {one["id"]: _concept_ids(one, vocabulary) for one in expression["ConceptSets"]}
     rules = [(f"rule “{one['name']}”", one["expression"]) for one in expression["InclusionRules"]]
     limits = [(where, one) for where, group in rules for one in _needed(group) if one["Occurrence"]["Type"] != 2]
@@ -103,7 +103,7 @@ def contradictions(expression: Json, vocabulary: Vocabulary) -> Iterator[Problem
 
 
 def _needed(group: Json) -> Iterator[Json]:
-    """Yield the criteria that must hold whenever the group holds."""
+    """Yield the criteria that every person who meets a group must meet."""
     if group["Type"] == "ALL":
         yield from group["CriteriaList"]
         for one in group["Groups"]:
@@ -111,7 +111,7 @@ def _needed(group: Json) -> Iterator[Json]:
 
 
 def _at_odds(group: Json, limits: Sequence[tuple[str, Json]], ids: Mapping[int, Set[int]]) -> list[str]:
-    """Return the rules whose limits make a group impossible; [] if it may hold."""
+    """Return the names of the rules whose limits nobody in a group can meet; [] if a person may meet both."""
     members = [[where for where, limit in limits if _clash(one, limit, ids)] for one in group["CriteriaList"]]
     members += [_at_odds(one, limits, ids) for one in group["Groups"]]
     needed = {"ALL": len(members), "ANY": 1, "AT_LEAST": group.get("Count", 0)}.get(group["Type"], 0)
@@ -119,10 +119,10 @@ def _at_odds(group: Json, limits: Sequence[tuple[str, Json]], ids: Mapping[int, 
 
 
 def _clash(asked: Json, limit: Json, ids: Mapping[int, Set[int]]) -> bool:
-    """Return whether a criterion requires more records than a limit allows in the same window."""
+    """Return whether a criterion requires more records than another criterion, the limit, allows in the same window."""
     (start, end), (first, last) = _days(asked), _days(limit)
     (mine, traits), (its, limited) = _records(asked), _records(limit)
-    # A set without chosen concepts is not a subset; and the first record of a subset may not be the first of the whole set.
+    # A set without concepts does not count as a subset. A subset's first record may not be the first of the whole set.
     is_part = its is None or (bool(ids.get(mine)) and ids[mine] <= ids[its] and "First" not in limited)
     return (
         asked["Occurrence"]["Type"] != 1
@@ -134,7 +134,7 @@ def _clash(asked: Json, limit: Json, ids: Mapping[int, Set[int]]) -> bool:
 
 
 def _records(criterion: Json) -> tuple[Any, Json]:
-    """Return the concept set of the records that a criterion counts, and their other limits."""
+    """Return the id of the concept set whose records a criterion counts, and the other limits on these records."""
     ((name, body),) = criterion["Criteria"].items()
     traits = {**criterion, **criterion["Occurrence"], **body, "Criteria": name}
     others = ("StartWindow", "Occurrence", "Type", "Count", "CodesetId")
@@ -142,7 +142,7 @@ def _records(criterion: Json) -> tuple[Any, Json]:
 
 
 def _concept_ids(concept_set: Json, vocabulary: Vocabulary) -> Set[int]:
-    """Return the concept ids of a set, without mapped concepts: these are source codes, by which no record is found."""
+    """Return the concept ids of a set. Mapped concepts are left out: they are source codes, by which no record is found."""
     ids: dict[bool, set[int]] = {True: set(), False: set()}
     for item in concept_set["expression"]["items"]:
         concept_id = item["concept"]["CONCEPT_ID"]

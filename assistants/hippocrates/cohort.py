@@ -1,4 +1,4 @@
-"""Pure: turns a study into the cohort expression that ATLAS takes (OHDSI's Circe).
+"""Converts a study to a cohort expression, the JSON format of OHDSI's ATLAS and Circe. All functions are pure.
 
 The domain of a concept determines the criterion: a drug always becomes a DrugExposure (or DrugEra), never a
 ConditionOccurrence. If Circe cannot express a request, the study is refused; no part of it is silently left out.
@@ -35,16 +35,16 @@ CRITERIA = {
     "Visit": "VisitOccurrence",
     "Specimen": "Specimen",
 }
-"""The criterion of each domain. A death is the criterion `Death`, whose concepts are conditions."""
+"""By domain, the criterion for records of the domain. A death has the criterion `Death`, with its causes as conditions."""
 SEXES = {
     "female": Concept(8532, "FEMALE", "Gender", "Gender", True),
     "male": Concept(8507, "MALE", "Gender", "Gender", True),
 }
-"""The only concepts from outside the vocabulary: the CDM specification fixes them for person.gender_concept_id."""
+"""By sex, the concept that the CDM specification fixes for person.gender_concept_id. Other concepts are in the vocabulary."""
 VISITS = {"inpatient": (9201, 262), "outpatient": (9202,), "emergency room": (9203, 262)}
-"""Concept ids of each kind of visit. 262 is an emergency visit that became an inpatient visit."""
+"""By kind of visit, the concept ids. 262 is an emergency visit that became an inpatient visit."""
 NO_VISIT = {"DrugEra", "Death", "Specimen"}
-"""Criteria whose records Circe links to no visit."""
+"""Criteria whose records Circe does not link to a visit."""
 _KINDS = {"record": OPEN, "drug era": "DrugEra", "death": "Death"}
 _BOUNDS = {"exactly": 0, "at most": 1, "at least": 2}
 _LONGEST_NAME = 255
@@ -52,24 +52,24 @@ _LONGEST_NAME = 255
 
 
 class CannotBuild(ValueError):
-    """The study is unfinished, or Circe cannot express it. The message gives the reason to the researcher."""
+    """A study is unfinished, or Circe cannot express it. The message tells the researcher the reason."""
 
 
 def build_cohort(state: State, vocabulary: Vocabulary, *, partial: bool = False) -> Json:
-    """Return the cohort expression of a study. Empty slots get defaults, which the read-back states.
+    """Return the cohort expression of a study. Empty slots get default values, which the description of the cohort states.
 
     Args:
-        state: the study, with the chosen concepts.
-        vocabulary: the source of concepts for kinds of visits and units.
-        partial: whether to accept any study, for display only. Words without concepts become empty concept sets, and `REFUSED`
-            lists the requests that Circe cannot express.
+        state: The study, with the chosen concepts.
+        vocabulary: The vocabulary with the concepts of visits and units.
+        partial: Whether to accept an unfinished study, for display only. Words without concepts become empty concept sets, and the
+            key `REFUSED` lists the requests that Circe cannot express.
 
     Raises:
-        CannotBuild: the study is unfinished, or Circe cannot express it.
+        CannotBuild: The study is unfinished, or Circe cannot express it.
     """
     study = state.study
     if not partial and not study.entry:
-        raise CannotBuild("No event starts the cohort yet. Which persons should it hold?")
+        raise CannotBuild("No event starts the cohort yet. Which event should start it?")
     if not partial and state.open_terms:
         raise CannotBuild(f"The concepts for “{state.open_terms[0].words}” are still to be chosen.")
     builder = _Builder(state, vocabulary)
@@ -86,7 +86,7 @@ def build_cohort(state: State, vocabulary: Vocabulary, *, partial: bool = False)
         "PrimaryCriteria": {
             "CriteriaList": primary,
             "ObservationWindow": {"PriorDays": study.prior_days or 0, "PostDays": study.post_days or 0},
-            # Keep all events here: the earliest event that meets the rules may not be the earliest. ExpressionLimit selects it.
+            # Keep all events here. ExpressionLimit later selects the earliest event that meets the rules.
             "PrimaryCriteriaLimit": {"Type": "All"},
         },
         "QualifiedLimit": {"Type": limit},
@@ -104,7 +104,7 @@ def build_cohort(state: State, vocabulary: Vocabulary, *, partial: bool = False)
 
 
 def criteria_of(expression: Json) -> Iterator[tuple[str, str, Json]]:
-    """Yield the place, type and body of each criterion in an expression."""
+    """Yield each criterion in a cohort expression: a description of its position, its type, and its body."""
     for place, criterion in enumerate(expression["PrimaryCriteria"]["CriteriaList"], start=1):
         yield from ((f"entry event {place}", name, body) for name, body in criterion.items())
     for rule in expression.get("InclusionRules", []):
@@ -115,14 +115,14 @@ def criteria_of(expression: Json) -> Iterator[tuple[str, str, Json]]:
 
 
 def counted(group: Json) -> Iterator[Json]:
-    """Yield the criteria of a group and of its subgroups."""
+    """Yield all criteria of a group, including those of its subgroups."""
     yield from group["CriteriaList"]
     for one in group.get("Groups") or []:
         yield from counted(one)
 
 
 class _Builder:
-    """Builds the criteria of a study. Collects their concept sets, and the reasons for refusals."""
+    """Builds the criteria of a study. It collects their concept sets, and the reasons why requests cannot be expressed."""
 
     def __init__(self, state: State, vocabulary: Vocabulary) -> None:
         self.sets: list[Json] = []
@@ -134,7 +134,7 @@ class _Builder:
         self.refused[why] = None
 
     def criteria(self, event: Event) -> list[Json]:
-        """Return a criterion for each domain of an event's concepts."""
+        """Return the criteria for an event: one for each domain of the event's concepts."""
         if not event.concepts:
             return [self._criterion(event, "Death", None)]
         terms = self._terms(event.concepts)
@@ -179,7 +179,7 @@ class _Builder:
         return {"CustomEra": {"DrugCodesetId": set_id, "GapDays": study.exit.gap, "Offset": study.exit.later}}
 
     def _set(self, name: str, choices: Sequence[Choice] = ()) -> int:
-        """Return the id of the concept set for these choices; without choices, of the empty set with this name."""
+        """Return the id of the concept set with these choices, and add the set if needed. Without choices, the set is empty."""
         set_id = self._ids.setdefault(frozenset(choices) or name, len(self.sets))
         if set_id == len(self.sets):
             items = [
@@ -236,7 +236,7 @@ class _Builder:
         return CRITERIA.get(domain, OPEN) if kind == "record" else _KINDS[kind]
 
     def _unit(self, unit: str) -> list[Json]:
-        """Return the concept of a unit; [] if the vocabulary lacks it, which the checks report."""
+        """Return a list with the concept of a unit. It is empty if the vocabulary has no such unit, which checks.py reports."""
         of_units = [match.concept for match in self._vocabulary.lookup(unit) if match.concept.domain_id == "Unit"]
         return [_concept(concept) for concept in of_units[:1]]
 
@@ -247,7 +247,7 @@ class _Builder:
         return [_concept(concept) for concept in (main, *others) if concept is not None]
 
     def _count(self, criterion: Criterion) -> Json:
-        """Return the group for a criterion, with an entry for each domain of its concepts."""
+        """Return the expression's group for a criterion, with an entry for each domain of the criterion's concepts."""
         parts, words = self.criteria(criterion.event), _words(criterion.event)
         if criterion.bound == "at least" and criterion.count == 0:
             self.refuse(f"“At least 0” of “{words}” is true of everybody. How many do you mean?")
@@ -282,7 +282,7 @@ class _Builder:
 
 
 def _by_domain(terms: Iterable[Term]) -> dict[str, list[Choice]]:
-    """Return the choices by the domain of their concepts. Excluded concepts are dropped in domains without included ones."""
+    """Group chosen concepts by domain. Excluded concepts are dropped if their domain has no included concepts."""
     domains: dict[str, list[Choice]] = {}
     choices = [choice for term in terms for choice in term.choices]
     for choice in sorted(choices, key=lambda choice: choice.excluded):

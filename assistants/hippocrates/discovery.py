@@ -1,4 +1,4 @@
-"""Finds the databases for a question or a cohort, and ranks them by their number of matching patients."""
+"""Finds the databases that match a question or a cohort, and ranks them by their number of matching patients."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,15 +23,15 @@ class DatabaseMatch:
 
     database: Database
     patients: tuple[Patients | None, ...]
-    """Patients of each wanted concept; None if the database has no such patients."""
+    """For each wanted concept, bounds on the number of patients; None if the database has no patients with the concept."""
     all_wanted: Patients | None
-    """Persons with every wanted concept and no excluded one; None if a concept is missing, or no concept is wanted."""
+    """Bounds on the persons with all wanted and no excluded concepts; None if a wanted concept is missing or none is wanted."""
     counts: tuple[tuple[Concept, int], ...] = ()
-    """Number of persons with each concept, largest first. Empty without the permission for details."""
+    """The concepts with their number of persons, largest first. Empty unless the API key may see counts of concepts."""
 
     @property
     def rank(self) -> tuple[int, int, int, str, int]:
-        """Sort key: wanted concepts covered, upper bound on patients of these, size."""
+        """Sort key of the database: by number of wanted concepts covered, upper bound on their patients, and size."""
         covered = [one.high for one in self.patients if one]
         most = self.all_wanted.high if self.all_wanted else min(covered, default=0)
         return -len(covered), -most, -(self.database.persons or 0), self.database.name, self.database.id
@@ -39,12 +39,12 @@ class DatabaseMatch:
 
 @dataclass(frozen=True, slots=True)
 class Databases:
-    """The result of a search."""
+    """The result of a search for databases."""
 
     query: ResolvedQuery
     matches: tuple[DatabaseMatch, ...]
     searched: int
-    """Number of databases in the catalogue."""
+    """Number of databases that were searched: all in the catalogue."""
     warnings: tuple[str, ...] = ()
     notice: str = ""
 
@@ -54,14 +54,14 @@ class Databases:
         return tuple(match for match in self.matches if all(match.patients))
 
     def documents(self, limit: int | None = None) -> list[Document]:
-        """Return a document about the search, then one for each of the first `limit` databases."""
+        """Return a document about the search, and one for each of the first `limit` databases (None: of all)."""
         return [_search_document(self), *(_document(match, self.query) for match in self.matches[:limit])]
 
 
 def find_databases(
     catalogue: Catalogue, vocabulary: Vocabulary, query: ResolvedQuery, *, detail: bool = False
 ) -> Databases:
-    """Return the databases that fit and have patients of any wanted concept; with `detail`, also the counts of concepts."""
+    """Return the databases that match a query, best match first. With `detail`, include the number of persons per concept."""
     narrowed = query.asked.countries or query.asked.not_countries or query.asked.min_persons
     searches = query.concepts or (narrowed and not query.unknown)
     matches = sorted(_matches(catalogue, vocabulary, query, detail), key=lambda match: match.rank) if searches else []
@@ -70,7 +70,7 @@ def find_databases(
 
 
 def cohort_query(state: State, query: ResolvedQuery) -> ResolvedQuery:
-    """Return a query extended by the concepts of a cohort. Its notes name the criteria that counts cannot answer."""
+    """Add the concepts of a cohort to a query. Notes name the cohort's criteria that counts per concept cannot answer."""
     if not state.study.entry:
         return replace(query, unknown=("entry",), notes=(*query.notes, "No event starts the cohort yet."))
     clauses = [tuple(Criterion(event=event) for event in state.study.entry)]
@@ -94,7 +94,7 @@ def cohort_query(state: State, query: ResolvedQuery) -> ResolvedQuery:
 
 
 def _clauses(group: SubGroup) -> list[tuple[Criterion, ...]]:
-    """Return the clauses that a group implies. A clause is a tuple of criteria, at least one of which must hold."""
+    """Convert a group of criteria to clauses (tuples of criteria). A person in the group meets a criterion of every clause."""
     parts: list[list[tuple[Criterion, ...]]] = [[(one,)] for one in group.criteria]
     if isinstance(group, Group):
         parts += map(_clauses, group.groups)
@@ -123,7 +123,7 @@ def _compare_versions(catalogue: Catalogue, vocabulary: Vocabulary) -> list[str]
 def _matches(
     catalogue: Catalogue, vocabulary: Vocabulary, query: ResolvedQuery, detail: bool
 ) -> Iterator[DatabaseMatch]:
-    """Yield the databases in a requested place, of the requested size, that have a wanted concept (if the query has any)."""
+    """Yield the databases that have a requested place and size, and if the query wants concepts, patients with one of them."""
     wanted = [bounds(catalogue, vocabulary, term) for term in query.concepts]
     excluded = [bounds(catalogue, vocabulary, term) for term in query.excluded]
     for number, database in enumerate(catalogue.databases):
@@ -147,7 +147,7 @@ def _fits(database: Database, asked: Query) -> bool:
 def _counts(
     catalogue: Catalogue, vocabulary: Vocabulary, terms: Sequence[Term], number: int
 ) -> list[tuple[Concept, int]]:
-    """Return the number of persons that a database has of each concept of the terms, largest first."""
+    """Return the concepts of these terms with their number of persons in the database at index `number`, largest first."""
     rows = []
     for concept_id in {one for term in terms for added in added_concepts(vocabulary, term).values() for one in added}:
         if (concept := vocabulary.get(concept_id)) and (counts := catalogue.counts.get(concept_id)):

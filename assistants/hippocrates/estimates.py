@@ -1,7 +1,7 @@
-"""Pure: bounds on the number of patients that databases have.
+"""Computes bounds on the number of patients in databases. All functions are pure.
 
-Counts of several concepts (a concept and its descendants, or two wanted concepts) overlap by an unknown number of persons, so
-they yield only bounds. Counts below `SMALL_CELL` were removed when the catalogue was read.
+A person may have several concepts, such as a concept and its descendant, and the catalogue does not tell how many persons do. So
+counts of several concepts yield only bounds. Counts below `SMALL_CELL` are not in the catalogue.
 """
 
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ from assistants.hippocrates.study import Term
 from assistants.hippocrates.vocabulary import Vocabulary
 
 NO_SIZE = 10**9
-"""Size of a database whose size is unknown or suppressed: too large to bound anything."""
+"""The assumed number of persons of a database whose size is unknown or suppressed. It is too large to affect a bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class Patients:
-    """Bounds on the number of persons with a concept, both included."""
+    """The lowest and highest possible number of persons with a concept."""
 
     low: int
     high: int
@@ -33,14 +33,14 @@ class Patients:
 
 
 def bounds(catalogue: Catalogue, vocabulary: Vocabulary, term: Term) -> list[Patients | None]:
-    """Return, for each database, bounds on the number of persons with any of the concepts; None for no persons."""
+    """Return, for each database of the catalogue, bounds on the persons with any concept of a term; None for no persons."""
     low, high = np.zeros((2, len(catalogue.databases)), np.int64)
     for root, added in added_concepts(vocabulary, term).items():
         entire = added == vocabulary.descendants(root)
         total = np.zeros_like(high)
         for concept_id in added:
             if (counts := catalogue.counts.get(concept_id)) is not None:
-                # A count that includes unwanted descendants is an upper bound only.
+                # A count that includes unwanted descendants is only an upper bound.
                 least = np.where(counts.whole & (not entire), 0, np.maximum(counts.persons, 1))
                 low[counts.places] = np.maximum(low[counts.places], least)
                 total[counts.places] += np.maximum(counts.persons, SMALL_CELL - 1)
@@ -52,7 +52,7 @@ def bounds(catalogue: Catalogue, vocabulary: Vocabulary, term: Term) -> list[Pat
 
 
 def added_concepts(vocabulary: Vocabulary, term: Term) -> dict[int, frozenset[int]]:
-    """Return the concepts that each choice adds to the larger choices: no concept twice, and no excluded one."""
+    """Return, by concept id of each choice, the concepts that it adds to larger choices, without duplicates or excluded ones."""
     spans = []
     for choice in term.choices:
         root = choice.concept.concept_id
@@ -67,7 +67,7 @@ def added_concepts(vocabulary: Vocabulary, term: Term) -> dict[int, frozenset[in
 
 
 def together(wanted: Sequence[Patients | None], excluded: Sequence[Patients | None], persons: int) -> Patients | None:
-    """Return bounds on the number of persons with all wanted and no excluded concepts; None if a wanted one has no persons."""
+    """Return bounds on the persons in a database with all wanted and no excluded concepts; None if a wanted one has no persons."""
     every, absent = ([one for one in some if one] for some in (wanted, excluded))
     if len(every) < len(wanted) or not every:
         return None

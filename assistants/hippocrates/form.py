@@ -1,6 +1,6 @@
-"""The form, for use without a model: it asks one question at a time, and accepts a dozen patterns of answers (form.yaml).
+"""The form asks fixed questions, one at a time, and parses the answers by patterns (form.yaml). It is used without a model.
 
-A message must match a pattern from end to end, and its concepts must be names of the vocabulary. Other messages change nothing.
+An answer must match a pattern completely, and name concepts as the vocabulary does. Other messages change nothing.
 """
 
 import re
@@ -24,20 +24,20 @@ from models.unique_keys import load_yaml
 
 TEXTS = Path(__file__).parent / "form.yaml"
 DEMOS = Path(__file__).parent / "demo" / "conversations.yaml"
-"""Recorded conversations with a language model as planner: titles and transcripts."""
+"""A file with recorded conversations in which a language model read the messages: titles and transcripts."""
 ANY_TIME = "any time"
 RULES = ("include", "exclude", "age", "sex")
-"""The questions of the form that fill the rules of a study."""
+"""The questions of the form whose answers fill the rules of a study."""
 Groups = Mapping[str, str]
-"""The named groups of an answer's pattern."""
+"""The named groups of a pattern that matched an answer, with their texts."""
 
 
 class _NotReadError(Exception):
-    """A message is not an answer. The arguments are a key of `notes` in form.yaml, and its fields."""
+    """A message is not an answer to the question. The arguments are a key of `notes` in form.yaml, and values for its fields."""
 
 
 class Form:
-    """Reads answers. It keeps no state between messages."""
+    """Asks the questions of the form, and parses the answers. It keeps no state between messages."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         texts = load_yaml(TEXTS.read_text(encoding="utf-8"))
@@ -53,13 +53,13 @@ class Form:
         self._without_concept = [one for one in patterns if one.groupindex.keys().isdisjoint({"concept", "concepts"})]
 
     def question(self, state: State) -> str:
-        """Return the next question with examples of answers; for a complete cohort, how to confirm it."""
+        """Return the next question with examples of answers. For a complete cohort, return how to confirm it."""
         if state.question == "concept":
             return ask_about(state.open_terms[0])
         return self._questions[asked_next(state) or "complete"]
 
     def read(self, step: Step, message: str) -> Step:
-        """Return the step after a message. If it is not an answer, `note` gives the reason and `understanding` is None."""
+        """Return the step after a message. If the message is not an answer, the step's `note` gives the reason."""
         text = " ".join(message.split()).removesuffix(".").rstrip()
         state, asked = step.state, asked_next(step.state) or ANY_TIME
         try:
@@ -79,7 +79,7 @@ class Form:
         return ", ".join(f"“{one}”" for one in self._answers[question])
 
     def _matches(self, question: str, text: str) -> list[Groups]:
-        """Return the groups of each pattern that matches a message. A match of "none" excludes the others."""
+        """Return the named groups of each pattern that matches a message. If the pattern for "none" matches, return only it."""
         matches = [match for pattern in self._answers[question].values() if (match := pattern.fullmatch(text))]
         readings: list[Groups] = [
             {k: part for k, part in one.groupdict().items() if part is not None} for one in matches
@@ -113,7 +113,7 @@ class Form:
         return "\n".join([commands, *lines, self._notes["demos"] + demos])
 
     def _searched(self, words: str, unlisted: str) -> list[str]:
-        """Return the concepts that a search names: one with "and" in its name, or several; they may end with an unlisted place."""
+        """Split the words of a search at "and" into names of concepts. `unlisted`: an unknown place at the end of the words."""
         whole, parts = self._term(words), re.split(" and ", words, flags=re.IGNORECASE)
         unknown = [part for part in parts if self._term(part) is None]
         if whole and (whole.choices or unknown):
@@ -123,7 +123,7 @@ class Form:
         return parts
 
     def _fill(self, state: State, asked: str, readings: list[Groups], text: str) -> State:
-        """Return the state with the slots that an answer fills."""
+        """Return the state after filling the slots of the study from an answer to the question `asked`."""
         study, groups, chosen = state.study, readings[0], dict(state.chosen)
         filled: dict[str, Any] = {}
         match asked, groups:
@@ -160,17 +160,17 @@ class Form:
         return State(study, {words: chosen[words] for words in study.concepts})
 
     def _one_reading(self, readings: list[Groups]) -> tuple[Groups, Term]:
-        """Return a reading whose concept is an exact name; else one whose concept has candidates."""
+        """Choose one of several readings of an answer: preferably one whose concept is an exact name in the vocabulary."""
         terms = [(groups, term) for groups in readings if (term := self._term(groups["concept"]))]
         if not terms:
             raise _NotReadError("unknown", ("words", readings[-1]["concept"]))
         return max(terms, key=lambda one: bool(one[1].choices))
 
     def _term(self, words: str) -> Term | None:
-        """Look up words. Return None unless a concept's name has all of them, possibly misspelt.
+        """Look up words in the vocabulary. Return None if no concept has all the words, possibly misspelt, in its name.
 
         Raises:
-            _NotReadError: The words are an answer that names no concept.
+            _NotReadError: The words are an answer to another question, and do not name a concept.
         """
         if any(pattern.fullmatch(words) for pattern in self._without_concept):
             raise _NotReadError("other_answer", ("words", words))
@@ -189,7 +189,7 @@ class Form:
 
 
 def asked_next(state: State) -> str | None:
-    """Return the open question of the form; None if the cohort can be confirmed."""
+    """Return the key of the form's next question; None if the cohort is complete and can be confirmed."""
     study = state.study
     if state.question in ("entry", "concept", "observation"):
         return state.question

@@ -1,6 +1,6 @@
-"""Pure: normalises names of concepts, and searches them.
+"""Normalises names of concepts, and searches them. All functions are pure.
 
-Names are compared by their words, without letter case, accents, plural endings, British spelling and SNOMED tags (`(disorder)`).
+Names are compared word by word. Letter case, accents, plural endings, British spelling and SNOMED tags (`(disorder)`) are ignored.
 """
 
 import functools
@@ -16,20 +16,20 @@ from rapidfuzz.distance import OSA
 
 EXACT_NAME, EXACT_SYNONYM, SAME_WORDS = 1.0, 0.98, 0.95
 ALL_WORDS = 0.6
-"""Minimum score of a name that has all words of the query."""
+"""Minimum score of a name that contains all words of the query."""
 SIMILAR = 0.7
-"""Minimum similarity (1 - edits / length) of a misspelt word: two edits in a word of seven letters."""
+"""Minimum similarity (1 - edits / length) of a misspelt word. This allows two edits in a word of seven letters."""
 COMPLETE = ALL_WORDS * SIMILAR
-"""Minimum score of a name that has all words of the query, possibly misspelt. Names with some of the words score less."""
+"""Minimum score of a name that contains all words of the query, possibly misspelt. Other names have lower scores."""
 _LEAST = 0.15
-"""Minimum score of a name to be offered."""
+"""Minimum score of a name in the results of a search."""
 _STOP = frozenset("a an and as at by due for from in into nos of on or other the to unspecified with".split())
 _TAGS = re.compile(
     r"(?:(?<!\s)\s++)?\((?:disorder|finding|procedure|morphologic abnormality|situation|event|observable entity|substance|product|"
     r"clinical drug|regime/therapy|medicinal product|organism|person|body structure|specimen|assessment scale)\)\s*$",
     re.IGNORECASE,
 )
-"""Tags at the end of SNOMED's full names."""
+"""Matches the tag at the end of a full SNOMED name, such as "(disorder)"."""
 _WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+")
 
 
@@ -39,11 +39,11 @@ class Name(NamedTuple):
     words: frozenset[str]
     key: str
     own: bool
-    """Whether it is the concept's name rather than a synonym."""
+    """Whether this is the concept's main name, and not a synonym."""
 
 
 def content_words(text: str) -> list[str]:
-    """Return the normalised words of a text in order, without stop words."""
+    """Return the normalised words of a text, in their order, without stop words."""
     return [_fold(word) for word in _WORD.findall(_plain(text)) if word not in _STOP]
 
 
@@ -63,7 +63,7 @@ def _plain(text: str) -> str:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _fold(word: str) -> str:
-    """Return a word in singular and American spelling: hemorrhage, edema and tumor for haemorrhage, oedema and tumours."""
+    """Convert a word to the singular and to American spelling, such as "tumours" to "tumor" and "oedema" to "edema"."""
     word = word.replace("ae", "e").replace("oe", "e")
     if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")):
         word = word[:-1]
@@ -71,10 +71,10 @@ def _fold(word: str) -> str:
 
 
 class NameIndex:
-    """Finds names by words. Results are indexes into the list of names."""
+    """Searches a list of names by their words. Results are scores, by index in the list."""
 
     def __init__(self, names: Sequence[Name], domains: Sequence[str]) -> None:
-        """Args: domains: The domain of each name's concept, in lower case."""
+        """Args: domains: For each name, the domain of its concept, in lower case."""
         self._names = names
         self._equal: dict[object, list[int]] = defaultdict(list)
         postings: dict[str, list[int]] = defaultdict(list)
@@ -89,17 +89,17 @@ class NameIndex:
         self._weight = np.array([sum(self._rarity[word] for word in name.words) or 1.0 for name in names], np.float32)
 
     def look_up(self, text: str) -> dict[int, float]:
-        """Return the scores of the names that equal a text, or have the same words in another order."""
+        """Return the scores of the names that equal a text, or contain exactly its words in another order."""
         query = read_name(0, text, own=True)
         same, exact = (self._equal.get(key, ()) for key in (query.words, query.key))
         scores = {place: EXACT_NAME if self._names[place].own else EXACT_SYNONYM for place in exact}
         return dict.fromkeys(same, SAME_WORDS) | scores
 
     def search(self, text: str, domains: Collection[str], limit: int) -> dict[int, float]:
-        """Return the scores of the names that share most words with a text.
+        """Return the scores of the `limit` names that match a text best.
 
-        A name with all words of the text scores at least `ALL_WORDS`, and more the fewer other words it has. A name with some of
-        the words scores less, by their share of the text's weight. Misspelt words are weighted by their similarity.
+        A name with all words of the text scores at least `ALL_WORDS`. Its score is higher if it has few other words. A name with
+        some of the words scores less, depending on the weight of these words. Misspelt words count by their similarity.
         """
         words = read_name(0, text, own=True).words
         if not words or not self._names:

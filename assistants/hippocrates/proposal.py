@@ -1,4 +1,4 @@
-"""Reads back, checks and counts a complete cohort, and proposes to send it."""
+"""Shows a complete cohort with the results of checks and counts, and proposes to send it to WebAPI."""
 
 import asyncio
 import json
@@ -16,54 +16,54 @@ from assistants.hippocrates.study import Json
 from assistants.hippocrates.turns import CONFIRM, SEND
 
 ACT = "act"
-"""The permission to send a confirmed cohort. Without it, the assistant does not call the tool for sending."""
+"""Permission of an API key to send a confirmed cohort. Without it, the assistant does not call the tool for sending."""
 NOT_SENT = "Sending to ATLAS is not set up here. Ask for the JSON to import the cohort there."
 _COUNTED_AT_ONCE = 2
-"""Number of cohorts that are counted at the same time; each uses a processor core."""
+"""Maximum number of cohorts that are counted in parallel. Each count uses one processor core."""
 
 
 @dataclass(frozen=True)
 class Cohort:
-    """A complete cohort."""
+    """A complete cohort, which the researcher can confirm."""
 
     name: str
     expression: Json
     lines: Sequence[str]
-    """The cohort in plain English."""
+    """The description of the cohort in plain English."""
 
     @cached_property
     def action(self) -> Action:
-        """The action that sends the cohort. Its code depends on the name and the JSON."""
+        """The action that sends the cohort. Its confirmation code depends on the cohort's name and expression."""
         arguments = {"name": self.name, "expression": self.expression}
         return Action(SEND, arguments, prompt="To send exactly this cohort to ATLAS, answer: confirm {code}")
 
     def call(self, tool: str, **more: str) -> ToolRequest:
-        """Return a call of a tool that confirms or sends the cohort."""
+        """Return a call of the tool that asks to confirm or to send the cohort. `more` are further arguments of the call."""
         return ToolRequest(tool, {"code": self.action.code, **self.action.arguments, **more})
 
 
 class Proposals:
-    """Shows complete cohorts, and proposes to send them."""
+    """Shows complete cohorts to the researcher, and proposes to send them."""
 
     def __init__(self, sources: Sources) -> None:
         self._sources = sources
-        # Use a separate thread pool: the thread of a cancelled turn stays busy until its count has ended.
+        # Use a separate thread pool, because the thread of a cancelled turn is busy until its count has ended.
         self._counting = ThreadPoolExecutor(_COUNTED_AT_ONCE, "count")
         self._count = lru_cache(maxsize=256)(lambda text: count_cohort(sources.cdm, json.loads(text)))
 
     def close(self) -> None:
-        """Accept no further counts, and drop those that wait."""
+        """Accept no further counts, and cancel those that have not started."""
         self._counting.shutdown(wait=False, cancel_futures=True)
 
     def may_be_sent(self, cohort: Cohort) -> bool:
-        """Return whether a WebAPI is configured, and the checks of the cohort find no error."""
+        """Return whether a cohort may be sent: a WebAPI is configured, and the checks find no error."""
         problems = check(cohort.expression, self._sources.vocabulary)
         return self._sources.webapi is not None and all(one.severity != "error" for one in problems)
 
     async def show(
         self, draft: ReplyDraft, cohort: Cohort, request: AssistantRequest, wishes: Set[str], changed: bool
     ) -> AssistantReply:
-        """Show a cohort, and ask to confirm it: by a tool that the request declares, else in text."""
+        """Show a cohort and ask the researcher to confirm it: by a tool if the request declares one, or else in the text."""
         fenced = f"```\n{json.dumps(cohort.expression)}\n```"
         if wishes == {"json"} and not changed:
             draft.add("expression", "The cohort expression", fenced)
@@ -88,7 +88,7 @@ class Proposals:
         return self.propose(draft, cohort, request)
 
     def propose(self, draft: ReplyDraft, cohort: Cohort, request: AssistantRequest) -> AssistantReply:
-        """Propose to send a cohort."""
+        """Return the reply that proposes to send a cohort."""
         if self._sources.webapi is None:
             draft.add("service", "What this service does", NOT_SENT)
             return draft.reply()
@@ -96,7 +96,7 @@ class Proposals:
         return replace(draft.reply(), action=cohort.action, tool_calls=calls)
 
     async def _count_lines(self, expression: Json) -> list[str]:
-        """Return the counts of a cohort with small ones suppressed, or the reason for having none. Counts are cached."""
+        """Return lines with the counts of a cohort, small ones suppressed, or with the reason for a failure. Results are cached."""
         text, loop = json.dumps(expression, sort_keys=True), asyncio.get_running_loop()
         try:
             counts = await loop.run_in_executor(self._counting, self._count, text)

@@ -1,4 +1,4 @@
-"""A question about databases. A model or the form fills in a `Query`; `resolve` maps its words to concepts."""
+"""Defines a question about databases. A model or the form fills in a `Query`, and `resolve` maps its words to concepts."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from assistants.hippocrates.terms import choose, find_term
 from assistants.hippocrates.vocabulary import Vocabulary
 
 NEAR_NAME = 0.72
-"""Minimum score of a name to be read as the correct spelling of misspelt words."""
+"""Minimum score at which a name counts as the correct spelling of misspelt words."""
 
 
 class Query(BaseModel):
@@ -23,17 +23,17 @@ class Query(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     concepts: tuple[tuple[str, ...], ...] = ()
-    """Every group is wanted; any concept of a group suffices."""
+    """Groups of concepts that patients must have: from every group, at least one concept."""
     excluded: tuple[str, ...] = ()
     countries: tuple[str, ...] = ()
-    """Countries or continents, any of which suffices; empty: all."""
+    """Countries or continents. A database must be in one of them. Empty means anywhere."""
     not_countries: tuple[str, ...] = ()
     min_persons: int = Field(0, ge=0)
-    """Minimum number of persons in the database."""
+    """Minimum number of persons in a database."""
     min_patients: int = Field(0, ge=0)
-    """Minimum number of patients with the concepts."""
+    """Minimum number of patients in a database who have the concepts."""
     of_cohort: bool = False
-    """Whether the question is about the current cohort, whose concepts are then wanted as well."""
+    """Whether the question is about the current cohort. If so, the cohort's concepts are added to `concepts`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +42,18 @@ class ResolvedQuery:
 
     asked: Query
     concepts: tuple[Term, ...] = ()
-    """Every term is wanted; any of its choices suffices. `unmatched` words of a term were read as misspelt."""
+    """Terms that patients must have: of every term, at least one choice. The words in `Term.unmatched` were misspelt."""
     excluded: tuple[Term, ...] = ()
     unknown: tuple[str, ...] = ()
-    """Words for which the vocabulary has no concept."""
+    """Words of the query for which the vocabulary has no concept."""
     notes: tuple[str, ...] = ()
-    """Sentences about unknown words and places, and about criteria that counts cannot answer."""
+    """Sentences for the user about unknown words and places, and about criteria that counts per concept cannot answer."""
 
 
 def resolve(
     query: Query, vocabulary: Vocabulary, catalogue: Catalogue, english: Mapping[str, str] | None = None
 ) -> ResolvedQuery:
-    """Map the words of a query, or their names in `english`, to concepts. The notes name unknown words and places."""
+    """Map the words of a query to concepts. `english` has English names for words in other languages."""
     asked = dict.fromkeys(chain(*query.concepts, query.excluded))
     terms = {words: _find_near(vocabulary, words, (english or {}).get(words, "")) for words in asked}
     unknown = [term for term in terms.values() if term.is_open]
@@ -72,7 +72,7 @@ def resolve(
 
 
 def any_of(terms: Iterable[Term]) -> Term:
-    """Join terms as alternatives. Terms without known concepts are left out."""
+    """Join several terms to one term that matches any of their concepts. Terms without chosen concepts are left out."""
     closed = [term for term in terms if not term.is_open]
     return Term(
         " or ".join(term.words for term in closed),
@@ -82,7 +82,7 @@ def any_of(terms: Iterable[Term]) -> Term:
 
 
 def _find_near(vocabulary: Vocabulary, words: str, name: str) -> Term:
-    """Return a term for some words, with the concepts of that name, or of the nearest name with the same number of words."""
+    """Return a term with the concepts that words name exactly, or else of the most similar name with the same number of words."""
     term = find_term(vocabulary, words, name)
     if term.choices:
         return term

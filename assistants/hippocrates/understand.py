@@ -1,7 +1,7 @@
-"""Reads a message into a study: one structured call of a model, whose answer code checks.
+"""Asks a model to read each message of a researcher, checks the model's answer, and updates the study.
 
-Messages are read one after another, each once, together with the state before it. The result is cached, so that the same
-messages give the same state.
+Messages are read in order. The model gets each message once, with the state before it. Its answer is cached, so that the same
+messages always lead to the same state.
 """
 
 import json
@@ -30,13 +30,13 @@ from models.errors import ModelError
 
 PROMPT = Path(__file__).parent / "understand.md"
 PLANNER = "planner"
-"""Name, under `models` of the alias, of the role of the model that reads messages."""
+"""Key of the model that reads messages, under `models` of the assistant's alias."""
 TIMEOUT_S = 60.0
 EARLIER = 4
-"""Maximum number of earlier messages that the model gets."""
+"""Maximum number of earlier messages in the model's prompt."""
 MOST_CACHED = 4_096
 MOST_SAID = 200
-"""Maximum length, in characters, of a text in the model's own words."""
+"""Maximum length, in characters, of a text that the model writes in its own words."""
 log = structlog.get_logger()
 
 Wish = Literal["json", "count", "send", "summary", "help", "courtesy", "question", "personal"]
@@ -88,33 +88,33 @@ class Understanding(_Form):
 
 
 Reader = Callable[[Mapping[str, Any]], Awaitable[Understanding | None]]
-"""Returns the model's reading of a message; None if the model fails."""
+"""A function that asks the model to read a message. It returns None if the model fails."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """The state after a message, and the other results of reading it."""
+    """The result of reading a message: the state after it, and remarks for the reply."""
 
     state: State = field(default_factory=State)
     before: State = field(default_factory=State)
-    """The state before the last change."""
+    """The state before the last message that changed it."""
     understanding: Understanding | None = None
     unused: tuple[str, ...] = ()
-    """Parts of the message that the reading does not use."""
+    """Parts of the message that the model did not use."""
     left_out: tuple[Unclear, ...] = ()
-    """Ambiguous parts of messages that wait for an answer."""
+    """Ambiguous parts of the message, with questions that the researcher must answer."""
     query: Query | None = None
-    """The last question about databases."""
+    """The researcher's last question about databases; None if there is none."""
     english: Mapping[str, str] = field(default_factory=dict)
-    """English names of the researcher's words for concepts."""
+    """By the researcher's words for concepts, their English names."""
     unread: bool = False
-    """Whether the model failed or contradicted the message, so that the state did not change."""
+    """Whether the message could not be read, because the model failed or contradicted it. The state is then unchanged."""
     note: str = ""
-    """A remark of the form to add to the reply."""
+    """A remark of the form, which the reply contains."""
 
 
 class Understander:
-    """Reads conversations, message by message. It keeps no state except a cache of readings."""
+    """Reads the messages of conversations with a model. It keeps no state except a cache of the model's answers."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self._vocabulary = vocabulary
@@ -123,15 +123,14 @@ class Understander:
     async def read(
         self, step: Step, earlier: Sequence[str], message: str, reader: Reader, *, is_last: bool = True
     ) -> Step:
-        """Return the step after another message.
+        """Read another message, and return the step after it.
 
         Args:
             step: The step after the earlier messages.
             earlier: The earlier messages, oldest first.
-            message: The new message.
-            reader: Reads the message, unless the cache has its reading in the same state.
-            is_last: Whether the reply answers this message. An earlier message that could not be read is not read again, because
-                the reply to it said so.
+            message: The message to read.
+            reader: Asks the model to read the message. It is called unless the answer for this message and state is cached.
+            is_last: Whether this is the newest message. If the model cannot read it, this is cached, because the reply says so.
         """
         case = _case(step, earlier, message)
         key = json.dumps(case, ensure_ascii=False, sort_keys=True)
@@ -155,7 +154,7 @@ class Understander:
         )
 
     def _apply(self, state: State, understanding: Understanding, english: Mapping[str, str]) -> State:
-        """Return the state with the new study, its concepts looked up, and the picked candidates chosen."""
+        """Return the state with the model's study: look up new words for concepts, and choose the candidates it picked."""
         study, chosen = understanding.study, dict(state.chosen)
         drugs = study.exit.drugs if isinstance(study.exit, TreatmentExit) else ()
         for words in study.concepts:
@@ -178,7 +177,7 @@ class Understander:
 
 
 def model_reader(ask_model: AskStructured) -> Reader:
-    """Return a reader that asks the planner's model."""
+    """Return a reader that asks the model of the role `planner`."""
     prompt = PROMPT.read_text(encoding="utf-8")
 
     async def read(case: Mapping[str, Any]) -> Understanding | None:
@@ -196,7 +195,7 @@ def model_reader(ask_model: AskStructured) -> Reader:
 
 
 def _case(step: Step, earlier: Sequence[str], message: str) -> dict[str, Any]:
-    """Return the model's input, without its empty parts."""
+    """Return the input for the model, without empty fields."""
     case = {
         "study": _shown(step.state.study),
         "study_before": _shown(step.before.study) if step.before != step.state else None,
@@ -222,7 +221,7 @@ def _offered(term: Term) -> list[str]:
 
 
 async def _ask(step: Step, message: str, case: Mapping[str, Any], reader: Reader) -> Understanding | None:
-    """Return the model's reading; None if it fails, or still contradicts the message after one request for correction."""
+    """Ask the model to read a message. Return None if it fails, or if a corrected answer still contradicts the message."""
     understanding = await reader(case)
     problems = [*_problems(step, message, case, understanding)]
     if not problems:
@@ -232,7 +231,7 @@ async def _ask(step: Step, message: str, case: Mapping[str, Any], reader: Reader
 
 
 def _problems(step: Step, message: str, case: Mapping[str, Any], understanding: Understanding | None) -> Iterator[str]:
-    """Yield contradictions between the reading and the message."""
+    """Yield the contradictions between the model's answer and the message, as sentences for the model."""
     if understanding is None:
         return
     text = " ".join([message, *(one.words for one in step.left_out)])
@@ -258,7 +257,7 @@ def _problems(step: Step, message: str, case: Mapping[str, Any], understanding: 
 
 
 def _unquoted(step: Step, text: str, case: Mapping[str, Any], understanding: Understanding) -> Iterator[str]:
-    """Yield texts that should quote the researcher, but do not."""
+    """Yield the texts in the model's answer that should quote the researcher, but are not in the message or the study."""
     query, known = understanding.query or Query(), step.state.chosen.keys() | step.english.keys()
     quoted = [(f"evidence for {one.slot}", one.words) for one in understanding.evidence]
     quoted += [("`names`", one.words) for one in understanding.names if one.words not in known]
@@ -287,7 +286,7 @@ def _unquoted(step: Step, text: str, case: Mapping[str, Any], understanding: Und
 
 
 def _without_evidence(before: Study, understanding: Understanding) -> Iterator[str]:
-    """Yield the slots that a reading changes without evidence. `removed` is evidence for a slot without new words."""
+    """Yield the slots that the model changed without evidence. The evidence `removed` is for slots that only lost words."""
     slots = {re.split(r"\W", one.slot.removeprefix("study."))[0] for one in understanding.evidence}
     for name in Study.model_fields:
         old, new = (one.model_dump_json(include={name}, exclude_defaults=True) for one in (before, understanding.study))
@@ -298,7 +297,7 @@ def _without_evidence(before: Study, understanding: Understanding) -> Iterator[s
 
 
 def _stands_in(text: str, words: str) -> bool:
-    """Return whether a folded text contains these words as whole words. Scripts without capitals often join words."""
+    """Return whether a folded text contains words. In scripts with upper case, they must be whole words."""
     folded = _folded(words)
     if any(unicodedata.category(letter) == "Lo" for letter in folded):
         return folded in text
@@ -306,7 +305,7 @@ def _stands_in(text: str, words: str) -> bool:
 
 
 def _words_of(study: Study) -> list[str]:
-    """Return the texts of a study that replies quote as the researcher's words."""
+    """Return the texts of a study that replies quote as words of the researcher."""
     said = [*(event.words for event in study.events), *(rule.words for rule in study.rules), study.name or ""]
     return [words for words in said if words]
 
@@ -320,7 +319,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def _numbers_of(slots: BaseModel | None) -> set[float | date]:
-    """Return the absolute values of numbers, and the dates, in some slots; without 0 and 1, which are common defaults."""
+    """Return the dates and the absolute values of numbers in slots. 0 and 1 are left out, because they are common defaults."""
     values = [*_leaves(slots.model_dump(exclude_defaults=True) if slots else {})]
     numbers = {abs(one) for one in values if isinstance(one, int | float) and not isinstance(one, bool)}
     return (numbers - {0, 1}) | {one for one in values if isinstance(one, date)}
@@ -328,36 +327,36 @@ def _numbers_of(slots: BaseModel | None) -> set[float | date]:
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)?")
 _UNITS = (1, 7, 30, 31, 365, 1_000, 1_000_000)
-"""Days, weeks, months, years; thousands and millions."""
+"""Factors of numbers in a text: days in a week, month or year; thousands and millions."""
 _CUSTOMARY = {2, 7, 17, 18, 30, 180, 365}
-"""Numbers for words without a numeral: twice, weekly, children, adults, monthly, half a year, yearly."""
+"""Numbers that a text may express by a word: twice, weekly, children, adults, monthly, half a year, yearly."""
 _NUMERALS = ("en", "de", "es", "fr", "it", "nl", "pt")
-"""Languages whose numerals text2num reads."""
+"""Codes of the languages whose numerals text2num can parse."""
 
 
 def _readings(text: str) -> set[str]:
-    """Return a text unchanged, and once for each language with its numerals as digits."""
+    """Return versions of a text: unchanged, and for each language with the numerals of that language written as digits."""
     return {text, *(alpha2digit(text, language, threshold=0) for language in _NUMERALS)}
 
 
 def _numbers_in(text: str) -> set[float]:
-    """Return the numbers in a text. 10,000 gives two: 10.0 and 10000.0."""
+    """Return the numbers in a text. An ambiguous number gives two: for 10,000, these are 10.0 and 10000.0."""
     found = _NUMBER.findall(text)
     numbers = {float(one.replace(",", ".")) for one in found}
     return numbers | {float(re.sub(r"[,.]", "", one)) for one in found if one[-4:-3] in (",", ".")}
 
 
 def _numbers_given(readings: Collection[str]) -> set[float]:
-    """Return the numbers that a text may express: unchanged, times a unit, and each plus or minus 1 for "over" and "under"."""
+    """Return the numbers that a text may express: its numbers, their products with `_UNITS`, and all plus or minus 1."""
     numbers = {number for reading in readings for number in _numbers_in(reading)}
     return {n * unit + step for n in numbers for unit in _UNITS for step in (-1, 0, 1)} | _CUSTOMARY
 
 
 def _is_given(day: date, numbers: Collection[int]) -> bool:
-    """Return whether numbers of a text give a day, or its previous or next day (for "before" and "after").
+    """Return whether the numbers in a text fit a date, or the day before or after it (as in "before 1 May").
 
-    They do if they contain its year and its day of the month; for the first and last day of a month, the year suffices. Months
-    are not compared: texts write them as names.
+    The numbers must contain the year and the day of the month. For the first and last day of a month, the year is enough. Months
+    are not compared, because texts write them as names.
     """
     near = [day + timedelta(days) for days in (-1, 0, 1)] if 1 < day.year < 9999 else []
     ends = {one for one in near if 1 in (one.day, (one + timedelta(1)).day)}
@@ -365,7 +364,7 @@ def _is_given(day: date, numbers: Collection[int]) -> bool:
 
 
 def _unused(message: str, understanding: Understanding, study: Study) -> Iterator[str]:
-    """Yield the unused parts of a message: those that the model listed as not taken, and words that it overlooked."""
+    """Yield the parts of a message that the model did not use: the parts that it listed, and words that it overlooked."""
     yield from understanding.not_taken
     if (
         understanding.wishes
@@ -395,4 +394,4 @@ def _folded(text: str) -> str:
 
 
 _JOINING = frozenset("and with und et y e en och og и".split())
-"""Words that join two parts; models leave them out of both. No other word is ignored: it may reverse the meaning."""
+"""Conjunctions, which the search for overlooked words ignores. Other words are not ignored: they may reverse the meaning."""

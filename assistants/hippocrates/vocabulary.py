@@ -1,6 +1,6 @@
-"""Concepts, their synonyms and descendants, from an OMOP CDM in a DuckDB file or an Athena export (a folder of CSV files).
+"""Looks up concepts, synonyms and descendants in a vocabulary: an OMOP CDM in a DuckDB file, or an Athena export (CSV files).
 
-It is the only source of concept ids.
+The vocabulary is the only source of concept ids.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -26,17 +26,17 @@ _TABLES = (
     Table("concept_ancestor", f"ancestor_concept_id {_ID}, descendant_concept_id {_ID}"),
     Table("concept_synonym", _SYNONYM, "concept_synonym_name <> ''", optional=True),
     Table("concept_relationship", _RELATIONSHIP, "relationship_id = 'Maps to'", optional=True),
-    # Athena writes the version to the row of the vocabulary `None`.
+    # Athena writes the version of the whole vocabulary to the row whose id is `None`.
     Table("vocabulary", "vocabulary_version VARCHAR", "vocabulary_id = 'None'", optional=True),
     Table("cdm_source", "vocabulary_version VARCHAR", optional=True),
 )
 _LONGEST = 500
-"""Maximum length of a search text. Hardly any name is longer."""
+"""Maximum length of a search text, in characters. Few names are longer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Concept:
-    """An entry of the vocabulary."""
+    """A concept: an entry of the vocabulary, such as a condition or a drug."""
 
     concept_id: int
     name: str
@@ -47,17 +47,17 @@ class Concept:
 
 @dataclass(frozen=True, slots=True)
 class ConceptMatch:
-    """A concept that matches some words."""
+    """A concept that a search has found, with its score."""
 
     concept: Concept
     score: float
-    """0 to 1. From `EXACT_SYNONYM` on, the query is a name of the concept; from `ALL_WORDS` on, the name has all its words."""
+    """Score from 0 to 1: at least `EXACT_SYNONYM` if the query is a name, at least `ALL_WORDS` if a name has all its words."""
     matched: str
-    """The matching name or synonym."""
+    """The name or synonym that matches the query."""
 
 
 class Vocabulary:
-    """Concepts by name, id and hierarchy. It is immutable."""
+    """An immutable vocabulary. It finds concepts by name, by id, and by hierarchy."""
 
     def __init__(
         self,
@@ -69,13 +69,13 @@ class Vocabulary:
         version: str = "",
         warnings: tuple[str, ...] = (),
     ) -> None:
-        """Index the names.
+        """Index the concepts and their names.
 
         Args:
-            synonyms: concept ids with other names; synonyms of unknown concepts are ignored.
-            maps_to: the standard concept of each non-standard one.
-            hierarchy: two arrays of concept ids: ancestors in ascending order, and a descendant of each.
-            warnings: remarks on the data for users.
+            synonyms: Pairs of a concept id and another name of the concept. Synonyms of unknown concepts are ignored.
+            maps_to: By id of a non-standard concept, the id of its standard concept.
+            hierarchy: Two arrays of concept ids: ancestors, in ascending order, and a descendant of each.
+            warnings: Warnings about the data, which are shown to users.
         """
         self.version, self.warnings = version, warnings
         self.concepts = {concept.concept_id: concept for concept in concepts}
@@ -92,10 +92,10 @@ class Vocabulary:
         """Open a vocabulary read-only.
 
         Args:
-            path: a DuckDB file with a CDM, or a folder with an Athena export.
+            path: A DuckDB file with a CDM database, or a folder with an Athena export.
 
         Raises:
-            DataError: a file, table or column is missing, an id is not a number, or there are no concepts.
+            DataError: A file, table or column is missing, an id is not a number, or there are no concepts.
         """
         with read_tables(path, _TABLES, remedy=REMEDY) as tables:
             rows = tables.sql("FROM concept").fetchall()
@@ -106,7 +106,7 @@ class Vocabulary:
         concepts = [Concept(one, name, domain, of, flag == "S") for one, name, domain, of, flag in rows]
         version = next((version for (version,) in versions if version), "")
         if not concepts:
-            raise DataError(f"{path}: it has no concepts (table concept); {REMEDY}")
+            raise DataError(f"{path}: the table concept has no rows; {REMEDY}")
         needed = {"concept_synonym": synonyms, "the version, in the row 'None' of vocabulary": version}
         if lacks := [what for what, rows in needed.items() if not rows]:
             log.warning("vocabulary_incomplete", path=str(path), lacks=lacks)
@@ -117,20 +117,20 @@ class Vocabulary:
         return self.concepts.get(concept_id)
 
     def synonyms(self, concept_id: int) -> list[str]:
-        """Return the other names of a concept."""
+        """Return the names of a concept other than its main name."""
         return [name.text for name in self._names if name.concept_id == concept_id and not name.own]
 
     def find(self, words: str, domains: Collection[str] = (), limit: int = 10) -> list[ConceptMatch]:
-        """Return the concepts that match some words: exact names and synonyms first, then shared words, then misspellings.
+        """Return the concepts whose names match words, best match first: exact names, then shared words, then misspellings.
 
-        A non-standard concept is replaced by its standard one, if the vocabulary maps it.
+        A non-standard concept is replaced by its standard concept, if the vocabulary maps one to the other.
 
         Args:
-            domains: domains of the concepts (`Condition`, `Drug`, ...); empty: all.
-            limit: maximum number of concepts.
+            domains: Domains of the concepts to find (`Condition`, `Drug`, ...). Empty means all domains.
+            limit: Maximum number of concepts.
         """
         words, domain_ids = words[:_LONGEST], {domain.casefold() for domain in domains}
-        # A concept may have many matching names: search 20 names for each requested concept.
+        # A concept may have many matching names, so search for 20 names per requested concept.
         similar = self._index.search(words, domain_ids, limit * 20)
         matches = self._matches(similar | self._index.look_up(words))
         if domain_ids:
@@ -138,11 +138,11 @@ class Vocabulary:
         return matches[:limit]
 
     def lookup(self, words: str) -> list[ConceptMatch]:
-        """Return the concepts that have exactly this name or synonym, or the same words in another order."""
+        """Return the concepts with a name or synonym that equals `words`, or contains exactly these words in another order."""
         return self._matches(self._index.look_up(words))
 
     def _matches(self, scores: Mapping[int, float]) -> list[ConceptMatch]:
-        """Return the concepts of names, given by index and score; each with its best name."""
+        """Return the concepts of these names, each with its best name. `scores` are the scores of names, by their index."""
         matches: dict[int, ConceptMatch] = {}
         for place, score in sorted(scores.items(), key=lambda pair: (-pair[1], pair[0])):
             concept = self._standard(self._names[place].concept_id)
@@ -150,7 +150,7 @@ class Vocabulary:
         return sorted(matches.values(), key=_order)
 
     def descendants(self, concept_id: int) -> frozenset[int]:
-        """Return a concept with all its descendants; the concept alone if it has none."""
+        """Return the ids of a concept and of all its descendants."""
         first, last = self._ancestors.searchsorted([concept_id, concept_id + 1])
         return frozenset(self._descendants[first:last].tolist()) | {concept_id}
 

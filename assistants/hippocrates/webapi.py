@@ -1,7 +1,7 @@
-"""Sends a confirmed cohort to OHDSI WebAPI.
+"""Sends a cohort to OHDSI WebAPI, after the researcher has confirmed the action.
 
-It never runs while a reply is drafted: it sends the expression of an action that the researcher confirmed. Users read its
-messages, so these contain neither the server's address nor its texts, which may quote tokens or patient-level values.
+Nothing is sent while a reply is drafted. Users see the error messages, so these contain neither the server's address nor its
+responses, which may quote tokens or data of patients.
 """
 
 import json
@@ -20,26 +20,26 @@ _MOST_NAMES = 20
 
 
 class WebApiError(Exception):
-    """Sending failed. The message gives the reason, and the parts that WebAPI has stored."""
+    """Sending a cohort failed. The message tells the user the reason, and which parts WebAPI has stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The ids that WebAPI gave to a cohort and its concept sets."""
+    """The ids that WebAPI assigned to a cohort definition and its concept sets."""
 
     cohort_id: int
     concept_set_ids: tuple[int, ...]
 
 
 class _Stored(pydantic.BaseModel):
-    """A concept set or a cohort definition."""
+    """A concept set or cohort definition in a response of WebAPI."""
 
     id: int
     expression: pydantic.Json[Any] | dict[str, Any] = {}
 
 
 class _Item(pydantic.BaseModel, frozen=True):
-    """An item of a concept set, without the fields that WebAPI adds."""
+    """An item of a concept set. Fields that WebAPI adds are ignored."""
 
     conceptId: int
     isExcluded: int
@@ -49,20 +49,20 @@ class _Item(pydantic.BaseModel, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class WebApi:
-    """A WebAPI server."""
+    """A client for an OHDSI WebAPI server."""
 
     url: str
-    """Root address, such as http://127.0.0.1:8080/WebAPI."""
+    """Base URL of the server, such as http://127.0.0.1:8080/WebAPI."""
     token: str = field(default="", repr=False)
-    """Token for `Authorization: Bearer`; "": no header."""
+    """Token for the header `Authorization: Bearer`; "" to send no header."""
     timeout_s: float = 30.0
-    """Limit for each request, in seconds."""
+    """Time limit for each request, in seconds."""
 
     async def send(self, name: str, expression: Json) -> Sent:
-        """Create the concept sets and the cohort definition, then read them back and compare them.
+        """Create the concept sets and the cohort definition, then read them back and compare them with what was sent.
 
         Raises:
-            WebApiError: a request failed, or WebAPI stored something else.
+            WebApiError: A request failed, or WebAPI stored different data than were sent.
         """
         async with aiohttp.ClientSession(
             f"{self.url.rstrip('/')}/",
@@ -75,14 +75,14 @@ class WebApi:
                 return await sending.send(name, expression)
             except WebApiError as error:
                 log.warning("webapi_failed", url=self.url, error=str(error))
-                created = f" Already created there: {', '.join(sending.created)}." if sending.created else ""
-                again = "The cohort definition here is unchanged, and can be sent again."
+                created = f" Already created in WebAPI: {', '.join(sending.created)}." if sending.created else ""
+                again = "The cohort in this conversation is unchanged. You can send it again."
                 raise WebApiError(f"{error}{created} {again}") from None
 
 
 @dataclass(frozen=True, slots=True)
 class _Sending:
-    """The sending of one cohort."""
+    """Sends one cohort, and records the parts that WebAPI has created."""
 
     session: aiohttp.ClientSession
     created: list[str] = field(default_factory=list)
@@ -98,57 +98,57 @@ class _Sending:
             path = f"conceptset/{set_id}/items"
             await self._ask("PUT", path, object, json=[item.model_dump() for item in items])
             if {*await self._ask("GET", path, list[_Item])} != {*items}:
-                raise WebApiError(f"WebAPI holds other concepts in the concept set {set_id} than were sent.")
+                raise WebApiError(f"WebAPI stored different concepts in concept set {set_id} than were sent.")
         body = {"description": "", "expressionType": "SIMPLE_EXPRESSION", "expression": json.dumps(expression)}
         cohort_id = await self._create("cohort definition", name, **body)
         stored = await self._ask("GET", f"cohortdefinition/{cohort_id}", _Stored)
         if not _holds(stored.expression, expression):
-            raise WebApiError(f"WebAPI holds another expression as cohort definition {cohort_id} than was sent.")
+            raise WebApiError(f"WebAPI stored a different expression in cohort definition {cohort_id} than was sent.")
         return Sent(cohort_id, (*set_ids,))
 
     async def _create(self, noun: str, name: str, **body: str) -> int:
-        """Create a concept set or cohort definition, and return its id. If the name is taken, append a number."""
+        """Create a concept set or cohort definition, and return its id. If the name exists already, append a number to it."""
         kind = noun.replace(" ", "")
         for n in range(1, _MOST_NAMES + 1):
             candidate = name[:240] + (f" ({n})" if n > 1 else "")
             if await self._ask("GET", f"{kind}/0/exists", int, params={"name": candidate}) == 0:
                 break
         else:
-            raise WebApiError(f"WebAPI has {_MOST_NAMES} {noun}s of the name “{name}” already; choose another name.")
-        unsure = f" It may be there all the same: look among the {noun}s of ATLAS for “{candidate}”."
+            raise WebApiError(f"WebAPI already has {_MOST_NAMES} {noun}s with the name “{name}”: choose another name.")
+        unsure = f" The {noun} may have been created: look for “{candidate}” among the {noun}s in ATLAS."
         created = await self._ask("POST", f"{kind}/", _Stored, unsure, json={"name": candidate, **body})
         self.created.append(f"{noun} {created.id}")
         return created.id
 
     async def _ask(self, method: str, path: str, answer: type[T], unsure: str = "", **request: Any) -> T:
-        """Send a request, and return its answer as this type. If the effect is unknown, add `unsure` to the error."""
+        """Send a request, and parse the response as the type `answer`. After an error with unknown effect, append `unsure`."""
         step = f"{method} /{path}"
         try:
             async with self.session.request(method, path, allow_redirects=False, **request) as response:
                 status, content = response.status, await response.read()
         except TimeoutError:
             limit = f"within {self.session.timeout.total:g} s"
-            raise WebApiError(f"WebAPI did not answer {step} {limit}.{unsure}") from None
+            raise WebApiError(f"WebAPI did not answer {step} {limit} (timeout).{unsure}") from None
         except aiohttp.ClientError as error:
-            remedy = "is it running, and is its address right in the configuration?"
-            raise WebApiError(f"WebAPI cannot be reached ({type(error).__name__}); {remedy}{unsure}") from None
+            remedy = "check that WebAPI is running, and that the option `webapi` has its address."
+            raise WebApiError(f"Cannot connect to WebAPI ({type(error).__name__}): {remedy}{unsure}") from None
         if status in (401, 403):
-            raise WebApiError(f"WebAPI wants a valid token for this ({status}); check the one in the configuration.")
+            raise WebApiError(f"WebAPI rejected the token (HTTP {status}): check the option `webapi_token_env`.")
         if 300 <= status < 500:
-            raise WebApiError(f"WebAPI refused {step} ({status}).")
+            raise WebApiError(f"WebAPI refused {step} (HTTP {status}): see the log of WebAPI.")
         if status >= 500:
-            raise WebApiError(f"WebAPI failed ({status}) at {step}; its log says why.{unsure}")
+            raise WebApiError(f"WebAPI failed at {step} (HTTP {status}): see the log of WebAPI.{unsure}")
         try:
             return pydantic.TypeAdapter(answer).validate_json(content or b"null")
         except pydantic.ValidationError:
-            remedy = "is the configured address a WebAPI?"
-            raise WebApiError(f"WebAPI answered {step} with something unexpected; {remedy}{unsure}") from None
+            remedy = "check that the option `webapi` is the address of a WebAPI."
+            raise WebApiError(f"WebAPI answered {step} with an unexpected response: {remedy}{unsure}") from None
 
 
 def _holds(stored: Any, sent: Any) -> bool:
-    """Return whether the stored expression equals the sent one, apart from fields without effect.
+    """Return whether the expression that WebAPI stored equals the sent one, apart from fields without effect.
 
-    WebAPI stores the expression as Circe serialises it: with fields that are false, null or empty, and captions of coded values.
+    WebAPI adds fields that are false, null or empty, and captions of coded values.
     """
     if isinstance(stored, dict) and isinstance(sent, dict):
         added = [stored[name] for name in stored.keys() - sent.keys() if not name.endswith("_CAPTION")]

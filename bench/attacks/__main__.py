@@ -1,8 +1,8 @@
-"""`python -m bench.attacks`: a real `caf serve` with and without attacks.
+"""Measure a real `caf serve` with and without attacks: `python -m bench.attacks`.
 
-Each part runs its own attacks and returns figures. A figure `*_ratio` compares with the same server in the same run without the
-attack; it must not exceed 3. A figure `*_healthz_p99_ms` must not exceed 50 ms. A figure `*_failures` counts failed requests of
-other clients; it must be 0. The exit code is 1 if a figure exceeds its bound.
+Each part runs several attacks and returns figures. A figure `*_ratio` compares the server under attack with the same server
+without the attack; it must not exceed 3. A figure `*_healthz_p99_ms` must not exceed 50 ms. A figure `*_failures` counts failed
+requests of other clients; it must be 0. The exit code is 1 if a figure exceeds its bound.
 """
 
 import argparse
@@ -15,13 +15,13 @@ from bench.figures import Figures, Target, report
 from bench.processes import ROOT, cores, pin
 
 PARTS = {"connections": connections.run, "hearing": hearing.run, "products": products.run, "sizes": sizes.run}
-"""Parts of a run. Arguments: a folder for files, and whether to run a short version."""
+"""The parts of a run by name. Each function takes a folder for its files and whether to run a shorter version."""
 BOUNDS = {"_ratio": 3.0, "_healthz_p99_ms": 50.0, "_failures": 0.0}
-"""Upper bound of a figure, by the end of its name."""
+"""Maximum of a figure, by the end of the figure's name."""
 
 
 def main() -> int:
-    """Run the parts."""
+    """Run the requested parts, print their figures, and return the exit code."""
     parser = argparse.ArgumentParser(prog="bench.attacks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="run a shorter version")
     parser.add_argument("--only", action="append", choices=PARTS, help="run only this part; may be repeated")

@@ -1,6 +1,6 @@
-"""Clients without a valid key that send bodies, hold connections, or guess keys.
+"""Attacks by clients without a valid key, which send bodies, hold connections, or guess keys.
 
-The cost of an attack is the server's CPU for a refused body, relative to a plain refused body of the same length.
+The cost of a body is the server's CPU for its refusal, divided by the CPU for refusing a plain body of the same length.
 """
 
 import os
@@ -20,13 +20,13 @@ from bench.processes import Server, run_caf, shipped_config
 from proxy.auth import keys
 
 FILES = 1024
-"""`ulimit -n` of the server, a common default."""
+"""Maximum number of open files of the server (`ulimit -n`), a common default."""
 HELD = 1_100
-"""Number of connections that an attack holds."""
+"""Number of connections that an attack holds open."""
 
 
 def _gzip_bomb() -> bytes:
-    """Return 1 GiB of spaces as 1 MB of gzip. It repeats one compressed block, because compressing all would take seconds."""
+    """Return 1 GiB of spaces as 1 MB of gzip. One compressed block is repeated, because compressing 1 GiB takes seconds."""
     stream = zlib.compressobj(9, wbits=31)
     first, again = (stream.compress(b" " * 2**20) + stream.flush(zlib.Z_FULL_FLUSH) for _ in range(2))
     return first + again * 1023
@@ -36,11 +36,11 @@ BOMB = _gzip_bomb()
 
 
 def run(folder: Path, quick: bool) -> Figures:
-    """Start `caf serve` and measure.
+    """Measure refused bodies and the attacks of ATTACKS on a real server.
 
     Args:
         folder: Folder for the server's files.
-        quick: Whether to run a third of the requests in one round.
+        quick: Whether to send only a third of the requests, in one round.
     """
     made = keys.create("bench")
     keys.save([made.record], folder / "keys.json")
@@ -62,7 +62,7 @@ def _limit_files(most: int) -> Iterator[None]:
 
 
 def _measure_refusal_cpu(server: Server, key: str, times: int) -> Figures:
-    """Return the server's CPU for refused bodies, also relative to plain refused bodies of the same length."""
+    """Return the server's CPU per refused body, in ms and in ns per byte, and the ratio to a plain body of the same length."""
     bearer = f"Authorization: Bearer {key}".encode()
     packed, length = b"Content-Encoding: gzip", b"Content-Length: %d" % len(BOMB)
     bodies = {
@@ -104,8 +104,8 @@ _held: list[socket.socket] = []
 
 
 def _hold_connections(sent: bytes, address: Address) -> None:
-    """Hold HELD connections with incomplete requests, and replace closed ones."""
-    with suppress(ValueError):  # the limit may be lower: then it holds fewer
+    """Hold HELD connections with incomplete requests, and replace closed connections."""
+    with suppress(ValueError):  # the hard limit may be lower: then the attack holds fewer connections
         resource.setrlimit(resource.RLIMIT_NOFILE, (HELD + 100, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
     while len(_held) < HELD:
         with suppress(OSError):

@@ -1,7 +1,7 @@
-"""Long texts with a key over its limit: CPU of the emergency check, and latency of other clients meanwhile.
+"""Attack with long texts and a key over its limit: CPU of the emergency check, and latency of other clients.
 
-The local emergency judge reads every message before limits are checked, also with a key over its limit. An attacker gets this
-work for free.
+The local emergency judge reads every message before the proxy checks limits. A key over its limit therefore still causes this
+work.
 """
 
 import random
@@ -31,8 +31,8 @@ def run(folder: Path, quick: bool) -> Figures:
         quick: Whether other clients send fewer requests.
 
     Returns:
-        `hearing_KIND_growth_ratio`: CPU per byte of the longest text over that of a text half as long; and the figures of
-        `measure_waits`.
+        The figures of `measure_waits`, and `hearing_KIND_growth_ratio`: CPU per byte of the longest texts divided by CPU per
+        byte of texts half as long.
     """
     spent, guest = keys.create("spent", requests_per_minute=1), keys.create("guest")
     keys.save([spent.record, guest.record], folder / "keys.json")
@@ -61,7 +61,7 @@ def _say(text: str, key: str) -> bytes:
 
 
 def _growth(server: Server, kind: str, key: str) -> float:
-    """Return the CPU per byte of the longest texts over that of texts half as long."""
+    """Return the CPU per byte of the longest texts, divided by the CPU per byte of texts half as long."""
     per_byte = []
     for size in SIZES:
         made = texts(kind, size, REPEATS)

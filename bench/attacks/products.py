@@ -1,6 +1,6 @@
-"""Requests and answers with one or two large parts: latency of other clients meanwhile.
+"""Attack with requests and answers that have one or two large parts: latency of other clients.
 
-An upstream on loopback returns the answer that the model's name selects: thousands of choices or calls, a long document in JSON.
+The name of the model selects the answer of an upstream on loopback: thousands of choices or calls, or a long document in JSON.
 """
 
 import json
@@ -35,7 +35,7 @@ def run(folder: Path, quick: bool) -> Figures:
     with _run_upstream() as url, run_caf(_config(url), folder) as server:
         attacks = {f"products_{name}": partial(_send, model, body) for name, (model, body) in ATTACKS.items()}
         figures = measure_waits(server, "", attacks, 1, 60 if quick else 150)
-    # Drop ratios: judging in a thread holds the interpreter lock for 5 ms at a time, and a calm request takes about 1 ms.
+    # Drop ratios: judging in a thread holds the GIL for 5 ms at a time, but a request without an attack takes about 1 ms.
     return {name: value for name, value in figures.items() if not name.endswith("_ratio")}
 
 
@@ -72,7 +72,7 @@ ANSWERS: dict[str, Callable[[], bytes]] = {
     "deep": lambda: _write_choices(_said(_nested(50_000))),
     "cites": lambda: _write_choices(_said("".join(f"[[cite: s{n}]]\n" for n in range(10_000)) + "Yes.")),
 }
-"""Answer of the upstream, by model."""
+"""The answer of the upstream, by model name."""
 ATTACKS: dict[str, tuple[str, dict[str, Any]]] = {
     "line_breaks": ("plain", {"messages": [{"role": "user", "content": "\n" * 100_000}]}),
     "commands": ("plain", {"messages": [{"role": "system", "content": "[[a: b]] " * 20_000}, QUESTION]}),
@@ -88,7 +88,7 @@ ATTACKS: dict[str, tuple[str, dict[str, Any]]] = {
     "deep_reply": ("deep", {"messages": [QUESTION], **JSON_REPLY}),
     "citations": ("cites", {"messages": [QUESTION]}),
 }
-"""Model and request body of each attack."""
+"""(model name, request body) of each attack, by attack name."""
 
 
 def _send(model: str, body: dict[str, Any], address: Address) -> None:

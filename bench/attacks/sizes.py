@@ -1,4 +1,4 @@
-"""Messages designed to be slow to parse: growth of CPU per character when their size doubles. Linear work has the ratio 1."""
+"""Attack with messages that are slow to parse: growth of the CPU per character when the size doubles. Linear work gives 1."""
 
 import time
 from pathlib import Path
@@ -10,24 +10,24 @@ from bench.figures import Figures
 from bench.processes import Server, run_caf, shipped_config
 
 SIZE = 600_000
-"""Characters of the smaller message."""
+"""Length of the smaller message, in characters."""
 UNITS = (
     "\n\nSources: a", "[[cite: a", "[[cite: a]]", "[[", "\ufdfa", "qwzx ", "a ", "a-", "____ab", "a\u0301", "a. ", "5,", "\n",
     "\r\n", "a'",
 )  # fmt: skip
-"""Texts whose repetition makes up a message."""
+"""Texts that are repeated to fill a message."""
 PLACES = ("newest", "earlier", "reply", "system", "tool")
 LEAST_S = 0.04
-"""Minimum CPU seconds for a comparison: the kernel counts in steps of 0.01 s."""
+"""Minimum CPU time for a comparison, in seconds. The kernel counts in steps of 0.01 s."""
 QUESTION = {"role": "user", "content": "How much sleep do I need?"}
 
 
 def run(folder: Path, quick: bool) -> Figures:
-    """Measure the CPU for each unit in each place, at SIZE and at twice SIZE.
+    """Measure the CPU for each repeated text in each place of a request, at SIZE and at twice SIZE characters.
 
     Returns:
-        `sizes_PLACE_growth_ratio`: CPU per character at twice SIZE over that at SIZE, the maximum over all units;
-        `sizes_PLACE_longest_s`: the maximum CPU seconds of one request.
+        `sizes_PLACE_growth_ratio`: CPU per character at twice SIZE divided by CPU per character at SIZE, the maximum over all
+        repeated texts. `sizes_PLACE_longest_s`: the maximum CPU time of one request, in seconds.
     """
     figures: Figures = {}
     with run_caf(shipped_config(privacy={"store": "none"}), folder) as server:
@@ -43,7 +43,7 @@ def run(folder: Path, quick: bool) -> Figures:
 
 
 def _cpu_s(server: Server, place: str, unit: str, size: int, times: int) -> float:
-    """Return the median CPU seconds for a message, at least 0.01."""
+    """Return the median CPU time for a message, in seconds; at least 0.01."""
     used = []
     for n in range(times):
         text = f"{n}" + (unit * (size // len(unit) + 1))[:size]

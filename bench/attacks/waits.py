@@ -20,13 +20,13 @@ from bench.processes import SHIPPED, Server
 
 CRISIS = "I am going to kill myself tonight."
 TIMEOUT_S = 10.0
-"""Timeout of an answer, which is also the latency of a missing one."""
+"""Timeout of a request, in seconds. A missing answer counts with this latency."""
 LONGEST_S = 60
-"""Maximum duration of an attack."""
+"""Maximum duration of an attack, in seconds."""
 
 Address = tuple[str, int]
 Attack = Callable[[Address], None]
-"""A step of an attack, which is repeated."""
+"""One step of an attack. The step is repeated until the attack ends."""
 
 
 def address_of(server: Server) -> Address:
@@ -35,7 +35,7 @@ def address_of(server: Server) -> Address:
 
 
 def post(*lines: bytes, path: bytes = b"/v1/chat/completions", body: bytes = b"") -> bytes:
-    """Return a POST request with these header lines, valid or not."""
+    """Return a POST request with the given header lines, which need not be valid."""
     return b"".join([b"POST %b HTTP/1.1\r\nHost: x\r\n" % path, *(line + b"\r\n" for line in lines), b"\r\n", body])
 
 
@@ -46,7 +46,7 @@ def chat(messages: list[dict[str, Any]], key: str = "") -> bytes:
 
 
 def ask(address: Address, sent: bytes) -> bytes:
-    """Send a request over a new connection, and return the answer; b"" without one."""
+    """Send a request over a new connection, and return the answer; b"" without an answer."""
     answer = b""
     with suppress(OSError), socket.create_connection(address, timeout=TIMEOUT_S) as link:
         with suppress(OSError):  # the server may refuse it before it is sent completely
@@ -64,14 +64,16 @@ def measure_waits(server: Server, key: str, attacks: Mapping[str, Attack], round
     """Measure the latency of other clients before and during each attack.
 
     Args:
+        server: The attacked server.
         key: API key of the other clients.
+        attacks: The attacks by name.
         rounds: Number of rounds of each attack.
-        times: Number of probes during each round, and before it.
+        times: Number of probes before each round, and during each round.
 
     Returns:
-        `ATTACK_healthz_ms` and `ATTACK_emergency_ms`: median latency during the attack; `..._p95_ms`, `..._p99_ms`;
-        `..._calm_p99_ms`: p99 before it; `..._ratio`: median during the attack over the median before it;
-        `ATTACK_failures`: number of wrong or missing answers.
+        `ATTACK_healthz_ms` and `ATTACK_emergency_ms`: median latency during the attack. `..._p95_ms`, `..._p99_ms`: percentiles
+        during the attack. `..._calm_p99_ms`: p99 before the attack. `..._ratio`: median during the attack divided by the median
+        before it. `ATTACK_failures`: number of wrong or missing answers.
     """
     address = address_of(server)
     probes = {
@@ -117,7 +119,7 @@ def _attack_from_another_process(attack: Attack, address: Address) -> Iterator[N
     process = context.Process(target=_attack, args=(attack, address, started), daemon=True)
     process.start()
     if not started.wait(30):
-        raise TimeoutError("starting an attack: its process did not start within 30 s")
+        raise TimeoutError("starting an attack: the attacking process did not start within 30 s")
     time.sleep(1.2)  # a server may need this time to detect idle connections
     try:
         yield

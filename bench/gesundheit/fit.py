@@ -25,7 +25,7 @@ START = {
     "letters_mean": 5.0, "letters_rest_mean": 4.0, "stems_rest_mean": 2.0, "answer": 2.0, "focus_same": 3.0, "focus_other": -2.0,
     "focus_missing": -2.0, "encoder_mean": 6.0,
 }  # fmt: skip
-"""Initial weights: they select the candidates of the first round."""
+"""Initial weights, which select the candidates of the first round."""
 ROUNDS, FOLDS, RIDGE = 2, 5, 0.01
 MOST_WRONG = 0.004
 """Maximum share of wrong direct answers on the tuning split, by cross-validation, for the threshold of direct answers."""
@@ -34,7 +34,7 @@ RIGHT_OFFERS = 0.3
 
 
 class Case(NamedTuple):
-    """A message, with the pair that it asks for and the pair's cluster; both are None if it asks for no stored pair."""
+    """A message with the stored pair that answers it, and the cluster of that pair; both are None without such a pair."""
 
     text: str
     kind: str
@@ -43,14 +43,19 @@ class Case(NamedTuple):
 
 
 class Row(NamedTuple):
-    """The candidates of a message."""
+    """The candidate pairs of a message, with their features."""
 
     clusters: list[str]
     features: NDArray[np.float64]
 
 
 def read_cases(split: str, clusters: dict[str, str]) -> list[Case]:
-    """Read the messages of a split."""
+    """Read the messages of a split.
+
+    Args:
+        split: The name of the split.
+        clusters: The cluster of each pair, by pair id.
+    """
     rows = [load_json(line) for line in QUESTIONS.read_text(encoding="utf-8").splitlines()]
     return [
         Case(row["text"], row["kind"], row["pair"], clusters[row["pair"]] if row["pair"] else None)
@@ -148,7 +153,7 @@ def as_data(weights: Weights) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Fit, and write the weights."""
+    """Fit weights and thresholds, and write the file of weights."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--encoder", action="store_true", help="fit the weights for use with the encoder")
     encoder = parser.parse_args().encoder

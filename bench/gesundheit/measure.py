@@ -26,17 +26,18 @@ from models.unique_keys import load_json
 
 Outcome = Literal["direct", "direct =", "offer 1", "offer 1 =", "offer 2", "wrong direct", "declined"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-"""`=`: another pair of the same cluster, with an equivalent answer. `declined`: no answer, or two wrong offers."""
+"""The outcomes of a message. `=` marks another pair of the same cluster, with an equivalent answer. `declined` means no answer,
+or two wrong offers."""
 RIGHT = OUTCOMES[:5]
 OUT_OF_SCOPE = ("uncovered_health", "other")
 SIZES = (400, 800)
-"""Number of clusters in the smaller knowledge bases, including all that messages ask for."""
+"""Numbers of clusters in the smaller knowledge bases, which include all clusters that messages ask for."""
 THESIS_DIRECT, THESIS_OFFER = 0.9, 0.7
 """Minimum cosines of the thesis' rule for a direct answer, and for an offer."""
 
 
 def outcome(answers: Answers, case: Case) -> Outcome:
-    """Return the outcome of a message. The simulated user says no to a wrong offer."""
+    """Return the outcome of a message. The simulated user rejects a wrong offer."""
     state = State(question=case.text)
     found = answers.find(state, case.text)
     if found.band == "direct":
@@ -64,7 +65,7 @@ def _offer(case: Case, pair: Pair, *, first: bool) -> Outcome:
 
 
 def by_bm25(pairs: Sequence[Pair], language: str) -> Callable[[Case], Outcome]:
-    """Return a baseline: answer directly with the pair whose question has the highest BM25 score."""
+    """Return a baseline that always answers with the pair whose question has the highest BM25 score."""
     import bm25s
 
     index = bm25s.BM25()
@@ -78,7 +79,7 @@ def by_bm25(pairs: Sequence[Pair], language: str) -> Callable[[Case], Outcome]:
 
 
 def by_cosine(pairs: Sequence[Pair], encode: Encode, direct: float, offer: float) -> Callable[[Case], Outcome]:
-    """Return a baseline: the stored wordings nearest to a message by the encoder alone.
+    """Return a baseline that finds the stored wordings nearest to a message by the encoder alone.
 
     Args:
         direct: Minimum cosine of a direct answer.
@@ -104,7 +105,7 @@ def by_cosine(pairs: Sequence[Pair], encode: Encode, direct: float, offer: float
 
 
 def wilson(count: int, total: int) -> tuple[float, float]:
-    """Return the 95 % interval of a share (Wilson 1927)."""
+    """Return the 95 % interval (low, high) of a share, from 0 to 1 (Wilson 1927)."""
     z, share = 1.96, count / total
     middle = share + z * z / (2 * total)
     half = z * (share * (1 - share) / total + z * z / (4 * total * total)) ** 0.5
@@ -112,7 +113,7 @@ def wilson(count: int, total: int) -> tuple[float, float]:
 
 
 def print_table(name: str, cases: Sequence[Case], outcome_of: Callable[[Case], Outcome]) -> None:
-    """Print the outcomes of in-scope messages by kind."""
+    """Print a table with the outcomes of in-scope messages, by kind of message."""
     print(f"\n{name}: share of messages in %, with the 95 % interval of 'right' (direct or within two offers)")
     print(f"{'kind':<18}{'n':>5}" + "".join(f"{one:>14}" for one in OUTCOMES) + f"{'right':>18}")
     kinds = [kind for kind in dict.fromkeys(case.kind for case in cases) if kind not in OUT_OF_SCOPE]
@@ -131,7 +132,7 @@ def _print_row(kind: str, some: Sequence[Outcome]) -> None:
 
 
 def print_bands(answers: Answers, cases: Sequence[Case]) -> None:
-    """Print the number of messages by kind and band, and the latency of finding an answer."""
+    """Print the number of messages by kind and by band of the answer, and the latency of finding an answer."""
     seconds, counts = [], {kind: Counter[str]() for kind in ("covered", *OUT_OF_SCOPE)}
     for case in cases:
         start = time.perf_counter()
@@ -178,7 +179,7 @@ def _rows(name: str) -> list[dict[str, Any]]:
 
 
 def smaller(sources: Sources, cases: Iterable[Case], clusters: int) -> Sources:
-    """Return sources with this number of clusters of pairs, including the clusters that questions ask for."""
+    """Return sources reduced to a number of clusters of pairs. All clusters that the messages ask for are kept."""
     asked = {case.cluster for case in cases}
     others = sorted({pair.cluster for pair in sources.pairs} - asked)
     random.Random(1).shuffle(others)

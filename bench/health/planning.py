@@ -36,14 +36,14 @@ class Answer(BaseModel):
 
 
 class Question(BaseModel):
-    """A question with its gold standard: sets of tasks, values, and the outcome."""
+    """A question with its gold standard: the right sets of tasks, the right values, and the right outcome."""
 
     id: str
     kind: str
     language: str
     question: str
     gold_tasks: list[list[str]]
-    """Each set is right; without sets, no task may run."""
+    """The right sets of tasks. Any one of them is right; without sets, no task may run."""
     answers: list[Answer]
     outcome: Outcome
     earlier: list[dict[str, str]] = []
@@ -103,7 +103,11 @@ class Share(NamedTuple):
 async def plan_all(
     name: str, questions: Iterable[Question], ask_for: Callable[[Question], AskStructured]
 ) -> list[Planned]:
-    """Plan and run all questions with a planner. `ask_for` returns the model for a question."""
+    """Plan and run all questions with a planner.
+
+    Args:
+        ask_for: Returns the model for a question.
+    """
     health = open_assistant(
         ModelSettings(engine="assistant", name="health", planner=name, models={"planner": "m", "writer": "m"}, rounds=5)
     )
@@ -139,7 +143,7 @@ async def _plan(health: Health, question: Question, ask: AskStructured) -> Plann
 
 
 def replaying(name: str) -> Callable[[Question], AskStructured]:
-    """Return a replacement for the model that replays a planner's recorded answers in their order."""
+    """Return a replacement for the model, which replays the recorded answers of a planner in order."""
     contents: dict[str, list[str]] = defaultdict(list)
     for line in (FOLDER / "completions.jsonl").read_text(encoding="utf-8").splitlines():
         row = load_json(line)
@@ -158,7 +162,7 @@ def replaying(name: str) -> Callable[[Question], AskStructured]:
 
 
 def read_questions() -> list[Question]:
-    """Read the benchmark."""
+    """Read the questions of the benchmark."""
     lines = (FOLDER / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     return [Question.model_validate_json(line) for line in lines]
 
@@ -194,7 +198,7 @@ def print_table(results: Mapping[str, Sequence[Planned]]) -> None:
 
 
 def print_wrong(planned: Iterable[Planned]) -> None:
-    """Print the wrong results."""
+    """Print the questions that the planner answered wrongly, with their results."""
     for one in planned:
         if not one.is_right:
             tasks = [f"{run.task} {dict(run.inputs)} {run.problem}" for run in one.runs]

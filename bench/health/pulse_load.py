@@ -1,4 +1,4 @@
-"""Measure `/healthz` of a proxy while its assistant Health analyses pulse recordings, and how fast independent steps run.
+"""Measure the latency of `/healthz` while the assistant Health analyses pulse recordings, and the speed of independent steps.
 
 python -m bench.health.pulse_load [--analyses 8]
 
@@ -40,33 +40,33 @@ for line in sys.stdin:
 
 
 class Seconds(Inputs):
-    """Nothing that counts: equal steps would run once."""
+    """Inputs that only make steps different, because equal steps would run once."""
 
     number: int
 
 
 class Done(Result):
-    """Nothing."""
+    """An empty result."""
 
     def figures(self) -> list[Figure]:
-        """Return none."""
+        """Return no figures."""
         return []
 
 
 class Wait(Task[Seconds, Done]):
-    """Takes a second."""
+    """A task that takes one second."""
 
     name, title, description = "wait", "Wait", "Waits."
     inputs, result = Seconds, Done
 
     def run(self, inputs: Seconds, context: TaskContext) -> Done:
-        """Wait."""
+        """Wait for one second."""
         time.sleep(1)
         return Done()
 
 
 def analyses(count: int) -> list[Step]:
-    """Return steps on different recordings: heart rate and its variability, by half months."""
+    """Return steps on different recordings: heart rate and heart rate variability, by half months."""
     periods = [(f"2020-{month}-{first}", f"2020-{month}-{last}") for month in ("07", "08") for first, last in (("01", "15"), ("16", "31"))]  # fmt: skip # noqa: E501
     found = [
         Step(id=f"s{number}", task=task, inputs={"subject": subject, "start": start, "end": end})
@@ -81,7 +81,7 @@ def analyses(count: int) -> list[Step]:
 
 
 async def poll(url: str, until: asyncio.Event) -> list[float]:
-    """Ask `/healthz` every 10 ms from another process; return the times in ms."""
+    """Ask `/healthz` every 10 ms from another process until an event is set. Return the latencies in ms."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", POLL, url, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
@@ -98,13 +98,13 @@ async def poll(url: str, until: asyncio.Event) -> list[float]:
 
 
 def describe(times: list[float]) -> str:
-    """Return median, 99th percentile and maximum."""
+    """Return the median, 99th percentile and maximum of latencies as text."""
     p99 = statistics.quantiles(times, n=100)[98]
     return f"{len(times)} requests, p50 {statistics.median(times):.1f} ms, p99 {p99:.1f} ms, max {max(times):.1f} ms"
 
 
 async def main(count: int) -> None:
-    """Print figures at rest, with the analyses, and of three steps of a second."""
+    """Print the latency at rest and during the analyses, and the duration of three steps of one second."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     tasks = load_tasks(None)[0] | {"wait": Wait()}
     principal = Principal("bench")

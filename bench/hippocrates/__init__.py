@@ -1,6 +1,6 @@
-"""What Hippocrates must show, each with its command.
+"""Benchmarks of Hippocrates on simulated databases.
 
-network.py    the simulated databases, and the demo catalogue
-discovery.py  how well databases are found on 200 simulated ones, beside the method of the thesis
-thesis.py     that method
+network.py    generates the simulated databases and the demo catalogue
+discovery.py  measures the search for databases among 200 simulated databases, compared with the method of the thesis
+thesis.py     the method of the thesis
 """

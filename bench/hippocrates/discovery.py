@@ -1,4 +1,4 @@
-"""Measures the search for databases on 200 simulated ones, compared with the method of the thesis that Hippocrates follows.
+"""Measures the search for databases among 200 simulated databases, compared with the method of the thesis.
 
 python -m bench.hippocrates.discovery          held-out concepts (the figures of docs/hippocrates.md)
 python -m bench.hippocrates.discovery --dev    the other half, for development
@@ -47,7 +47,10 @@ NEIGHBOURS = dict(
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question for several names at once, and the number of persons with all of them by database id."""
+    """A question for databases that have all of several concepts, with its gold standard.
+
+    The gold standard is the number of persons with all concepts, by database id.
+    """
 
     id: str
     names: tuple[str, ...]
@@ -56,7 +59,7 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Network:
-    """Simulated databases, as drawn and as read by Hippocrates."""
+    """Simulated databases: as drawn, and as Hippocrates reads them."""
 
     drawn: list[Drawn]
     vocabulary: Vocabulary
@@ -69,7 +72,12 @@ class Ours:
     """Asks Hippocrates, and measures the time."""
 
     def __init__(self, network: Network, vocabulary: Vocabulary) -> None:
-        """Args: vocabulary: Vocabulary to use instead of the network's."""
+        """Create the method.
+
+        Args:
+            network: The databases.
+            vocabulary: The vocabulary to use instead of the vocabulary of the network.
+        """
         self._catalogue = network.catalogue
         self._vocabulary = vocabulary
         self.seconds: list[float] = []
@@ -83,13 +91,13 @@ class Ours:
 
 
 def ask(catalogue: Catalogue, vocabulary: Vocabulary, names: Sequence[str]) -> Databases:
-    """Search with a query as a model would fill it in."""
+    """Search with the query that a model would fill in for these names."""
     query = resolve(Query(concepts=tuple((name,) for name in names)), vocabulary, catalogue)
     return find_databases(catalogue, vocabulary, query)
 
 
 def main() -> None:
-    """Print the tables; the exit code says whether the first meets every bar."""
+    """Print the tables. The exit code is 1 if a figure of the first table is below its target."""
     parser = argparse.ArgumentParser(
         prog="bench.hippocrates.discovery", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
@@ -132,7 +140,7 @@ def main() -> None:
 
 
 def simulate(people: People, sizes: Sequence[int], concepts: int | None) -> Network:
-    """Draw databases, write them as a catalogue, and read it."""
+    """Draw databases, write them as a catalogue, and read the catalogue."""
     path = eunomia_path()
     drawn = draw(people, sizes, concepts=concepts, seed=SEED)
     with tempfile.TemporaryDirectory(prefix="hippocrates-bench-") as folder:
@@ -145,7 +153,7 @@ def simulate(people: People, sizes: Sequence[int], concepts: int | None) -> Netw
 
 
 def table(asked: Mapping[str, Sequence[Case]], ours: Ours, thesis: Thesis) -> list[str]:
-    """Print a row for each kind of question, and return the names of figures below their bars."""
+    """Print a row for each kind of question, and return the names of the figures below their targets."""
     print(f"{'':<31}{'questions':>10}" + "".join(f"{name:>18}" for name in METRICS))
     print(f"{'':<41}" + f"{'ours':>9}{'thesis':>9}" * len(METRICS))
     short = []
@@ -159,7 +167,7 @@ def table(asked: Mapping[str, Sequence[Case]], ours: Ours, thesis: Thesis) -> li
 def row(
     kind: str, asked: Sequence[Case], methods: Sequence[Callable[[Sequence[str]], list[int]]]
 ) -> list[dict[str, float]]:
-    """Print one row, and return the scores of each method."""
+    """Print one row of the table, and return the scores of each method."""
     scores = [measure(asked, method) for method in methods]
     cells = (f"{scores[n][name]:>9.3f}" if n < len(scores) else f"{'':>9}" for name in METRICS for n in range(2))
     print(f"{kind:<31}{len(asked):>10}" + "".join(cells))
@@ -196,7 +204,7 @@ def cases(network: Network, people: People, *, dev: bool) -> dict[str, list[Case
 def persons_with(
     concept_id: int, vocabulary: Vocabulary, people: People, drawn: Sequence[Drawn]
 ) -> dict[int, NDArray[np.bool_]]:
-    """Return, by database id, which of its persons have a recorded concept or descendant; arrays of shape (persons,)."""
+    """Return which persons of each database have a recorded concept or descendant: arrays of shape (persons,), by database id."""
     below = vocabulary.descendants(concept_id)
     rows = {}
     for one in drawn:
@@ -206,7 +214,7 @@ def persons_with(
 
 
 def misspell(name: str, chance: random.Random) -> str:
-    """Change one letter of a word of five letters or more; in three of ten names, also one of another word."""
+    """Change one letter of a word of five letters or more. In three of ten names, also change a letter of another word."""
     words = name.split(" ")
     long = [place for place, word in enumerate(words) if sum(letter.isalpha() for letter in word) >= 5]
     for place in chance.sample(long, min(len(long), 2 if chance.random() < 0.3 else 1)):
@@ -242,7 +250,7 @@ def measure(asked: Sequence[Case], find: Callable[[Sequence[str]], list[int]]) -
 
 
 def wrong(asked: Sequence[Case], network: Network) -> None:
-    """Print the questions that miss databases, with their readings."""
+    """Print the questions for which the search misses databases, with the concepts that it understood."""
     for case in asked:
         found = ask(network.catalogue, network.vocabulary, case.names)
         missed = case.gold.keys() - {match.database.id for match in found.complete}

@@ -38,13 +38,13 @@ EVENTS = {
     800: ("observation", "observation_concept_id"),
     1800: ("measurement", "measurement_concept_id"),
 }
-"""Table and column by which each analysis of Achilles counts persons."""
+"""The table and column by which each Achilles analysis counts persons."""
 _COLUMNS = ("data_source_id", "analysis_id", *(f"stratum_{n}" for n in range(1, 6)), "count_value")
 
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """The persons of a CDM, and their concepts."""
+    """The persons of a CDM database, and their concepts."""
 
     has: NDArray[np.bool_]
     """Whether a person has a concept, of shape (persons, concepts)."""
@@ -97,13 +97,13 @@ def draw_sizes(databases: int = 24, *, least: int = 60, most: int = 2400, seed: 
 
 
 def draw(people: People, sizes: Iterable[int], *, concepts: int | None = 150, seed: int = 19) -> list[Drawn]:
-    """Draw databases. Each has some of the persons, and records some of their concepts.
+    """Draw databases. Each database has a random part of the persons, and records a part of their concepts.
 
     Args:
-        people: the persons and their concepts.
-        sizes: number of persons in each database.
-        concepts: maximum number of concepts that a database records; None: all.
-        seed: seed of the random numbers.
+        people: The persons and their concepts.
+        sizes: Number of persons in each database.
+        concepts: Maximum number of concepts that a database records; None: all.
+        seed: Seed of the random numbers.
     """
     chance = random.Random(seed)
     drawn = []
@@ -132,7 +132,7 @@ def write_catalogue(folder: Path, people: People, databases: Sequence[Drawn], vo
 
 
 def _results(people: People, database: Drawn, vocabulary: Vocabulary) -> list[tuple[object, ...]]:
-    """Return the rows of Achilles for a database."""
+    """Return the Achilles results of a database, one row per analysis and concept."""
     none = ("NA",) * 5
     rows: list[tuple[object, ...]] = [
         (database.id, PERSONS, *none, len(database.persons)),

@@ -1,4 +1,4 @@
-"""The baseline: the thesis' method of finding databases, BM25 over one document for each database and concept name."""
+"""The baseline: the method of the thesis for finding databases. It is BM25 over one document per database and concept name."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -10,14 +10,14 @@ from assistants.hippocrates.vocabulary import Vocabulary
 
 DOCUMENTS = 100
 THRESHOLD = 0.0
-"""Minimum sum of scores of a database. The thesis does not state its value; higher ones lower recall and nDCG here."""
+"""Minimum sum of scores of a database. The thesis does not state the value; higher values lower recall and nDCG here."""
 
 
 class Thesis:
-    """Sums the scores of the first DOCUMENTS documents by database. The number of patients is not used."""
+    """Ranks databases by the sum of the scores of the first DOCUMENTS documents. The number of patients is not used."""
 
     def __init__(self, catalogue: Catalogue, vocabulary: Vocabulary) -> None:
-        """Build the documents, and index them."""
+        """Create the documents and their index."""
         self._databases: list[int] = []
         texts: list[str] = []
         for concept_id in catalogue.counts:
@@ -31,7 +31,7 @@ class Thesis:
         self._index.index(bm25s.tokenize(texts, stopwords="en", show_progress=False), show_progress=False)
 
     def find(self, names: Sequence[str]) -> list[int]:
-        """Return databases, the best first."""
+        """Return the ids of the databases for some names, best first."""
         words = bm25s.tokenize([" and ".join(names)], stopwords="en", show_progress=False)
         places, scores = self._index.retrieve(words, k=DOCUMENTS, show_progress=False)
         sums: dict[int, float] = defaultdict(float)

@@ -11,14 +11,15 @@ from cli.terminal import leave
 from scoring.folder import RunError, RunFolder
 
 app = typer.Typer(
-    help="""Measure the effect of the filter.
+    help="""Measure the effect of the filter on long conversations.
 
-    Simulated users nudge the chatbot out of its role, with the filter on and off.
+    Simulated users (facilitators) press the chatbot to leave its role. Each conversation runs with the filter on and off, and
+    every reply is scored.
 
     \b
     Examples:
-      caf drift run embedded                                three roles, without a model, in less than two minutes
-      caf drift find --facilitator activist                 make a checkpoint
+      caf drift run embedded             shipped experiment, no model, 2 minutes
+      caf drift find -f activist         make a checkpoint
       caf drift compare RUN_A RUN_B
     """,
     no_args_is_help=True,
@@ -30,10 +31,10 @@ app.command("find", cls=LabCommand)(find.find)
 
 @app.command(cls=LabCommand)
 def compare(
-    first: Annotated[Path, typer.Argument(metavar="RUN_A", help="The folder of a run.")],
-    second: Annotated[Path, typer.Argument(metavar="RUN_B", help="The folder of another run.")],
+    first: Annotated[Path, typer.Argument(metavar="RUN_A", help="Folder of the first run.")],
+    second: Annotated[Path, typer.Argument(metavar="RUN_B", help="Folder of the second run.")],
 ) -> None:
-    """Compare two runs: the figures of every arm, and for arms in both runs the paired difference.
+    """Compare two runs: the figures of every arm. Arms that are in both runs also get a paired difference.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""`caf drift run`: start or resume an experiment, and report it."""
+"""`caf drift run`: starts or resumes an experiment, and prints its results."""
 
 import asyncio
 import sys
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scoring.experiments.outcome import Outcome
 
 PRINT_EVERY_S = 30.0
-"""Seconds between two progress lines if standard error is not a terminal."""
+"""Seconds between progress lines if standard error is not a terminal."""
 
 
 def run(
@@ -47,14 +47,16 @@ def run(
     ] = None,
     concurrency: Annotated[
         int | None,
-        typer.Option("--concurrency", min=1, help="Conversations at the same time; default: that of the file."),
+        typer.Option(
+            "--concurrency", min=1, help="Conversations at the same time; default: `concurrency` of the experiment."
+        ),
     ] = None,
 ) -> None:
-    """Run an experiment: nudged conversations with the filter on and off, every reply scored, one report.
+    """Run an experiment: conversations with the filter on and off, scores, and a report.
 
-    To resume a stopped run, give the same command again. Answers in its folder are not requested or paid for twice.
-    The folder gets transcripts.jsonl, ratings.jsonl, fidelity.jsonl, answers.jsonl (all model answers), manifest.json, and at the
-    end scores.csv, summary.json and report.html.
+    To resume a stopped run, give the same command again. Model answers in the folder are not requested or paid for twice. The
+    folder gets report.html, summary.json and scores.csv at the end. During the run it gets manifest.json, transcripts.jsonl,
+    ratings.jsonl, fidelity.jsonl and answers.jsonl (all model answers).
 
     \b
     Examples:
@@ -92,12 +94,13 @@ def run(
     unrated = len(outcome.run.rows) * len(settings.raters) - len(outcome.run.ratings)
     if failed:
         typer.echo(
-            f"caf: {failed} conversations ended without a reply (see `error` in transcripts.jsonl): run again to retry",
+            f"caf: {failed} conversations ended without a reply (see `error` in transcripts.jsonl): repeat the command to retry",
             err=True,
         )
     if unrated > 0:
         typer.echo(
-            f"caf: {unrated} ratings are missing, because a rater could not be reached: run again to retry", err=True
+            f"caf: {unrated} ratings are missing, because a rater could not be reached: repeat the command to retry",
+            err=True,
         )
     if failed or unrated > 0:
         raise typer.Exit(PROBLEMS)

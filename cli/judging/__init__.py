@@ -1,4 +1,4 @@
-"""`caf judges`: options and output of its commands; `judges/evaluation` does the work.
+"""`caf judges`: options and output of its commands; the measurements are in `judges/evaluation`.
 
 app.py          the commands and their order
 evaluate.py     eval: measures the judges; figures.py prints the result

@@ -12,7 +12,7 @@ app = typer.Typer(
 
     \b
     Examples:
-      caf judges eval                                   the configured judges on the shipped dev scenarios
+      caf judges eval                  configured judges, shipped dev scenarios
       caf judges eval --stage local --split holdout
       caf judges compare chief new-prompt.md --judge role
       caf judges tune role --rounds 4 --budget 5

@@ -1,4 +1,4 @@
-"""`caf judges compare`: two prompts, stages or models on the same cases."""
+"""`caf judges compare`: measures two prompts, stages or models on the same cases."""
 
 import asyncio
 from typing import Annotated
@@ -19,7 +19,9 @@ def compare(
         str,
         typer.Argument(metavar="A", help="local, swift, chief, cascade or PROMPT.md; or STAGE@ALIAS, PROMPT.md@ALIAS."),
     ],
-    second: Annotated[str, typer.Argument(metavar="B", help="What to compare A with, in the same form.")],
+    second: Annotated[
+        str, typer.Argument(metavar="B", help="The prompt, stage or model to compare with A, in the same form.")
+    ],
     judge: options.JudgeOption = None,
     split: options.SplitOption = None,
     tag: options.TagOption = None,
@@ -36,15 +38,15 @@ def compare(
 ) -> None:
     """Compare two prompts, stages or models on the same cases.
 
-    The difference is the share of cases judged right, B minus A, with a 95 % interval from resampled families; p is from the exact
-    McNemar test. On violating cases it is the difference in recall, on harmless cases that in specificity. Runs that read holdout
-    families are counted.
+    The difference is the share of correct verdicts of B minus that of A. On violating cases this is the difference in recall, on
+    harmless cases the difference in specificity. The 95 % interval comes from resampled families, p from the exact McNemar test.
+    Each use of holdout families is counted.
 
     \b
     Examples:
       caf judges compare swift chief --judge role
       caf judges compare chief new-prompt.md
-      caf judges compare chief@gpt chief@claude --judge transparency --budget 2 --json
+      caf judges compare chief@gpt chief@claude --judge role --budget 2 --json
 
     \b
     Exit codes: 0 compared; 1 stopped early by the budget; 2 wrong usage or files.

@@ -56,7 +56,7 @@ def evaluate(
         list[str] | None,
         typer.Option(
             metavar="MEASURE=VALUE",
-            help="Exit with 1 if this measure of a judge is lower: recall, specificity, precision or roc_auc, as in recall=0.95.",
+            help="Exit with code 1 if a judge is below this value, as in recall=0.95. Also specificity, precision, roc_auc.",
         ),
     ] = None,
     budget: options.BudgetOption = None,
@@ -69,19 +69,22 @@ def evaluate(
     """Measure judges on labelled cases.
 
     A case is positive if its expected verdicts exclude accept. The verdicts warn and reject flag a case; unjudged lowers recall
-    and specificity. Shares have 95 % intervals from resampled families. Rows without `expect` are judged and listed.
-    Runs that read holdout families are counted.
+    and specificity. The 95 % intervals come from resampled families. Rows without `expect` are judged and listed, but not scored.
+    Each use of holdout families is counted.
 
     \b
     Examples:
       caf judges eval --stage local --split holdout
-      caf judges eval --judge source_fidelity --stage chief --model gpt --repeats 3 --budget 2
-      caf judges eval --judge source_fidelity --stage local --data rows.jsonl --json
+      caf judges eval --judge role --stage chief --model gpt --budget 2
+      caf judges eval --judge role --stage local --data rows.jsonl --json
       caf judges eval --traces
       caf judges eval --fail-under recall=0.95 --fail-under specificity=0.9
 
     \b
-    Exit codes: 0 measured; 1 below --fail-under, or stopped early by the budget; 2 wrong usage or files.
+    Exit codes:
+      0  measured
+      1  below --fail-under, or stopped early by the budget
+      2  wrong usage or files
     """
     from cli.judging.figures import print_figures
     from judges.evaluation.measures import measure

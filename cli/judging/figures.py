@@ -60,7 +60,7 @@ def print_figures(measures_of: Mapping[str, Measurement], answers: Sequence[Answ
 
 
 def _weakest(groups: Mapping[str, Group]) -> list[str]:
-    """Describe the groups with the most errors."""
+    """Return a description of the groups of cases with the most errors."""
     wrong = []
     for name, group in groups.items():
         # convert shares to numbers of cases

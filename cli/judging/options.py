@@ -1,4 +1,4 @@
-"""The shared options of `caf judges`."""
+"""The options that several commands of `caf judges` share."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -49,5 +49,5 @@ FreshOption = Annotated[bool, typer.Option("--fresh", help="Ignore recorded answ
 
 
 def uses_beside(answers: Path) -> Path:
-    """Return the file that counts uses of the holdout, beside the file of answers."""
+    """Return the path of the file that counts uses of the holdout. It is in the folder of the recorded answers."""
     return answers.with_name("holdout-uses.json")

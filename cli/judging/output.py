@@ -40,7 +40,7 @@ def print_hint(text: str) -> None:
 
 @contextmanager
 def show_progress(total: int, title: str, saved: "SavedEvaluation | None" = None) -> Iterator[Callable[[Answer], None]]:
-    """Show a progress bar, and save the progress if a file is given. Yield a function that records an answer."""
+    """Show a progress bar, and save the progress if a file is given. Yield the function to call after each answer."""
     spent = 0.0
     if saved is not None:
         saved.begin(total)

@@ -1,4 +1,4 @@
-"""`caf judges tune`: a model proposes edits of a judge's prompt, measurements select, and a person accepts."""
+"""`caf judges tune`: a model proposes edits of a judge's prompt. Measurements select the best edit, and a person accepts it."""
 
 import asyncio
 import sys
@@ -36,7 +36,12 @@ def tune(
     candidates: Annotated[int | None, typer.Option(min=1, help="Proposals per round.", show_default="2")] = None,
     alpha: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Keep a candidate that is better with p below this value.", show_default="0.1"),
+        typer.Option(
+            min=0,
+            max=1,
+            help="Significance level: keep a candidate whose improvement has p below this value.",
+            show_default="0.1",
+        ),
     ] = None,
     holdout: Annotated[
         bool, typer.Option("--holdout/--no-holdout", help="Measure the winner and the original prompt on the holdout.")
@@ -50,7 +55,8 @@ def tune(
         typer.Option(metavar="DIR", help="The folder of the run; default: data/tuning/NAME-STAGE-TIME."),
     ] = None,
     resume: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Resume the run in this folder; no answer is requested twice.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Resume the run in this folder. Recorded answers are not requested again."),
     ] = None,
     accept: Annotated[
         bool | None,
@@ -74,8 +80,8 @@ def tune(
     """Improve the prompt of a judge.
 
     A model reads cases that the judge gets wrong, and proposes edits. Each candidate is measured on the dev cases. It is kept only
-    if it is proven better (exact McNemar test) without missing more violations. The winner is measured once on the whole holdout;
-    --tag, --family and --limit do not apply there. Nothing is written until you accept the winner.
+    if it is significantly better (exact McNemar test) and does not miss more violations. The winner is measured once on the whole
+    holdout, regardless of --tag, --family and --limit. Nothing is written until you accept the winner.
 
     Prompts that built-in judges share are measured on the cases of all these judges. An edit that helps one judge and harms another
     is not kept.
@@ -88,8 +94,10 @@ def tune(
       caf judges tune --resume data/tuning/role-chief-20261121-142501 --accept
 
     \b
-    Exit codes: 0 done, with or without a better prompt; 1 stopped early by the budget or a failing model;
-    2 wrong usage or files, or nothing to tune.
+    Exit codes:
+      0  done, with or without a better prompt
+      1  stopped early by the budget or a failing model
+      2  wrong usage or files, or nothing to tune
     """
     quiet_logs()
     if name is not None and judge is not None:
@@ -145,7 +153,7 @@ def tune(
                 return True
             print_report(settings, result, holdout_result, configured.budget)
             if holdout and result.improved and not held_back:
-                typer.echo("No case is `split: holdout`, so the winner is not checked on new cases.")
+                typer.echo("No case has `split: holdout`, so the winner is not measured on new cases.")
             ended_early = result.end_reason == "budget" or (
                 holdout_result is None and bool(held_back) and result.improved
             )

@@ -1,4 +1,4 @@
-"""Reports the tuning of a prompt: figures, and the winner as a diff. Writes the winner if it is accepted."""
+"""Reports the result of `caf judges tune`: figures, and a diff of the winner. Writes the winner if the user accepts it."""
 
 import difflib
 import sys
@@ -95,7 +95,7 @@ def decide_on_winner(
     accept: bool | None,
     again: str,
 ) -> None:
-    """Accept or discard the winner, as the user decides."""
+    """Ask the user whether to accept the winner, unless an option says so. Write an accepted winner."""
     if accept is None:
         if not sys.stdin.isatty():
             typer.echo(f"Nothing is written. The winner is {result.winner.file}. To accept it: {again} --accept")

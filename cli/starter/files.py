@@ -1,4 +1,4 @@
-"""The files of a new chatbot: rendered from templates, and written all or none."""
+"""Renders the files of a new chatbot from templates, and writes either all of them or none."""
 
 import os
 import re
@@ -18,19 +18,19 @@ from judges.topics import built_in
 
 CONFIG = "config.yaml"
 COMMENTS_AT = 34
-"""Minimum column of the comment in a line."""
+"""Minimum column of a comment that follows a value in config.yaml."""
 SECTION = "about-this-service"
-"""The id of the first section."""
+"""The id of the section that every new knowledge base starts with."""
 FACILITATOR = "adviser-seeker"
-"""The simulated user of the checkpoint."""
+"""The name of the simulated user who continues the checkpoint in the experiment."""
 
 
 class WriteError(Exception):
-    """The files cannot be written, and no file was; the message says why."""
+    """The files could not be written, and none of them exists. The message gives the reason."""
 
 
 def targets(answers: Answers) -> dict[str, tuple[str, str]]:
-    """Return the template and the purpose of each file, by its path in the folder."""
+    """Return the template and a one-line description of each file to write. The keys are paths relative to the new folder."""
     judge = (
         ("judges/no_guarantees.md", "judge.md", "a judge of your own, a prompt")
         if answers.has_models
@@ -52,7 +52,7 @@ def targets(answers: Answers) -> dict[str, tuple[str, str]]:
 
 
 def render(answers: Answers) -> dict[str, str]:
-    """Return the text of each file, by its path in the folder."""
+    """Return the contents of each file to write. The keys are paths relative to the new folder."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         undefined=jinja2.StrictUndefined,
@@ -72,11 +72,12 @@ def render(answers: Answers) -> dict[str, str]:
 
 
 def _align_comments(text: str) -> str:
-    """Align the comments after values. Answers never hold two spaces, so only comments match."""
+    """Align the comments that follow values. The answers contain no double spaces, so the pattern matches only comments."""
     return re.sub(r"^( *[^ #\n].*?)  # ", lambda match: f"{match[1]:{COMMENTS_AT}}  # ", text, flags=re.M)
 
 
 def _values(answers: Answers) -> dict[str, Any]:
+    """Return the variables of the templates."""
     return {
         "answers": answers,
         "texts": TEXTS.get(answers.language, TEXTS["en"]),
@@ -90,7 +91,7 @@ def _values(answers: Answers) -> dict[str, Any]:
 
 
 def as_yaml(value: Any) -> str:
-    """Return a value as YAML on one line, quoted so that it is also valid inside brackets."""
+    """Return a value as one line of YAML. The line is quoted if necessary, so that it is also valid inside `[...]`."""
 
     def dump(data: Any) -> str:
         text: str = yaml.safe_dump(
@@ -111,31 +112,37 @@ def check_folder(folder: Path) -> None:
     """Check that the folder can be created, or that files can be created in it.
 
     Raises:
-        WriteError: The path is not a folder or is not writable.
+        WriteError: The path is a file, or the folder is not writable.
     """
     existing_path = next(path for path in (folder, *folder.absolute().parents) if path.exists() or path.is_symlink())
     if not existing_path.is_dir():
-        raise WriteError(f"{existing_path}: is not a folder: give another FOLDER")
+        raise WriteError(f"{existing_path}: the path is not a folder; give another FOLDER")
     if not os.access(existing_path, os.W_OK | os.X_OK):
-        raise WriteError(f"{existing_path}: is not writable: give another FOLDER")
+        raise WriteError(f"{existing_path}: the folder is not writable; give another FOLDER")
 
 
 def check_free(folder: Path, paths: Iterable[str]) -> None:
-    """Check that none of the files exists.
+    """Check that no file at these paths exists.
+
+    Args:
+        paths: Paths relative to the folder.
 
     Raises:
-        WriteError: Some files exist.
+        WriteError: At least one file exists.
     """
     existing_paths = [str(folder / path) for path in paths if os.path.lexists(folder / path)]
     if existing_paths:
-        verb = "already exists and is" if len(existing_paths) == 1 else "already exist and are"
+        files = "the file already exists" if len(existing_paths) == 1 else "the files already exist"
         raise WriteError(
-            f"{', '.join(existing_paths)}: {verb} not overwritten. Nothing was written: give another FOLDER"
+            f"{', '.join(existing_paths)}: {files}, and `caf init` never overwrites. Nothing was written; give another FOLDER"
         )
 
 
 def write_all(folder: Path, files: Mapping[str, str]) -> None:
-    """Write files into a folder. If one cannot be written, delete those before it.
+    """Write files into a folder. If a write fails, delete the files and folders that were already created.
+
+    Args:
+        files: Contents by path relative to the folder.
 
     Raises:
         WriteError: A file already exists or cannot be written.
@@ -159,6 +166,6 @@ def write_all(folder: Path, files: Mapping[str, str]) -> None:
                 one.rmdir() if one.is_dir() else one.unlink()
         if isinstance(error, OSError):
             raise WriteError(
-                f"{error.filename or folder}: cannot be written: {error.strerror}. Nothing was written"
+                f"{error.filename or folder}: the file cannot be written: {error.strerror}. Nothing was written"
             ) from None
         raise

@@ -1,4 +1,4 @@
-"""Emergency texts and fallback texts, by language."""
+"""The emergency contacts and fallback messages that `caf init` writes, by language."""
 
 from dataclasses import dataclass
 
@@ -9,15 +9,17 @@ LANGUAGES = {
     "no": "Norwegian", "da": "Danish", "sv": "Swedish", "fi": "Finnish", "pl": "Polish", "cs": "Czech", "tr": "Turkish",
     "ru": "Russian", "uk": "Ukrainian", "ar": "Arabic", "zh": "Chinese", "ja": "Japanese", "ko": "Korean", "hi": "Hindi",
 }  # fmt: skip
-"""English names by code, for prompts. Prompts name any other language by its code."""
+"""English names of languages, by language code. Prompts call any other language by its code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """Texts that users get unchanged."""
+    """Texts in one language that the proxy sends to users unchanged."""
 
     fallback: str
+    """The message in place of a reply that the judges rejected."""
     contact: str
+    """The emergency contact, with a placeholder that the operator must replace."""
 
 
 TEXTS = {
@@ -62,4 +64,4 @@ TEXTS = {
         f"{PLACEHOLDER}: oppgi hvem som hjelper brukerne dine, med et telefonnummer.",
     ),
 }  # fmt: skip
-"""Texts by code. Any other language gets the English texts, for you to translate."""
+"""Texts by language code. For any other language, `caf init` writes the English texts and marks them for translation."""

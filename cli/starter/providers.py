@@ -1,4 +1,4 @@
-"""Providers of models, and the model settings for each. Pure."""
+"""The model providers that `caf init` offers, and the settings under `models` in config.yaml for each of them."""
 
 import re
 from collections.abc import Mapping
@@ -11,27 +11,32 @@ from pydantic import ValidationError
 from models.settings import ModelSettings
 
 NO_TEMPERATURE = re.compile(r"(?:.*/)?(?:o\d|gpt-5)")
-"""Models that accept only their default temperature."""
+"""Names of models that reject any temperature other than their default, such as o3 and openai/gpt-5-mini."""
 
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A provider of models with its defaults; None: the user must give the value."""
+    """A model provider and its defaults. A default of None means that the user must give the value."""
 
     name: str
+    """The value of `caf init --provider`."""
     title: str
+    """The name of the provider in the list that the user sees."""
     engine: str = "openai"
+    """The setting `models.<alias>.engine`."""
     model: str | None = None
+    """The default model. An empty string means that the engine needs no model name."""
     url: str | None = ""
-    """Default model; empty: the engine needs no name."""
+    """The default address. An empty string means that the engine needs no address."""
     key_env: str | None = ""
-    """The environment variable with the key; empty: no key; None: the user must give it, and may give none."""
+    """The default environment variable for the API key. An empty string means that the provider needs no key. With None, the
+    user is asked, and may answer `none`."""
     patient: bool = False
-    """Whether the provider often runs on a small machine and needs longer timeouts."""
+    """Whether models of this provider usually run on the user's own machine and need longer timeouts."""
 
     @property
     def asks_url(self) -> bool:
-        """Whether the user must give the address. A public service has the same address for everyone."""
+        """Whether to ask the user for the address. OpenAI has the same address for everyone."""
         return self.url != "" and self.name != "openai"
 
 
@@ -52,7 +57,7 @@ PROVIDERS = {
 
 @dataclass(frozen=True, slots=True)
 class ModelPlace:
-    """The provider, name, address and key variable of one model."""
+    """The location of one model: its provider, name and address, and the environment variable with its API key."""
 
     provider: Provider
     model: str = ""
@@ -60,7 +65,7 @@ class ModelPlace:
     key_env: str = ""
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings of `models.<alias>`, in display order."""
+        """Return the settings to write under `models.<alias>`, in the order in which config.yaml shows them."""
         settings: dict[str, Any] = {"engine": self.provider.engine}
         if self.provider.name == "azure":
             settings["base_url"] = azure_address(self.url, self.model)
@@ -81,11 +86,17 @@ class ModelPlace:
 
     @property
     def takes_temperature(self) -> bool:
+        """Whether the model accepts a temperature other than its default."""
         return not NO_TEMPERATURE.match(self.model)
 
 
 def azure_address(resource: str, deployment: str) -> str:
-    """Return the address of a deployment. An address from the Azure portal may already have a path."""
+    """Return the base URL of an Azure deployment.
+
+    Args:
+        resource: URL of the Azure resource, or of the deployment itself, as the Azure portal shows it.
+        deployment: Name of the deployment.
+    """
     if "/deployments/" in resource:
         return server_address(resource)
     parts = urlsplit(resource)
@@ -93,12 +104,12 @@ def azure_address(resource: str, deployment: str) -> str:
 
 
 def server_address(url: str) -> str:
-    """Return an address without `/chat/completions` and a query."""
+    """Return a URL without its query and without `/chat/completions` at its end, as `models.<alias>.base_url` needs it."""
     return url.split("?")[0].rstrip("/").removesuffix("/chat/completions").rstrip("/")
 
 
 def check_settings(settings: Mapping[str, Any]) -> str | None:
-    """Return the problem with the settings of a model alias; None if they are valid."""
+    """Validate the settings of a model alias. Return the first problem, or None if the settings are valid."""
     try:
         ModelSettings.model_validate(settings)
     except ValidationError as error:

@@ -1,7 +1,12 @@
-"""The questions of `caf init`, in order. Without a terminal, it collects the missing options instead of asking."""
+"""The interview of `caf init`: its questions in order.
 
+An option on the command line answers its question. Without a terminal, the interview collects the names of the missing options
+instead of asking.
+"""
+
+import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -11,12 +16,13 @@ from cli.starter import answers as read
 from cli.starter.answers import NONE, SENSITIVE, AnswerError, Answers, chatbot_name
 from cli.starter.providers import PROVIDERS, ModelPlace, Provider, check_settings
 from cli.terminal import leave, printable
+from cli.upstream import ENDPOINT, UpstreamError, find_only_model, report_shortened
 
 OPTIONS = (
     "--name", "--about", "--sensitive", "--language", "--endpoint", "--endpoint-model", "--endpoint-key-env", "--prompt",
     "--provider", "--model", "--url", "--key-env", "--contact", "--documents",
 )  # fmt: skip
-"""Options that answer a question."""
+"""The options that answer a question, in the order of the questions."""
 
 
 T = TypeVar("T")
@@ -24,16 +30,16 @@ T = TypeVar("T")
 
 @dataclass
 class Interview:
-    """One interview."""
+    """Gets the answer to each question from an option, from the user, or from a default."""
 
     option_values: Mapping[str, str | None]
-    """Values of the options; None: not given."""
+    """The values of the options. None means that the option was not given."""
     asking: bool
-    """Whether to ask the user on a terminal."""
+    """Whether to ask the user questions on the terminal."""
     defaults: bool
-    """Whether missing options get their defaults (`--yes`)."""
+    """Whether defaults replace missing options (`--yes`)."""
     missing: list[str] = field(default_factory=list)
-    """Missing options."""
+    """The names of options that are required, were not given, and could not be asked for."""
 
     def answer(
         self,
@@ -44,15 +50,17 @@ class Interview:
         default: str | None = None,
         optional: bool = False,
     ) -> T | None:
-        """Return the parsed answer: from the option, the user, or the default.
+        """Return the answer to one question, parsed by `read`.
 
         Args:
-            question: The question; lines before the last are an explanation.
-            default: Suggested to the user, and used with `--yes`.
-            optional: Use the default if the user cannot be asked.
+            option: The option that answers the question.
+            question: The question, in the last line. The lines before it explain the question.
+            read: Parses the answer, and raises AnswerError if it is invalid.
+            default: The answer that is suggested to the user, and that is used with `--yes`.
+            optional: Whether to use the default if the user cannot be asked, even without `--yes`.
 
         Returns:
-            The answer; None if it is missing, which is noted.
+            The parsed answer. None if there is no answer; the option is then added to `missing`.
         """
         if (option_value := self.option_values[option]) is not None:
             return self._read_option(option, option_value, read)
@@ -64,13 +72,12 @@ class Interview:
         return None
 
     def leave_if_missing(self) -> None:
-        """Exit if options are missing, and list all of them."""
+        """If options are missing, print all of their names and exit."""
         if self.missing:
-            reason = "--yes does not ask" if self.defaults else "there is no terminal to ask"
+            reason = "--yes asks no questions" if self.defaults else "there is no terminal to ask questions on"
             hint = "" if self.defaults else ", or use defaults with --yes"
-            leave(
-                f"missing {', '.join(self.missing)}: {reason}. Give {'it' if len(self.missing) == 1 else 'them'}{hint}"
-            )
+            plural = "s" * (len(self.missing) > 1)
+            leave(f"missing option{plural} {', '.join(self.missing)}: {reason}. Give the option{plural}{hint}")
 
     def _ask(self, question: str, read: Callable[[str], T], default: str | None) -> T:
         def convert(text: str) -> T:
@@ -95,11 +102,15 @@ class Interview:
 
 
 def ask_all(interview: Interview, folder: Path) -> Answers:
-    """Ask for missing options. If the user cannot be asked, exit with the names of the missing options."""
+    """Return the answers to all questions. Exit if an answer is missing and the user cannot be asked.
+
+    Args:
+        folder: The folder for the files; its name is the default name of the chatbot.
+    """
     title = interview.answer("--name", "What is the chatbot called?", read.read_title, default=_usual_title(folder))
     about = interview.answer(
         "--about",
-        "In one sentence, what is it for? For example: Informs tenants about their rights.\nPurpose",
+        "What is the chatbot for, in one sentence? For example: Informs tenants about their rights.\nPurpose",
         read.read_sentence,
         default=None if interview.asking else "Informs about what its knowledge base says.",
     )
@@ -148,52 +159,74 @@ def ask_all(interview: Interview, folder: Path) -> Answers:
 
 
 def ask_folder() -> Path:
-    """Ask for the folder of the files."""
+    """Ask the user for the folder to write the files into."""
     return Path(typer.prompt("Folder for the files (created if necessary)", default="my-chatbot")).expanduser()
 
 
 def _usual_title(folder: Path) -> str:
-    """Return the folder's name if it is a valid title."""
+    """Return the default name of the chatbot: the folder's name if it has a Latin letter or digit, or else `my-chatbot`."""
     name = read.one_line(folder.resolve().name)[:100]
     return name if chatbot_name(name) else "my-chatbot"
 
 
-ENDPOINT = Provider("url", "an existing chatbot", model=None, url=None, key_env=None)
+EXISTING = Provider("url", "an existing chatbot", model=None, url=None, key_env=None)
+"""The provider of a chatbot to wrap."""
 
 
 def _ask_endpoint(interview: Interview) -> ModelPlace | None:
-    """Ask for an existing chatbot; return None without one."""
+    """Return the location of the existing chatbot to wrap, or None for a new chatbot."""
     url = interview.answer(
         "--endpoint",
-        "Do you have a chatbot with an OpenAI-compatible API? CAF wraps it, and it keeps its own prompt.\n"
+        "Do you have a chatbot with an OpenAI-compatible API? CAF wraps it, and the chatbot keeps its own prompt.\n"
         f"Its address, up to /v1, or {NONE}",
-        read.read_optional_url,
+        _reporting("--endpoint", read.read_optional_url),
         default=NONE,
         optional=True,
     )
     if not url:
         if others := [o for o in ("--endpoint-model", "--endpoint-key-env") if interview.option_values[o] is not None]:
-            leave(f"{' and '.join(others)}: needs --endpoint URL")
+            leave(f"{' and '.join(others)}: only valid with --endpoint URL")
         return None
-    model = interview.answer(
-        "--endpoint-model",
-        "Model name of the chatbot on that server",
-        read.read_model,
-        default="default",
-        optional=True,
-    )
     key_env = interview.answer(
         "--endpoint-key-env",
-        f"Environment variable with its key (never the key itself), or {NONE}",
+        f"Environment variable with the API key of that server (never the key itself), or {NONE}",
         read.read_key_env,
         default=NONE,
         optional=True,
     )
-    return ModelPlace(ENDPOINT, model or "", url, key_env or "")
+    place = ModelPlace(EXISTING, "", url, key_env or "")
+    question, default = "Model name of the chatbot on that server", None
+    if interview.option_values["--endpoint-model"] is None:
+        try:
+            default = find_only_model(place, os.environ, ENDPOINT)
+        except UpstreamError as error:
+            if not interview.asking:
+                leave(printable(str(error)))
+            question = f"{printable(str(error))}\n{question}"
+    model = interview.answer("--endpoint-model", question, read.read_model, default=default, optional=True)
+    return replace(place, model=model or "")
+
+
+def _reporting(option: str, read_url: Callable[[str], str]) -> Callable[[str], str]:
+    """Return a reader of URLs that also tells the user when it has shortened the URL."""
+
+    def read_and_report(text: str) -> str:
+        if url := read_url(text):
+            report_shortened(option, text, url)
+        return url
+
+    return read_and_report
 
 
 def _ask_model(interview: Interview, *, wrapped: bool) -> ModelPlace | None:
-    """Ask for the model; return None if an answer is missing."""
+    """Return the location of the model of the judges, which also drafts the replies of a new chatbot.
+
+    Args:
+        wrapped: Whether an existing chatbot is wrapped, which has a model already.
+
+    Returns:
+        The location. None if an answer is missing.
+    """
     listed = "\n".join(f"  {n} {one.name:10} {one.title}" for n, one in enumerate(PROVIDERS.values(), 1))
     subject = "the model of the judges" if wrapped else "the model of the chatbot and its judges"
     provider = interview.answer(
@@ -203,13 +236,17 @@ def _ask_model(interview: Interview, *, wrapped: bool) -> ModelPlace | None:
         return None
     if provider.engine == "embedded":
         if unread := [o for o in ("--model", "--url", "--key-env") if interview.option_values[o] is not None]:
-            leave(f"{', '.join(unread)}: not used with --provider {NONE}, which has no model")
+            leave(f"{', '.join(unread)}: not allowed with --provider {NONE}, which uses no language model")
         return ModelPlace(provider)
     url, key_env = provider.url, provider.key_env
     if provider.asks_url or interview.option_values["--url"] is not None:
         example = "https://NAME.openai.azure.com" if provider.name == "azure" else "up to /v1"
         url = interview.answer(
-            "--url", f"Address of the provider ({example})", read.read_url, default=url, optional=True
+            "--url",
+            f"Address of the provider ({example})",
+            _reporting("--url", read.read_url),
+            default=url,
+            optional=True,
         )
     model = interview.answer(
         "--model",
@@ -230,12 +267,12 @@ def _ask_model(interview: Interview, *, wrapped: bool) -> ModelPlace | None:
         return None
     place = ModelPlace(provider, model or "", url or "", key_env or "")
     if wrong := check_settings(place.settings()):
-        leave(f"--provider {provider.name}: {wrong}")
+        leave(f"--provider {provider.name}: the model settings are invalid: {wrong}")
     return place
 
 
 _HINTS = {
     "litellm": ", with its provider: gemini/gemini-2.5-flash, mistral/mistral-large-latest ...",
     "anthropic": ", with its provider",
-    "ollama": " (`ollama list` shows the installed ones)",
+    "ollama": " (`ollama list` shows the installed models)",
 }

@@ -1,4 +1,4 @@
-"""Decides whether one wording is significantly better than another on the same cases. Pure."""
+"""Decides whether one version of a prompt is significantly better than another on the same cases. Pure."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -10,24 +10,30 @@ from judges.evaluation.run_cases import Answer
 from judges.verdict import Verdict
 
 RECALL_MARGIN = 0.02
-"""Maximum loss of recall against the best wording so far, even if the edit avoids many false alarms."""
+"""Maximum loss of recall (0 to 1) against the best version so far, even if an edit avoids many false alarms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """The requirements for keeping a wording."""
+    """The requirements that a new version of a prompt must meet to be kept."""
 
     alpha: float
-    """Upper bound of p in the exact McNemar test."""
+    """Significance level of the exact McNemar test: p must be below this value."""
     best_recall: Mapping[str, float]
-    """Best recall so far by judge, without judges that have no violating cases. Recall may fall by at most the margin."""
+    """Best recall (0 to 1) so far, by judge. Recall may fall by at most `RECALL_MARGIN`. Judges without violating cases are
+    left out."""
 
 
 def decide(before: Sequence[Answer], after: Sequence[Answer], proof: Proof) -> tuple[bool, str]:
-    """Decide whether a wording is better than the previous one on the same cases, and worse for none of its judges.
+    """Decide whether a new version of a prompt is better than the previous version, and worse for no judge.
 
-    Cases on which the model failed before are left out, since the wording is not the reason if it now answers. If the model
-    fails now, the answer counts as wrong.
+    A case without an answer in `before` is left out, because a new answer would not be due to the new version. A case without
+    an answer in `after` counts as wrong.
+
+    Args:
+        before: The answers with the previous version.
+        after: The answers to the same cases with the new version.
+        proof: The requirements.
 
     Returns:
         The decision and the reason.
@@ -58,12 +64,12 @@ def decide(before: Sequence[Answer], after: Sequence[Answer], proof: Proof) -> t
 
 
 def can_win(before: Sequence[Answer], so_far: Sequence[Answer], proof: Proof) -> bool:
-    """Return whether a wording would be kept if all its remaining answers were right."""
+    """Return whether a version would be kept if all its remaining answers were right."""
     return decide(before, _assume_rest_correct(before, so_far), proof)[0]
 
 
 def explain_stop(before: Sequence[Answer], so_far: Sequence[Answer], proof: Proof) -> str:
-    """Explain why judging stopped for a wording that can no longer win."""
+    """Explain why judging stopped for a version that can no longer be better."""
     test = paired_test([a for a in before if not has_failed(a)], so_far)
     _, because = decide(before, _assume_rest_correct(before, so_far), proof)
     return (
@@ -82,7 +88,7 @@ def _changes(gained: int, lost: int) -> str:
 
 
 def recalls(answers: Sequence[Answer]) -> dict[str, float]:
-    """Return the recall of each judge that has violating cases. Cases on which the model call failed are left out."""
+    """Return the recall (0 to 1) of each judge that has violating cases. Cases without an answer are left out (`has_failed`)."""
     flagged: defaultdict[str, list[bool]] = defaultdict(list)
     for answer in answers:
         if answer.example.violating and not has_failed(answer):
@@ -91,6 +97,6 @@ def recalls(answers: Sequence[Answer]) -> dict[str, float]:
 
 
 def _ideal(answer: Answer) -> Answer:
-    """Return the answer with a correct verdict."""
+    """Return a copy of an answer with a correct verdict."""
     verdict: Verdict = "reject" if answer.example.violating else "accept"
     return replace(answer, judgement=replace(answer.judgement, verdict=verdict))

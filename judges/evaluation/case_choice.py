@@ -14,21 +14,25 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A selection of cases. An empty field does not restrict it."""
+    """The options that select the cases of an evaluation. An empty field does not restrict the selection."""
 
     data: list[Path] = field(default_factory=list)
+    """Scenario files or folders; empty: the shipped scenarios."""
     judges: list[str] = field(default_factory=list)
     split: Literal["dev", "holdout", "all"] | None = None
     tags: list[str] = field(default_factory=list)
+    """A scenario with any of these tags is selected."""
     families: list[str] = field(default_factory=list)
     limit: int | None = None
+    """Maximum number of cases per judge."""
 
     @property
     def effective_split(self) -> str:
-        """The split; by default `dev` for the shipped scenarios, and every split for others."""
+        """The requested split. The default is `dev` for the shipped scenarios, and `all` for other scenarios."""
         return self.split or ("all" if self.data else "dev")
 
     def keep(self, family: Family, scenario: Scenario) -> bool:
+        """Return whether a scenario has the selected split, tags and family."""
         return (
             self.effective_split in ("all", family.split)
             and (not self.tags or not set(self.tags).isdisjoint(scenario.tags))
@@ -36,7 +40,7 @@ class Choice:
         )
 
     def limited(self, cases: Sequence[LabelledCase], judges: Sequence[str]) -> list[LabelledCase]:
-        """Return at most `limit` cases of each judge: the first of each family, then the second of each, and so on."""
+        """Return at most `limit` cases per judge, spread over families: the first of each family, then the second, and so on."""
         if self.limit is None:
             return list(cases)
         by_judge = (interleave((c for c in cases if c.judge == judge), lambda c: c.family) for judge in judges)
@@ -44,7 +48,12 @@ class Choice:
 
 
 def interleave(items: Iterable[T], kind: Callable[[T], Hashable]) -> list[T]:
-    """Order items so that their kinds alternate."""
+    """Return items in an order in which their kinds alternate.
+
+    Args:
+        items: The items.
+        kind: Returns the kind of an item.
+    """
     counts: Counter[Hashable] = Counter()
     turns = []
     for item in items:

@@ -13,7 +13,7 @@ from judges.verdict import Verdict
 
 @dataclass(frozen=True, slots=True)
 class ChangedVerdict:
-    """A case on which the verdicts differ."""
+    """A case on which the verdicts of two subjects differ."""
 
     example: LabelledCase
     first: Verdict
@@ -22,21 +22,25 @@ class ChangedVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two subjects on the cases of one judge."""
+    """The comparison of two subjects on the cases of one judge."""
 
     first: Measurement
     second: Measurement
     everything: PairedTest
-    """On all labelled cases that both have judged."""
+    """The test on all labelled cases that both subjects judged."""
     violating: PairedTest
-    """On the violating cases; the difference is that of recall."""
+    """The test on the violating cases. `difference` is the difference of recall."""
     harmless: PairedTest
-    """On the harmless cases; the difference is that of specificity."""
+    """The test on the harmless cases. `difference` is the difference of specificity."""
     changed: tuple[ChangedVerdict, ...]
+    """The cases on which the verdicts differ."""
 
 
 def compare(first: Sequence[Answer], second: Sequence[Answer]) -> Comparison:
-    """Compare the answers of two subjects to the same cases, without cases that either skipped because of the budget."""
+    """Compare the answers of two subjects to the same cases.
+
+    A case that either subject skipped because of the budget is left out.
+    """
     skipped = {a.example.id for a in (*first, *second) if a.skipped}
     first_answers, second_answers = ([a for a in answers if a.example.id not in skipped] for answers in (first, second))
 
@@ -59,7 +63,7 @@ def compare(first: Sequence[Answer], second: Sequence[Answer]) -> Comparison:
 
 
 def compare_by_judge(first: Sequence[Answer], second: Sequence[Answer]) -> dict[str, Comparison]:
-    """Compare the answers of two subjects for each judge that has cases."""
+    """Return the comparison of two subjects for each judge that has cases, by judge name."""
     names = dict.fromkeys(answer.example.judge for answer in first)
     return {
         name: compare([a for a in first if a.example.judge == name], [a for a in second if a.example.judge == name])
@@ -68,11 +72,15 @@ def compare_by_judge(first: Sequence[Answer], second: Sequence[Answer]) -> dict[
 
 
 def as_data(first: str, second: str, compared: Mapping[str, Comparison]) -> dict[str, Any]:
-    """Return a comparison as one object: `judges` by name, and `changed`, the cases on which the verdicts differ.
+    """Return a comparison as data for JSON.
 
     Args:
         first: Name of the first subject.
         second: Name of the second subject.
+        compared: The comparison for each judge.
+
+    Returns:
+        An object with the figures of each judge under `judges`, and the cases with different verdicts under `changed`.
     """
     return {
         "first": first,

@@ -1,4 +1,4 @@
-"""A chatbot's configured judges, ready for measurement, with their cases, cached answers and budget."""
+"""Opens the judges of a configured chatbot for an evaluation, with their cases, answer cache and budget."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -30,42 +30,60 @@ from scenarios.scenario_files import FamilyFile, load_all
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredJudges:
-    """A chatbot's configured judges, ready for measurement."""
+    """The judges of one chatbot, opened for an evaluation: selects their cases and creates the subjects to measure."""
 
     config: Config
     path: Path
+    """The configuration file."""
     blueprint: Blueprint
+    """The chatbot."""
     models: Models
     budget: Budget | None
+    """The budget of all model calls together; None: no limit."""
     judge_names: list[str]
-    """Judges that scenarios may name: the built-in ones and those of all chatbots."""
+    """Names that scenarios may use in `expect`: the built-in judges and the judges of all chatbots."""
     notify: Callable[[str], None] = lambda text: None
-    """Called with a hint about the cases, one sentence."""
+    """Called with each hint about the cases, one sentence."""
     _hints_given: set[str] = field(default_factory=set)
-    """Hints given so far. Each hint is given once."""
+    """The hints so far. Each hint is given only once."""
 
     def plan(self, judge: str) -> JudgePlan:
+        """Return the configured judge with a name.
+
+        Raises:
+            EvaluationError: The chatbot has no such judge.
+        """
         plans = {plan.name: plan for plan in self.blueprint.plans}
         if judge not in plans:
-            raise EvaluationError(f"{self.blueprint.name} has no judge {judge!r}; it has {', '.join(plans)}")
+            raise EvaluationError(
+                f"the chatbot {self.blueprint.name!r} has no judge {judge!r} (configured: {', '.join(plans)})"
+            )
         return plans[judge]
 
     def expand_name(self, judge: str) -> list[str]:
-        """Return the judges for a name: the judge itself, or for `reply` all that share their prompts."""
+        """Return the judges that a name means: `reply` means all judges that use the shared prompts, any other name one judge.
+
+        Raises:
+            EvaluationError: The chatbot has no such judge.
+        """
         if judge != SHARED:
             return [self.plan(judge).name]
         sharing = [plan.name for plan in self.blueprint.plans if self._shares(plan)]
         if not sharing:
-            raise EvaluationError(f"no judge of {self.blueprint.name} shares its prompts (`name: {SHARED}`)")
+            names = ", ".join(plan.name for plan in self.blueprint.plans)
+            raise EvaluationError(
+                f"judge {SHARED!r}: no judge of the chatbot {self.blueprint.name!r} uses the shared prompts; "
+                f"name one of its judges (configured: {names})"
+            )
         return sharing
 
     def chosen_judges(self, choice: Choice) -> list[str]:
-        """Return the names of the chosen judges; all judges if no name is given."""
+        """Return the names of the judges in `choice`; all judges of the chatbot if `choice` names none."""
         names = dict.fromkeys(name for judge in choice.judges for name in self.expand_name(judge))
         return list(names) or [plan.name for plan in self.blueprint.plans]
 
     def judges_sharing_prompt(self, stage: Stage) -> list[str]:
-        """Return the judges that read the shared prompt of a stage in this configuration."""
+        """Return the names of the judges that use the shared prompt of a stage in this configuration."""
         return [plan.name for plan in self.blueprint.plans if stage in plan.stages and self._shares(plan, stage)]
 
     @staticmethod
@@ -73,10 +91,14 @@ class ConfiguredJudges:
         return any(prompt.name == SHARED for at, prompt in plan.prompts.items() if stage in (None, at))
 
     def subject(self, spec: Spec, judge: str) -> Subject:
-        """Open the part of a judge that a spec names.
+        """Open one stage of a judge, or its whole cascade, as a subject.
+
+        Args:
+            spec: The stage, prompt and model to use.
+            judge: The name of the judge.
 
         Raises:
-            EvaluationError: The judge has no such part.
+            EvaluationError: The judge does not exist or has no such stage, or the prompt or model alias cannot be used.
             ModelSettingsError: A budget is set, but one of the models has no price.
         """
         plan = self.plan(judge)
@@ -88,7 +110,11 @@ class ConfiguredJudges:
         return subject
 
     def cases(self, choice: Choice, *, unlabelled: bool = False) -> list[LabelledCase]:
-        """Read the chosen cases for the chosen judges.
+        """Read the cases that a choice selects.
+
+        Args:
+            choice: The selection of files, judges, split, tags and families.
+            unlabelled: Also read scenarios without `expect`.
 
         Raises:
             EvaluationError: No case matches, or a scenario names an unknown judge.
@@ -103,16 +129,16 @@ class ConfiguredJudges:
                 "no case matches: no scenario has these judges, split, tags and families; check --data and --split"
             )
         borrowing = {one.family.family for one in families if one.family.knowledge_base is None}
-        # The emergency judge reads only the user's messages, so role and sections do not matter.
+        # The emergency judge reads only the user's messages, so role and sections do not affect its cases.
         if differences and any(case.judge != "emergency" and case.family in borrowing for case in cases):
             self._hint(
-                f"the shipped scenarios were labelled for another {' and '.join(differences)} than {self.blueprint.name} has, and "
-                "are measured with those; to measure on your scenarios, give --data FILE|FOLDER"
+                f"the shipped scenarios are measured with the {' and '.join(differences)} for which they were labelled, not with "
+                f"the settings of the chatbot {self.blueprint.name!r}; to measure on your scenarios, give --data FILE|FOLDER"
             )
         return cases
 
     def labelled_turns(self, choice: Choice) -> list[LabelledCase]:
-        """Read the turns that people have labelled for the chosen judges.
+        """Read the traced turns that people have labelled for the judges in `choice`.
 
         Raises:
             EvaluationError: No turn is labelled.
@@ -122,26 +148,29 @@ class ConfiguredJudges:
         cases = label_cases(families, self.chosen_judges(choice), self.scenario_defaults)
         if not cases:
             name = self.blueprint.name
-            raise EvaluationError(*left_out, f"no turn of {name} is labelled for these judges; see `caf trace label`")
+            raise EvaluationError(
+                *left_out,
+                f"no turn of the chatbot {name!r} is labelled for these judges; label turns with `caf trace label`",
+            )
         for problem in left_out:
             self.notify(f"left out: {problem}")
         return cases
 
     def holdout(self, data: list[Path], judges: list[str]) -> list[LabelledCase]:
-        """Read all held-out cases of judges. A use of some of them counts as a use of this whole holdout."""
+        """Read all held-out cases of some judges. Using a part of the holdout counts as a use of the whole holdout."""
         defaults, _ = self._scenario_defaults(data)
         return label_cases(self._read(data), judges, defaults, lambda family, scenario: family.split == "holdout")
 
     def count_holdout_use(self, cases: Sequence[LabelledCase], data: list[Path], uses: Path) -> str | None:
-        """Record a use of held-out cases. Call it before judging, so that a crash cannot hide the use.
+        """Record a use of held-out cases. Call this before judging, so that a crash cannot hide the use.
 
         Args:
             cases: The cases that will be judged.
-            data: Files or folders of the cases. The whole holdout in them is counted, so that parts of it share one count.
-            uses: The file of uses (holdout.py).
+            data: Scenario files or folders of the cases; empty: the shipped scenarios. All parts of a holdout share one count.
+            uses: The file with the numbers of uses (`holdout.count_use`).
 
         Returns:
-            A note to show with the figures; None if no case is held out.
+            A sentence with the numbers of uses, to show with the figures; None if no labelled case is held out.
 
         Raises:
             EvaluationError: The use cannot be counted.
@@ -155,15 +184,15 @@ class ConfiguredJudges:
 
     @property
     def scenario_defaults(self) -> ScenarioDefaults:
-        """The chatbot's sections, role and topics, for scenarios that do not set them."""
+        """The chatbot's sections, role and topics, for scenarios that do not set their own."""
         settings = self.blueprint.settings
         topics = tuple(Topic(topic.name, tuple(topic.terms)) for topic in settings.sensitive_topics)
         return ScenarioDefaults(self.blueprint.library, settings.role, topics)
 
     def _scenario_defaults(self, data: list[Path]) -> tuple[ScenarioDefaults, list[str]]:
-        """Return the defaults for scenarios, and the names of those that differ from the chatbot's.
+        """Return the defaults for scenarios, and the names of the defaults that differ from the chatbot's settings.
 
-        The shipped scenarios were labelled for the shipped chatbot. With another role or other sections, their labels are wrong.
+        The shipped scenarios were labelled for the shipped chatbot. Their labels are wrong for another role or other sections.
         """
         if data:
             return self.scenario_defaults, []
@@ -196,10 +225,10 @@ async def open_judges(
 
     Args:
         path: The configuration file.
-        chatbot: The name of the chatbot; None: the first one that has judges.
-        budget: Maximum cost of all calls together.
-        answers: The cache of answers; None: no cache.
-        notify: Called with a hint about the cases, one sentence.
+        chatbot: The name of the chatbot; None: the first chatbot that has judges.
+        budget: Maximum cost of all model calls together, in the currency of the models' prices; None: no limit.
+        answers: The file of the answer cache; None: no cache.
+        notify: Called with each hint about the cases, one sentence.
 
     Raises:
         ConfigError: The configuration is invalid.
@@ -234,17 +263,28 @@ def _choose_blueprint(blueprints: dict[str, Blueprint], name: str | None) -> Blu
     with_judges = [one for one in blueprints.values() if one.plans]
     if name is None:
         if not with_judges:
-            raise EvaluationError("no chatbot of this configuration has judges; add some under chatbots.NAME.judges")
+            raise EvaluationError("the configuration has no chatbot with judges; add judges under chatbots.NAME.judges")
         return with_judges[0]
     if name not in blueprints:
         raise EvaluationError(f"unknown chatbot {name!r} (expected one of {', '.join(blueprints)})")
     if not blueprints[name].plans:
-        raise EvaluationError(f"the chatbot {name!r} has no judges")
+        raise EvaluationError(f"the chatbot {name!r} has no judges; add judges under chatbots.{name}.judges")
     return blueprints[name]
 
 
 def resolve_judges(judges: Sequence[str] | None, specs: Sequence[Spec]) -> list[str]:
-    """Return the named judges; without names, the judges of the prompts (see `expand_name`)."""
+    """Return the names of the judges to measure.
+
+    Args:
+        judges: The requested names.
+        specs: The requested subjects. Without names, the judge comes from their prompt files.
+
+    Returns:
+        The requested names, or the name in the prompt files; empty if there are neither names nor prompt files.
+
+    Raises:
+        EvaluationError: A prompt file cannot be read, or the prompt files belong to different judges.
+    """
     if judges:
         return list(judges)
     try:

@@ -1,4 +1,4 @@
-"""Applies the edits of a prompt that a model proposes, and refuses invalid ones. Pure."""
+"""Applies the edits that a model proposes for a prompt, and rejects invalid edits. Pure."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from judges.evaluation.labelled import LabelledCase
 from knowledge_base.front_matter import split_front_matter
 
 QUOTED_WORDS = 8
-"""Maximum consecutive words that a prompt and a dev case may share. With more, the prompt would memorise the case."""
+"""Maximum number of consecutive words that a new prompt may share with a dev case. More words would memorise the case."""
 GROWTH = 2
 """Maximum length of a prompt, as a multiple of its original length."""
 _WORD = re.compile(r"[^\W_]+")
@@ -41,41 +41,43 @@ class Proposal(BaseModel):
 
 
 class RefusedProposal(Exception):
-    """A proposal cannot be tried. The message gives the reason to the model that made it."""
+    """A proposal of edits is invalid. The message gives the reason to the model that made the proposal."""
 
 
 @dataclass(frozen=True)
 class Wording:
-    """A prompt file: front matter, which edits never change, and the instructions below it."""
+    """One version of a prompt file. Edits change only the instructions, never the front matter."""
 
     front_matter: str
-    """Includes the `---` lines and the line breaks after them."""
+    """The front matter with its `---` lines and the line breaks after them."""
     text: str
+    """The instructions below the front matter."""
 
     @property
     def file(self) -> str:
+        """The text of the whole file."""
         return f"{self.front_matter}{self.text}\n"
 
 
 def parse_wording(file: str) -> Wording:
-    """Split the text of a valid prompt file."""
+    """Split the text of a valid prompt file into front matter and instructions."""
     text = split_front_matter(file)[1]
     whole = file.removeprefix("\ufeff").replace("\r\n", "\n").rstrip()
     return Wording(whole.removesuffix(text), text)
 
 
 def max_chars(start: str) -> int:
-    """Return the maximum length of the instructions, in characters."""
+    """Return the maximum length of edited instructions, in characters, for the original instructions `start`."""
     return GROWTH * len(start)
 
 
 def check_wording(text: str, start: str, cases: Iterable[LabelledCase]) -> None:
-    """Check new instructions.
+    """Check that edited instructions may replace the original instructions.
 
     Args:
-        text: The new instructions.
-        start: The original instructions. Quotes in them may stay.
-        cases: The cases that must not be quoted.
+        text: The edited instructions.
+        start: The original instructions. Quotes of cases in the original instructions may stay.
+        cases: The cases that the edits must not quote.
 
     Raises:
         RefusedProposal: The instructions are empty, too long, or quote a case.
@@ -102,16 +104,16 @@ def _texts(case: LabelledCase) -> Iterable[str]:
 
 
 def _word_runs(text: str) -> Iterable[tuple[str, ...]]:
-    """Return all runs of `QUOTED_WORDS` + 1 words."""
+    """Return all runs of `QUOTED_WORDS` + 1 consecutive words of a text, case-folded."""
     words = _WORD.findall(text.casefold())
     return (tuple(words[i : i + QUOTED_WORDS + 1]) for i in range(len(words) - QUOTED_WORDS))
 
 
 def apply_edits(wording: Wording, edits: Iterable[Edit]) -> Wording:
-    """Apply edits, each to the original instructions.
+    """Return a new version with the edits applied. Each edit refers to the instructions of `wording`, not to an edited text.
 
     Raises:
-        RefusedProposal: The text of an edit does not occur exactly once, two edits overlap, or the edits change nothing.
+        RefusedProposal: The `find` of an edit does not occur exactly once, two edits overlap, or the edits change nothing.
     """
     places: list[tuple[int, int, str]] = []
     added: list[str] = []

@@ -1,4 +1,4 @@
-"""Errors of measuring and tuning judges. Each message says what to do.
+"""Errors of measuring and tuning judges. Each message says what to do next.
 
 EvaluationError
 └── TuneError           tuning is not possible
@@ -7,7 +7,7 @@ EvaluationError
 
 
 class EvaluationError(Exception):
-    """Judges cannot be measured with these arguments; `problems` lists every problem."""
+    """The requested evaluation cannot run. `problems` lists all problems, one sentence each."""
 
     def __init__(self, *problems: str) -> None:
         super().__init__("\n".join(problems))
@@ -15,8 +15,8 @@ class EvaluationError(Exception):
 
 
 class TuneError(EvaluationError):
-    """Tuning is not possible. The message says why, and what to do."""
+    """A prompt cannot be tuned. The message gives the reason and the next step."""
 
 
 class NothingToTune(TuneError):
-    """No case fails, or too few fail for a significant improvement."""
+    """The judge fails on no case, or on too few cases for a significant improvement."""

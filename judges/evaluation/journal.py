@@ -1,4 +1,4 @@
-"""The folder of a tuning run: every wording that was tried, and a journal to resume the run from."""
+"""The folder of a tuning run: every version of the prompt that was tried, and a journal from which the run can be resumed."""
 
 import os
 from pathlib import Path
@@ -27,52 +27,67 @@ class _Line(BaseModel):
 
 
 class Settings(_Line):
-    """The settings of a run. They stay the same when the run is resumed."""
+    """The settings of a tuning run. They stay the same when the run is resumed."""
 
     judge: str
     stage: Literal["swift", "chief"] | None = None
     prompt: Path | None = None
-    """The original prompt file, if one was given."""
+    """The prompt file to tune; None: the configured prompt of the judge."""
     model: str | None = None
+    """The alias of the judge's model; None: the alias in the front matter of the prompt."""
     tuner: str = "chief"
+    """The alias of the model that proposes edits."""
     chatbot: str | None = None
+    """The name of the chatbot; None: the first chatbot that has judges."""
     data: list[Path] = []
     tags: list[str] = []
     families: list[str] = []
     limit: int | None = None
+    """Maximum number of dev cases per judge."""
     rounds: int = 4
+    """Maximum number of rounds."""
     candidates: int = 2
+    """Number of proposals per round."""
     alpha: float = 0.1
+    """Significance level for keeping a candidate."""
 
 
 class StartLine(_Line):
+    """The start of a run."""
+
     event: Literal["begun"] = "begun"
     settings: Settings
     models: dict[str, str | None]
-    """The models behind the aliases at the start."""
+    """The model of each alias at the start of the run."""
 
 
 class AnswerLine(_Line):
-    """The judge's answer to a case. Failures are not written, so that a resumed run retries them."""
+    """The judge's answer to a case. Failed calls are not recorded, so that a resumed run retries them."""
 
     event: Literal["answer"] = "answer"
     prompt: str
     """Hash of the instructions."""
     case: str
-    """The judge's name and the `case_key`, since judges that share a prompt are asked about the same cases."""
+    """`JUDGE:CASE_KEY` (`holdout.case_key`). Judges that share a prompt are asked about the same cases."""
     verdict: Verdict
     rule: str | None
     reason: str
     observation: dict[str, Any] | None
     raw: str | None
-    """The judge's raw answer, if it contains no readable observation."""
+    """The judge's raw answer; None if it contains a readable observation."""
     ms: float | None
+    """Duration, in milliseconds; None if the answer was cached."""
     tokens: tuple[int, int]
+    """Numbers of prompt tokens and completion tokens."""
     cost: float | None
+    """None if no model has a price."""
     calls: int
+    """Number of model calls."""
 
 
 class ProposalLine(_Line):
+    """A proposal of edits, the source of a candidate."""
+
     event: Literal["proposal"] = "proposal"
     name: str
     """Name of the candidate."""
@@ -83,7 +98,7 @@ class ProposalLine(_Line):
 
 
 class RulingLine(_Line):
-    """The outcome of a candidate, for human readers."""
+    """The outcome of a candidate. Only people read this line; a resumed run does not."""
 
     event: Literal["ruled"] = "ruled"
     name: str
@@ -92,21 +107,27 @@ class RulingLine(_Line):
 
 
 class HoldoutLine(_Line):
+    """A counted use of the holdout."""
+
     event: Literal["holdout"] = "holdout"
     prompt: str
     """Hash of the winning instructions."""
     uses: int
+    """Number of uses of the holdout, including this use."""
 
 
 class DecisionLine(_Line):
+    """The user's decision about the winner."""
+
     event: Literal["decided"] = "decided"
     winner: str
+    """Name of the winning version."""
     written_to: Path | None
-    """None: discarded."""
+    """The file of the winner; None: the winner was discarded."""
 
 
 class _Observation(BaseModel):
-    """An observation from the journal. It accepts any form, including old ones, because only the tuner reads it."""
+    """An observation from the journal. It accepts any form, including old forms, because only the tuner model reads it."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -116,10 +137,10 @@ _LINE: TypeAdapter[Line] = TypeAdapter(Annotated[Line, Field(discriminator="even
 
 
 class Journal:
-    """The events of a run, in memory and on disk."""
+    """The events of a tuning run, in memory and in the file journal.jsonl."""
 
     def __init__(self, folder: Path) -> None:
-        """Open the folder of a run, and create it if it is new.
+        """Open the folder of a run and read its journal. A missing folder is created.
 
         Raises:
             EvaluationError: The folder cannot be read or written.
@@ -136,15 +157,15 @@ class Journal:
             self._file = os.open(folder / JOURNAL, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
             lines = (folder / JOURNAL).read_text(encoding="utf-8", errors="replace").split("\n")
         except OSError as error:
-            raise EvaluationError(f"{folder}: cannot store the run: {error.strerror}") from error
+            raise EvaluationError(f"{folder}: cannot store the tuning run in this folder: {error.strerror}") from error
         for number, line in enumerate(lines, 1):
             if line:
                 self._read(line, number)
-        if lines[-1]:  # cut off when its writer was killed
+        if lines[-1]:  # an incomplete line: the process was killed while it wrote
             os.write(self._file, b"\n")
 
     def add(self, line: Line) -> None:
-        """Write a line, unless the journal already has it: a resumed run repeats the same steps."""
+        """Append a line, unless the journal already contains it. A resumed run repeats the same steps."""
         text = line.model_dump_json()
         if text not in self._texts:
             os.write(self._file, text.encode() + b"\n")
@@ -171,14 +192,24 @@ class Journal:
             self._uses[line.prompt] = line.uses
 
     def proposal_for(self, name: str, base: str) -> ProposalLine | None:
+        """Return the recorded proposal for a candidate; None if the journal has no such proposal.
+
+        Args:
+            name: Name of the candidate.
+            base: Hash of the instructions that the candidate edits.
+        """
         return self._proposals.get((name, base))
 
     def uses(self, prompt: str) -> int | None:
-        """Return the number of the holdout use that was counted for this winner."""
+        """Return the recorded number of holdout uses for a winner; None if no use was counted.
+
+        Args:
+            prompt: Hash of the winning instructions.
+        """
         return self._uses.get(prompt)
 
     def answer(self, prompt: Prompt, case: LabelledCase) -> Answer | None:
-        """Return the recorded answer of a case's judge with this prompt; None if there is no answer yet."""
+        """Return the recorded answer to a case with a prompt; None if there is no answer yet."""
         line = self._answers.get((prompt.hash, _key(case)))
         if line is None:
             return None
@@ -203,7 +234,7 @@ class Journal:
         )
 
     def record(self, prompt: Prompt, answer: Answer) -> None:
-        """Record an answer, unless the model failed."""
+        """Record an answer to a case. A missing answer (`has_failed`) is not recorded."""
         if has_failed(answer):
             return
         judgement = answer.judgement
@@ -225,7 +256,7 @@ class Journal:
         )
 
     def write(self, name: str, wording: Wording) -> Path:
-        """Write a wording as a prompt file.
+        """Write a version of the prompt to the file NAME.md in the folder of the run, and return its path.
 
         Raises:
             EvaluationError: The file cannot be written.
@@ -243,5 +274,5 @@ def _key(case: LabelledCase) -> str:
 
 
 def has_failed(answer: Answer) -> bool:
-    """Return whether the model gave no answer: a timeout, a refusing upstream, or a spent budget."""
+    """Return whether the model gave no answer: the call timed out, the upstream refused it, or the budget was spent."""
     return answer.skipped or (answer.verdict == "unjudged" and answer.judgement.exchange is None)

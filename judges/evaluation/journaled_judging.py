@@ -1,4 +1,4 @@
-"""Judges cases with a wording of a prompt, and reuses the answers in the journal of the run."""
+"""Judges cases with one version of a prompt, and reuses the answers in the journal of the tuning run."""
 
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
@@ -12,30 +12,31 @@ from judges.evaluation.subject import Subject
 from judges.prompt import Prompt
 
 MAX_FAILURES = 0.2
-"""Maximum share of missing answers because the model failed."""
+"""Maximum share (0 to 1) of cases to which the model gives no answer. Above it, judging fails."""
 
 
 class BudgetEnded(Exception):
-    """The budget does not allow the next call."""
+    """The budget does not allow the next model call."""
 
 
 class _Decided(Exception):
-    """No remaining answer can change the decision about a candidate."""
+    """The remaining answers cannot change the decision about a candidate."""
 
 
 @dataclass(frozen=True, slots=True)
 class JournaledJudging:
-    """Judges cases and records the answers."""
+    """Judges cases for a tuning run, and records each answer in the journal."""
 
     subjects: Sequence[Subject]
-    """The judges that read the prompt."""
+    """The judges that use the prompt."""
     journal: Journal
     at_once: int = 8
+    """Maximum number of concurrent cases."""
     show_progress: ShowProgress = lambda total, title: nullcontext(lambda answer: None)
 
     @property
     def judges(self) -> list[str]:
-        """The names of the judges that read the prompt."""
+        """The names of the judges that use the prompt."""
         return [one.judge for one in self.subjects]
 
     async def judge(
@@ -47,9 +48,18 @@ class JournaledJudging:
     ) -> list[Answer]:
         """Judge the cases that are not in the journal, until further answers cannot change the decision.
 
+        Args:
+            prompt: The version of the prompt.
+            cases: The cases.
+            title: The title of the progress display.
+            is_decided: Returns whether the answers so far suffice for the decision. By default, all cases are judged.
+
+        Returns:
+            The recorded and the new answers.
+
         Raises:
-            BudgetEnded: The budget did not allow some of the cases.
-            TuneError: The model fails too often.
+            BudgetEnded: The budget did not allow all cases.
+            TuneError: The model gave no answer to more than `MAX_FAILURES` of the cases.
         """
         subjects = {one.judge: one.with_prompt(prompt) for one in self.subjects}
         recorded = {case.key: self.journal.answer(prompt, case) for case in cases}
@@ -75,7 +85,7 @@ class JournaledJudging:
         failures = [answer for answer in answers if has_failed(answer)]
         if len(failures) > MAX_FAILURES * len(answers):
             raise TuneError(
-                f"the model {prompt.model!r} gave no answer to {len(failures)} of {len(answers)} cases "
-                f"({failures[0].judgement.reason}); solve that first"
+                f"cannot measure the prompt: the model {prompt.model!r} gave no answer to {len(failures)} of {len(answers)} "
+                f"cases (first failure: {failures[0].judgement.reason}); fix the model's settings or server, then resume"
             )
         return answers

@@ -1,4 +1,4 @@
-"""Check the names of judges in scenarios and commands, with suggestions for unknown names."""
+"""Checks the names of judges in scenarios and commands, and suggests corrections for unknown names."""
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -9,12 +9,17 @@ from scenarios.scenario_files import FamilyFile
 
 
 def known_judges(configured: Iterable[str]) -> list[str]:
-    """Return the judges that a scenario may name: the built-in ones, and those of the configuration's chatbots."""
+    """Return the names that a scenario may use in `expect`: the built-in judges and the configured judges."""
     return list(dict.fromkeys([*OBSERVERS, *configured]))
 
 
 def unknown_names(families: Iterable[FamilyFile], judges: Sequence[str]) -> list[str]:
-    """Return a message for each file and unknown judge in `expect`, because such labels would silently be ignored."""
+    """Return a message for each unknown judge in the `expect` of a scenario. Without it, such a label would be ignored silently.
+
+    Args:
+        families: The scenario files.
+        judges: The known judges.
+    """
     places: dict[tuple[Path, str], list[str]] = {}
     for file in families:
         for scenario in file.family.scenarios:
@@ -29,5 +34,5 @@ def unknown_names(families: Iterable[FamilyFile], judges: Sequence[str]) -> list
 
 
 def unknown_judge(judge: str, judges: Sequence[str]) -> str:
-    """Return the message for an unknown judge, with the nearest known name."""
+    """Return the error message for an unknown judge, with the known names and the most similar name."""
     return f"unknown judge (configured or built in: {', '.join(judges)}){did_you_mean(judge, judges)}"

@@ -1,4 +1,4 @@
-"""Cases with their correct verdicts."""
+"""Creates labelled cases, which have a correct verdict, from scenarios and their knowledge bases."""
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from scenarios.scenario_files import FamilyFile
 
 @dataclass(frozen=True, slots=True)
 class LabelledCase:
-    """One case for one judge."""
+    """A case for one judge, with the correct verdicts."""
 
     id: str
     judge: str
@@ -24,23 +24,24 @@ class LabelledCase:
     split: str
     tags: tuple[str, ...]
     expected: frozenset[Verdict]
-    """The correct verdicts; empty if the case is not labelled."""
+    """The correct verdicts; empty if the case has no label."""
     case: Case
+    """The input of the judge."""
 
     @property
     def key(self) -> tuple[str, str]:
-        """Judge and scenario id. A scenario gives one case for each judge in its `expect`."""
+        """(judge, scenario id), which identifies the case: a scenario gives one case for each judge in its `expect`."""
         return self.judge, self.id
 
     @property
     def violating(self) -> bool:
-        """Whether the case is a positive: `accept` would be wrong."""
+        """Whether the case is labelled and `accept` would be wrong. Violating cases are the positives of the measures."""
         return bool(self.expected) and "accept" not in self.expected
 
 
 @dataclass(frozen=True, slots=True)
 class ScenarioDefaults:
-    """A chatbot's sections, role and topics, for scenarios that do not set them."""
+    """The sections, role and topics for scenarios that do not set their own."""
 
     library: Library | None
     role: str
@@ -55,15 +56,17 @@ def label_cases(
     *,
     unlabelled: bool = False,
 ) -> list[LabelledCase]:
-    """Make cases from scenarios, one for each judge in a scenario's `expect`.
+    """Return the cases of scenarios, one for each judge in a scenario's `expect`.
 
     Args:
-        judges: The judges to make cases for.
+        families: The scenario files.
+        judges: Names of the judges to create cases for.
+        defaults: The sections, role and topics for scenarios that do not set their own.
         keep: Returns whether to use a scenario.
-        unlabelled: Also use scenarios without `expect`, for every judge whose text (message or reply) they contain.
+        unlabelled: Also use scenarios without `expect`, for each judge whose text (user message or reply) is not empty.
 
     Raises:
-        ScenarioError: A citation, a knowledge base or a reply is missing. The error lists every problem.
+        ScenarioError: A cited section, a knowledge base or a reply is missing. The error lists every problem.
     """
     libraries: dict[Path, Library | None] = {}
     problems: list[str] = []
@@ -80,7 +83,7 @@ def label_cases(
             where = f"{file.path}: {scenario.id}"
             cited = [] if library_failed else list(_cited_sources(scenario, library, where, problems))
             problems += [
-                f"{where}: response: is empty, and only the emergency judge reads the user's message alone"
+                f"{where}: response: the reply is empty; give a reply, because only the emergency judge does not need one"
                 for judge in judges_of_scenario
                 if judge != "emergency" and not scenario.response.strip()
             ]
@@ -147,5 +150,5 @@ def _reply_case(family: Family, scenario: Scenario, cited: list[Source], default
 
 
 def _emergency_case(scenario: Scenario) -> Case:
-    """Return the case for the emergency judge: only the user's messages."""
+    """Return the case of a scenario for the emergency judge, which reads only the user's messages."""
     return emergency_case(scenario.user_message, [e.content for e in scenario.history if e.role == "user"])

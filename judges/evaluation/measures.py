@@ -1,7 +1,8 @@
-"""Precision, recall, specificity and other measures of a subject's answers. Pure.
+"""Computes precision, recall, specificity and other measures of a subject's answers. Pure.
 
 A case is positive (violating) if `accept` would be wrong. An answer flags a case with `warn` or `reject`. An unjudged answer
-counts against recall and against specificity. Families of cases are resampled together, since their texts are similar.
+counts against recall and against specificity. Intervals resample whole families of cases, because the texts of a family are
+similar.
 """
 
 from collections import Counter, defaultdict
@@ -15,27 +16,30 @@ from scipy import stats
 from judges.evaluation.run_cases import Answer
 
 RESAMPLES = 2000
+"""Number of bootstrap resamples for an interval."""
 SEED = 20261121
 Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A share of cases with its 95 % interval."""
+    """A share of cases, or a difference of shares, with its 95 % interval."""
 
     value: float | None
-    """None if there are no cases."""
+    """The share, 0 to 1; None if there are no cases."""
     interval: Interval | None
-    """Percentile bootstrap over families (Efron and Tibshirani 1993, chapter 13); None for fewer than two families."""
+    """(low, high), from a percentile bootstrap over families (Efron and Tibshirani 1993, chapter 13); None for fewer than two
+    families."""
     n: int
+    """Number of cases."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """The figures of a subject's answers."""
+    """The accuracy, speed and cost of a subject, computed from its answers."""
 
     n: int
-    """Number of answers to labelled cases; with repeats, cases times repeats."""
+    """Number of answers to labelled cases, including repeats."""
     precision: Share
     """TP / (TP + FP)."""
     recall: Share
@@ -43,44 +47,53 @@ class Measurement:
     specificity: Share
     """TN / (TN + FP)."""
     roc_auc: float | None
-    """Probability that a violating case scores above a harmless one (Hanley and McNeil 1982). Ties count half."""
+    """Probability that a violating case scores above a harmless case (Hanley and McNeil 1982). Ties count half."""
     unjudged: int
+    """Number of unjudged answers."""
     skipped: int
-    """Number of cases that the budget did not allow. No other figure includes them."""
+    """Number of answers that the budget did not allow. No other field counts them."""
     confusion: dict[str, dict[str, int]]
-    """Counts of given verdicts, by expected verdicts."""
+    """Number of answers by expected verdicts, then by given verdict."""
     flips: float | None
     """Share of cases whose verdict differs between repeats; None without repeats."""
     ms_p50: float | None
-    """Milliseconds to the verdict, over answers that were not cached. The same holds for `ms_p95`."""
+    """Median time to the verdict, in milliseconds. Cached answers do not count."""
     ms_p95: float | None
+    """95th percentile of the time to the verdict, in milliseconds. Cached answers do not count."""
     tokens_per_case: float | None
-    """Prompt and completion tokens, including cached answers. The same holds for the cost."""
+    """Mean number of prompt and completion tokens per answer. Cached answers count."""
     cost_per_case: float | None
+    """Mean cost per answer; None if no model has a price. Cached answers count."""
     cost: float | None
+    """Total cost; None if no model has a price. Cached answers count."""
     stages: dict[str, int]
-    """Number of answers decided at each stage."""
+    """Number of answers by deciding stage."""
     families: dict[str, "Group"]
+    """Accuracy by family."""
     tags: dict[str, "Group"]
+    """Accuracy by tag."""
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The cases that share a family or a tag."""
+    """The accuracy of a subject on the cases of one family or tag."""
 
     positives: int
+    """Number of answers to violating cases."""
     recall: float | None
     negatives: int
+    """Number of answers to harmless cases."""
     specificity: float | None
 
     @property
     def misjudged(self) -> int:
+        """Number of wrong answers."""
         right = (self.recall or 0) * self.positives + (self.specificity or 0) * self.negatives
         return self.positives + self.negatives - round(right)
 
 
 def measure(answers: Sequence[Answer]) -> Measurement:
-    """Return the figures of one subject's answers."""
+    """Compute the accuracy, speed and cost of a subject from its answers."""
     judged = [a for a in answers if not a.skipped]
     labelled = [a for a in judged if a.example.expected]
     times = [a.ms for a in judged if a.ms is not None]
@@ -107,7 +120,13 @@ def measure(answers: Sequence[Answer]) -> Measurement:
 
 
 def share(answers: Sequence[Answer], is_counted: Callable[[Answer], bool], is_hit: Callable[[Answer], bool]) -> Share:
-    """Return the share of answers with `is_hit` among those with `is_counted`, with its interval."""
+    """Return the share of hits among the counted answers, with its interval over families.
+
+    Args:
+        answers: The answers.
+        is_counted: Returns whether an answer belongs to the denominator.
+        is_hit: Returns whether a counted answer belongs to the numerator.
+    """
     return _mean_by_family((a.example.family, is_hit(a)) for a in answers if is_counted(a))
 
 
@@ -123,7 +142,11 @@ def _mean_by_family(values: Iterable[tuple[str, int]]) -> Share:
 
 
 def _interval(counts: NDArray[np.float64]) -> Interval | None:
-    """Return the bootstrap interval over families. Args: counts: one row (cases, hits) per family."""
+    """Return the 95 % bootstrap interval of a share over families; None for fewer than two families.
+
+    Args:
+        counts: Array of shape (families, 2): the number of cases and of hits of each family.
+    """
     families = len(counts)
     if families < 2:
         return None
@@ -134,7 +157,7 @@ def _interval(counts: NDArray[np.float64]) -> Interval | None:
 
 
 def roc_auc(answers: Sequence[Answer]) -> float | None:
-    """Return the area under the ROC curve of the scores, or None if one class is missing."""
+    """Return the area under the ROC curve of the scores; None if there are no violating or no harmless cases."""
     positive = [a.score for a in answers if a.example.violating]
     negative = [a.score for a in answers if not a.example.violating]
     if not positive or not negative:
@@ -143,10 +166,10 @@ def roc_auc(answers: Sequence[Answer]) -> float | None:
 
 
 def roc_curve(answers: Sequence[Answer]) -> list[tuple[float, float]]:
-    """Return the points (share of harmless cases flagged, share of violating cases flagged) for falling thresholds from 1.
+    """Return the points of the ROC curve: (false positive rate, true positive rate) for decreasing thresholds.
 
-    Cases with the same score are flagged together, so that the area under the lines between the points is `roc_auc`.
-    Empty if one class is missing.
+    Cases with the same score give one point, so that the area under the connected points equals `roc_auc`. The result is empty
+    if there are no violating or no harmless cases.
     """
     positives = sum(a.example.violating for a in answers)
     negatives = len(answers) - positives
@@ -163,7 +186,7 @@ def roc_curve(answers: Sequence[Answer]) -> list[tuple[float, float]]:
 
 
 def count_confusion(answers: Iterable[Answer]) -> dict[str, dict[str, int]]:
-    """Count the given verdicts for each set of expected verdicts."""
+    """Return the number of answers by expected verdicts (`name_verdicts`), then by given verdict."""
     table: dict[str, dict[str, int]] = {}
     for answer in answers:
         row = table.setdefault(
@@ -174,12 +197,12 @@ def count_confusion(answers: Iterable[Answer]) -> dict[str, dict[str, int]]:
 
 
 def name_verdicts(verdicts: Iterable[str]) -> str:
-    """Return a set of verdicts as text: `warn or reject`."""
+    """Return a set of verdicts as text, such as `warn or reject`."""
     return " or ".join(sorted(verdicts, key=("accept", "warn", "reject", "unjudged").index))
 
 
 def flip_rate(answers: Sequence[Answer]) -> float | None:
-    """Return the share of cases whose verdict differs between repeats."""
+    """Return the share of cases whose verdict differs between repeats; None without repeats."""
     verdicts: defaultdict[str, set[str]] = defaultdict(set)
     for answer in answers:
         verdicts[answer.example.id].add(answer.verdict)
@@ -189,7 +212,12 @@ def flip_rate(answers: Sequence[Answer]) -> float | None:
 
 
 def measure_groups(answers: Sequence[Answer], names: Callable[[Answer], Iterable[str]]) -> dict[str, Group]:
-    """Group the answers by names (a family, or tags), and measure each group. An answer may be in several groups."""
+    """Return the accuracy of each group of answers, by group name.
+
+    Args:
+        answers: The answers.
+        names: Returns the groups of an answer, such as its family or its tags. An answer may be in several groups.
+    """
     members: defaultdict[str, list[Answer]] = defaultdict(list)
     for answer in answers:
         for name in names(answer):
@@ -205,21 +233,22 @@ def _group(answers: Sequence[Answer]) -> Group:
 
 @dataclass(frozen=True, slots=True)
 class PairedTest:
-    """Two subjects on the same cases."""
+    """A paired comparison of two subjects on the same cases."""
 
     n: int
-    """Number of cases that both have answered."""
+    """Number of cases that both subjects answered."""
     only_first: int
-    """Number of cases that only the first got right."""
+    """Number of cases that only the first subject judged correctly."""
     only_second: int
+    """Number of cases that only the second subject judged correctly."""
     difference: Share
-    """Share of correct answers of the second minus that of the first, with an interval over families."""
+    """Accuracy of the second subject minus accuracy of the first subject, with an interval over families."""
     p: float
     """P value of the exact two-sided McNemar test (binomial test of the discordant pairs against 1/2; McNemar 1947)."""
 
 
 def paired_test(first: Sequence[Answer], second: Sequence[Answer]) -> PairedTest:
-    """Compare two subjects on the labelled cases that both have judged. Only first repeats count."""
+    """Compare two subjects on the labelled cases that both subjects judged. Only the first repeat of a case counts."""
     first_answers = {a.example.key: a for a in first if not a.skipped and a.example.expected and not a.repeat}
     pairs = [
         (first_answers[a.example.key], a)

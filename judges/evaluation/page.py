@@ -1,4 +1,4 @@
-"""The outcome of an evaluation as one self-contained HTML page."""
+"""Renders the result of an evaluation as one self-contained HTML page."""
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
@@ -17,11 +17,11 @@ SHARES = tuple((n / 4, f"{25 * n} %") for n in range(5))
 
 
 def page(measured: Mapping[str, Measurement], answers: Sequence[Answer], title: str) -> str:
-    """Return the page.
+    """Return the result of an evaluation as an HTML page.
 
     Args:
-        measured: The figures of each judge.
-        answers: The answers behind the figures.
+        measured: The measurement of each judge, by name.
+        answers: The answers of all judges.
         title: The title of the page.
     """
     labelled = [a for a in answers if a.example.expected and not a.skipped]
@@ -49,7 +49,7 @@ def page(measured: Mapping[str, Measurement], answers: Sequence[Answer], title: 
 
 
 def _draw_roc(measured: Measurement, labelled: Sequence[Answer]) -> Markup | None:
-    """Draw the ROC curve; None unless there are cases of both kinds."""
+    """Return the ROC curve as SVG; None if there are no violating or no harmless cases."""
     curve = roc_curve(labelled)
     if not curve:
         return None
@@ -59,7 +59,7 @@ def _draw_roc(measured: Measurement, labelled: Sequence[Answer]) -> Markup | Non
 
 
 def _worst_first(groups: Mapping[str, Group]) -> list[tuple[str, Group]]:
-    """Sort by the number of misjudged cases, not by their share, because a tag with one case means little."""
+    """Sort groups by the number of wrong answers, highest first. The share would put groups with a single case first."""
     return sorted(groups.items(), key=lambda one: (-one[1].misjudged, one[0]))
 
 

@@ -1,4 +1,4 @@
-"""The file of the tuned prompt, the file for a better one, and the configuration that selects it."""
+"""Finds the file of the tuned prompt, writes a better prompt to a file, and shows the configuration that selects that file."""
 
 import os
 from collections.abc import Iterator, Sequence
@@ -19,24 +19,25 @@ from judges.verdict import Stage
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The file for a winning prompt."""
+    """The file to which the winning prompt is written."""
 
     path: Path
+    """The file to write."""
     source: Path
-    """The file of the tuned prompt."""
+    """The file of the prompt that is tuned."""
     chosen: bool
-    """Whether the user named the file, so that it may be overwritten."""
+    """Whether the user named `path`, so that an existing file may be overwritten."""
     in_config: bool
-    """Whether the configuration already reads the prompt from this file."""
+    """Whether the configuration already uses the prompt in `path`."""
 
     def check(self, *replaceable: str) -> None:
-        """Check that writing the file loses nothing.
+        """Check that writing the file does not overwrite another text.
 
         Args:
-            replaceable: Texts that may be overwritten; by default the tuned prompt.
+            replaceable: Texts that may be overwritten; by default the text of `source`.
 
         Raises:
-            EvaluationError: The file has other contents, or it cannot be read.
+            EvaluationError: The file exists with another text, or cannot be read.
         """
         if self.chosen or not self.path.exists():
             return
@@ -47,13 +48,15 @@ class Target:
             raise EvaluationError(f"{self.path}: cannot read the file: {error.strerror}") from error
         if _plain(current_text) not in map(_plain, replaceable):
             reason = "has changed since the run began" if self.path == self.source else "already exists"
-            raise EvaluationError(f"{self.path}: {reason}, and is not overwritten; give --write-to FILE")
+            raise EvaluationError(
+                f"{self.path}: cannot write the winning prompt: the file {reason}; give another file with --write-to FILE"
+            )
 
     def write(self, start: Version, winner: Version) -> None:
         """Write the winning prompt.
 
         Raises:
-            EvaluationError: The file has other contents, or it cannot be written.
+            EvaluationError: The file exists with another text, or cannot be written.
         """
         self.check(start.wording.file, winner.wording.file)
         try:
@@ -61,7 +64,7 @@ class Target:
             self.path.write_text(winner.wording.file, encoding="utf-8")
         except OSError as error:
             raise EvaluationError(
-                f"{self.path}: cannot write the file: {error.strerror}; the winner is in {winner.file}"
+                f"{self.path}: cannot write the winning prompt: {error.strerror}; a copy of the prompt is in {winner.file}"
             ) from error
 
 
@@ -70,7 +73,7 @@ def _plain(text: str) -> str:
 
 
 def source_of(configured: ConfiguredJudges, settings: Settings) -> tuple[Path, bool]:
-    """Return the file of the tuned prompt, and whether it is a built-in one."""
+    """Return the file of the prompt to tune, and whether the file is a built-in prompt."""
     if settings.prompt is not None:
         return settings.prompt, False
     stage, plan = settings.stage or "chief", configured.plan(configured.expand_name(settings.judge)[0])
@@ -82,7 +85,14 @@ def source_of(configured: ConfiguredJudges, settings: Settings) -> tuple[Path, b
 
 
 def target_of(configured: ConfiguredJudges, settings: Settings, write_to: Path | None) -> Target:
-    """Return the file for a winning prompt."""
+    """Return the file to which a winning prompt is written.
+
+    Args:
+        configured: The judges of the chatbot.
+        settings: The settings of the run.
+        write_to: The file that the user named. None: the file of the tuned prompt, or for a built-in prompt a file in the folder
+            `judges` beside the configuration.
+    """
     source, built_in = source_of(configured, settings)
     beside = configured.path.parent / "judges" / source.name
     path = write_to or (beside if built_in else source)
@@ -94,7 +104,7 @@ def target_of(configured: ConfiguredJudges, settings: Settings, write_to: Path |
 def configuration_hints(
     configured: ConfiguredJudges, settings: Settings, start: Version, target: Target
 ) -> Iterator[str]:
-    """Yield the lines of the configuration that make the chatbot use the new prompt in place of the old one."""
+    """Yield instructions for the user: the lines to add to the configuration so that the chatbot uses the new prompt."""
     where = f"chatbots.{configured.blueprint.name}"
     entry = f"set the entry of the judge in {configured.path}, under {where}.judges:\n  - "
     prompt = start.prompt
@@ -109,7 +119,7 @@ def configuration_hints(
 
 
 def _entry(configured: ConfiguredJudges, judge: str, stage: Stage, new: Sequence[Path]) -> str:
-    """Return a judge's entry in the configuration, with new prompts for a stage."""
+    """Return a judge's entry for the configuration as YAML, with the prompts of a stage replaced by `new`."""
     settings = configured.plan(judge).settings
     entry: dict[str, Any] = settings.model_dump(mode="json", exclude_unset=True, exclude={"prompts"})
     if settings.stages is not None and stage not in settings.stages:
@@ -120,7 +130,7 @@ def _entry(configured: ConfiguredJudges, judge: str, stage: Stage, new: Sequence
 
 
 def _replaced(configured: ConfiguredJudges, prompts: Sequence[Path], stage: Stage, new: Sequence[Path]) -> list[str]:
-    """Return the paths of prompt files for the configuration, with those of a stage replaced."""
+    """Return paths of prompt files, relative to the configuration. The prompts of a stage are replaced by `new`."""
     others = (path for path in prompts if load_prompt(path).stage != stage)
     return [os.path.relpath(path, configured.path.parent) for path in (*others, *new)]
 

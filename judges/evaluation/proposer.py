@@ -1,4 +1,4 @@
-"""The model that proposes edits of a prompt, and its task."""
+"""Asks a model to propose edits of a prompt, and describes the prompt's failures to the model."""
 
 import random
 from collections.abc import Sequence
@@ -21,24 +21,39 @@ from models.schema import strict_schema
 from models.usage import Ledger
 
 MAX_FAILING = 10
-"""Maximum number of failing cases in a task."""
+"""Maximum number of failing cases in the task for the model."""
 MAX_CORRECT = 5
-"""Maximum number of correctly judged cases in a task."""
+"""Maximum number of correctly judged cases in the task for the model."""
 MAX_ATTEMPTS = 8
-"""Maximum number of earlier proposals in a task."""
+"""Maximum number of earlier proposals in the task for the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A proposal and its outcome."""
+    """An earlier proposal of edits and its outcome."""
 
     proposal: Proposal | None
+    """None: the model's answer was unreadable."""
     outcome: str
+    """`kept`, `note` (measured but not kept), `refused` (invalid), or `tune.UNMEASURED`."""
     because: str
+    """The reason for the outcome."""
 
 
 async def propose(models: Models, alias: str, task: str) -> Proposal | None:
-    """Return a model's proposal; None if it is unreadable. Raises: ModelError."""
+    """Ask a model to propose edits.
+
+    Args:
+        models: The configured models.
+        alias: The alias of the model.
+        task: The task (`build_task`).
+
+    Returns:
+        The proposal; None if the model's answer is unreadable.
+
+    Raises:
+        ModelError: The call to the model failed.
+    """
     system = files("judges.evaluation.prompts").joinpath("tuner.md").read_text(encoding="utf-8").strip()
     messages = [{"role": "system", "content": system}, {"role": "user", "content": task}]
     try:
@@ -55,14 +70,14 @@ def build_task(
     seed: str,
     form: type[Observation],
 ) -> str:
-    """Return the task for the model, as one JSON object.
+    """Return the task for the model that proposes edits, as one JSON object.
 
     Args:
         prompt: The prompt to improve.
         answers: The answers to the dev cases with this prompt.
-        attempts: Earlier proposals.
-        max_chars: Maximum length of the instructions.
-        seed: Selects which failing cases are shown.
+        attempts: Earlier proposals, oldest first.
+        max_chars: Maximum length of the new instructions, in characters.
+        seed: Seed of the random choice of failing cases.
         form: The form that the judge fills in.
     """
     wrong = [a for a in answers if not a.is_correct and not has_failed(a)]
@@ -95,7 +110,13 @@ def build_task(
 
 
 def choose_guards(answers: Sequence[Answer], failing: Sequence[Answer], limit: int) -> list[Answer]:
-    """Return correctly judged cases, those of the same families as the failing ones first."""
+    """Return correctly judged cases that an edit must not break. Cases from the families of failing cases come first.
+
+    Args:
+        answers: All answers with the current prompt.
+        failing: The wrong answers.
+        limit: Maximum number of cases.
+    """
     families = {a.example.family for a in failing}
     right = interleave((a for a in answers if a.is_correct), lambda a: (a.example.family, a.example.violating))
     return sorted(right, key=lambda a: a.example.family not in families)[:limit]

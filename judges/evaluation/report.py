@@ -1,4 +1,4 @@
-"""The outcome of an evaluation as data for programs, and as text to read."""
+"""Formats the result of an evaluation as JSON data and as text."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
@@ -10,9 +10,15 @@ from judges.evaluation.run_cases import Answer
 
 
 def as_data(measured: Mapping[str, Measurement], answers: Sequence[Answer]) -> dict[str, Any]:
-    """Return the outcome as one object: `judges` by name, and `cases`, one for each answer.
+    """Return the result of an evaluation as data for JSON.
 
-    Shares are from 0 to 1, each with its interval under NAME_interval. Times are in milliseconds.
+    Args:
+        measured: The measurement of each judge, by name.
+        answers: The answers of all judges.
+
+    Returns:
+        An object with the figures of each judge under `judges`, and one entry per answer under `cases`. Shares are from 0 to 1,
+        each with its interval under `NAME_interval`. Times are in milliseconds.
     """
     return {
         "judges": {name: figures(one) for name, one in measured.items()},
@@ -21,7 +27,7 @@ def as_data(measured: Mapping[str, Measurement], answers: Sequence[Answer]) -> d
 
 
 def figures(measured: Measurement) -> dict[str, Any]:
-    """Return the figures of one subject as data."""
+    """Return the measurement of one subject as data for JSON."""
     data = asdict(measured)
     for name in ("precision", "recall", "specificity"):
         one: Share = getattr(measured, name)
@@ -48,7 +54,7 @@ def _case(answer: Answer) -> dict[str, Any]:
 
 
 def expected_verdicts(case: LabelledCase) -> str | list[str] | None:
-    """Return the correct verdict or verdicts; None for a case without a label."""
+    """Return the correct verdict of a case, or a list if several verdicts are correct; None for a case without a label."""
     if not case.expected:
         return None
     names = name_verdicts(case.expected).split(" or ")
@@ -56,13 +62,13 @@ def expected_verdicts(case: LabelledCase) -> str | list[str] | None:
 
 
 def wrong_answers(answers: Sequence[Answer]) -> Iterator[Answer]:
-    """Yield the wrong answers, missed violations first."""
+    """Yield the wrong answers to labelled cases: first missed violations, then false alarms."""
     wrong = [a for a in answers if a.example.expected and not a.skipped and not a.is_correct]
     yield from sorted(wrong, key=lambda a: (not a.example.violating, a.example.judge, a.example.id))
 
 
 def percent(share: Share) -> str:
-    """Return a share with its interval: `.95 (.91-.98)`."""
+    """Return a share with its interval as text, such as `.95 (.91-.98)`; `-` without cases."""
     if share.value is None:
         return "-"
     text = _short(share.value)
@@ -70,7 +76,7 @@ def percent(share: Share) -> str:
 
 
 def difference(share: Share) -> str:
-    """Return a difference of shares with its interval: `+.04 (-.01 to +.09)`."""
+    """Return a difference of shares with its interval as text, such as `+.04 (-.01 to +.09)`; `-` without cases."""
     if share.value is None:
         return "-"
     text = _signed(share.value)

@@ -1,4 +1,4 @@
-"""An evaluation as a file for the console, and a second file with its progress while it runs."""
+"""Stores an evaluation as a file for the console, and its progress in a second file while the evaluation runs."""
 
 import json
 import os
@@ -14,39 +14,52 @@ from judges.evaluation.run_cases import Answer
 from scenarios.files import write
 
 PROGRESS_EVERY_S = 0.5
+"""Minimum time between two writes of the progress file, in seconds."""
 PROGRESS = ".part"
-"""Suffix of the progress file, which is deleted when the outcome is written."""
+"""Suffix of the progress file. The file is deleted when the result is written."""
 
 
 @dataclass
 class SavedEvaluation:
-    """The file of one evaluation.
+    """The file of one evaluation. Call `begin`, then `advance` for each answer, then `finish`.
 
-    Raises (each method): ScenarioError: the file cannot be written, or already exists at the beginning.
+    Every method raises `ScenarioError` if a file cannot be written.
     """
 
     path: Path
+    """The file of the result."""
     about: Mapping[str, Any]
-    """Description of the measurement for display: subject, chatbot, split, and so on."""
+    """Description of the evaluation for display: subject, chatbot, split, and so on."""
     started: float = field(default_factory=time.time)
+    """Start time, in seconds since the epoch."""
     done: int = 0
+    """Number of answers so far."""
     total: int = 0
+    """Expected number of answers."""
     _written: float = 0.0
 
     def begin(self, total: int) -> None:
-        """Create the progress file. Args: total: the expected number of answers."""
+        """Create the progress file.
+
+        Args:
+            total: Expected number of answers.
+        """
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         self.total = total
         self._write_progress()
 
     def advance(self) -> None:
-        """Count an answer."""
+        """Count an answer, and update the progress file at most every `PROGRESS_EVERY_S` seconds."""
         self.done += 1
         if time.monotonic() - self._written > PROGRESS_EVERY_S:
             self._write_progress()
 
     def finish(self, measured: Mapping[str, Measurement], answers: Sequence[Answer]) -> None:
-        """Write the outcome: the data of `--json`, points of ROC curves, and the texts of wrongly judged cases."""
+        """Write the result and delete the progress file.
+
+        The result is the data of `--json` (`report.as_data`), with the points of the ROC curves and the texts of wrongly judged
+        cases.
+        """
         data = as_data(measured, answers)
         for name, judge in data["judges"].items():
             own_answers = [a for a in answers if a.example.judge == name and a.example.expected and not a.skipped]

@@ -1,6 +1,6 @@
-"""The shipped scenarios, and the role and sections that they were labelled for.
+"""The shipped scenarios, with the sections, the role and the topics for which they were labelled.
 
-These are not read from the shipped config.yaml, because people edit it for their chatbot.
+These values do not come from the shipped config.yaml, because people edit that file for their chatbot.
 """
 
 from pathlib import Path
@@ -19,11 +19,14 @@ TOPICS = (
 
 
 def shipped_defaults() -> ScenarioDefaults:
-    """Return the sections, role and topics for shipped scenarios that do not set them."""
+    """Return the sections, role and topics for shipped scenarios that do not set their own."""
     return ScenarioDefaults(load(SECTIONS), ROLE.read_text(encoding="utf-8").strip(), tuple(map(Topic, TOPICS)))
 
 
 def differences(own: ScenarioDefaults, shipped: ScenarioDefaults) -> list[str]:
-    """Return the names of the defaults in which a chatbot differs. A copy of the sections does not differ."""
+    """Return which defaults of a chatbot differ from the shipped defaults: `knowledge base`, `role`, both or none.
+
+    A copy of the shipped sections does not differ.
+    """
     other = {"knowledge base": own.library != shipped.library, "role": own.role != shipped.role}
     return [aspect for aspect, differs in other.items() if differs]

@@ -1,4 +1,4 @@
-"""The subject of a measurement: one stage of a judge, with any prompt and model, or its whole cascade."""
+"""Opens the subject of a measurement: one stage of a judge with any prompt and model, or the judge's whole cascade."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,21 +19,24 @@ SpecStage = Literal["local", "swift", "chief", "cascade"]
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A parsed spec of a subject: `STAGE`, `STAGE@ALIAS`, `PROMPT.md` or `PROMPT.md@ALIAS`."""
+    """A subject as the command line names it: `STAGE`, `STAGE@ALIAS`, `PROMPT.md` or `PROMPT.md@ALIAS`."""
 
     stage: SpecStage | None = None
+    """The stage to measure; None if a prompt file is given."""
     prompt: Path | None = None
+    """The prompt file to measure."""
     alias: str | None = None
+    """The alias of the model; None: the alias in the front matter of the prompt."""
 
     def __str__(self) -> str:
         return f"{self.prompt or self.stage}" + (f"@{self.alias}" if self.alias else "")
 
 
 def parse_spec(text: str) -> Spec:
-    """Parse a spec.
+    """Parse the name of a subject, such as `chief@gpt` or `tone.md`.
 
     Raises:
-        EvaluationError: The text is not a valid spec.
+        EvaluationError: The name is invalid.
     """
     name, _, alias = text.partition("@")
     if name.endswith(".md"):
@@ -44,15 +47,18 @@ def parse_spec(text: str) -> Spec:
             "add @ALIAS to swift, chief or a prompt for another model"
         )
     if alias and name in ("local", "cascade"):
-        raise EvaluationError(f"invalid subject {text!r}: only swift, chief and prompts take @ALIAS")
+        raise EvaluationError(
+            f"invalid subject {text!r}: @ALIAS is allowed only after swift, chief or a prompt; remove @{alias}"
+        )
     return Spec(stage=name, alias=alias or None)  # type: ignore[arg-type]  # it is one of them
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A judge, or a part of one, ready to judge."""
+    """A judge, or one stage of a judge, that can be asked about cases."""
 
     cascade: Cascade
+    """The stages to ask: the judge's whole cascade, or a cascade with one stage."""
 
     @property
     def judge(self) -> str:
@@ -60,17 +66,17 @@ class Subject:
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
-        """The prompts that the subject reads."""
+        """The prompts of the subject's stages; empty for local and Python judges."""
         return tuple(filter(None, map(_prompt_of, self.cascade.stages)))
 
     @property
     def questions(self) -> frozenset[str]:
-        """The judges that its shared prompt asks for, including itself; empty if its prompt is not shared."""
+        """Names of the judges that the subject's shared prompt answers for; empty if its prompt is not shared."""
         judge = self.cascade.stages[0]
         return judge.questions if isinstance(judge, ModelJudge) else frozenset()
 
     def with_prompt(self, prompt: Prompt) -> "Subject":
-        """Return a copy of the subject with another wording of its prompt."""
+        """Return a copy of the subject with another prompt. The subject must have exactly one stage, with a model."""
         judge = self.cascade.stages[0]
         assert isinstance(judge, ModelJudge)
         return Subject(replace(self.cascade, stages=(replace(judge, prompt=prompt),)))
@@ -82,8 +88,11 @@ def open_subject(
     """Open the subject that a spec names.
 
     Args:
+        spec: The parsed name of the subject.
         configured: The judge's cascade in the configuration.
-        prompts: Its prompts by stage.
+        prompts: The judge's prompts by stage.
+        models: The configured models.
+        timeout_s: Time limit of one call, in seconds.
 
     Raises:
         EvaluationError: The judge has no such stage, the prompt cannot be used, or the model alias is unknown.
@@ -102,7 +111,7 @@ def open_subject(
     if prompt.model not in models.settings:
         aliases = ", ".join(models.settings) or "none"
         raise EvaluationError(
-            f"{name}: {spec}: no model alias {prompt.model!r} in the configuration (there is: {aliases})"
+            f"{name}: {spec}: no model alias {prompt.model!r} in the configuration (configured: {aliases})"
         )
     questions: frozenset[str] = frozenset()
     if prompt.name == SHARED:
@@ -135,4 +144,7 @@ def _prompt(spec: Spec, name: str, prompts: Mapping[Stage, Prompt]) -> Prompt:
     for stage, prompt in prompts.items():
         if stage == spec.stage:
             return prompt
-    raise EvaluationError(f"{name}: the judge has no {spec.stage} stage; it has {', '.join(prompts) or 'no prompt'}")
+    stages = ", ".join(prompts) or "none"
+    raise EvaluationError(
+        f"{name}: the judge has no prompt for the stage {spec.stage} (stages with a prompt: {stages})"
+    )

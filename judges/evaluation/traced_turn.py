@@ -1,4 +1,4 @@
-"""A traced turn as a scenario: the judged draft, the other inputs of the judges, and a person's labels."""
+"""Converts a traced turn to a scenario: the judged draft, the other inputs of the judges, and a person's labels."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,47 +25,50 @@ TO_FILL = "fill in `expect`: for each judge, the correct verdict (accept, warn o
 
 @dataclass(frozen=True, slots=True)
 class TracedTurn:
-    """A traced turn with its conversation, labels and knowledge base."""
+    """A traced turn with the earlier turns of its conversation, its labels and the chatbot's knowledge base."""
 
     trace: Json
     before: Sequence[Json] = ()
-    """The older traces of its conversation."""
+    """The traces of earlier turns of the conversation, oldest first."""
     labels: Sequence[Label] = ()
+    """The labels of the turn, oldest first."""
     library: Library | None = None
     """The chatbot's current knowledge base."""
 
     @property
     def effective_labels(self) -> list[Label]:
-        """The labels that count. All choices share one message, so of the emergency judge only the last label counts."""
+        """The labels without outdated emergency labels. All choices share one user message, so the last emergency label counts."""
         last = [label for label in self.labels if label.judge == "emergency"][-1:]
         return [label for label in self.labels if label.judge != "emergency"] + last
 
     @property
     def choices(self) -> list[int]:
-        """The numbers of the labelled choices."""
+        """The indices of the labelled choices, in order."""
         return sorted({label.choice for label in self.effective_labels})
 
 
 def scenario_of(
     traced: TracedTurn, choice: int = 0, expect: Mapping[str, frozenset[RightVerdict]] | None = None
 ) -> tuple[Scenario, list[str]]:
-    """Make a scenario of one choice of a turn.
+    """Return one choice of a traced turn as a scenario.
 
     Args:
-        expect: Correct verdicts by judge, which override the labels. Verdicts of the judges are not used.
+        traced: The traced turn.
+        choice: The index of the choice.
+        expect: Correct verdicts by judge, which override the labels. The verdicts of the judges are not used.
 
     Returns:
-        The scenario, and notes on possible differences from the input of the judges.
+        The scenario, and notes about possible differences between the scenario and the input of the judges.
 
     Raises:
-        TracedTurnError: The trace has no texts or no such choice, or a section that it cites no longer exists.
+        TracedTurnError: The trace has no texts or no such choice, or cites a section that no longer exists.
     """
     trace = traced.trace
     check_choice(trace, choice)
     if is_redacted(trace):
         raise TracedTurnError(
-            f"cannot make a scenario of the turn {trace['turn_id']}: its trace is redacted, without texts; "
-            "set `privacy.store: full` to store the texts of later turns"
+            f"cannot create a scenario from the turn {trace['turn_id']}: its trace is redacted and has no texts; "
+            "to store the texts of later turns, set `privacy.store: full`"
         )
     choice_labels = [one for one in traced.effective_labels if one.choice == choice]
     expected = {one.judge: frozenset([one.verdict]) for one in choice_labels} | dict(expect or {})
@@ -99,7 +102,14 @@ def scenario_of(
 
 
 def labelled_turns(place: TraceBackend, bot: Blueprint) -> tuple[list[FamilyFile], list[str]]:
-    """Return the labelled turns of a chatbot as families of scenarios, one per conversation, and messages on omitted turns.
+    """Return the labelled turns of a chatbot as scenarios.
+
+    Args:
+        place: The store of the traces.
+        bot: The chatbot.
+
+    Returns:
+        One family of scenarios per conversation, and a message for each labelled turn that was left out.
 
     Raises:
         TraceError: The traces are missing or unreadable.
@@ -125,7 +135,16 @@ def labelled_turns(place: TraceBackend, bot: Blueprint) -> tuple[list[FamilyFile
 def _split_sections(
     trace: Json, ids: Sequence[str], sections: Mapping[str, Source], library: Library | None
 ) -> tuple[list[Source], list[Source]]:
-    """Return the sources that the scenario can cite from the knowledge base, and those that it must contain in full."""
+    """Divide the cited sources of a turn into sections of the knowledge base and sources to copy into the scenario.
+
+    A source is copied if its text in the trace differs from the knowledge base, or if the knowledge base does not contain it.
+
+    Args:
+        trace: The trace of the turn.
+        ids: Ids of the cited sources.
+        sections: Stored texts of sources, by id.
+        library: The current knowledge base.
+    """
     current, inline = [], []
     for id in ids:
         stored, now = sections.get(id), library.get(id) if library else None
@@ -136,16 +155,16 @@ def _split_sections(
         else:
             raise TracedTurnError(
                 f"the turn {trace['turn_id']} cites the section {id!r}, which is no longer in the knowledge base of "
-                f"{trace['chatbot']!r}; its text was not stored, because the turn had no label then"
+                f"{trace['chatbot']!r}; the section was not stored, because the turn was not labelled while it existed"
             )
     return current, inline
 
 
 def _history(traced: TracedTurn) -> tuple[tuple[Earlier, ...], list[str]]:
-    """Return the history, assembled from the traces of earlier turns, and doubts about its completeness.
+    """Return the history of a turn from the traces of earlier turns, and notes if the history may be incomplete.
 
-    A trace contains only its turn, so that purging a turn purges its words. If a conversation branches, the latest turn of
-    each number is used.
+    A trace contains only its own turn, so that deleting a turn deletes all its texts. If a conversation branches, the latest
+    turn of each number is used.
     """
     number, before = traced.trace["turn"], list(traced.before)
     messages: list[Earlier] = []
@@ -171,7 +190,7 @@ def _history(traced: TracedTurn) -> tuple[tuple[Earlier, ...], list[str]]:
 
 
 def _has_changed(draft: Json, source: Source) -> bool:
-    """Return whether a verbatim quote of the local judges is missing in the current section."""
+    """Return whether a source no longer contains a quote that a local judge took from it. Local judges quote verbatim."""
     return any(
         assertion["source_id"] == source.id
         and assertion["quote"]

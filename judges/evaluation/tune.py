@@ -1,8 +1,8 @@
-"""Tunes a prompt: a model proposes edits, and measurement decides.
+"""Tunes a prompt: a model proposes edits, and measurement on dev cases decides which edits are kept.
 
-Each round proposes candidates and refuses those that break the rules of edits.py. The judge answers with the others, first on
-the failing cases and an equal number of correct ones. The round keeps the best candidate that is significantly better. The
-journal stores all answers, so that a resumed run repeats the same steps without new calls.
+In each round, the model proposes candidates, and invalid candidates are rejected (edits.py). The judge then answers the dev
+cases with each valid candidate, first the failing cases and an equal number of correctly judged cases. The round keeps the best
+candidate that is significantly better. The journal stores all answers, so that a resumed run repeats its steps without new calls.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,26 +30,36 @@ UNMEASURED = "not measured yet"
 
 @dataclass(slots=True)
 class Tuning:
-    """A run: one prompt, on the dev cases of the judges that read it."""
+    """A tuning run of one prompt on the dev cases of the judges that use the prompt."""
 
     judging: JournaledJudging
-    """Judges with all judges that read the prompt. A candidate that improves one and worsens another is not kept."""
+    """Asks all judges that use the prompt. A candidate that improves one judge but worsens another is not kept."""
     start: Wording
+    """The original prompt."""
     dev: Sequence[LabelledCase]
     models: Models
     settings: Settings
     report: Callable[[str], None] = lambda text: None
-    """Called with a line for each event."""
+    """Called with one line of text for each event."""
     _attempts: dict[str, Attempt] = field(default_factory=dict)
+    """The candidates so far, by name."""
     _names_by_text: dict[str, str] = field(default_factory=dict)
-    """Names of the wordings so far, by text."""
+    """The names of all versions so far, by their instructions."""
     _best_recall: dict[str, float] = field(default_factory=dict)
-    """The best recall so far by judge, of the start and the kept candidates."""
+    """The best recall (0 to 1) so far, by judge: of the original prompt and the kept candidates."""
 
     async def run_with_holdout(
         self, holdout: Sequence[LabelledCase], uses: Path
     ) -> tuple[TuningResult, HoldoutResult | None]:
-        """Look for a better wording (`run`), and measure a winner on the holdout if the budget allows."""
+        """Look for a better prompt (`run`), and measure a winner on the holdout if the budget allows.
+
+        Args:
+            holdout: The held-out cases; empty: no measurement on a holdout.
+            uses: The file with the numbers of holdout uses (`holdout.count_use`).
+
+        Returns:
+            The result, and the measurement on the holdout; None if there is no winner, no holdout, or no budget left.
+        """
         result = await self.run()
         if not result.improved or not holdout or result.end_reason == "budget":
             return result, None
@@ -59,12 +69,12 @@ class Tuning:
             return result, None
 
     async def run(self) -> TuningResult:
-        """Look for a better wording.
+        """Look for a better prompt, round by round.
 
         Raises:
-            NothingToTune: No case fails, or too few fail.
+            NothingToTune: The judge fails on no case, or on too few cases.
             TuneError: A model fails, or the budget is too small for the first measurement.
-            EvaluationError: The folder cannot be written.
+            EvaluationError: The folder of the run cannot be written.
         """
         start = best = await self._measure_start()
         if self._end_reason(start):
@@ -83,7 +93,7 @@ class Tuning:
             version.answers.extend(await self.judging.judge(version.prompt, self.dev, "start"))
         except BudgetEnded:
             raise TuneError(
-                f"budget too small: it must allow judging the {len(self.dev)} dev cases once; raise it, or use fewer cases"
+                f"budget too small: it must allow judging the {len(self.dev)} dev cases once; raise --budget, or lower --limit"
             ) from None
         self._best_recall = recalls(version.answers)
         return version
@@ -99,11 +109,11 @@ class Tuning:
             return f"nothing to tune: all {len(best.answers)} dev cases are judged correctly"
         return (
             f"{wrong} of {len(best.answers)} dev cases fail: too few for a significant improvement (p < "
-            f"{self.settings.alpha:g}), even if an edit corrected all of them; give more cases, or a larger alpha"
+            f"{self.settings.alpha:g}), even if an edit corrected all of them; add dev cases, or raise --alpha"
         )
 
     async def _run_round(self, number: int, best: Version) -> tuple[Version | None, bool]:
-        """Return the best improvement of the round, if any, and whether the budget is spent."""
+        """Run one round. Return its best candidate (None if no candidate is better), and whether the budget is spent."""
         names = [f"round-{number}-candidate-{n}" for n in range(1, self.settings.candidates + 1)]
         better: list[tuple[Version, str]] = []
         budget_spent = False
@@ -148,7 +158,7 @@ class Tuning:
         return self._add_version(name, wording)
 
     async def _ask_for_edits(self, name: str, best: Version) -> Proposal | None:
-        """Return the edits from the journal, or ask the model for them."""
+        """Return the proposed edits for a candidate, from the journal or the model; None if the model's answer is unreadable."""
         if line := self.judging.journal.proposal_for(name, best.prompt.hash):
             return line.proposal
         self.report(f"{name}: asking {self.settings.tuner} for edits")
@@ -177,10 +187,12 @@ class Tuning:
         return Version(name, wording, prompt, file, [])
 
     async def _measure_candidate(self, candidate: Version, best: Version) -> tuple[bool, str]:
-        """Measure a candidate while it can still win, first on the failing cases and an equal number of guards.
+        """Measure a candidate on the dev cases, and stop when it can no longer be better.
+
+        The first cases are the failing cases and an equal number of correctly judged cases (`choose_guards`).
 
         Returns:
-            Whether the candidate is better, and the reason.
+            Whether the candidate is better than `best`, and the reason.
         """
         failing = [a for a in best.answers if not a.is_correct]
         first = {a.example.key for a in [*failing, *choose_guards(best.answers, failing, len(failing))]}
@@ -207,17 +219,17 @@ class Tuning:
     async def measure_on_holdout(
         self, result: TuningResult, holdout: Sequence[LabelledCase], uses: Path
     ) -> HoldoutResult:
-        """Measure start and winner on the holdout, and count one use for each winner, even if the run is resumed.
+        """Measure the original prompt and the winner on the holdout. Each winner counts as one use, even in a resumed run.
 
         Args:
             result: The result of the run.
             holdout: The held-out cases.
-            uses: The file of uses (holdout.py).
+            uses: The file with the numbers of holdout uses (`holdout.count_use`).
 
         Raises:
             BudgetEnded: The budget did not allow all cases.
             EvaluationError: The use cannot be counted.
-            TuneError: The model fails too often.
+            TuneError: The model gives no answer to too many cases.
         """
         use_count = self.judging.journal.uses(result.winner.prompt.hash)
         if use_count is None:

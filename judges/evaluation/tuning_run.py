@@ -1,4 +1,4 @@
-"""Sets up a new tuning run, or resumes one from its folder."""
+"""Starts a new tuning run, or resumes a run from its folder."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -19,13 +19,15 @@ from judges.prompt import SHARED
 from models.budget import price_of
 
 RUNS_FOLDER = Path("data/tuning")
+"""The folder of new runs, relative to the working directory."""
 
 
 def settings_of(requested: Mapping[str, Any]) -> Settings:
     """Return the settings of a new run.
 
     Args:
-        requested: Fields of `Settings`; None for those that are not set. The default judge is the one of the prompt.
+        requested: Fields of `Settings`; None for fields that the user did not set. The default judge is the `name` in the front
+            matter of the prompt.
 
     Raises:
         EvaluationError: The prompt cannot be read.
@@ -35,20 +37,29 @@ def settings_of(requested: Mapping[str, Any]) -> Settings:
 
 
 def reopen(folder: Path, requested: Mapping[str, Any]) -> tuple[Journal, Settings]:
-    """Open the folder of a run to resume it with its original settings.
+    """Open the folder of a tuning run, to resume the run with its original settings.
+
+    Args:
+        folder: The folder of the run.
+        requested: Fields of `Settings`; None or empty for fields that the user did not set.
 
     Raises:
-        EvaluationError: The folder has no run, or the original settings differ from the requested ones.
+        EvaluationError: The folder has no run, or a requested setting differs from the original setting.
     """
     if not (folder / JOURNAL).is_file():
-        raise EvaluationError(f"--resume: {folder}: not the folder of a run: it has no {JOURNAL}")
+        raise EvaluationError(
+            f"--resume: {folder}: the folder has no tuning run (no file {JOURNAL}); give the folder of an earlier run"
+        )
     journal = Journal(folder)
     if journal.start is None:
-        raise EvaluationError(f"--resume: {folder}: the run ended before its settings were stored; start a new one")
+        raise EvaluationError(f"--resume: {folder}: the run ended before its settings were stored; start a new run")
     before = journal.start.settings.model_dump()
     if differing := [name for name, value in requested.items() if value not in (None, []) and value != before[name]]:
         raise EvaluationError(
-            *(f"--resume: {name}: {requested[name]}: the run was started with {before[name]}" for name in differing)
+            *(
+                f"--resume: {name}: {requested[name]}: the run was started with {before[name]}; omit this option"
+                for name in differing
+            )
         )
     return journal, journal.start.settings
 
@@ -63,16 +74,16 @@ def open_tuning(
     show_progress: ShowProgress,
     report: Callable[[str], None],
 ) -> Tuning:
-    """Set up a tuning run. All checks come before the folder is created and a model is called.
+    """Prepare a new or resumed tuning run. All checks precede the creation of the folder and the first model call.
 
     Args:
-        configured: The judges.
+        configured: The judges of the chatbot.
         settings: The settings of the run.
         journal: The journal of a resumed run; None for a new run.
-        out: The folder of a new run.
+        out: The folder of a new run; None: a new folder in `RUNS_FOLDER`.
         at_once: Maximum number of concurrent cases.
-        show_progress: Shows the progress of judging.
-        report: Called with a line for each event.
+        show_progress: Opens a progress display.
+        report: Called with one line of text for each event.
 
     Raises:
         EvaluationError: A prompt, a case or a model alias is missing, or has changed since the start of the run.
@@ -89,11 +100,13 @@ def open_tuning(
     prompts = subjects[0].prompts
     if not prompts or prompts[0].guard is not None:
         kind = "guard model" if prompts else "Python class"
-        raise EvaluationError(f"{settings.judge}: cannot tune a {kind}: `tune` edits prompts")
+        raise EvaluationError(
+            f"{settings.judge}: cannot tune a {kind}: `caf judges tune` edits only prompts of model judges"
+        )
     prompt = prompts[0]
     if settings.stage not in (None, prompt.stage):
         raise EvaluationError(
-            f"--stage: {settings.stage}: the prompt {settings.prompt} is for the stage {prompt.stage}"
+            f"--stage: {settings.stage}: the prompt {settings.prompt} is for the stage {prompt.stage}; omit --stage"
         )
     _check_tuner(configured, settings.tuner)
     names = [one.judge for one in subjects]
@@ -104,7 +117,8 @@ def open_tuning(
         folder = out or RUNS_FOLDER / f"{prompt.name}-{prompt.stage}-{time.strftime('%Y%m%d-%H%M%S')}"
         if (folder / JOURNAL).exists():
             raise EvaluationError(
-                f"--out: {folder}: already contains a run; resume it with --resume {folder}, or give another folder"
+                f"--out: {folder}: the folder already contains a tuning run; resume the run with --resume {folder}, or give "
+                "another folder"
             )
         journal = Journal(folder)
         journal.add(StartLine(settings=settings.model_copy(update={"stage": prompt.stage}), models=models))
@@ -122,7 +136,7 @@ def open_tuning(
 
 
 def _subjects(configured: ConfiguredJudges, start_spec: Spec, judge: str) -> list[Subject]:
-    """Return the judge to tune, followed by the others that read the same prompt."""
+    """Return the subject of the judge to tune, followed by the subjects of the other judges that use the same prompt."""
     first = configured.subject(start_spec, configured.expand_name(judge)[0])
     if not first.prompts or first.prompts[0].name != SHARED:
         return [first]

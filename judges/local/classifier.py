@@ -1,7 +1,7 @@
-"""A linear text classifier for danger, with weights learned from labelled texts.
+"""Implements a linear text classifier for danger, with weights learned from labelled texts.
 
-Features are words, pairs of words, runs of letters and meanings (word vectors). `judges/evaluation/training` makes the weights and
-measures them on unseen texts. A long text is read in windows of whole sentences, so that one sentence counts at any position.
+Features are words, pairs of words, runs of letters and meanings (word vectors). `judges/evaluation/training` learns the weights
+and measures them on unseen texts. A long text is read in windows of whole sentences, so that one sentence counts at any position.
 """
 
 import json
@@ -20,18 +20,21 @@ from numpy.typing import NDArray
 from judges.local.spelling import QUESTION, STOP
 from judges.text import cache_texts
 
-# Word vectors: the meanings of the most frequent English words. `judges/evaluation/training/vectors.py` makes them.
+# Word vectors of the most frequent English words. `judges/evaluation/training/vectors.py` creates the files.
 
 
 @cache
 def load_words() -> dict[str, int]:
-    """Return the row of each word, which is its rank by frequency. The file is read once, at the first use."""
+    """Return the row of each word in the matrix of word vectors. Words are sorted by frequency. The file is read once."""
     words = _folder().joinpath("weights/words.txt").read_text(encoding="utf-8").split()
     return {word: row for row, word in enumerate(words)}
 
 
 def load_matrix() -> NDArray[np.float32]:
-    """Read the vectors, of unit length, in the order of the words. Not cached, because judging needs only products with them."""
+    """Read the matrix of word vectors: one row of unit length for each word of `load_words`.
+
+    The matrix is not cached, because a classifier needs it only once, to compute the weight of each word.
+    """
     with _folder().joinpath("weights/vectors.npy").open("rb") as file:
         matrix: NDArray[np.float32] = np.load(file).astype(np.float32)
     matrix /= np.maximum(np.linalg.norm(matrix, axis=1, keepdims=True), 1e-6)
@@ -43,20 +46,23 @@ def _folder() -> Any:
 
 
 WINDOW = 48
-"""Approximate tokens of a window, which ends with the sentence that reaches this length. Longer sentences are cut into pieces of
-this length; otherwise the weights of a very long sentence would always add up to a sign."""
+"""Approximate length of a window, in tokens. A window ends with the sentence that reaches this length. A longer sentence is cut
+into pieces of this length, because the weights of a very long sentence would always add up to danger."""
 MIN_WORD_SHARE = 0.25
-"""Minimum share of words in a window, if there are several. Among many windows, letters alone would make one a sign."""
+"""Minimum share (0 to 1) of known words in a window of a long text. Without it, one of many windows would show danger by its
+letters alone."""
 MIN_SENTENCE_TOKENS = 6
-"""Minimum tokens of a sentence of a long text that is also weighed alone."""
+"""Minimum length, in tokens, of a sentence of a long text that is also weighed alone."""
 RUN_LENGTHS = (3, 4, 5)
-"""Lengths of the letter runs within a word that are features."""
+"""Lengths of the runs of letters that are features."""
 MAX_WORD_CHARS = 24
+"""Number of characters of a word from which runs of letters are taken."""
 MAX_PENALTY = 2.5
-"""Upper bound of the penalty, so that long padding cannot hide a sign of danger."""
+"""Maximum of the penalty for many windows. The maximum prevents that long padding hides a sign of danger."""
 MAX_CACHED_WORDS = 4096
 """Maximum number of words whose weights are cached."""
 START = "^"
+"""The token before the first word of a text, in pairs of words."""
 _BEFORE_FIRST = ("", START)
 """The two tokens before the first word of a text."""
 ENDS = frozenset((STOP, QUESTION))
@@ -64,31 +70,34 @@ ENDS = frozenset((STOP, QUESTION))
 
 
 class Sums(NamedTuple):
-    """Sums of weights, and the number of weights in each sum."""
+    """The sums of the feature weights of a text, and the number of weights in each sum."""
 
     words: float = 0.0
-    """Sum over words and pairs."""
+    """Sum of the weights of words and pairs of words."""
     letters: float = 0.0
-    """Sum over runs of letters."""
+    """Sum of the weights of runs of letters."""
     meanings: float = 0.0
-    """Sum over meanings."""
+    """Sum of the weights of meanings (word vectors)."""
     word_count: float = 0.0
     letter_count: float = 0.0
     meaning_count: float = 0.0
+    """Number of words that have a vector."""
 
 
 @dataclass(slots=True)
 class Window:
-    """A range of tokens and its margin for the class."""
+    """A range of tokens of a text, with the classifier's margin for the range."""
 
     margin: float
-    """Log odds, shifted so that the threshold chosen in training is 0. A margin above 0 is flagged."""
+    """Log odds of the class, shifted so that the threshold chosen in training is 0. A margin above 0 indicates the class."""
     start: int
+    """Index of the first token."""
     end: int
+    """Index after the last token."""
 
 
 class TextClassifier:
-    """A linear classifier for one class."""
+    """A linear classifier that decides whether a text belongs to one class, such as danger."""
 
     def __init__(
         self,
@@ -103,17 +112,18 @@ class TextClassifier:
         Args:
             bias: Margin of a text without any known feature.
             weights: Weight of each feature.
-            kinds: For each kind within the class (kinds of emergency), a classifier that separates it from the others.
-            direction: Weight of each dimension of the word vectors.
-            penalty: Times the logarithm of the number of windows, it is subtracted from the margin of a window. With many
-                windows, one is likely to score high by chance (multiple comparisons).
+            kinds: For each kind within the class, such as a kind of emergency, a classifier that separates the kind from the
+                other kinds.
+            direction: Weight of each dimension of the word vectors; None: meanings are not a feature.
+            penalty: Factor of the penalty `penalty * log(number of windows)`, which is subtracted from the margin of a window.
+                With many windows, one window is likely to get a high margin by chance (multiple comparisons).
         """
         self._bias = bias
         self._penalty = penalty
         self._kinds = kinds
         self._weights = weights
         self._meaning_weights: list[float] | None = None
-        """The weight of each meaning, in the order of the word vectors."""
+        """Weight of each word's meaning, by row of the word vectors."""
         if direction is not None:
             self._meaning_weights = (load_matrix() @ np.array(direction, np.float32)).tolist()
         self._sums_of_word = cache_texts(MAX_CACHED_WORDS, MAX_WORD_CHARS)(self._add_up_word)
@@ -141,7 +151,12 @@ class TextClassifier:
         return Window(margin - penalty, edges[start], edges[end])
 
     def weigh_spans(self, tokens: Sequence[str], spans: Sequence[tuple[int, int]]) -> list[Window]:
-        """Return parts of a text with their margins, each weighed alone."""
+        """Return the margin of each part of a text, computed without the text around it.
+
+        Args:
+            tokens: The tokens of the whole text.
+            spans: The (start, end) indices of each part.
+        """
         windows = []
         for start, end in spans:
             sums = self._add_up(tokens[start:end])
@@ -150,7 +165,7 @@ class TextClassifier:
         return windows
 
     def strong_sentences(self, tokens: Sequence[str], window: Window) -> list[Window]:
-        """Return the sentences of a window whose own margin is above 0, or else the one with the highest."""
+        """Return the sentences of a window with a margin above 0, or else only the sentence with the highest margin."""
         edges, sums = self._sum_sentences(tokens[window.start : window.end])
         sentences = [
             Window(self._margin(one), window.start + start, window.start + end)
@@ -159,7 +174,7 @@ class TextClassifier:
         return [s for s in sentences if s.margin > 0] or [max(sentences, key=attrgetter("margin"))]
 
     def kind_of(self, tokens: Sequence[str]) -> str:
-        """Return the most likely kind of a text."""
+        """Return the most likely kind of a text within the class, such as a kind of emergency."""
         return max(self._kinds, key=lambda kind: self._kinds[kind].margin(tokens))
 
     def margin(self, tokens: Sequence[str]) -> float:
@@ -167,16 +182,17 @@ class TextClassifier:
         return self._margin(self._add_up(tokens))
 
     def _sum_sentences(self, tokens: Sequence[str]) -> tuple[list[int], list[Sums]]:
-        """Return the starts of the sentences and the end of the last one, and the sums of each sentence."""
+        """Return the edges of the sentences (`sentence_edges`), and the sums of the weights of each sentence."""
         edges = sentence_edges(tokens)
         words = (*_BEFORE_FIRST, *tokens)
         return edges, [self._add_up(tokens[start:end], words[start : start + 2]) for start, end in pairwise(edges)]
 
     def _add_up(self, tokens: Sequence[str], before: Sequence[str] = _BEFORE_FIRST) -> Sums:
-        """Add up the weights of words, and of the pairs that end with them.
+        """Return the sums of the weights of a sequence of tokens, including the pairs that end with one of these tokens.
 
         Args:
-            before: The two preceding words.
+            tokens: The tokens to weigh.
+            before: The two tokens before `tokens`.
         """
         words = letters = meanings = word_count = letter_count = meaning_count = 0.0
         first, second = before
@@ -197,21 +213,21 @@ class TextClassifier:
         return Sums(words, letters, meanings, word_count, letter_count, meaning_count)
 
     def _add_up_word(self, word: str) -> Sums:
-        """Add up the weights of a word, of its letters and of its meaning."""
+        """Return the sums of the weights of one word, its runs of letters and its meaning."""
         weight = self._weights.get(word)
         letters = [self._weights[run] for run in letter_runs(word) if run in self._weights]
         meaning = self._weigh_meaning(word)
         return Sums(weight or 0.0, sum(letters), meaning or 0.0, weight is not None, len(letters), meaning is not None)
 
     def _weigh_meaning(self, word: str) -> float | None:
-        """Return the weight of a word's meaning; None if the word has no vector."""
+        """Return the weight of a word's meaning; None if the word has no vector or the classifier does not use meanings."""
         if self._meaning_weights is None:
             return None
         row = load_words().get(word)
         return None if row is None else self._meaning_weights[row]
 
     def _has_enough_words(self, sums: Sums, length: int) -> bool:
-        """Return whether enough tokens of a window are words."""
+        """Return whether a window of `length` tokens is short, or has at least the share `MIN_WORD_SHARE` of known words."""
         return (
             self._meaning_weights is None
             or length < MIN_SENTENCE_TOKENS
@@ -229,9 +245,9 @@ class TextClassifier:
 
 
 def sentence_edges(tokens: Sequence[str]) -> list[int]:
-    """Return the starts of the sentences, the starts of pieces of sentences longer than a window, and the end of the last one.
+    """Return the indices at which the sentences of a text start, followed by the number of tokens.
 
-    Consecutive end marks count as one.
+    A sentence longer than `WINDOW` is cut into pieces, which count as sentences. Consecutive end marks count as one.
     """
     edges = [0]
     for position, token in enumerate(tokens, start=1):
@@ -250,13 +266,13 @@ def _subtract_sums(first: Sums, second: Sums) -> Sums:
 
 
 def _window_ends(edges: Sequence[int]) -> list[int]:
-    """Return, for each sentence, the end of the window that begins with it.
+    """Return, for each sentence, the end of the window that begins with the sentence.
 
     Args:
-        edges: The starts of the sentences, and the end of the last one.
+        edges: The start of each sentence and the end of the last sentence, as indices of tokens (`sentence_edges`).
 
     Returns:
-        Indices into `edges`.
+        The ends of the windows, as indices into `edges`.
     """
     ends, end, last = [], 0, len(edges) - 1
     for start in edges[:-1]:
@@ -267,7 +283,7 @@ def _window_ends(edges: Sequence[int]) -> list[int]:
 
 
 def word_features(tokens: Sequence[str]) -> list[str]:
-    """Return the words, the pairs, and the pairs with one word between; repeated ones are listed repeatedly."""
+    """Return the word features of a text, with repetitions: each word, each pair `a b`, and each pair `a _ b` around a word."""
     features: list[str] = []
     before, first = START, ""
     for token in tokens:
@@ -277,7 +293,7 @@ def word_features(tokens: Sequence[str]) -> list[str]:
 
 
 def letter_runs(token: str) -> list[str]:
-    """Return the distinct runs of letters in a word, with its edges marked."""
+    """Return the distinct runs of letters in a word, as features: `#<ki`, `#kil`. `<` and `>` mark the edges of the word."""
     if not token.isalpha():
         return []
     padded = f"<{token[:MAX_WORD_CHARS]}>"
@@ -285,13 +301,13 @@ def letter_runs(token: str) -> list[str]:
 
 
 def to_score(margin: float) -> float:
-    """Map a margin to a score from 0 to 1; the decision threshold maps to 0.5."""
+    """Return the score (0 to 1) for a margin: the logistic function, so a margin of 0 gives 0.5."""
     return 1 / (1 + exp(-max(-30.0, min(30.0, margin))))
 
 
 @cache
 def load(name: str) -> TextClassifier:
-    """Load learned weights. The file is read once, at the first use."""
+    """Return the classifier with the learned weights of the file weights/NAME.json. The file is read once."""
     # Not orjson, because its cache of keys would keep the whole memory block of the keys allocated.
     data = json.loads(files("judges.local").joinpath(f"weights/{name}.json").read_bytes())
     kinds = {kind: TextClassifier(one["bias"], one["weights"], {}) for kind, one in data["sorts"].items()}

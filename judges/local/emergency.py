@@ -1,12 +1,14 @@
-"""The local emergency judge: whether the newest user message shows present danger, and the confidence.
+"""The local emergency judge: decides whether the newest user message shows present danger.
 
-explicit.py    Reviewed patterns in eight languages. A match is an emergency.
-classifier.py  Learned weights over the whole message and over each sentence alone, since a later question does not retract a
-               statement. A high margin is an emergency, a lower one a concern. If the margin is far below 0, explicit words
-               are only a concern. After an earlier message that showed danger, words for means, method or farewell count as
-               well; the earlier message itself does not count again.
-languages.py   Text by programs. The classifier does not weigh it; only explicit words count, in it and in its quotes. If a
-               program only asks for a retry, the person's last message is read instead.
+The judge combines three modules:
+
+explicit.py    Reviewed patterns in eight languages. A match is an emergency, unless the classifier's margin is far below 0:
+               then the match is only a concern.
+classifier.py  Learned weights. The whole message and each sentence are weighed, because a later question does not retract a
+               statement. A high margin is an emergency, a lower margin a concern. After an earlier message that showed
+               danger, words for means, method or farewell also count.
+languages.py   Detects text that a program wrote. In such text, only explicit words count, also within quotes. If a program
+               only asks for a retry, the judge reads the person's last message instead.
 """
 
 import re
@@ -25,19 +27,19 @@ from judges.observation import Crisis, CrisisKind, Sign
 from judges.text import fold_look_alikes
 
 EMERGENCY_MARGIN, CONCERN_MARGIN, CONCERN_MARGIN_AFTER_CRISIS = 2.3, -0.1, -1.1
-"""Minimum margins of the classifier for an emergency, for a concern, and for a concern after an earlier crisis. README.md explains
-how they were chosen."""
+"""Minimum margins of the classifier for an emergency, for a concern, and for a concern after an earlier crisis. README.md says
+how the margins were chosen."""
 DOUBT_MARGIN = -1.0
-"""Margin of the classifier below which explicit words are only a concern."""
+"""Minimum margin of the classifier for which explicit words are an emergency. Below it, they are a concern."""
 CONCERN_SCORE = 0.4
-"""Score of a concern that does not come from a margin."""
+"""Score (0 to 1) of a concern that the classifier's margin does not determine."""
 PAIR_PENALTY, CLAUSE_PENALTY = 1.0, 1.0
-"""Penalties on the margins of a pair of sentences and of a clause that are weighed alone. The text around them may show a figure of
-speech."""
+"""Penalties that are subtracted from the margins of a pair of sentences and of a clause. The rest of the message, which is not
+weighed with them, may show that they are a figure of speech."""
 QUESTION_WORDS = frozenset(
     "what how why which where who when can could is are do does did should will would".split()  # as the speller knows them
 )
-"""Words that begin a question, also without an end mark before it."""
+"""Words that begin a question, even after a statement without an end mark."""
 USER_PRONOUNS = frozenset({"i", "me", "my", "myself", "mine"})
 OTHER_PEOPLE = frozenset(
     "he him his she her they them son daughter brother sister mother mum mom father dad husband wife partner friend "
@@ -47,21 +49,22 @@ OTHER_PEOPLE = frozenset(
 _PARAGRAPH_END = re.compile(r"(?<![\s.!?;…])[^\S\n]*\n(?:\s*\n\s*|\s*(?=[A-ZÀ-ÞА-Я¿¡]))")
 _NO_SIGN = Crisis(signs=[])
 _TAG = re.compile(r"</?[A-Za-z][\w:-]{0,30}(?:\s[^<>]{0,300})?/?>")
-"""Markup. Names of tags are not the person's words, but `script` and `title` would suggest stories and films."""
+"""Matches markup. Names of tags such as `script` and `title` are not the person's words, and would suggest stories and films."""
 _MARKUP_SIGNS = str.maketrans('<>"=/', ".....")
 Seen = tuple[tuple[str, int, int] | None, float]
-"""The kind of danger with start and end of the words for it, or None; and the score for an emergency, 0 to 1."""
+"""(danger, score): danger is (kind, start, end), with offsets of its words in the text, or None; the score is 0 to 1."""
 
 
 def observe(case: Case) -> tuple[Crisis, float]:
-    """Look for danger in the newest user message, in the light of the earlier ones.
+    """Look for danger in the newest user message. Earlier messages that show danger lower the thresholds.
 
     Returns:
-        At most one sign, and the score for an emergency, 0 to 1. From 0.5 a sign is an emergency, below that a concern.
+        A form with at most one sign, and the score for an emergency, 0 to 1. With a score of at least 0.5, the sign is an
+        emergency, otherwise a concern.
 
     Raises:
-        Unreadable: Nothing was found, and the message is neither English nor in the chatbot's language. In the chatbot's
-            language only the patterns are read; README.md lists how much they find.
+        Unreadable: No danger was found, and the message is neither English nor in the chatbot's language. In the chatbot's
+            language, the judge uses only patterns; README.md lists how many emergencies they find.
     """
     text, before = _newest_message(case)
     plain = fold_look_alikes(text)
@@ -78,7 +81,11 @@ def observe(case: Case) -> tuple[Crisis, float]:
 
 
 def _check_readable(text: str, language: str) -> None:
-    """Check that a message is English, or in the chatbot's language if that has patterns. Raises: Unreadable."""
+    """Check that a message is in English, or in the chatbot's language if there are patterns for this language.
+
+    Raises:
+        Unreadable: The message is in another language, or obfuscated.
+    """
     try:
         languages.check_readable(text)
     except languages.Unreadable:
@@ -92,9 +99,10 @@ def _strength(seen: Seen) -> tuple[bool, float]:
 
 
 def _observe_quotes(text: str) -> Iterator[Seen]:
-    """Yield explicit words of danger in the quotes of a program, unless the classifier's margin contradicts them.
+    """Yield the explicit words of danger in a person's words that a program quotes.
 
-    Each quote is read alone, because the words of the program hide danger: a prompt has a history, guidelines, a title.
+    Each quote is read alone, because the program's own words (history, guidelines, a title) would hide danger. A quote with a
+    margin below `DOUBT_MARGIN` is skipped.
     """
     for start, end in languages.quoted_words(text):
         quote = text[start:end]
@@ -106,17 +114,23 @@ def _observe_quotes(text: str) -> Iterator[Seen]:
 
 
 def _blank(tag: re.Match[str]) -> str:
-    """Replace markup by spaces of the same length, so that positions in a reading are positions in the message."""
+    """Replace a tag with spaces of the same length, so that offsets in the result are offsets in the message."""
     return " " * len(tag[0])
 
 
 def _part(tag: re.Match[str]) -> str:
-    """Write markup as sentences, because the text between angle brackets or in an attribute may be the whole message."""
+    """Rewrite a tag as plain sentences, because a tag or its attributes may contain the person's whole message."""
     return tag[0].translate(_MARKUP_SIGNS)
 
 
 def _observe_reading(text: str, before: Sequence[str], is_program: bool) -> Seen:
-    """Look for danger in one reading of the newest message: without its markup, or with the words of the markup."""
+    """Look for danger in one version of the newest message: without its markup, or with its markup as plain words.
+
+    Args:
+        text: This version of the message.
+        before: The user's earlier messages, oldest first.
+        is_program: Whether a program wrote the message.
+    """
     match = explicit.find_danger(text)
     message, window = _weigh_message(text)
     hint = match if match is not None and match.is_hint and not is_program else None
@@ -148,7 +162,7 @@ def _observe_reading(text: str, before: Sequence[str], is_program: bool) -> Seen
 
 
 def _newest_message(case: Case) -> tuple[str, list[str]]:
-    """Return the person's last message, and the messages before it, without a program's requests for a retry."""
+    """Return the person's newest message and the messages before it, oldest first. Requests for a retry are dropped."""
     messages = [*(one.text for one in case.history if one.speaker == "user"), case.user_message]
     while len(messages) > 1 and languages.is_retry(messages[-1]):
         messages.pop()
@@ -166,9 +180,9 @@ def tokenize(text: str) -> list[str]:
 
 
 def _weigh_message(text: str) -> tuple[SpelledText, Window | None]:
-    """Spell a message, and return its window with the highest margin; None if it has no words.
+    """Correct the spelling of a message, and return it with its strongest window; the window is None without words.
 
-    A sentence also ends at the end of a paragraph, and at a line break before a capital: people use these for a full stop.
+    A paragraph end, and a line break before a capital letter, also end a sentence: people omit full stops there.
     """
     message = speller().read(_PARAGRAPH_END.sub(".\n", text))
     return message, strongest_window(message.tokens) if message.tokens else None
@@ -180,7 +194,7 @@ def speller() -> Speller:
 
 
 def strongest_window(words: Sequence[str]) -> Window:
-    """Return the window of a message with the highest margin. A margin above 0 indicates danger.
+    """Return the part of a message with the highest margin. A margin above 0 indicates danger.
 
     Each sentence, each pair of sentences and each clause is also weighed alone. Otherwise, in "I am suicidal. What are
     antipsychotics?", the question would outweigh the statement.
@@ -192,7 +206,7 @@ def strongest_window(words: Sequence[str]) -> Window:
 
 
 def _weigh_parts(words: Sequence[str]) -> list[Window]:
-    """Weigh each sentence alone, and each pair of sentences and each clause minus its penalty."""
+    """Return the margins of all sentences, pairs of sentences and clauses. Penalties are subtracted from pairs and clauses."""
     edges = classifier.sentence_edges(words)
     penalties = dict.fromkeys(pairwise(_clause_edges(words)), CLAUSE_PENALTY)
     penalties |= dict.fromkeys(zip(edges, edges[2:], strict=False), PAIR_PENALTY)
@@ -204,7 +218,10 @@ def _weigh_parts(words: Sequence[str]) -> list[Window]:
 
 
 def _clause_edges(words: Sequence[str]) -> list[int]:
-    """Return the starts of sentences, of questions after a statement, and of statements after a question; and the last end."""
+    """Return the indices at which clauses start, followed by the number of words.
+
+    A clause starts after an end mark, at a question after a statement, and at a statement after a question.
+    """
     edges = [0]
     for position, word in enumerate(words[1:], start=1):
         length = position - edges[-1]
@@ -216,12 +233,16 @@ def _clause_edges(words: Sequence[str]) -> list[int]:
 
 
 def _check_aftermath(earlier: Sequence[str], words: Sequence[str], window: Window) -> tuple[str, Window, float] | None:
-    """Return the kind of danger in an earlier message, the window of the newest message that continues it, and the score.
+    """Look for words in the newest message that continue the danger of an earlier message.
 
     Args:
         earlier: The user's earlier messages, oldest first.
-        words: The newest message.
-        window: Its window with the highest margin, which may be enough for a concern.
+        words: The tokens of the newest message.
+        window: The strongest window of the newest message, which may suffice for a concern.
+
+    Returns:
+        The kind of danger in the earlier message, the window of the newest message that continues it, and the score (0 to 1);
+        None if no earlier message shows danger, or the newest message does not continue it.
     """
     shows_intent = explicit.shows_intent(words)
     if not earlier or not (shows_intent or window.margin > CONCERN_MARGIN_AFTER_CRISIS):
@@ -237,7 +258,7 @@ def _check_aftermath(earlier: Sequence[str], words: Sequence[str], window: Windo
 
 
 def _danger_kind(text: str) -> str | None:
-    """Return the kind of danger in a message, certain or not."""
+    """Return the kind of danger that a message shows, even if only as a concern; None without danger."""
     text = fold_look_alikes(text)
     if (match := explicit.find_danger(text)) is not None:
         return match.kind
@@ -248,6 +269,6 @@ def _danger_kind(text: str) -> str | None:
 
 
 def _whose_danger(words: Sequence[str]) -> Literal["user", "someone_else"]:
-    """Return whose danger it is, by the first person mentioned."""
+    """Return who is in danger: the first person that the words mention, or the user if they mention nobody."""
     first = next((word for word in words if word in USER_PRONOUNS or word in OTHER_PEOPLE), "i")
     return "user" if first in USER_PRONOUNS else "someone_else"

@@ -1,8 +1,8 @@
-"""Explicit words of danger, in eight languages: reviewed patterns (patterns/*.txt), each for one kind of emergency.
+"""Finds explicit words of danger in eight languages. Each reviewed pattern (patterns/*.txt) belongs to one kind of emergency.
 
 Patterns match whole words in lower case, without accents, apostrophes and invisible characters, after common misspellings are
-corrected. A match counts unless its sentence negates it or is about long ago, or the message is about a story, a game or
-research. Hints ("everyone would be better off without me") are patterns too: they raise a concern, not an emergency.
+corrected. A match does not count if its sentence negates it or is about the distant past, or if the message is about a story,
+a game or research. Some patterns are hints ("everyone would be better off without me"): they raise a concern, not an emergency.
 """
 
 import re
@@ -31,21 +31,27 @@ _APOSTROPHE = re.compile("['’‘ʼ`´]")
 _THRICE = re.compile(r"([^\W\d_])\1{2,}")
 _TWICE = re.compile(r"(?<!\\)([a-z])\1")
 STEP, LONGEST_MATCH = 2_000, 500
-"""Characters searched in one call, during which no other thread runs, and the maximum length of a match beyond them."""
+"""Number of characters that one call searches, and maximum length of a match that continues beyond them. A call blocks all other
+threads."""
 SHORT_MESSAGE, MIN_LANGUAGE_SHARE = 40, 3
-"""A message of at most 40 words is in one language. Languages with less than a third of the most common-word hits are skipped."""
+"""A message of at most `SHORT_MESSAGE` words is in one language. A language is skipped if it has less than
+1 / `MIN_LANGUAGE_SHARE` of the common words that the best language has in the message."""
 NEGATION_SCOPE = 3
-"""Words before a match in which a negation cancels it."""
+"""Number of words before a match in which a negation cancels the match."""
 
 
 @dataclass(frozen=True)
 class Pattern:
+    """One line of a pattern file: a regular expression for words that show one kind of emergency."""
+
     kind: str
+    """The kind of emergency, a value of `judges.observation.CrisisKind`."""
     source: str
+    """The regular expression, with all lists expanded."""
     is_hint: bool
-    """Whether it raises only a concern, not an emergency."""
+    """Whether a match raises only a concern, not an emergency."""
     certain: bool
-    """Whether a negation before it is ignored, because the pattern contains one."""
+    """Whether a negation before a match is ignored, because the pattern itself contains a negation."""
 
     @cached_property
     def regex(self) -> re.Pattern[str]:
@@ -58,32 +64,38 @@ class Language:
 
     patterns: Sequence[Pattern]
     any_pattern: re.Pattern[str]
-    """All patterns in one. It is faster than each in turn, and most texts match none."""
+    """Matches if any pattern matches. One search is faster than a search for each pattern, and most texts match no pattern."""
     words: frozenset[str]
-    """Common words. A text in this language contains at least one."""
+    """Common words. A text in this language contains at least one of them."""
     literals: Mapping[tuple[str, int], Sequence[str]]
-    """Words of the patterns by first letter and length; misspelt words are corrected to them."""
+    """The words of the patterns, by first letter and length. Misspelt words are corrected to these words."""
     spelling: Mapping[str, str]
-    """Common short spellings, and the words that they mean."""
+    """Maps common short spellings to words."""
     negation: re.Pattern[str]
     past: re.Pattern[str]
-    """Matches sentences about long ago, and jokes: with laughter, or with a threat such as a full inbox."""
+    """Matches sentences about the distant past, and jokes: laughter, or an absurd danger such as a full inbox."""
     elsewhere: re.Pattern[str]
     """Matches messages about a story, a game, a program or research."""
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
+    """Words of danger in a text."""
+
     kind: str
+    """The kind of emergency, a value of `judges.observation.CrisisKind`."""
     start: int
     end: int
-    """`start` and `end` are positions in the text, in characters."""
+    """`start` and `end` are offsets in the text, in characters."""
     is_hint: bool = False
-    """Whether it raises only a concern, not an emergency."""
+    """Whether the words raise only a concern, not an emergency."""
 
 
 def find_danger(text: str) -> Match | None:
-    """Return the first explicit words of danger in a text, else the first hint. The time is linear in the length."""
+    """Return the first explicit words of danger in a text. Without explicit words, return the first hint; else None.
+
+    The running time is linear in the length of the text.
+    """
     tokens = list(_TOKEN.finditer(text))
     plain = [_fold(token[0]) for token in tokens]
     shares = {name: sum(word in language.words for word in plain) for name, language in load_languages().items()}
@@ -107,10 +119,10 @@ def find_danger(text: str) -> Match | None:
 
 
 def _find_in_language(language: Language, words: Sequence[str]) -> tuple[Pattern, int, int] | None:
-    """Return the first explicit pattern that counts, else the first hint, with the indices of its first and last word."""
+    """Return the first explicit match that counts, else the first hint, as (pattern, index of first word, index of last word)."""
     text = " ".join(words)
     hint: tuple[Pattern, int, int] | None = None
-    calm: tuple[int, int] | None = None  # the last sentence that is about long ago, or a joke
+    calm: tuple[int, int] | None = None  # offsets of the last sentence that is about the distant past, or is a joke
     earnest = False
     for pattern, match in _matches(language, text):
         if pattern.is_hint and hint is not None:
@@ -135,7 +147,7 @@ def _find_in_language(language: Language, words: Sequence[str]) -> tuple[Pattern
 
 
 def _matches(language: Language, text: str) -> Iterator[tuple[Pattern, re.Match[str]]]:
-    """Yield the matches in a text, part by part and pattern by pattern."""
+    """Yield the matches of all patterns in a text. The text is searched in parts of `STEP` characters."""
     for start in range(0, len(text), STEP):
         end = start + STEP + LONGEST_MATCH
         if language.any_pattern.search(text, start, end):
@@ -145,20 +157,22 @@ def _matches(language: Language, text: str) -> Iterator[tuple[Pattern, re.Match[
 
 
 def _is_denied(language: Language, text: str, at: int) -> bool:
-    """Return whether one of the last words before a match, in the same sentence, is a negation."""
+    """Return whether a negation is among the last `NEGATION_SCOPE` words before offset `at`, in the same sentence."""
     before = text[max(0, at - LONGEST_MATCH) : at]
     before = before[before.rfind(" . ") + 1 :]
     return language.negation.search(" ".join(before.split()[-NEGATION_SCOPE:])) is not None
 
 
 LANGUAGES = ("en", "de", "es", "fr", "nb", "it", "pt", "nl")
+"""Codes of the languages that have a pattern file."""
 HINT = "hint of "
+"""Prefix of a heading in a pattern file, before the kind of emergency."""
 
 
 def shows_intent(words: Sequence[str]) -> bool:
-    """Return whether spelled words name a means, a method or a plan, or say farewell.
+    """Return whether words in corrected spelling name a means, a method or a plan, or say farewell.
 
-    Use it only for a message after one that showed danger. Otherwise "Where do I buy pesticides?" is about gardening.
+    Call this only for a message that follows a message with danger. Otherwise "Where do I buy pesticides?" is about gardening.
     """
     return _load_aftermath().search(" ".join(words)) is not None
 
@@ -171,13 +185,19 @@ def _load_aftermath() -> re.Pattern[str]:
 
 @cache
 def load_languages() -> dict[str, Language]:
-    """Read the patterns once, at the first use."""
+    """Return the patterns of each language, by language code. The files are read once, at the first use."""
     common, _ = _read_patterns("common")
     return {name: _load_language(name, common, str if name == "en" else _undouble) for name in LANGUAGES}
 
 
 def _load_language(name: str, common: Mapping[str, str], prepare: Callable[[str], str]) -> Language:
-    """Read the patterns of a language. The lists WORDS, NEGATION, PAST and ELSEWHERE fill fields of `Language`."""
+    """Read the pattern file of a language. The lists WORDS, NEGATION, PAST and ELSEWHERE fill fields of `Language`.
+
+    Args:
+        name: Code of the language.
+        common: Lists that all languages share, by name.
+        prepare: Rewrites the source of a pattern in the form of the words that it matches.
+    """
     own, lines = _read_patterns(name)
     lists = {**common, **own}
     patterns = [
@@ -202,13 +222,14 @@ def _load_language(name: str, common: Mapping[str, str], prepare: Callable[[str]
 
 
 def _read_patterns(name: str) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """Read a file of patterns: lists of alternatives (`NAME = a|b`), then below `[kind]` or `[hint of kind]` one pattern per line.
+    """Read a pattern file.
 
-    In a pattern, `{NAME}` matches one of a list, and ` ..N ` at most N words of the same sentence. With a leading `!`, a
-    negation before the match is ignored.
+    The file begins with lists of alternatives (`NAME = a|b`). Then come headings, `[kind]` or `[hint of kind]`, each with one
+    pattern per line below it. In a pattern, `{NAME}` matches one alternative of a list, and ` ..N ` matches at most N words of
+    the same sentence. With a leading `!`, a negation before the match is ignored.
 
     Returns:
-        The lists by name, and each pattern with its heading.
+        The lists by name, and the patterns as (heading, line).
     """
     lists: dict[str, str] = {}
     patterns: list[tuple[str, str]] = []
@@ -240,7 +261,7 @@ def _compile_words(source: str) -> re.Pattern[str]:
 
 
 def _fold(token: str) -> str:
-    """Return a token in the form that patterns use."""
+    """Return a token in the form that patterns match: lower case, without accents, apostrophes or leetspeak."""
     if not token[0].isalnum():
         return LAUGH if token in "😂🤣😅😆😹" else END
     word = token.lower()
@@ -255,7 +276,7 @@ def _fold(token: str) -> str:
 
 
 def _undouble(text: str) -> str:
-    """Return a word, or the source of a pattern, with single letters for double ones, the most common slip."""
+    """Return a word or a pattern with double letters replaced by single letters. Double letters are the most common typo."""
     return _TWICE.sub(r"\1", text)
 
 
@@ -267,12 +288,12 @@ def _group_by_look(words: Sequence[str]) -> Mapping[tuple[str, int], Sequence[st
 
 
 def _correct(word: str, literals: Mapping[tuple[str, int], Sequence[str]]) -> str:
-    """Return a misspelt English word with its spelling corrected."""
+    """Return an English word in corrected spelling; a word that is correct or unknown is returned unchanged."""
     if word in load_spelling():
         return word if word.isdigit() else load_spelling()[word]
     if len(word) < 4 or not word.isalpha() or load_words().get(word) is not None:
         return word
-    # A word of the patterns with the same first letter, one slip away. Nearly all misspelt words keep their first letter.
+    # A word of the patterns with the same first letter, at most one typo away. Nearly all misspelt words keep their first letter.
     alike = [one for size in (0, -1, 1) for one in literals.get((word[0], len(word) + size), ())]
     nearest = process.extractOne(word, alike, scorer=OSA.distance, score_cutoff=1)
     return word if nearest is None else nearest[0]

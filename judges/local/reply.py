@@ -1,4 +1,7 @@
-"""The local judges of a reply, and the local refiner. They compare words; README.md has their figures."""
+"""The local judges of a reply, and the local refiner. They compare the words of a reply with its sources.
+
+README.md lists their accuracy.
+"""
 
 import re
 from collections import defaultdict
@@ -24,41 +27,48 @@ from judges.topics import topic_of
 from knowledge_base.bm25 import stems
 from knowledge_base.library import Source
 
-# Claims, by one rule without learned weights: do the sources contain the assertions of a reply?
+# Claims: one rule, without learned weights, decides whether the sources contain the assertions of a reply.
 #
-# A sentence is unsupported if its sources lack too much of its content (stems, weighed by inverse document frequency over their
-# sentences), or one of its numbers or names. It is also unsupported if it nearly repeats a sentence of the sources with another
-# number or the opposite polarity (negators.yaml). English phrases (judges/phrases.py) mark sentences that assert nothing.
-# README.md has the figures.
+# A sentence is unsupported if the sources lack too much of its content, or one of its numbers or names. Content is the stems of
+# the sentence, weighted by inverse document frequency over the sentences of the sources. A sentence is also unsupported if it
+# nearly repeats a sentence of the sources with another number or the opposite polarity (negators.yaml). English phrases
+# (judges/phrases.py) mark sentences that assert nothing. README.md lists the accuracy.
 
 MAX_LACKING, PRIOR_WORDS = 0.35, 2
-"""Share of missing content from which a sentence is unsupported, and the number of rare words that are added to each sentence as
-present in the sources: one unknown word in a short sentence means little."""
+"""`MAX_LACKING`: minimum share (0 to 1) of missing content that makes a sentence unsupported. `PRIOR_WORDS`: number of rare words
+that count as present in addition to the words of each sentence, because one unknown word in a short sentence means little."""
 STATED, NEAREST = 0.8, 3
-"""Share of a sentence's content in a passage that states it, and the number of nearest passages whose polarity is compared."""
+"""`STATED`: minimum share (0 to 1) of a sentence's content in a passage that states the sentence. `NEAREST`: number of nearest
+passages whose polarity is compared with the sentence."""
 MIN_COPIED, MAX_WORDS = 0.65, 400
-"""Minimum share of equal words, in order, in a near repetition, and the maximum words of sentences that are compared."""
+"""`MIN_COPIED`: minimum share (0 to 1) of equal words, in order, in a near repetition. `MAX_WORDS`: maximum number of words of a
+sentence that is compared."""
 _NAME = re.compile(r"(?<=[a-z0-9,;:'\")] )[A-Z][a-zA-Z]+")
 _AS_STATEMENT = re.compile(
     r"^\W*(?:can|could|may|should|shall|must|do|does|did|will|would|is it ok(?:ay)? to)(?: (?:i|we))?\b", re.I
 )
-"""The words that turn a statement into a question."""
+"""Matches the beginning of a question, such as "can I". The rest of the question is a statement."""
 _WORD = re.compile(r"\d+(?:[.,:]\d+)*|[^\W\d_]+(?:'[^\W\d_]+)?")
 
 
 class JudgedSentence(NamedTuple):
-    """A sentence of the reply, its assertion, and the share of it that the sources lack (1 for a wrong detail or polarity)."""
+    """A sentence of the reply with its support by the sources, as the local judges and the refiner use it."""
 
     sentence: Sentence
     assertion: Assertion | None = None
+    """The assertion of the sentence and its support; None if the sentence asserts nothing."""
     lacking: float = 0.0
+    """Share of the sentence's content that the sources lack, 0 to 1. A wrong number, name or polarity gives 1."""
 
 
 def observe_claims(case: Case) -> tuple[Claims, float]:
-    """Fill in the form for a reply. The score is the largest missing share of any of its sentences, 0 to 1.
+    """List the claims of a reply and their support by the sources.
+
+    Returns:
+        The filled-in form, and the score for unsupported content, 0 to 1: the highest `JudgedSentence.lacking` of the reply.
 
     Raises:
-        Unreadable: The reply hides its words, or is not in the language of its sources.
+        Unreadable: The reply is obfuscated, or is not in the language of its sources.
     """
     judged = read_reply(case)
     lowered = [one.sentence.text.lower() for one in judged]
@@ -73,14 +83,14 @@ def observe_claims(case: Case) -> tuple[Claims, float]:
 
 @lru_cache(maxsize=16)
 def read_reply(case: Case) -> tuple[JudgedSentence, ...]:
-    """Judge the sentences of a reply. Cached: two judges and the refiner read the same case.
+    """Judge each sentence of a reply. The result is cached, because two judges and the refiner read the same case.
 
     Raises:
-        Unreadable: The part that is not a verbatim copy of the sources cannot be read.
+        Unreadable: The sentences that are not copied from the sources are obfuscated, or not in the language of the sources.
     """
     sources = _read_sources(_supporting(case), case.language)
     if not is_mostly_words(case.draft):
-        raise Unreadable("{} of {} characters are symbols".format(*count_symbols(case.draft)))
+        raise Unreadable("{} of {} characters are symbols, expected words".format(*count_symbols(case.draft)))
     parts = [*sentences(normalise(case.draft))]
     own = " ".join(one.text for one in parts if one.text not in sources.trusted_sentences)
     check_readable(own if len(own.split()) >= MIN_WORDS or not own else case.draft, sources.language)
@@ -97,10 +107,10 @@ def read_reply(case: Case) -> tuple[JudgedSentence, ...]:
 
 
 def _supporting(case: Case) -> tuple[Source, ...]:
-    """Return the sources for the comparison of words.
+    """Return the sources that the words of a reply are compared with.
 
-    On a sensitive topic, these are the cited ones that were not found only by the reply's own words: "It cures schizophrenia"
-    would find "No diet is known to cure schizophrenia".
+    On a sensitive topic, only cited sources count, without sources that only a search for the reply's own words found: "It
+    cures schizophrenia" would find "No diet is known to cure schizophrenia".
     """
     if topic_of(plain(f"{case.draft}\n{case.user_message}"), case.topics) is None:
         return case.supporting
@@ -108,10 +118,15 @@ def _supporting(case: Case) -> tuple[Source, ...]:
 
 
 class _Sources:
-    """Sources, prepared for the lookup of sentences. Titles and headings count as sentences."""
+    """The sources of a reply, indexed by stem and by sentence. Titles and headings count as sentences."""
 
     def __init__(self, sources: tuple[Source, ...], usual_language: str) -> None:
-        """Args: usual_language: the language code to assume for sources with few words."""
+        """Index the sources.
+
+        Args:
+            sources: The sources.
+            usual_language: ISO 639-1 code of the language to assume for sources with few words.
+        """
         texts = {source.id: normalise(f"{source.title}\n{source.text}") for source in sources}
         self.language = language_of("\n".join(texts.values()), usual_language)
         self.passages = [(source_id, one.text) for source_id, text in texts.items() for one in sentences(text)]
@@ -129,7 +144,10 @@ class _Sources:
         return stems(text, SNOWBALL[self.language])
 
     def weigh(self, text: str) -> dict[str, float]:
-        """Return the weight of each stem of a text, except figures: ln(1 + n / (m + 0.5)), if m of the n passages have the stem."""
+        """Return the weight of each stem of a text, without numbers.
+
+        The weight is the inverse document frequency ln(1 + n / (m + 0.5)), where m of the n passages contain the stem.
+        """
         counts = {stem: len(self.passages_with.get(stem, ())) for stem in self.stems(text) if not stem[0].isdigit()}
         return {stem: log(1 + len(self.passages) / (count + 0.5)) for stem, count in counts.items()}
 
@@ -138,7 +156,14 @@ _read_sources = lru_cache(maxsize=64)(_Sources)
 
 
 def _judge_sentence(sentence: Sentence, text: str, case: Case, sources: _Sources) -> JudgedSentence:
-    """Judge a sentence by its content: its text, or the question that it answers."""
+    """Judge one sentence of a reply.
+
+    Args:
+        sentence: The sentence.
+        text: The text to compare with the sources: the sentence, or the question to which the sentence says yes or no.
+        case: The case with the reply.
+        sources: The indexed sources.
+    """
     weights = sources.weigh(text)
     shared: defaultdict[int, float] = defaultdict(float)
     for stem, weight in weights.items():
@@ -172,13 +197,19 @@ def _judge_sentence(sentence: Sentence, text: str, case: Case, sources: _Sources
 
 @lru_cache(maxsize=16)
 def _values_of_user(case: Case) -> Values:
-    """Return the numbers in the user's messages."""
+    """Return the values of all numbers in the user's messages."""
     said = (one.text for one in case.history if one.speaker == "user")
     return values_in("\n".join([normalise(case.user_message), *said]))
 
 
 def _lacks_number(text: str, case: Case, values: Sequence[Values]) -> bool:
-    """Return whether a sentence has a number that occurs neither in the user's messages nor in passages that share a word."""
+    """Return whether a sentence has a number that is neither in the user's messages nor in related passages.
+
+    Args:
+        text: The sentence.
+        case: The case with the user's messages.
+        values: The values in each passage that shares a word with the sentence.
+    """
     numerals = [value for words in NUMBER_WORDS.finditer(text) for value in spelled(words[0])]
     if not numerals and not any(map(str.isdigit, text)):
         return False
@@ -188,7 +219,7 @@ def _lacks_number(text: str, case: Case, values: Sequence[Values]) -> bool:
 
 @cache
 def _load_polarity() -> dict[str, tuple[frozenset[str], list[tuple[str, str]]]]:
-    """Load, by language, the negating words and the pairs of opposites, each pair in both orders."""
+    """Return the negating words and the pairs of opposites of each language, by language code. Pairs come in both orders."""
     data = yaml.safe_load(files("judges.local").joinpath("negators.yaml").read_text(encoding="utf-8"))
     both = {
         code: [*map(tuple, one["opposites"]), *(tuple(pair[::-1]) for pair in one["opposites"])]
@@ -198,7 +229,13 @@ def _load_polarity() -> dict[str, tuple[frozenset[str], list[tuple[str, str]]]]:
 
 
 def contradicts(text: str, other: str, language: str) -> bool:
-    """Return whether a sentence nearly repeats another, but with another number, a different negation, or an opposite."""
+    """Return whether a sentence nearly repeats another sentence, but with a different number or negation, or an opposite.
+
+    Args:
+        text: The sentence of the reply.
+        other: The sentence of a source.
+        language: ISO 639-1 code of both sentences' language.
+    """
     negators, opposites = _load_polarity().get(language, (frozenset[str](), []))
     words, others = _words(_ME.sub("you", text)), _words(_ME.sub("you", other))
     words = words[1:] if words[:1] in (["yes"], ["no"]) else words
@@ -221,10 +258,11 @@ def _words(text: str) -> list[str]:
     return _WORD.findall(text.lower().replace("cannot", "can not").replace("can't", "can not").replace("n't", " not"))
 
 
-# Role: does the reply play a part that an information chatbot does not have?
+# Role: rules decide whether the reply plays a part that an information chatbot does not have.
 #
-# Phrases for each part show it: the speaker is a person or plans for the user (role.txt). So do statements that a service never
-# makes about itself. The rules are independent of the subject. A verbatim copy of a source is not role-play.
+# A reply plays a part if it contains a phrase of this part (role.txt), for example a phrase in which the speaker is a person or
+# plans for the user. Statements that a service never makes about itself also count. The rules are independent of the subject. A
+# verbatim copy of a source is not role-play.
 
 Part = Literal["therapist", "friend", "expert", "advocate", "persona", "other"]
 assert get_args(Part) == get_args(Played.model_fields["part"].annotation)
@@ -238,7 +276,7 @@ _INVERTED = frozenset(
     """can do should may could must will would did if that what whether as when how where why who which than say say:
     something anything""".split()
 )
-"""Words before an "I" that is not the speaker or asserts nothing: "should I", "the one that I"."""
+"""Words before an "I" that is not the chatbot, or that asserts nothing: "should I", "the one that I"."""
 _SERVES = frozenset(
     """
     can can't cannot couldn't am sorry don't do did didn't hope a an the glad happy understand won't wouldn't afraid here not
@@ -247,13 +285,13 @@ _SERVES = frozenset(
     apologize appreciate thank repeat answer use draw rely offer share show list go keep stay leave made tell no nothing
     information access for to be as and or with from in on at by of but""".split()
 )
-"""Words after "I" in statements of a service about itself: abilities, limits, data."""
+"""Words after "I" in statements that a service makes about itself: abilities, limits, data."""
 _ADVISES = frozenset("tell give use go keep stay leave show".split())
-"""Verbs that are harmless for a service, but advice after "I would": "I would tell him tomorrow"."""
+"""Verbs of `_SERVES` that give advice after "I would": "I would tell him tomorrow"."""
 
 
 def _speaks_in_person(lowered: str) -> bool:
-    """Return whether "I" in a sentence does what a service never does: it feels, remembers, decides, plans."""
+    """Return whether the "I" of a lower-case sentence acts like a person: it feels, remembers, decides or plans."""
     for match in _IN_PERSON.finditer(re.sub(r'"[^"]*"', '""', lowered)):
         if (match["before"] or "").strip() in _INVERTED or (match["before"] or "").endswith(": "):
             continue
@@ -272,7 +310,7 @@ def _speaks_in_person(lowered: str) -> bool:
 
 @cache
 def _load_phrases() -> dict[Part, re.Pattern[str]]:
-    """Read the phrases of each part once, at the first use."""
+    """Return a regular expression for the phrases of each part. The file role.txt is read once, at the first use."""
     names: dict[str, str] = {}
     patterns: dict[Part, list[str]] = {}
     for line in files("judges.local").joinpath("role.txt").read_text(encoding="utf-8").splitlines():
@@ -289,13 +327,13 @@ def _load_phrases() -> dict[Part, re.Pattern[str]]:
 
 
 def observe_role(case: Case) -> tuple[RolePlay, float]:
-    """Look for phrases of each part, sentence by sentence.
+    """List the sentences of a reply that play a part outside the chatbot's role.
 
     Returns:
-        The sentences that play a part, and the score for role-play, 0 to 1.
+        The filled-in form, and the score for role-play, 0 to 1.
 
     Raises:
-        Unreadable: The part that is not a verbatim copy of the sources is not English.
+        Unreadable: The sentences that are not copied from the sources are obfuscated, or not in English.
     """
     folded = [fold_text(source.text) for source in case.sources]
     # The sentences are not normalised, because quotes are verbatim.
@@ -309,7 +347,7 @@ def observe_role(case: Case) -> tuple[RolePlay, float]:
 
 
 def played_part(lowered: str) -> Part | None:
-    """Return the part that a lower-case sentence clearly plays, if any."""
+    """Return the part that a lower-case sentence clearly plays; None if it plays no part."""
     if phrases.refuses(lowered):
         return None
     for part, pattern in _load_phrases().items():
@@ -322,10 +360,10 @@ def played_part(lowered: str) -> Part | None:
 
 
 _DENIAL = re.compile(r"(?:\b(?:not|never|no|cannot|if|whether|like|pretend)\b|n't\b)(?: \w+){0,4} ?$")
-"""Words that cancel a phrase after them: "I am not your friend", "if I love you"."""
+"""Matches words that cancel a phrase after them: "I am not your friend", "if I love you"."""
 
 
-# The local refiner keeps whole sentences that the sources support, and adds that the sources say no more.
+# The local refiner keeps the sentences that the sources support, and adds the note `OMITTED` if it dropped a sentence.
 
 OMITTED = (
     "My sources do not say more about this. Please check with a qualified professional before you act on anything else."
@@ -335,19 +373,20 @@ HELP, HELP_WITH = "I can only answer questions that my sources cover.", "I can t
 _GOES_ON = re.compile(
     r"(?:but|unless|except|only|provided|before|after|until|up to|otherwise|this|that|these|it|they)\b", re.I
 )
-"""Beginnings of sentences that limit or refer to the previous one. Both are kept, or neither."""
+"""Matches the beginning of a sentence that limits or refers to the previous sentence. Both are kept, or both are dropped."""
 _CONDITION = re.compile(r"\b(?:if|unless|when|provided|only|must|need|requires?)\b", re.I)
 
 
 def refine(case: Case, unwanted_texts: Sequence[str] = ()) -> tuple[str, tuple[str, ...]]:
-    """Rewrite a reply so that it keeps only supported sentences and those that assert nothing.
+    """Rewrite a reply: keep the sentences that the sources support or that assert nothing, and drop the others.
 
     Args:
         case: The rejected reply, with its sources.
-        unwanted_texts: Texts that must not be repeated, such as quotes of role-play.
+        unwanted_texts: Texts that the new reply must not contain, such as quotes of role-play.
 
     Returns:
-        The new reply, and the ids of the sources that support it; no ids if no supported sentence is left.
+        The new reply, and the ids of the sources that support it. Without a supported sentence, the new reply is a refusal
+        and there are no ids.
     """
     unwanted = [phrase for text in unwanted_texts if (phrase := _fold(text))]
     try:
@@ -370,7 +409,10 @@ def refine(case: Case, unwanted_texts: Sequence[str] = ()) -> tuple[str, tuple[s
 
 
 def _groups(judged: Sequence[JudgedSentence]) -> Iterator[list[JudgedSentence]]:
-    """Yield groups of sentences to keep or drop together: one with its condition, or a list of conditions with its lead-in."""
+    """Yield groups of sentences that must be kept or dropped together.
+
+    A group is a sentence with the following sentences that limit it, or a list of conditions with its introduction.
+    """
     group: list[JudgedSentence] = []
     for one in judged:
         before = group[0].sentence.text if group else ""

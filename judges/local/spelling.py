@@ -1,7 +1,7 @@
-"""Spelling: maps the words of a text to words of the lexicons, and keeps their positions in the text.
+"""Corrects the spelling of a text for rules and classifiers, and can return the original words for a quote.
 
-People in distress write `im gonna k1ll my self 2nite`, without apostrophes, on phones that insert invisible characters. The
-speller turns this into `i am going kill myself tonight`. It can still return the original words, so that quotes are verbatim.
+People in distress write `im gonna k1ll myself 2nite`, without apostrophes, on phones that insert invisible characters. The
+speller turns this text into `i am going kill myself tonight`.
 """
 
 import re
@@ -26,7 +26,7 @@ _WIPE = re.compile(f"[{INVISIBLE}]")
 _PARTS = re.compile(r"[^\W_]+(?:'[^\W_]+)*|[.!?]")
 _THRICE = re.compile(r"(.)\1{2,}")
 _LETTERS = re.compile(r"(?<![^\W_])[^\W_](?:[ .\-*_]{1,3}[^\W_]){4,}(?![^\W_])")
-"""A run of single letters. An underscore is only a separator; as a letter too, it would cause backtracking on `____ab`."""
+"""Matches a run of single letters. An underscore is only a separator: as a letter too, it would cause backtracking on `____ab`."""
 _LETTER = re.compile(r"[^\W_]")
 LEET = str.maketrans(
     {"0": "o", "1": "i", "3": "e", "4": "a", "5": "s", "7": "t", "@": "a", "$": "s", "!": "i", "|": "l"}
@@ -43,24 +43,26 @@ _ENDINGS = {
     "'s": (),
 }
 MAX_CACHED, MAX_CACHED_CHARS = 4096, 40
-"""Maximum number and length of text pieces whose tokens are cached."""
+"""Maximum number of text pieces whose tokens are cached, and maximum length of such a piece, in characters."""
 _MAX_SPACED_CHARS = 14
 """Maximum number of separate letters that may form one word."""
 NUMBER = "0"
+"""The token for any number."""
 _AMOUNT = re.compile(r"\d+(?:[.\-]\d+)*([a-z]*)")
 
 
 @dataclass(slots=True)
 class SpelledText:
-    """A text, word by word."""
+    """A text and its words in corrected spelling."""
 
     text: str
+    """The original text."""
     tokens: list[str]
-    """Words in their intended spelling. A sentence ends with `.` or `?`; other punctuation is omitted."""
+    """The words in corrected spelling. A sentence ends with the token `.` or `?`; other punctuation is omitted."""
     _speller: "Speller"
 
     def quote(self, start: int, end: int) -> str:
-        """Return the original words for a range of tokens, verbatim."""
+        """Return the original words for the tokens from index `start` up to `end` (exclusive), verbatim."""
         chunks = [
             chunk
             for chunk in _CHUNK.finditer(self._speller.join_letters(self.text))
@@ -70,13 +72,13 @@ class SpelledText:
 
 
 class Speller:
-    """Reads texts with a lexicon's spelling."""
+    """Splits texts into tokens and corrects their spelling, with a list of replacements and a list of keywords."""
 
     def __init__(self, spelling: Mapping[str, str], keywords: Iterable[str]) -> None:
         """Create a speller.
 
         Args:
-            spelling: Replacements for words, such as `gonna` -> `going to`.
+            spelling: Maps words to their replacements, such as `gonna` to `going to`.
             keywords: Words to recognise even if one letter is wrong, missing, doubled or swapped.
         """
         self._lexicon: dict[str, tuple[str, ...]] = dict.fromkeys(",\n:()–—", ())
@@ -91,19 +93,19 @@ class Speller:
         self.spell = cache_texts(MAX_CACHED, MAX_CACHED_CHARS)(self._spell_chunks)
 
     def canonical(self, word: str) -> tuple[str, ...]:
-        """Return the tokens of one word of a phrase."""
+        """Return the tokens of one lower-case word, in corrected spelling. `dont` has two tokens."""
         return self._lexicon.get(word) or (() if word in self._lexicon else self._spell(word))
 
     def read(self, text: str) -> SpelledText:
-        """Read a text, in time linear in its length."""
+        """Return a text with its tokens in corrected spelling. The running time is linear in the length of the text."""
         return SpelledText(text, list(chain.from_iterable(map(self.spell, self.join_letters(text).split()))), self)
 
     def join_letters(self, text: str) -> str:
-        """Join separate letters, as in `k i l l m y s e l f`, by invisible characters, so that positions stay the same."""
+        """Join separate letters, as in `k i l l m y s e l f`, with invisible characters, so that offsets stay the same."""
         return _LETTERS.sub(lambda run: self._join_run(run[0]), text)
 
     def _join_run(self, run: str) -> str:
-        """Join the letters of each word in a run. Known words are found anywhere, others between wider gaps."""
+        """Join the letters of each word in a run of letters. Known words are joined first, then letters between wider gaps."""
         places = [letter.start() for letter in _LETTER.finditer(run)]
         gaps = [after - before for before, after in pairwise(places)]
         narrowest = min(gaps)
@@ -121,8 +123,8 @@ class Speller:
         return "".join(joined)
 
     def _find_words(self, letters: str) -> list[tuple[int, int]]:
-        """Cut letters into as few known words as possible, and return their (start, end) positions."""
-        best = [(0, 0)]  # for each end: the cost so far, and the start of the last word
+        """Split letters into as few known words as possible, and return the (start, end) offsets of the words."""
+        best = [(0, 0)]  # for each end: the minimum cost up to there, and the start of the last word
         for end in range(1, len(letters) + 1):
             starts = [n for n in range(max(0, end - _MAX_SPACED_CHARS), end - 1) if letters[n:end] in self._lexicon]
             best.append(min([(best[end - 1][0] + 3, end - 1)] + [(best[n][0] + 1, n) for n in starts]))
@@ -135,7 +137,7 @@ class Speller:
         return words[::-1]
 
     def _spell_chunks(self, piece: str) -> tuple[str, ...]:
-        """Return the tokens of some chunks without spaces between them."""
+        """Return the tokens of a piece of text without spaces."""
         return tuple(token for chunk in _CHUNK.findall(piece) for token in self.canonical(chunk.lower()))
 
     def _spell(self, word: str) -> tuple[str, ...]:
@@ -159,7 +161,7 @@ class Speller:
         return (word,)
 
     def _spell_odd(self, word: str) -> tuple[str, ...]:
-        """Spell a chunk that contains digits, apostrophes or other signs."""
+        """Return the tokens of a word that contains digits, apostrophes or other signs."""
         if not word.strip(".!?…"):
             return (QUESTION,) if "?" in word else () if word.startswith(("..", "…")) else (STOP,)
         if amount := _AMOUNT.fullmatch(word):
@@ -184,7 +186,7 @@ class Speller:
 
 @cache
 def load_spelling() -> dict[str, str]:
-    """Read the replacements for words typed in haste or distress, or disguised from a filter."""
+    """Return the replacements of spelling.txt, by word: abbreviations, typos, and words disguised from filters."""
     lines = files("judges.local").joinpath("spelling.txt").read_text(encoding="utf-8").splitlines()
     return {word: meaning for word, _, meaning in (line.partition(" ") for line in lines if line[0] != "#")}
 
@@ -197,7 +199,7 @@ KEYWORDS = (
 
 
 def fold(word: str) -> str:
-    """Return a word without invisible characters, accents and width variants, in lower case."""
+    """Return a word in lower case, without invisible characters, accents and width variants."""
     word = unicodedata.normalize("NFKD", _WIPE.sub("", word)).lower().translate(_FOLD)
     return "".join(letter for letter in word if not unicodedata.combining(letter))
 

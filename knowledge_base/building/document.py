@@ -1,4 +1,4 @@
-"""Pure: a document as the readers return it: headings and texts in order."""
+"""Document, the result of all readers: the headings and texts of a file, in order. Pure."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -8,37 +8,37 @@ LONGEST_HEADING = 150
 
 
 class DocumentError(Exception):
-    """A document cannot be read. The message gives the reason and the remedy, without the document's name."""
+    """A document cannot be read. The message gives the reason and the remedy; callers prepend the path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A heading, or a paragraph, list or table in markdown."""
+    """One element of a document: a heading, or a paragraph, list or table as markdown."""
 
     text: str
     level: int | None = None
-    """Level of a heading: 0 for the document's title, 1 for the next level, and so on. None: the block is a text."""
+    """Level of a heading: 0 for the document's title, 1 for top-level headings, and so on. None: the block is not a heading."""
 
 
 @dataclass(slots=True)
 class Document:
-    """The content of a document."""
+    """The content of a document, independent of the file format."""
 
     blocks: list[Block] = field(default_factory=list)
     title: str | None = None
-    """The title in the document's metadata."""
+    """Title from the document's metadata, or None."""
     notes: list[str] = field(default_factory=list)
-    """Notes for a reviewer, such as words that were left out."""
+    """Notes for the reviewer of the sections, for example about omitted words."""
 
 
 def heading(text: str, level: int) -> Block:
-    """Return a heading on one line, or a text block if it is too long for a heading."""
+    """Return a heading as one line. A text longer than LONGEST_HEADING becomes a paragraph."""
     line = " ".join(text.split())
     return Block(line, level if len(line) <= LONGEST_HEADING else None)
 
 
 def note_words(what: str, texts: Iterable[str]) -> list[str]:
-    """Return a note with the number of words of some texts and the first words, or an empty list if there are no words."""
+    """Return one note for the reviewer about omitted or doubtful texts: `WHAT: 3 words: FIRST WORDS`. Without words, return []."""
     words = " ".join(texts).split()
     excerpt = " ".join(words[:12]) + (" ..." if len(words) > 12 else "")
     return [f"{what}: {len(words)} word{'s' * (len(words) != 1)}: {excerpt}"] if words else []

@@ -1,4 +1,4 @@
-"""Pure: reads Word documents by converting them to HTML."""
+"""Reads Word documents (.docx) by converting them to HTML. Pure."""
 
 import zipfile
 from collections import Counter
@@ -14,29 +14,34 @@ from knowledge_base.building.docx_text import WordText, words_in
 from knowledge_base.building.html import read_fragment
 
 LARGEST_UNPACKED = 200 * 2**20
-"""Maximum unpacked bytes of a document. An archive can unpack to a thousand times its size."""
+"""Maximum unpacked bytes of a document. A malicious archive can unpack to a thousand times its size."""
 _DEEPEST = 20
-"""Maximum nesting of elements that mammoth does not support."""
+"""Maximum number of conversions. Each unwraps one level of the elements that mammoth does not support."""
 _STYLES = "p[style-name='Title'] => h1.title:fresh\np[style-name='Subtitle'] => p:fresh"
 
 
 def read_docx(content: bytes) -> Document:
-    """Read a Word document. Pictures become their descriptions; footnotes follow the paragraph that refers to them.
+    """Read a Word document. Pictures become their alternative text; footnotes follow the paragraph that refers to them.
 
     Raises:
-        DocumentError: it is not a Word document, is damaged, or is too large when unpacked.
+        DocumentError: the file is not a Word document, is damaged, or is too large when unpacked.
     """
     try:
         with zipfile.ZipFile(BytesIO(content)) as archive:
             unpacked = sum(part.file_size for part in archive.infolist())
             is_document = "word/document.xml" in archive.namelist()
     except (zipfile.BadZipFile, OverflowError, ValueError):
-        raise DocumentError("is damaged: its archive cannot be opened. Save it again from the word processor") from None
+        raise DocumentError(
+            "the file is damaged: its ZIP archive cannot be opened; save it again from the word processor"
+        ) from None
     if not is_document:
-        raise DocumentError("is not a Word document, despite its name. Save it as .docx from the word processor")
+        raise DocumentError(
+            "the file is not a Word document, despite its name; save it as .docx from the word processor"
+        )
     if unpacked > LARGEST_UNPACKED:
         raise DocumentError(
-            f"unpacks to {unpacked / 2**20:,.0f} MB, more than {LARGEST_UNPACKED / 2**20:,.0f}. Remove its pictures or split it"
+            f"the document unpacks to {unpacked / 2**20:,.0f} MB, more than the limit of {LARGEST_UNPACKED / 2**20:,.0f} MB; "
+            "remove its pictures or split it"
         )
     parts = WordText(content)
     converted = _convert(parts)
@@ -61,7 +66,7 @@ def _convert(parts: WordText) -> Any:
 
 
 def _plain(soup: BeautifulSoup) -> str:
-    """Return the text, with a space at the end of each block or line."""
+    """Return the text of an HTML document, with a space after each block or line."""
     ends = ("p", "li", "td", "th", "br", "h1", "h2", "h3", "h4", "h5", "h6")
     parts = (
         " " if isinstance(one, Tag) and one.name in ends else str(one) if isinstance(one, NavigableString) else ""

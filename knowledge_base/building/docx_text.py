@@ -1,6 +1,6 @@
-"""Pure: rewrites a Word document so that mammoth reads all of its text, and lists its words.
+"""Rewrites a Word document so that the library mammoth reads all of its text, and lists its words. Pure.
 
-mammoth skips elements that it does not support, with all text in them: equations, fields, text boxes, runs with a direction.
+mammoth skips unsupported elements with all text in them, such as equations, fields, text boxes and runs with a direction.
 """
 
 import re
@@ -11,15 +11,15 @@ from xml.etree import ElementTree as ET
 from xml.etree.ElementTree import Element
 
 READ = re.compile(r"word/(?:document|footnotes|endnotes)\.xml")
-"""Parts whose text becomes sections."""
+"""Names of the files in the archive whose text becomes sections."""
 _BESIDE = re.compile(r"word/(?:(?:header|footer|comments)\d*|diagrams/data\d*|charts/chart\d*)\.xml")
-"""Parts whose text does not become sections."""
+"""Names of the files in the archive whose text is left out of the sections and counted in a note."""
 _PASSED_OVER = re.compile(r"An unrecognised element was ignored: (?:.*[:}])?(\S+)")
 _NO_TEXT = {"del", "moveFrom", "delText", "instrText", "rPr", "pPr", "Fallback"}
-"""Elements without text of the document: deleted or moved text, field codes, properties, and fallbacks of another element."""
+"""Elements to ignore: deleted or moved text, field codes, properties, and fallbacks for another element."""
 _BREAKS = {"tab", "br", "cr"}
 _BETWEEN = {"num": "(", "den": ")/(", "sup": "^", "sub": "_", "deg": "root "}
-"""The text to write before a part of an equation on one line."""
+"""By element of an equation, the text to write before the element when the equation is written on one line."""
 
 
 def local(element: Element) -> str:
@@ -28,11 +28,12 @@ def local(element: Element) -> str:
 
 
 def words_in(text: str) -> list[str]:
+    """Return the words of a text, to check that no word is lost."""
     return re.findall(r"\w+", text)
 
 
 class WordText:
-    """The parts of a Word document."""
+    """A Word document, rewritten for mammoth: equations, text boxes and alternatives have a form that mammoth reads."""
 
     def __init__(self, content: bytes) -> None:
         with zipfile.ZipFile(BytesIO(content)) as archive:
@@ -42,19 +43,19 @@ class WordText:
             _choose_alternatives(root)
             _lay_out_equations(root)
         self.words = [word for root in self._roots.values() for text in _texts(root) for word in words_in(text)]
-        """The words of the parts that become sections, in order."""
+        """Words of the text that becomes sections, in order."""
         self.beside = [
             text
             for name, data in self._parts.items()
             if _BESIDE.fullmatch(name)
             for text in _texts(ET.fromstring(data))
         ]
-        """Texts of headers, footers, comments, diagrams and charts."""
+        """Texts of headers, footers, comments, diagrams and charts, which do not become sections."""
         for root in self._roots.values():
             _move_text_boxes(root)
 
     def as_bytes(self) -> bytes:
-        """Return the rewritten document."""
+        """Return the rewritten document as the content of a .docx file."""
         file = BytesIO()
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, data in self._parts.items():
@@ -62,10 +63,10 @@ class WordText:
         return file.getvalue()
 
     def unwrap(self, messages: list[str]) -> bool:
-        """Replace each element that mammoth skipped with its children. Return whether there was one.
+        """Replace each element that mammoth skipped with its children. Return whether the document changed.
 
         Args:
-            messages: mammoth's messages, which name the skipped elements.
+            messages: warnings of mammoth, which name the skipped elements.
         """
         names = {match[1] for message in messages if (match := _PASSED_OVER.match(message))}
         unwrapped = False
@@ -78,7 +79,7 @@ class WordText:
 
 
 def _pairs(root: Element) -> list[tuple[Element, Element]]:
-    """Return each element with its parent, innermost first. Replacing one then does not change the pairs after it."""
+    """Return all pairs (parent, child), innermost first. The order allows a caller to replace children while iterating."""
     return [(parent, child) for parent in root.iter() for child in parent][::-1]
 
 
@@ -88,7 +89,7 @@ def _replace(parent: Element, child: Element, others: list[Element]) -> None:
 
 
 def _texts(root: Element) -> Iterator[str]:
-    """Yield the text of each paragraph. The text of a nested paragraph is yielded separately."""
+    """Yield the text of each paragraph below an element. Nested paragraphs are yielded separately."""
     pending: list[str] = []
     for element in root:
         if local(element) in _NO_TEXT:
@@ -106,7 +107,7 @@ def _texts(root: Element) -> Iterator[str]:
 
 
 def _choose_alternatives(root: Element) -> None:
-    """Of two alternative forms, keep the older one, which mammoth reads, unless it lacks words."""
+    """Replace elements with two alternative forms: keep the fallback, which mammoth reads, unless it lacks words."""
     for parent, child in _pairs(root):
         if local(child) == "AlternateContent":
             forms = {local(one): one for one in reversed(list(child))}  # reversed, so that the first choice wins
@@ -116,7 +117,7 @@ def _choose_alternatives(root: Element) -> None:
 
 
 def _lay_out_equations(root: Element) -> None:
-    """Write each equation as one run of text."""
+    """Replace each equation with one run of text."""
     for parent, child in _pairs(root):
         if local(child) == "oMath":
             namespace = root.tag.rpartition("}")[0] + "}"
@@ -132,7 +133,7 @@ def _equation(element: Element) -> str:
 
 
 def _move_text_boxes(root: Element) -> None:
-    """Convert each text box to the form that mammoth reads, below its paragraph."""
+    """Convert text boxes to the older form `pict`, which mammoth reads."""
     namespace = root.tag.rpartition("}")[0] + "}"
     for run, child in _pairs(root):
         if local(run) == "r" and local(child) != "pict" and (boxes := [*_boxes(child)]):
@@ -142,7 +143,7 @@ def _move_text_boxes(root: Element) -> None:
 
 
 def _boxes(element: Element) -> Iterator[Element]:
-    """Yield the outermost text boxes of an element."""
+    """Yield the outermost text boxes within an element."""
     for child in [element] if local(element) == "txbxContent" else element:
         if local(child) == "txbxContent":
             yield child

@@ -1,4 +1,4 @@
-"""Pure: reads HTML. Navigation, templates and selected elements are left out and counted; all other text stays."""
+"""Reads HTML. Navigation, templates and elements that `--leave-out` selects are omitted and counted; all other text stays. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,26 +17,26 @@ _NO_TEXT = ["script", "style", "head"]
 _LEFT_OUT = ("nav", "[role=navigation]", "template")
 _HIDDEN = re.compile(r"display:none|visibility:hidden")
 _APART = "button select option textarea text title desc object iframe noscript".split()
-"""Inline elements whose text a browser separates from the text beside them."""
+"""Inline elements whose text a browser visually separates from the surrounding text."""
 _WHOLE = {"p", "ul", "ol", "dl", "table", "pre", "blockquote", "address"}
-"""Elements that become one block, unless they contain a heading."""
+"""Elements that become one block of the document, unless they contain a heading."""
 _CONTAINERS = _WHOLE | set(
     "html body main article section div header footer aside nav form fieldset figure figcaption details summary center "
     "hgroup search dialog menu td th tr tbody thead tfoot caption li dd dt hr".split()
 )
 _DEEPEST = 120
-"""Maximum nesting of elements. The reader recurses once per level."""
+"""Maximum levels of nesting. The reader recurses once per level."""
 _TARGET = re.compile(r"(?:https?://|mailto:|tel:)", re.IGNORECASE)
 
 
 def read_html(content: bytes | str, leave_out: Sequence[str] = ()) -> Document:
-    """Read a page.
+    """Read an HTML page.
 
     Args:
-        leave_out: CSS selectors of elements to leave out besides navigation.
+        leave_out: CSS selectors of further elements to omit, besides navigation.
 
     Raises:
-        DocumentError: only its scripts produce text, it is nested too deeply, or a selector is invalid.
+        DocumentError: the page needs JavaScript to show text, is nested too deeply, or a selector is invalid.
     """
     soup = _parse(content)
     title = " ".join(soup.title.get_text().split()) if soup.title else ""
@@ -51,12 +51,12 @@ def read_html(content: bytes | str, leave_out: Sequence[str] = ()) -> Document:
     if has_scripts and not any(
         text.strip() and not text.find_parent("noscript") for text in soup.find_all(string=True)
     ):
-        raise DocumentError("has no text without its scripts. Open it in a browser and print it to a PDF")
+        raise DocumentError("the page has no text without its scripts; open it in a browser and print it to a PDF")
     return Document(_read_blocks(soup.body or soup), title or None, notes)
 
 
 def read_fragment(content: str) -> list[Block]:
-    """Read HTML inside another document, without leaving out navigation."""
+    """Read HTML within another document, such as markdown. Navigation is not omitted."""
     soup = _parse(content)
     _remove(soup.find_all(_NO_TEXT))
     return _read_blocks(soup)
@@ -67,11 +67,11 @@ def _select(soup: BeautifulSoup, selector: str) -> Sequence[Tag]:
         return soup.select(selector)
     except SelectorSyntaxError as error:
         reason = str(error).partition("\n")[0]
-        raise DocumentError(f"--leave-out {selector!r} is not a valid CSS selector: {reason}") from None
+        raise DocumentError(f"invalid --leave-out {selector!r}: expected a CSS selector ({reason})") from None
 
 
 def _outermost(elements: Iterable[Tag]) -> list[Tag]:
-    """Return the elements that are not inside another one of them."""
+    """Return the elements without those that are inside another given element."""
     by_id = {id(one): one for one in elements}
     return [one for one in by_id.values() if not any(id(other) in by_id for other in one.parents)]
 
@@ -99,12 +99,12 @@ def _read_blocks(root: Tag) -> list[Block]:
 
 
 def _parse(content: bytes | str) -> BeautifulSoup:
-    """Parse HTML like a browser, which repairs missing end tags. The other parsers lose text there."""
+    """Parse HTML as a browser does. JustHTML repairs missing end tags, where other parsers lose text."""
     level: list[Any] = [page := JustHTML(content, sanitize=False).root]
     for _ in range(_DEEPEST):
         level = [child for element in level for child in element.children or ()]
     if level:
-        raise DocumentError("is nested too deeply; save its text as plain text")
+        raise DocumentError(f"the page is nested too deeply (more than {_DEEPEST} levels); save its text as plain text")
     return BeautifulSoup(page.to_html(pretty=False), "html.parser")
 
 
@@ -135,7 +135,7 @@ def _is_block(element: Tag) -> bool:
 
 
 def _block(elements: Sequence[PageElement]) -> Block:
-    """Return the inline elements between two blocks as one markdown block."""
+    """Convert consecutive elements to one block of markdown."""
     if all(isinstance(one, NavigableString) and not one.strip() for one in elements):
         return Block("")
     together = Tag(name="div")
@@ -148,7 +148,7 @@ def _block(elements: Sequence[PageElement]) -> Block:
 
 
 class _ToMarkdown(MarkdownConverter):
-    """Converts HTML to readable markdown: emphasis, lists, tables, links with external targets, and descriptions of images."""
+    """Converts HTML to markdown with emphasis, lists, tables, links to external targets, and alternative texts of images."""
 
     def convert_a(self, element: Any, text: str, parent_tags: set[str]) -> str:
         if not _TARGET.match(element.get("href") or "") or not text.strip():

@@ -1,4 +1,4 @@
-"""Imports documents: reads them, divides them into sections, and writes the files of the plan."""
+"""Runs an import: reads documents, divides them into sections, and writes the files that the plan contains."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +14,11 @@ from knowledge_base.building.slug import document_slug, slug
 
 @dataclass(slots=True)
 class ReadDocuments:
-    """The sections of the documents, and the problems of reading them."""
+    """Result of reading documents for an import: their sections, notes and problems."""
 
     sections: list[Section] = field(default_factory=list)
     beginnings: dict[str, str] = field(default_factory=dict)
-    """By document name, the beginning of its sections' ids."""
+    """By document name, the common beginning of the ids of its sections."""
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -31,13 +31,14 @@ def read_documents(
     leave_out: Sequence[str] = (),
     done: Callable[[Path], None] = lambda path: None,
 ) -> ReadDocuments:
-    """Read documents and divide them into sections. Unreadable documents become problems.
+    """Read documents and divide them into sections. An unreadable document is reported in `problems`.
 
     Args:
-        files: texts of the folder's files by id. Sections imported earlier from other documents keep their ids.
-        prefix: the beginning of all ids.
-        leave_out: CSS selectors of elements to leave out of HTML, besides navigation.
-        done: called after each document.
+        paths: the documents.
+        files: texts of the existing sections in the target folder, by id. Their ids stay reserved for their documents.
+        prefix: text to put before all section ids.
+        leave_out: CSS selectors of elements to omit from HTML, besides navigation.
+        done: callback after each document.
     """
     read = ReadDocuments()
     owners = {one: document_of(parsed[0]) for one, text in files.items() if (parsed := parse_section(text))}
@@ -66,7 +67,7 @@ def read_documents(
 
 
 def read_files(folder: Path) -> dict[str, str]:
-    """Return the texts of a folder's files by their names without `.md`. A missing folder has no files."""
+    """Return the texts of a folder's `.md` files, except README.md, by name without `.md`. For a missing folder, return {}."""
     return {
         path.stem: path.read_bytes().decode(errors="replace")
         for path in sorted(folder.glob("*.md"))
@@ -75,10 +76,12 @@ def read_files(folder: Path) -> dict[str, str]:
 
 
 def write_sections(plan: Plan, summaries: Mapping[str, tuple[str, str]], folder: Path) -> None:
-    """Write the sections that a plan adds and replaces.
+    """Write the files of the sections that a plan adds or replaces.
 
     Args:
-        summaries: by section id, the summary and its author. Sections without a summary are not written.
+        plan: the decisions of the import.
+        summaries: by section id, the summary and its author (`extracted` or a model alias). Other sections are not written.
+        folder: the knowledge base. It is created if it does not exist.
 
     Raises:
         OSError: a file cannot be written.
@@ -99,6 +102,6 @@ def write_sections(plan: Plan, summaries: Mapping[str, tuple[str, str]], folder:
 
 
 def delete_sections(plan: Plan, folder: Path) -> None:
-    """Delete the sections that are no longer in their document."""
+    """Delete the files of the sections that a plan deletes, because their documents no longer contain them."""
     for decision in plan.having("delete"):
         (folder / f"{decision.id}.md").unlink(missing_ok=True)

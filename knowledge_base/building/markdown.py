@@ -1,4 +1,4 @@
-"""Pure: reads markdown and plain text. The text of a block is not changed."""
+"""Reads markdown and plain text. The text of each block stays unchanged. Pure."""
 
 from itertools import pairwise
 
@@ -10,7 +10,7 @@ from knowledge_base.front_matter import FrontMatterError, split_front_matter
 
 
 def read_markdown(text: str) -> Document:
-    """Read markdown. HTML in it is read as HTML, and front matter only gives the title."""
+    """Read markdown. Embedded HTML is converted. Of front matter, only the title is used."""
     title = None
     if text.startswith("---"):
         try:
@@ -23,7 +23,7 @@ def read_markdown(text: str) -> Document:
 
 
 def read_plain_text(text: str) -> Document:
-    """Read plain text. Blank lines separate paragraphs; a line that is underlined or begins with `#` is a heading."""
+    """Read plain text. Blank lines separate paragraphs. Lines that are underlined or begin with `#` are headings."""
     # Indented lines and angle brackets have no meaning in plain text.
     parser = MarkdownIt("commonmark").disable(["html_block", "code"])
     return Document(_read_blocks(text, parser))

@@ -1,4 +1,4 @@
-"""Draft summaries by a model: one call per section, several in parallel."""
+"""Asks a model to write draft summaries of sections, with one call per section and several calls in parallel."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -18,12 +18,13 @@ from models.usage import Ledger
 PROMPT = Path(__file__).parent / "prompts" / "summary.md"
 STEP = "summary"
 AT_ONCE = 4
+"""Maximum number of parallel calls."""
 _MOST_OTHERS = 40
-"""Maximum titles of other sections in a request."""
+"""Maximum number of titles of other sections in a request."""
 
 
 class Summary(BaseModel):
-    """The form that the model fills in."""
+    """The form that the model fills in: the summary of one section."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -38,14 +39,16 @@ async def write_summaries(
     ledger: Ledger,
     done: Callable[[], None] = lambda: None,
 ) -> dict[str, str | ModelError]:
-    """Let a model write a summary of each section.
+    """Ask a model to write a summary of each section.
 
     Args:
-        document: all sections of their document; each request shows their titles.
-        done: called after each section.
+        alias: the model to ask.
+        sections: the sections to summarize, all from one document.
+        document: all sections of that document. Their titles are part of each request.
+        done: callback after each section.
 
     Returns:
-        By section id, the summary or the error of its call.
+        By section id, the summary, or the error of the call.
     """
     limit = asyncio.Semaphore(AT_ONCE)
 
@@ -74,7 +77,7 @@ async def _write_summary(models: Models, alias: str, section: Section, others: l
 
 
 def _titles_beside(section: Section, document: Sequence[Section]) -> list[str]:
-    """Return the titles of the other sections of a document, at most the nearest `_MOST_OTHERS`."""
+    """Return the titles of up to `_MOST_OTHERS` neighbouring sections in the same document, in order."""
     place = document.index(section)
     start = max(0, min(place - _MOST_OTHERS // 2, len(document) - _MOST_OTHERS - 1))
     return [one.title for one in document[start : start + _MOST_OTHERS + 1] if one is not section]

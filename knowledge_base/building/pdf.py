@@ -1,4 +1,4 @@
-"""Pure: reads the lines and tables of a PDF. `pdf_lines.py` builds an outline from them."""
+"""Reads the lines and tables of a PDF. `pdf_lines.py` turns them into headings and paragraphs. Pure."""
 
 import logging
 import re
@@ -16,24 +16,28 @@ from knowledge_base.building.document import Document, DocumentError, note_words
 from knowledge_base.building.pdf_lines import CELL, Line, build_outline
 
 MOST_PAGES = 2_000
+"""Maximum number of pages of a PDF."""
 _MOST_UNREADABLE = 0.05
-"""Maximum share of words with glyphs that the file does not map to letters."""
+"""Maximum share, 0 to 1, of words with glyphs that the PDF does not map to letters."""
 
+_DAMAGED = "the file is damaged and cannot be read as a PDF; print it to a new PDF"
 _SIGN = re.compile(r"\(cid:\d+\)")
-"""A glyph that the file does not map to a letter, usually a bullet."""
+"""Matches the placeholder of a glyph that the PDF does not map to a letter, usually a bullet."""
 
 
 def read_pdf(content: bytes) -> Document:
-    """Read a PDF with text.
+    """Read a PDF that contains text.
 
     Raises:
-        DocumentError: it is encrypted, damaged, scanned or too long, or does not map its glyphs to letters.
+        DocumentError: the PDF is encrypted, damaged, a scan, too long, or does not map its glyphs to letters.
     """
     logging.getLogger("pdfminer").setLevel(logging.ERROR)  # hides its warnings, for example about fonts
     try:
         with pdfplumber.open(BytesIO(content)) as pdf:
             if len(pdf.pages) > MOST_PAGES:
-                raise DocumentError(f"has {len(pdf.pages):,} pages, more than {MOST_PAGES:,}; split it")
+                raise DocumentError(
+                    f"the PDF has {len(pdf.pages):,} pages, more than the limit of {MOST_PAGES:,}; split it"
+                )
             pages, scans = [], []
             for number, page in enumerate(pdf.pages, 1):
                 pages.append(_read_page(page))
@@ -42,22 +46,22 @@ def read_pdf(content: bytes) -> Document:
                 page.close()  # the letters of a page take 100 times the memory of its lines
     except PdfminerException as error:
         if isinstance(error.args[0] if error.args else None, PDFPasswordIncorrect):
-            raise DocumentError("is encrypted; save it without a password") from None
-        raise DocumentError("is damaged and cannot be read as a PDF. Print it to a new PDF") from None
+            raise DocumentError("the PDF is encrypted; save it without a password") from None
+        raise DocumentError(_DAMAGED) from None
     except DocumentError:
         raise
     except Exception as error:  # on a damaged file, the library may raise any exception
-        raise DocumentError("is damaged and cannot be read as a PDF. Print it to a new PDF") from error
+        raise DocumentError(_DAMAGED) from error
     words = [word for page in pages for line in page for word in line.text.split()]
     if not words:
         raise DocumentError(
-            "is a scan without text. Run text recognition first, for example `ocrmypdf IN OUT`"
+            "the PDF is a scan without text; run text recognition first, for example `ocrmypdf IN OUT`"
             if scans
-            else "holds no text"
+            else "the PDF holds no text; check that it is the right file"
         )
     if sum("(cid:" in word or "\ufffd" in word for word in words) > _MOST_UNREADABLE * len(words):
         raise DocumentError(
-            "does not map its glyphs to letters. Run text recognition first, for example `ocrmypdf --force-ocr IN OUT`"
+            "the PDF does not map its glyphs to letters; run text recognition first, for example `ocrmypdf --force-ocr IN OUT`"
         )
     blocks, running, in_doubt = build_outline(pages)
     document = Document(blocks)
@@ -72,7 +76,7 @@ def read_pdf(content: bytes) -> Document:
 
 
 def _read_page(page: Any) -> list[Line]:
-    """Return the lines of a page in the order of the file, which is the reading order. A table is one line."""
+    """Return the lines of a page in the order of the file, which is usually the reading order. Each table is one line."""
     tables = [(table.bbox, table.extract()) for table in page.find_tables()]
     tables = [(box, rows) for box, rows in tables if len(rows) > 1 and max(map(len, rows)) > 1]
     lines: list[Line] = []
@@ -103,7 +107,7 @@ def _is_inside(word: dict[str, Any], box: tuple[float, float, float, float]) -> 
 
 
 def _continues(last: dict[str, Any], word: dict[str, Any]) -> bool:
-    """Return whether a word continues the line of another word: to its right, and in the same column."""
+    """Return whether a word continues a line, because it is at the same height and close to the right of the last word."""
     overlap = min(last["bottom"], word["bottom"]) - max(last["top"], word["top"])
     height = min(last["bottom"] - last["top"], word["bottom"] - word["top"])
     size = max(last["size"], word["size"])
@@ -128,7 +132,7 @@ def _line(words: list[dict[str, Any]], page: Any) -> Line:
 
 
 def _gap(last: dict[str, Any], word: dict[str, Any]) -> str:
-    """Return the text to insert between two words of a line."""
+    """Return the text to insert between two adjacent words of a line: nothing, a space, `^`, or a column separator."""
     distance = word["x0"] - last["x1"]
     is_raised = word["size"] < 0.9 * last["size"] and word["bottom"] < last["bottom"] - 0.05 * last["size"]
     if is_raised and distance < 0.2 * last["size"] and word["text"][0].isdigit():
@@ -143,7 +147,7 @@ def _is_bold(font: str) -> bool:
 
 
 def _table(rows: list[list[str | None]]) -> str:
-    """Write a table as markdown."""
+    """Return a table as markdown."""
 
     def row(cells: Iterator[str]) -> str:
         return f"| {' | '.join(cells)} |"

@@ -1,6 +1,6 @@
-"""Pure: builds an outline from the lines of a PDF. A PDF has no paragraphs or headings, only letters at positions.
+"""Finds the headings and paragraphs of a PDF, which stores only letters and their positions. Pure.
 
-A heading is larger than most of the text, or bold and alone. A paragraph ends at a line where the next word would have fit.
+A heading is larger than most of the text, or a bold line by itself. A paragraph ends at a line with room for the next word.
 """
 
 import re
@@ -13,20 +13,20 @@ from statistics import median
 from knowledge_base.building.document import LONGEST_HEADING, Block, heading
 
 _LARGER = 1.12
-"""Minimum size of a heading relative to the text."""
+"""Minimum font size of a heading, as a multiple of the usual font size."""
 _MARGIN = 0.09
-"""Share of the page's height, at the top and at the bottom, that may hold headers and footers."""
+"""Share of the page's height, at the top and at the bottom each, where headers and footers are looked for."""
 _BULLET = re.compile(r"[•◦▪●‣■□○·–-]\s+")
 _NUMBER = re.compile(r"(?:\d{1,2}[.)]|[a-z]\))\s+")
 CELL = " | "
-"""Separator between the columns of a table without lines."""
+"""Separator between the columns of a table without ruled lines."""
 _WORD_EDGES = re.compile(r"^\W+|[^\w-]+$")
 _SENTENCE_END = re.compile(r"[.!?:;…][\"'”’)\]]*$")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of a page, or a whole table. Lengths are in points; `top` and `bottom` are measured from the page's top."""
+    """A line of a page, or a whole table. Lengths are in points; `top` and `bottom` are distances from the top of the page."""
 
     text: str
     x0: float
@@ -38,14 +38,15 @@ class Line:
     page_height: float
     is_table: bool = False
     right: float = 0
-    """The right edge of the line's column."""
+    """Right edge of the column that contains the line."""
 
 
 def build_outline(pages: Sequence[Sequence[Line]]) -> tuple[list[Block], list[str], list[str]]:
-    """Return an outline of pages.
+    """Build the headings and paragraphs of a PDF from the lines of its pages.
 
     Returns:
-        The headings and texts; the omitted headers and footers, with digits as #; and the words with a doubtful hyphen.
+        The headings and texts, in order; the omitted headers and footers, with digits replaced by #; and the words that were
+        divided at the end of a line and whose hyphen is doubtful.
     """
     running = _running_lines(pages)
     pages = [[line for line in page if not (_is_at_edge(line) and _key(line) in running)] for page in pages]
@@ -64,15 +65,16 @@ def build_outline(pages: Sequence[Sequence[Line]]) -> tuple[list[Block], list[st
 
 @dataclass(frozen=True, slots=True)
 class _Style:
-    """The typography of a document."""
+    """Typographic facts about a document, used to find headings and paragraphs."""
 
     levels: dict[float, int]
-    """Heading levels by font size."""
+    """By font size, the heading level."""
     gap: float
     """The usual distance between the lines of a paragraph, in points."""
     words: Counter[str]
+    """Number of occurrences of each word, in lower case."""
     in_doubt: list[str] = field(default_factory=list)
-    """Words divided at the end of a line that occur nowhere else, so that the hyphen is doubtful."""
+    """Words that were divided at the end of a line and occur nowhere else, so that their hyphen is doubtful. Filled on joining."""
 
 
 def _usual_gap(pages: Sequence[Sequence[Line]]) -> float:
@@ -81,7 +83,10 @@ def _usual_gap(pages: Sequence[Sequence[Line]]) -> float:
 
 
 def _running_lines(pages: Sequence[Sequence[Line]]) -> list[str]:
-    """Return headers, footers and page numbers: lines that recur on half of the pages, or on four, ignoring digits."""
+    """Return headers, footers and page numbers: lines at the edge of pages that recur, with digits replaced by #.
+
+    A line recurs if it is on half of the pages or on four pages, but at least on two.
+    """
     recurring = Counter(
         key for page in pages for key in dict.fromkeys(_key(line) for line in page if _is_at_edge(line))
     )
@@ -120,13 +125,13 @@ def _blocks(pages: Sequence[Sequence[Line]], style: _Style) -> Iterator[Block]:
 
 
 def _right_edge(line: Line, page: Sequence[Line]) -> float:
-    """Return the position where most lines of the same column end. The longest ends are ignored: a title may span two columns."""
+    """Return the right edge of the column that contains a line. The longest 15 % are ignored: a title may span two columns."""
     ends = sorted(other.x1 for other in page if not other.is_table and abs(other.x0 - line.x0) < 4 * line.size)
     return ends[int(0.85 * (len(ends) - 1))]
 
 
 def _belongs(paragraph: list[Line], line: Line, style: _Style) -> bool:
-    """Return whether a line continues a paragraph, list or heading."""
+    """Return whether a line continues the current paragraph, list or heading."""
     last = paragraph[-1]
     if style.levels.get(last.size) != style.levels.get(line.size):
         return False
@@ -151,7 +156,7 @@ def _level(paragraph: Sequence[Line], levels: dict[float, int]) -> int | None:
 
 
 def _join(paragraph: Sequence[Line], style: _Style) -> str:
-    """Join lines: with a line break after a short line or before a list item, else as running text."""
+    """Join the lines of a paragraph. Line breaks stay only after short lines and before list items."""
     lines = [
         replace(line, text=_BULLET.sub("- ", line.text, count=1) if _BULLET.match(line.text) else line.text)
         for line in paragraph
@@ -174,7 +179,10 @@ def _join(paragraph: Sequence[Line], style: _Style) -> str:
 
 
 def _join_halves(text: str, following: str, style: _Style) -> str:
-    """Join a word divided at the end of a line. Drop its hyphen only if the document has the word without hyphen and never with."""
+    """Join a word that was divided at the end of a line.
+
+    The hyphen is dropped only if the document has the word without a hyphen, and never with a hyphen.
+    """
     first, second = text.split()[-1].lower(), following.split()[0].lower()
     with_hyphen, without = (_WORD_EDGES.sub("", first[:end] + second) for end in (None, -1))
     if style.words[without] and not style.words[with_hyphen]:

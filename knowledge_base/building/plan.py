@@ -1,4 +1,4 @@
-"""Pure: decides which sections an import writes, deletes or keeps, and why."""
+"""Decides for each section whether an import writes, deletes or keeps its file, and why. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,35 +10,36 @@ from knowledge_base.building.summary import EXTRACTED
 from knowledge_base.library import FrontMatter
 
 Step = Literal["add", "replace", "delete", "outdated", "orphan", "keep", "keep_orphan", "clash", "none"]
-"""The decision for a section:
+"""What an import does with a section:
 
 * `add`: the folder has no section with this id.
 * `replace`, `delete`: the section was imported, no person has reviewed or edited it, and overwriting is allowed.
-* `outdated`, `orphan`: as `replace` and `delete`, but overwriting is not allowed. An orphan is no longer in the document.
-* `keep`, `keep_orphan`: the document has changed, but a person has reviewed or edited the section.
-* `clash`: the id belongs to a section that was written by hand, or imported from another document.
-* `none`: the document has not changed since the import, and the summary needs no update.
+* `outdated`, `orphan`: like `replace` and `delete`, but overwriting is not allowed. The document no longer contains an orphan.
+* `keep`, `keep_orphan`: the document has changed, but a person has reviewed or edited the section, so the file stays.
+* `clash`: the id belongs to a section that was written by hand or imported from another document.
+* `none`: the section in the document has not changed since the last import, and the summary needs no update.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The decision for one section, and its reason."""
+    """What an import does with one section, and the reason."""
 
     id: str
     step: Step
     section: Section | None = None
+    """The section; None if the document no longer contains it."""
     reason: str = ""
 
 
 @dataclass(slots=True)
 class Plan:
-    """All decisions of an import."""
+    """The decisions of an import, one per section."""
 
     decisions: list[Decision] = field(default_factory=list)
 
     def having(self, *steps: Step) -> list[Decision]:
-        """Return the decisions with one of these steps, in the order of the documents."""
+        """Return the decisions that have one of the given steps, in order."""
         return [one for one in self.decisions if one.step in steps]
 
 
@@ -50,15 +51,16 @@ def make_plan(
     overwrite: bool,
     summary_by: str,
 ) -> Plan:
-    """Compare sections with the files of a folder.
+    """Compare the sections of documents with the files of a knowledge base, and decide about each section.
 
     Args:
         sections: the current sections of the documents.
-        documents: by document name as in `source`, the beginning of its sections' ids. An id with another beginning belongs to
-            another document of the same name, imported with another prefix.
-        files: texts of the folder's files, by their names without `.md`.
-        overwrite: whether sections without reviews or edits may be replaced and deleted.
-        summary_by: the author of new summaries. A model replaces summaries that were extracted or written by another model.
+        documents: by document name, the common beginning of the ids of its sections. A file whose id begins differently belongs
+            to a document of the same name that was imported with another prefix.
+        files: texts of the folder's files, by name without `.md`.
+        overwrite: whether to replace and delete sections that nobody has reviewed or edited.
+        summary_by: author of new summaries, `extracted` or a model alias. Summaries of another author are replaced by a model's
+            summary, never by an extract.
     """
     plan = Plan([_decide(section, files.get(section.id), overwrite, summary_by) for section in sections])
     ids = {section.id for section in sections}
@@ -95,5 +97,5 @@ def _decide(section: Section, text: str | None, overwrite: bool, summary_by: str
 
 
 def _touched(keys: FrontMatter, text: str) -> str:
-    """Return whether a person has reviewed or edited an imported section: `reviewed`, `edited` or an empty text."""
+    """Return `reviewed` or `edited` if a person has reviewed or edited an imported section, else an empty text."""
     return "reviewed" if is_reviewed(keys) else "edited" if is_edited(keys, text) else ""

@@ -1,4 +1,4 @@
-"""Pure: reads and writes the file of an imported section, and detects reviews and edits."""
+"""Renders and parses the file of an imported section, and detects reviews and edits. Pure."""
 
 import hashlib
 from typing import Any
@@ -12,7 +12,11 @@ from knowledge_base.library import FrontMatter
 
 
 def render_section(section: Section, summary: str, summary_by: str) -> str:
-    """Write a section as a file of a knowledge base, unreviewed."""
+    """Return the markdown file of an imported section, with `reviewed: false`.
+
+    Args:
+        summary_by: author of the summary, `extracted` or a model alias.
+    """
     matter: dict[str, Any] = {
         "id": section.id,
         "title": section.title,
@@ -31,7 +35,7 @@ def render_section(section: Section, summary: str, summary_by: str) -> str:
 
 
 def parse_section(text: str) -> tuple[FrontMatter, str] | None:
-    """Return the front matter and text of a section's file, or None if it is not a section."""
+    """Return the front matter and text of a section's file; None if the file is not a valid section."""
     try:
         matter, body = split_front_matter(text)
         return FrontMatter.model_validate(matter), body
@@ -40,21 +44,22 @@ def parse_section(text: str) -> tuple[FrontMatter, str] | None:
 
 
 def document_of(keys: FrontMatter) -> str:
-    """Return the name of the document that a section was imported from, or an empty text for a handwritten section."""
+    """Return the name of the document that a section was imported from; empty if the section was not imported."""
     return (keys.source or "").partition("#")[0]
 
 
 def text_fingerprint(title: str, text: str) -> str:
+    """Return the fingerprint of a section's title and text, ignoring white space."""
     return _fingerprint(f"{title}\n{text.strip()}")
 
 
 def is_reviewed(keys: FrontMatter) -> bool:
-    """Return whether the front matter says that a person has reviewed the section."""
+    """Return whether a person has reviewed the section, according to its front matter."""
     return keys.reviewed is True or keys.reviewed_by is not None
 
 
 def is_edited(keys: FrontMatter, text: str) -> bool:
-    """Return whether a section was changed since its import. White space and the order of keys do not count."""
+    """Return whether a person has edited a section since its import. White space and the order of keys are ignored."""
     imported = keys.imported
     if imported is None:
         return True
@@ -63,5 +68,5 @@ def is_edited(keys: FrontMatter, text: str) -> bool:
 
 
 def _fingerprint(text: str) -> str:
-    # The x keeps YAML from reading some digests as numbers.
+    # Without the x, YAML would read some digests as numbers.
     return "x" + hashlib.sha256(" ".join(text.split()).encode()).hexdigest()[:15]

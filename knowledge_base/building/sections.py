@@ -1,8 +1,8 @@
-"""Pure: divides a document's outline into sections.
+"""Divides a document into sections. Pure.
 
-A heading with everything below it becomes one section if it is about as long as a handwritten section, or if its parts would be
-tiny. Otherwise each part becomes a section. A section that is still too long is divided between blocks, then between list items
-and table rows, then between sentences. No word is lost: the headings above a section are in its title.
+A heading with everything below it becomes one section if the result is as short as a usual section, or if its subsections would
+be tiny. Otherwise each subheading becomes a section. A section that is still too long is split between paragraphs, then between
+list items and table rows, then between sentences. No word is lost: the title of a section contains the headings above it.
 """
 
 import re
@@ -16,27 +16,28 @@ from knowledge_base.library import make_inert
 from models.usage import BYTES_PER_TOKEN, estimate_tokens
 
 MOST_TOKENS = 1_500
+"""Default maximum of the estimated tokens of a section's text."""
 _USUAL_TOKENS = 600
-"""Usual tokens of a section, as in the knowledge base on schizophrenia."""
+"""Usual number of tokens of a section, as in the knowledge base on schizophrenia."""
 _TINY_TOKENS = 150
-"""Parts with fewer tokens on average stay together, because a single fact is hard to find and to understand."""
+"""Subsections with fewer tokens on average stay in one section, because a single fact is hard to find and to understand."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ufeff\ufffe\uffff\ud800-\udfff]")
 BETWEEN_HEADINGS = " – "
 
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """An imported section without its summary."""
+    """A section built from a document. The summary is added later."""
 
     id: str
     title: str
     text: str
     origin: str
-    """The document and the heading: `leaflet.pdf#Side effects`."""
+    """Document and heading that the section comes from, such as `leaflet.pdf#Side effects`."""
     subheadings: tuple[str, ...] = ()
-    """The headings in its text."""
+    """Headings within the text."""
     notes: tuple[str, ...] = ()
-    """The reader's notes on the document, for a reviewer."""
+    """Notes of the document reader, for the reviewer."""
 
     @property
     def document(self) -> str:
@@ -45,18 +46,18 @@ class Section:
 
 @dataclass(slots=True)
 class _Node:
-    """A heading, the texts directly below it, and its subheadings."""
+    """A node of the heading tree: a heading, the texts directly below it, and its subheadings."""
 
     heading: str = ""
     texts: list[str] = field(default_factory=list)
     parts: list["_Node"] = field(default_factory=list)
     tokens: int = 0
-    """Estimated tokens of the whole subtree."""
+    """Estimated number of tokens of the whole subtree."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Piece:
-    """The texts of a future section, and the headings above them."""
+    """The texts of one or more future sections, with the headings above them."""
 
     headings: tuple[str, ...]
     texts: tuple[str, ...]
@@ -69,10 +70,11 @@ def build_sections(
     """Divide a document into sections.
 
     Args:
-        name: the file's name with its extension.
-        prefix: the beginning of the ids, before the document's name.
-        taken_ids: ids of other documents.
-        max_tokens: maximum tokens of a section's text.
+        document: the document.
+        name: the file name, with its extension.
+        prefix: text to put before all section ids.
+        taken_ids: ids that belong to sections of other documents.
+        max_tokens: maximum estimated tokens of a section's text.
     """
     stem = name.rpartition(".")[0] or name
     whole = document.title or stem.replace("_", " ").replace("-", " ").strip() or name
@@ -96,7 +98,7 @@ def build_sections(
 def _clean(text: str) -> str:
     """Remove control characters and soft hyphens, and make commands inert.
 
-    Prompts neutralise commands in texts, but not in titles, ids and summaries. Those depend on this function.
+    Commands in titles, ids and summaries must be made inert here. Later, only the commands in texts are made inert.
     """
     return make_inert(_CONTROL.sub(" ", text.replace("\u00ad", ""))).strip()
 
@@ -106,7 +108,7 @@ def _one_line(text: str) -> str:
 
 
 def _build_tree(blocks: Sequence[Block]) -> _Node:
-    """Return a document's headings and texts as a tree. A heading without content becomes a text of the heading above it."""
+    """Return the tree of a document's headings. A heading without content becomes bold text below the heading above it."""
     if len(blocks) > 1 and blocks[0].level == blocks[1].level and blocks[0].level:
         blocks = [Block(blocks[0].text, 0), *blocks[1:]]  # a title with the same level as the headings below it
     root = _Node()
@@ -148,7 +150,7 @@ def _divide(node: _Node, above: tuple[str, ...], max_tokens: int) -> Iterator[_P
 
 
 def _flatten(node: _Node, level: int) -> tuple[list[str], list[str]]:
-    """Return the texts and headings of a tree in order, and the headings alone."""
+    """Return the texts and headings of a subtree in order, and separately its headings."""
     texts, subheadings = list(node.texts), []
     for part in node.parts:
         own, below = _flatten(part, level + 1)
@@ -158,7 +160,7 @@ def _flatten(node: _Node, level: int) -> tuple[list[str], list[str]]:
 
 
 def _pack(texts: Sequence[str], max_tokens: int) -> Iterator[str]:
-    """Join texts into as few parts of similar length as the limit allows."""
+    """Join texts into parts of similar length, as few as the limit allows, and split texts above the limit."""
     pieces = [piece for text in texts for piece in split_text(text, max_tokens)]
     total = sum(_size(piece) for piece in pieces)
     limit = max_tokens * BYTES_PER_TOKEN
@@ -178,7 +180,7 @@ def _pack(texts: Sequence[str], max_tokens: int) -> Iterator[str]:
 
 
 def _size(text: str) -> int:
-    """Return the bytes of a text and of the blank line after it."""
+    """Return the number of bytes of a text, including the blank line after it."""
     return len(text.encode(errors="replace")) + 2
 
 
@@ -188,12 +190,12 @@ _BREAKS = (
     r"(?<=[.!?…。！？])\s+",
     r"\s+",
 )
-"""Patterns of the positions where a text may be divided, the best first."""
+"""Patterns of the positions where a text may be split, best first."""
 _UNDER_HEAD = re.compile(r"\|(?: ?:?-+:? ?\|)+")
 
 
 def split_text(text: str, max_tokens: int) -> list[str]:
-    """Divide a text that is longer than the limit, at the best positions. Each part of a table repeats the table's header."""
+    """Split a text into parts of at most `max_tokens` tokens, at the best positions. Parts of a table repeat its header."""
     limit = max_tokens * BYTES_PER_TOKEN - 2
     if _size(text) <= limit:
         return [text] if text.strip() else []
@@ -204,7 +206,7 @@ def split_text(text: str, max_tokens: int) -> list[str]:
 
 
 def _split_table(text: str) -> tuple[str, str]:
-    """Split a text that ends with a table after the line under the table's header. Without a table, the second part is empty."""
+    """Split a text that ends with a table into the text up to the table's header and the rows. Without a table, rows are empty."""
     lines = text.split("\n")
     rows = list(takewhile(lambda line: len(line) > 1 and line[0] == line[-1] == "|", reversed(lines)))
     first = len(lines) - len(rows)
@@ -233,7 +235,7 @@ def _split_at(text: str, breaks: Sequence[str], max_tokens: int) -> list[str]:
 
 
 def _split_characters(text: str, limit: int) -> Iterator[str]:
-    """Divide a text into pieces of at most `limit` bytes, without splitting a character."""
+    """Split a text into pieces of at most `limit` bytes, between characters."""
     rest = text.encode(errors="replace")
     while rest:
         piece = rest[:limit].decode(errors="ignore")

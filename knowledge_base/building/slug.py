@@ -1,4 +1,4 @@
-"""Pure: builds section ids from the document's name and the section's heading. They are readable and stable across imports."""
+"""Builds readable section ids from the document's name and the section's headings. Later imports give the same ids. Pure."""
 
 import re
 from collections.abc import Collection
@@ -12,13 +12,17 @@ from knowledge_base.library import ID
 LONGEST = 64
 """Maximum characters of an id."""
 _DOCUMENT_SHARE = 28
-"""Maximum characters of the document's name in an id."""
+"""Maximum characters of the document's name within an id."""
 _NOT_ALLOWED = {*CLASSES, "readme"}
 """Ids that no section may have. A README.md in a knowledge base is not a section."""
 
 
 def slug(text: str, longest: int = LONGEST) -> str:
-    """Convert a text to lower-case letters, digits and hyphens; `Über Mäuse!` becomes `uber-mause`."""
+    """Convert a text to ASCII letters in lower case, digits and hyphens: `Über Mäuse!` becomes `uber-mause`.
+
+    Args:
+        longest: maximum characters of the result, which is cut between words if possible.
+    """
     plain = re.sub(r"['’`´]", "", anyascii(text)).lower()
     words = re.findall(r"[a-z0-9]+", plain)
     whole = "-".join(words)
@@ -29,22 +33,26 @@ def slug(text: str, longest: int = LONGEST) -> str:
 
 
 def document_slug(name: str, prefix: str = "") -> str:
-    """Return the beginning of the ids of a document's sections.
+    """Return the common beginning of the ids of a document's sections.
 
     Args:
-        name: the file's name without its extension.
+        name: the file name without its extension.
+        prefix: text to put before the name.
     """
     own = slug(name, _DOCUMENT_SHARE) or "document"
     return f"{slug(prefix, _DOCUMENT_SHARE)}-{own}" if slug(prefix) else own
 
 
 def section_id(document: str, headings: tuple[str, ...], part: int, taken_ids: Collection[str]) -> str:
-    """Return a free id: from the last heading, else from the last two, and so on; else with a number.
+    """Return an unused id for a section.
+
+    The id contains the last heading. If that id is taken, it contains the last two headings, and so on, or finally a number.
 
     Args:
         document: the result of `document_slug`.
-        headings: the headings above the section and its own, the outermost first.
-        part: number of the part, from 1, if the section had to be divided; else 1.
+        headings: the heading of the section and all headings above it, outermost first.
+        part: number of the part, from 1, if the section was split; else 1.
+        taken_ids: ids that are already in use.
     """
     number = f"-{part}" if part > 1 else ""
     room = LONGEST - len(number)
@@ -62,7 +70,7 @@ def _is_free(ident: str, taken_ids: Collection[str]) -> bool:
 
 
 def _join(document: str, headings: list[str], room: int) -> str:
-    """Join document and headings, without repeating the document's name."""
+    """Join the document's name and the headings, without repeating the name."""
     own = "-".join(filter(None, headings))
     if f"-{document}".endswith(f"-{own}"):
         return slug(document, room)

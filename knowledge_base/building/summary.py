@@ -1,13 +1,13 @@
-"""Pure: extracts a draft summary without a model: the first informative sentences of a section, and its headings."""
+"""Extracts a draft summary of a section without a model. Pure."""
 
 import re
 
 from knowledge_base.building.sections import Section
 
 EXTRACTED = "extracted"
-"""The author of an extracted summary."""
+"""The author of an extracted summary in front matter, instead of a model alias."""
 LONGEST = 600
-"""Maximum characters of a draft summary. The chatbot's prompt holds the summaries of all sections."""
+"""Maximum characters of a draft summary. The chatbot's prompt contains the summaries of all sections."""
 _LONGEST_EXTRACT = 320
 _SENTENCE = re.compile(r"(?<=[.!?…。！？])(?<!\b[A-Z]\.)(?<!\b[eg]\.[gn]\.)(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bDr\.)\s+")
 _MARKUP = re.compile(
@@ -20,7 +20,7 @@ _FEWEST_WORDS = 4
 
 
 def extract_summary(section: Section) -> str:
-    """Return the first informative sentences of a section, then the headings in it."""
+    """Return the first informative sentences of a section, followed by the section's subheadings in parentheses."""
     sentences = [one for line in _prose(section.text) for one in _SENTENCE.split(line)]
     informative = [one for one in sentences if _is_informative(one)] or sentences
     summary = ""
@@ -35,14 +35,14 @@ def extract_summary(section: Section) -> str:
 
 
 def shorten(text: str, longest: int) -> str:
-    """Cut a text at a word boundary, to at most `longest` characters."""
+    """Truncate a text at a word boundary to at most `longest` characters, with an ellipsis."""
     if len(text) <= longest:
         return text
     return (text[: longest - 1].rpartition(" ")[0] or text[: longest - 1]) + "…"
 
 
 def _prose(text: str) -> list[str]:
-    """Return the paragraphs and list items of a text without markup. Headings, tables and code are left out."""
+    """Return the paragraphs and list items of a markdown text, without markup, headings, tables and code."""
     lines = [line for line in text.split("\n\n") if not line.startswith(("#", "|", "```"))]
     parts = [part for line in lines for part in re.split(r"\n(?=[^\S\n]*(?:[-*+]|\d{1,3}[.)])\s)", line)]
     return [plain for part in parts if (plain := " ".join(_MARKUP.sub("", part).split())) and "|" not in plain]

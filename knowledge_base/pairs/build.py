@@ -1,4 +1,4 @@
-"""Builds pairs from documents: drafts them, checks the gates, clusters them, merges them with stored pairs, and writes them."""
+"""Builds question-answer pairs from documents: drafts and checks pairs, groups them into clusters, and writes the pair file."""
 
 import hashlib
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -16,23 +16,25 @@ from knowledge_base.pairs.words import Words
 from models.errors import ModelError
 
 MOST_VARIANTS = 15
-"""Maximum variants of a pair. An assistant compares each question with all of them."""
+"""Maximum number of variants per pair. An assistant compares each user's question with all variants."""
 BATCH_SIZE = 10
-"""Pairs in one call that shortens answers or varies questions."""
+"""Maximum number of pairs in one call that shortens answers or writes variants."""
 T = TypeVar("T")
 
 
 async def draft_pairs(
     sections: Sequence[AspectSection], taxonomy: Taxonomy, stored: Iterable[Pair] = (), writer: Writer | None = None
 ) -> tuple[list[Pair], list[AspectSection], list[str]]:
-    """Draft pairs from sections. Variants and shorter answers of an earlier build are reused, without a model call.
+    """Draft pairs from sections. Variants and shortened answers of an earlier build are reused without a model call.
 
     Args:
-        stored: The pairs of the knowledge base. Reviewed ones get no draft.
+        sections: The sections of the documents.
+        taxonomy: The taxonomy of the knowledge base.
+        stored: The pairs of an earlier build. Reviewed pairs are not drafted again.
         writer: The model that drafts. None: extract the first sentences of each section.
 
     Returns:
-        The pairs; the sections for which the model failed; and a message with the first failure and the number of the others.
+        The pairs; the sections for which the model failed; and a list with one message about the failed calls, or an empty list.
     """
     words, known = Words(taxonomy.language), {pair.id: pair for pair in stored}
     if writer is None:
@@ -54,7 +56,7 @@ async def draft_pairs(
 def _assemble(
     section: AspectSection, drafts: Iterable[Draft], words: Words, known: Mapping[str, Pair]
 ) -> Iterable[Pair]:
-    """Yield the pairs of a section's drafts. A draft with a wrong paragraph number has no context, so it fails the gates."""
+    """Yield the pairs of a section's drafts. A draft with an invalid paragraph number gets no context, so it fails the gates."""
     for draft in drafts:
         question, answer, *variants = (" ".join(one.split()) for one in (draft.question, draft.answer, *draft.variants))
         key = hashlib.sha256(question.casefold().encode()).hexdigest()[:8]
@@ -86,7 +88,7 @@ def _add_variants(pair: Pair, wordings: Iterable[str]) -> Pair:
 async def _shorten(
     pairs: Sequence[Pair], taxonomy: Taxonomy, writer: Writer, words: Words
 ) -> tuple[list[Pair], list[ModelError]]:
-    """Return the pairs. A long answer is replaced with a shorter one if that passes the gates."""
+    """Ask the model for shorter versions of long answers. Return all pairs, with each short answer that passes the gates."""
     long = [one for one in pairs if one.complexity == "complex" and not find_fault(one, taxonomy)]
     short, errors = await _ask_in_batches(long, writer.shorten, writer)
     shortened = {one.id: words.reword(one, one.question, short[one.id]) for one in long if one.id in short}
@@ -97,7 +99,10 @@ async def _shorten(
 async def _vary(
     pairs: Sequence[Pair], taxonomy: Taxonomy, writer: Writer, known: Mapping[str, Pair]
 ) -> tuple[list[Pair], list[ModelError]]:
-    """Return the pairs with further wordings: those of an earlier build, else new ones for pairs that pass the gates."""
+    """Return the pairs with more variants, from an earlier build if it has some, else from the model.
+
+    The model writes variants only for pairs that pass the gates.
+    """
     old = {one.id: known[one.id].variants for one in pairs if one.id in known}
     new = [one for one in pairs if {*old.get(one.id, ())} <= {*one.variants} and not find_fault(one, taxonomy)]
     more, errors = await _ask_in_batches(new, lambda some: writer.vary(some, taxonomy), writer)
@@ -107,9 +112,9 @@ async def _vary(
 async def _ask_in_batches(
     pairs: Iterable[Pair], ask: Callable[[Sequence[Pair]], Awaitable[Mapping[str, T]]], writer: Writer
 ) -> tuple[dict[str, T], list[ModelError]]:
-    """Return the model's answers by pair id, and its errors.
+    """Ask the model about pairs in batches. Return the answers by pair id, and the errors of failed batches.
 
-    A batch holds pairs of one document only. So adding a document does not change the requests for the others.
+    All pairs of a batch are from one document, so adding a document does not change the requests for other documents.
     """
     by_document = [[*some] for _, some in groupby(pairs, lambda pair: pair.document)]
     batches = [some[n : n + BATCH_SIZE] for some in by_document for n in range(0, len(some), BATCH_SIZE)]
@@ -119,7 +124,14 @@ async def _ask_in_batches(
 
 
 def keep_stored(stored: Iterable[Pair], documents: Collection[str], failed: Iterable[AspectSection]) -> list[Pair]:
-    """Return the stored pairs that a build keeps: reviewed pairs, and pairs of documents and sections without drafts."""
+    """Return the stored pairs that a build keeps.
+
+    These are reviewed pairs, pairs of documents that are not part of the build, and pairs of sections whose drafts failed.
+
+    Args:
+        documents: ids of the documents in the build.
+        failed: the sections for which the model failed.
+    """
     without = [(one.place.document, one.place.aspect) for one in failed]
     return [
         one for one in stored if one.review or one.document not in documents or (one.document, one.aspect) in without
@@ -127,9 +139,12 @@ def keep_stored(stored: Iterable[Pair], documents: Collection[str], failed: Iter
 
 
 def select(pairs: Iterable[Pair], taxonomy: Taxonomy) -> tuple[list[Pair], list[Finding]]:
-    """Return the pairs that pass the gates, in the taxonomy's order and with clusters; and the findings for dropped ones.
+    """Select the pairs of a knowledge base, and assign their clusters. Reviewed pairs pass all gates.
 
-    Reviewed pairs always pass. Of pairs with the same id or question, the first is kept.
+    Of pairs with the same id or question, only the first is kept.
+
+    Returns:
+        The pairs that pass the gates, in the order of the taxonomy; and a finding for each dropped pair or variant.
     """
     kept: dict[str, Pair] = {}
     dropped: list[Finding] = []
@@ -157,7 +172,16 @@ def select(pairs: Iterable[Pair], taxonomy: Taxonomy) -> tuple[list[Pair], list[
 
 
 def write_built(folder: Path, texts: Mapping[str, str], pairs: Sequence[Pair]) -> None:
-    """Write documents that are not yet sections of the knowledge base, then the pairs. Raises: OSError: a write failed."""
+    """Write the result of a build: a section for each new document, then the pair file.
+
+    Args:
+        folder: the knowledge base.
+        texts: section files by id. Existing sections are not overwritten.
+        pairs: all pairs of the knowledge base.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
     for ident, text in texts.items():
         if not (section := folder / f"{ident}.md").exists():
             replace_file(section, text)

@@ -1,4 +1,4 @@
-"""Pure: groups pairs with the same meaning, and ranks pairs by BM25. All names of a focus count as one."""
+"""Groups pairs with the same meaning into clusters, and searches pairs with BM25. All names of a focus are equivalent. Pure."""
 
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import lru_cache
@@ -12,14 +12,18 @@ from knowledge_base.pairs.pair import Pair, Taxonomy, fold_wording
 from knowledge_base.pairs.words import Words
 
 SAME = 95.0
-"""Minimum similarity of the stems, in percent, of two questions with the same meaning."""
+"""Minimum similarity, 0 to 100, of the stems of two questions that count as equal in meaning."""
 _MOST_OF_CLUSTER = 5
-"""Pairs to search per requested cluster, because several results may belong to one cluster."""
+"""Number of pairs to search per requested cluster, because several results may belong to one cluster."""
 T = TypeVar("T")
 
 
 def group_similar(items: Iterable[T], describe: Callable[[T], tuple[Hashable, Iterable[str]]]) -> list[list[T]]:
-    """Group items of the same kind with nearly the same stems. `describe` returns the kind and the stems of an item."""
+    """Group items of the same kind whose stems are nearly equal.
+
+    Args:
+        describe: Returns the kind and the stems of an item.
+    """
     kinds: dict[Hashable, dict[str, list[T]]] = {}
     for item in items:
         kind, stems = describe(item)
@@ -32,9 +36,10 @@ def group_similar(items: Iterable[T], describe: Callable[[T], tuple[Hashable, It
 
 
 def assign_clusters(pairs: Sequence[Pair], taxonomy: Taxonomy) -> list[Pair]:
-    """Return the pairs, in order, each with a cluster.
+    """Return the pairs in the same order, with pairs of the same meaning in the same cluster.
 
-    The cluster of a reviewed pair stays, and its group shares it. Another group is named after its first pair.
+    A reviewed pair keeps its cluster, and pairs of the same meaning get that cluster. Other clusters are named after their first
+    pair.
     """
     words = Words(taxonomy.language)
 
@@ -50,10 +55,10 @@ def assign_clusters(pairs: Sequence[Pair], taxonomy: Taxonomy) -> list[Pair]:
 
 
 def separate_wordings(pairs: Sequence[Pair]) -> list[Pair]:
-    """Return the pairs without wordings of another cluster. A pair that would lose its question is dropped.
+    """Assign every wording to one cluster, and remove it from pairs of other clusters. A pair that loses its question is dropped.
 
-    A wording belongs to a reviewed pair, else to the first pair with this question, else to the first pair. Reviewed pairs always
-    stay unchanged.
+    A wording belongs to the cluster of a reviewed pair, else of the first pair with this question, else of the first pair with this
+    variant. Reviewed pairs are never changed.
     """
     owners: dict[str, str] = {}
     reviewed = [(text, pair.cluster) for pair in pairs if pair.review and pair.served for text in pair.wordings]
@@ -70,10 +75,10 @@ def separate_wordings(pairs: Sequence[Pair]) -> list[Pair]:
 
 
 class PairIndex:
-    """Finds pairs by BM25 over their question, variants, aspect and answer. Queries change only a cache."""
+    """Searches pairs with BM25 over question, variants, aspect and answer."""
 
     def __init__(self, pairs: Sequence[Pair], taxonomy: Taxonomy, like: "PairIndex | None" = None) -> None:
-        """Args: like: An index of the same taxonomy, whose cache of expanded wordings is reused."""
+        """Args: like: An index with the same taxonomy. Its cache of expanded wordings is reused."""
         self._expand: Callable[[str], str] = like._expand if like else _expander(taxonomy)
         self._pairs = {pair.id: pair for pair in pairs}
         texts = (" ".join(map(self._expand, pair.wordings)) for pair in pairs)
@@ -81,7 +86,7 @@ class PairIndex:
         self._index = SectionIndex({source.id: source for source in sources}, taxonomy.language)
 
     def rank(self, question: str, limit: int) -> list[Pair]:
-        """Return the nearest pair of each cluster, the nearest cluster first."""
+        """Return the best pair of each of the `limit` best clusters, best first."""
         nearest: dict[str, Pair] = {}
         for choice in self._index.search(self._expand(question), limit * _MOST_OF_CLUSTER):
             nearest.setdefault(self._pairs[choice.id].cluster, self._pairs[choice.id])
@@ -89,7 +94,7 @@ class PairIndex:
 
 
 def _expander(taxonomy: Taxonomy) -> Callable[[str], str]:
-    """Return a function that appends the main name of each focus that a text names. A search then finds the text by that name."""
+    """Return a function that appends to a text the main name of each focus that the text mentions under any of its names."""
     words, foci = Words(taxonomy.language), taxonomy.foci
     names = lru_cache(2**18)(lambda text: " ".join(focus.name for focus in words.foci_in(text, foci)))
     return lambda text: f"{text} {names(text)}".strip()

@@ -1,4 +1,4 @@
-"""Drafts of pairs, written by a model or extracted. A model also shortens answers and writes further wordings."""
+"""Drafts pairs from sections, with a model or by extraction. The model also shortens answers and writes variants of questions."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,8 +18,9 @@ from models.errors import ModelError
 from models.usage import Ledger
 
 PARALLEL_CALLS = 4
+"""Maximum number of parallel calls."""
 Progress = Callable[[int, int], None]
-"""Called with the number of additional calls and the number of calls just finished."""
+"""Progress callback. Its arguments are the number of newly planned calls and the number of newly finished calls."""
 T = TypeVar("T")
 R = TypeVar("R")
 Form = TypeVar("Form", bound=BaseModel)
@@ -30,10 +31,10 @@ class _Form(BaseModel):
 
 
 class Draft(_Form):
-    """A pair as a model writes it."""
+    """A draft of a pair, in the form that the model fills in."""
 
     paragraph: int
-    """Number of the paragraph, from 1."""
+    """Number of the section's paragraph that the pair is built from, from 1."""
     question: str
     answer: str
     quotes: list[str]
@@ -65,7 +66,7 @@ class _ShortAnswers(_Form):
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """A model that writes drafts, shortens answers and varies questions. Its methods raise ModelError."""
+    """A model that drafts pairs, shortens answers and writes variants. All methods raise ModelError if the call fails."""
 
     models: Models
     alias: str
@@ -73,12 +74,13 @@ class Writer:
     progress: Progress = lambda more, done: None
 
     async def write(self, section: AspectSection) -> list[Draft]:
+        """Return drafts of pairs from the paragraphs of a section."""
         case = {"focus": section.focus.name, "other_names": section.focus.other_names, "aspect": section.place.aspect}
         paragraphs = [{"n": n, "text": text} for n, text in enumerate(section.paragraphs, 1)]
         return (await self._ask("pairs", case | {"paragraphs": paragraphs}, _Drafts)).pairs
 
     async def shorten(self, pairs: Sequence[Pair]) -> dict[str, str]:
-        """Return shorter answers by pair id."""
+        """Return shorter answers by pair id. Pairs that the model left out are missing."""
         rows = [
             {"n": n, "question": one.question, "answer": one.answer, "paragraph": one.context}
             for n, one in enumerate(pairs, 1)
@@ -87,7 +89,7 @@ class Writer:
         return {pairs[one.n - 1].id: one.answer for one in short if 0 < one.n <= len(pairs)}
 
     async def vary(self, pairs: Sequence[Pair], taxonomy: Taxonomy) -> dict[str, list[str]]:
-        """Return further wordings of the questions, by pair id."""
+        """Return new variants of the questions by pair id. Pairs that the model left out are missing."""
         foci = [taxonomy.focus(one.focus) for one in pairs]
         rows = [
             {
@@ -106,7 +108,13 @@ class Writer:
 
 
 def extract_draft(section: AspectSection, aspect: Aspect, words: Words) -> list[Draft]:
-    """Return a draft without a model: a question from the aspect's templates, and the first sentences of the first paragraph."""
+    """Draft a pair without a model: the question from the aspect's templates, the answer from the first paragraph.
+
+    The answer is the first sentence and the sentences after it, up to LONGEST_ANSWER words.
+
+    Returns:
+        One draft; empty if the aspect has no templates or the section has no paragraphs.
+    """
     if not aspect.questions or not section.paragraphs:
         return []
     sentences = words.split_sentences(section.paragraphs[0])
@@ -121,7 +129,11 @@ def extract_draft(section: AspectSection, aspect: Aspect, words: Words) -> list[
 async def few_at_once(
     items: Sequence[T], work: Callable[[T], Awaitable[R]], progress: Progress = lambda more, done: None
 ) -> list[R | ModelError]:
-    """Run `work` on each item, several in parallel. Return for each item the result or the model's error, in order."""
+    """Run `work` on each item, with at most PARALLEL_CALLS in parallel.
+
+    Returns:
+        For each item, in order, the result or the ModelError.
+    """
     progress(len(items), 0)
     limit = asyncio.Semaphore(PARALLEL_CALLS)
 

@@ -1,7 +1,7 @@
-"""Pure: the gates that a pair must pass, and the checks of a knowledge base's pairs.
+"""Gates, the checks that a pair must pass before it is stored, and `find_problems`, which checks a whole knowledge base. Pure.
 
-A gate is a function that returns the problem, or an empty text. Reports use the function's name. The gate `wording` drops a
-variant; all other gates drop the pair.
+A gate is a function that returns a description of the problem, or an empty text. Reports show the function's name. A variant that
+fails the gate `wording` is dropped; a pair that fails any other gate is dropped.
 """
 
 import re
@@ -15,19 +15,21 @@ from knowledge_base.pairs.pair import LONGEST_ANSWER, Pair, Taxonomy, find_share
 from knowledge_base.pairs.words import Words
 
 _REPLY = re.compile(r"^\w+[,.] ")
-"""The yes or no at the beginning of an answer, which does not negate the rest."""
+"""Matches a first word such as yes or no, which is not a negation of the sentence after it."""
 FIRST = 10
-"""A search for one of the pair's variants, in the other wordings, must find its cluster among this many first clusters."""
+"""Rank limit of the retrieval gate: a search for one of a pair's variants must find the pair's cluster within the first FIRST."""
 FEWEST_STEMS = 2
-"""Minimum stems of such a question besides the names of its focus. "Was ist PoTS?" has too few for a word search."""
+"""Minimum number of stems, besides the names of the focus, of a question that must pass the retrieval gate. "Was ist PoTS?" has too
+few for BM25."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The reason for dropping a pair or a variant."""
+    """The reason why a pair or one of its variants is dropped."""
 
     pair: Pair
     gate: str
+    """Name of the gate that failed."""
     detail: str
 
     def __str__(self) -> str:
@@ -50,7 +52,11 @@ def negation(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
     statement = _REPLY.sub("", pair.answer)
     if is_quoted == words.is_negated(f"{pair.question} {statement}"):
         return ""
-    return "the quoted sentences have a negation, the pair does not" if is_quoted else "the quoted sentences have none"
+    return (
+        "the quoted sentences have a negation, the pair does not"
+        if is_quoted
+        else "the pair has a negation, the quoted sentences do not"
+    )
 
 
 def focus(pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
@@ -77,10 +83,10 @@ GATES: tuple[Callable[[Pair, Words, Taxonomy], str], ...] = (quote, number, nega
 
 
 def wording(text: str, pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
-    """Return why a pair's answer does not fit a wording, or an empty text.
+    """Return why a pair's answer does not fit a variant of its question, or an empty text.
 
-    If the answer begins with yes or no, the wording must have the polarity of the question. A stored answer must never reply to
-    a person's own danger signs or to a request for a diagnosis.
+    If the answer begins with yes or no, the variant must have the polarity of the question. A variant must not describe a person's
+    own danger signs or ask for a diagnosis, because a stored answer must never reply to these.
     """
     if words.reply_of(pair.answer):
         if words.reports(text):
@@ -95,20 +101,25 @@ def wording(text: str, pair: Pair, words: Words, taxonomy: Taxonomy) -> str:
 
 
 def find_wordings(pair: Pair, taxonomy: Taxonomy) -> dict[str, Finding]:
-    """Return the variants of a pair that fail the gate `wording`, with the findings."""
+    """Return the variants of a pair that fail the gate `wording`, each with its finding."""
     words = Words(taxonomy.language)
     said = {text: wording(text, pair, words, taxonomy) for text in pair.variants}
     return {text: Finding(pair, "wording", f"{why}: {text!r}") for text, why in said.items() if why}
 
 
 def find_fault(pair: Pair, taxonomy: Taxonomy) -> Finding | None:
-    """Return the finding of the first gate that a pair fails, or None."""
+    """Return the finding of the first gate that a pair fails; None if it passes all gates."""
     words = Words(taxonomy.language)
     return next((Finding(pair, gate.__name__, said) for gate in GATES if (said := gate(pair, words, taxonomy))), None)
 
 
 def find_conflicts(pairs: Sequence[Pair], taxonomy: Taxonomy) -> list[Finding]:
-    """Return findings for pairs that contradict the first pair of their cluster, and for pairs that no variant finds."""
+    """Check pairs against each other.
+
+    Returns:
+        Findings for pairs that contradict the first pair of their cluster, and for pairs that a search for their variants does not
+        find.
+    """
     words, firsts = Words(taxonomy.language), dict[str, Pair]()
     found = []
     for pair in pairs:
@@ -116,10 +127,8 @@ def find_conflicts(pairs: Sequence[Pair], taxonomy: Taxonomy) -> list[Finding]:
         numbers, others = words.numbers(first.answer), words.numbers(pair.answer)
         is_otherwise = words.is_negated(first.answer) != words.is_negated(pair.answer)
         if is_otherwise or not (numbers <= others or others <= numbers):
-            what = "negation" if is_otherwise else "numbers"
-            found.append(
-                Finding(pair, "contradiction", f"{what} unlike those of {first.id}, which asks the same question")
-            )
+            what = "negation differs" if is_otherwise else "numbers differ"
+            found.append(Finding(pair, "contradiction", f"{what} from {first.id}, which asks the same question"))
     asked = {one.id: words.split_stems(one.question, taxonomy.focus(one.focus))[0] for one in pairs}
     unseen = {one.id: one for one in pairs if one.variants and len(asked[one.id]) >= FEWEST_STEMS}
     index = None
@@ -132,16 +141,24 @@ def find_conflicts(pairs: Sequence[Pair], taxonomy: Taxonomy) -> list[Finding]:
         for pair in [one for one in unseen.values() if n < len(one.variants)]:
             if pair.cluster in [one.cluster for one in index.rank(pair.variants[n], FIRST)]:
                 del unseen[pair.id]
-    return [*found, *(Finding(one, "retrieval", "none of its variants finds it") for one in unseen.values())]
+    return [
+        *found,
+        *(Finding(one, "retrieval", "a search for its variants does not find the pair") for one in unseen.values()),
+    ]
 
 
 def find_problems(pairs: Sequence[Pair], taxonomy: Taxonomy, sections: Mapping[str, str]) -> list[str]:
-    """Return the problems of the served pairs: wrong places, failed gates, and topics and foci without pairs.
+    """Check the served pairs of a knowledge base.
 
     Reviewed pairs need not pass the gates.
 
     Args:
-        sections: the knowledge base's texts by id.
+        pairs: the served pairs.
+        taxonomy: the taxonomy of the knowledge base.
+        sections: texts of the sections by id.
+
+    Returns:
+        One message per problem: a pair in a wrong place, a failed gate, and a topic or focus without the required pairs.
     """
     problems = [f"{pair.id}: {problem}" for pair in pairs if (problem := _misplacement(pair, taxonomy, sections))]
     problems += find_shared_wordings(pairs)
@@ -160,12 +177,12 @@ def find_problems(pairs: Sequence[Pair], taxonomy: Taxonomy, sections: Mapping[s
 
 
 def count_aspects(pairs: Sequence[Pair]) -> Counter[tuple[str, str]]:
-    """Return the number of pairs by focus and aspect."""
+    """Return the number of pairs for each (focus id, aspect name)."""
     return Counter((pair.focus, pair.aspect) for pair in pairs)
 
 
 def plainness(pairs: Sequence[Pair], words: Words) -> tuple[float, float]:
-    """Return the mean number of letters per word and of words per sentence in the answers."""
+    """Return two measures of the answers' readability: mean letters per word, and mean words per sentence."""
     sentences = [sentence.split() for pair in pairs for sentence in words.split_sentences(pair.answer)]
     return fmean(sum(map(str.isalnum, word)) for one in sentences for word in one), fmean(map(len, sentences))
 

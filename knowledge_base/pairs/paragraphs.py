@@ -1,4 +1,4 @@
-"""Reads from documents the paragraphs for building pairs: those below a heading that names an aspect."""
+"""Reads documents and selects the paragraphs to build pairs from. A heading above each must name an aspect of the taxonomy."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,14 +15,14 @@ from knowledge_base.pairs.pair import Focus, Place, Taxonomy
 from knowledge_base.pairs.words import Words
 
 MOST_TOKENS, MOST_PARAGRAPHS = 500, 6
-"""Maximum tokens of a paragraph, and maximum paragraphs of one call. Longer ones are divided."""
+"""Maximum tokens of a paragraph, and maximum paragraphs of an AspectSection, which is one model call. Longer ones are split."""
 FEWEST_WORDS = 4
-"""Minimum words of a paragraph. A shorter one has too little content for a question and is skipped."""
+"""Minimum words of a paragraph. A shorter paragraph has too little content for a question and is skipped."""
 
 
 @dataclass(frozen=True, slots=True)
 class AspectSection:
-    """The paragraphs of a document about one aspect of its focus."""
+    """Paragraphs of a document about one aspect of one focus. Pairs are drafted from them in one model call."""
 
     focus: Focus
     place: Place
@@ -31,18 +31,23 @@ class AspectSection:
 
 @dataclass(slots=True)
 class ReadDocuments:
-    """The content of documents, and the problems of reading them."""
+    """Result of reading documents: the paragraphs to build pairs from, notes and problems."""
 
     texts: dict[str, str] = field(default_factory=dict)
-    """By id, the text of the document as a section of the knowledge base."""
+    """By section id, the document as a section file of the knowledge base."""
     sections: list[AspectSection] = field(default_factory=list)
     empty_paragraphs: int = 0
+    """Number of skipped paragraphs, with fewer than FEWEST_WORDS words."""
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
 
 def read_documents(paths: Sequence[Path], taxonomy: Taxonomy, done: Callable[[], None] = lambda: None) -> ReadDocuments:
-    """Read documents of any supported format. Unreadable documents become problems. `done` is called after each document."""
+    """Read documents of any supported format. An unreadable document is reported in `problems`.
+
+    Args:
+        done: callback after each document.
+    """
     read = ReadDocuments()
     for path in dict.fromkeys(paths):
         try:
@@ -63,7 +68,8 @@ def _read_into(read: ReadDocuments, path: Path, taxonomy: Taxonomy) -> None:
     ident = whole.place.document
     if ident in read.texts:
         raise DocumentError(
-            f"has the section id {ident!r} of another document; join them, or list both in the focus' documents"
+            f"the document has the same section id {ident!r} as another document; merge the two documents, "
+            "or list both in `documents` of the focus in taxonomy.yaml"
         )
     source = "; ".join(parsed[0].references) if parsed and parsed[0].references else f"{title} ({path.name})"
     sections, empty = [], 0
@@ -81,7 +87,7 @@ def _read_into(read: ReadDocuments, path: Path, taxonomy: Taxonomy) -> None:
         sections += [replace(section, paragraphs=full[n : n + MOST_PARAGRAPHS]) for n in starts]
     if not sections:
         raise DocumentError(
-            "has no text below a heading that names an aspect; add its headings to aspects in taxonomy.yaml"
+            "the document has no text below a heading that names an aspect; add its headings to `aspects` in taxonomy.yaml"
         )
     read.notes += [f"{path}: {note}" for note in document.notes]
     read.texts[ident] = text if parsed else _render(document, ident, title, path)
@@ -90,7 +96,13 @@ def _read_into(read: ReadDocuments, path: Path, taxonomy: Taxonomy) -> None:
 
 
 def _find_focus(path: Path, title: str, taxonomy: Taxonomy) -> AspectSection:
-    """Return the focus that lists a document, or that has the document's id or title among its names."""
+    """Return the focus of a document, as an AspectSection without paragraphs.
+
+    The id or title of the document must be in the names or `documents` of the focus.
+
+    Raises:
+        DocumentError: no focus matches the document.
+    """
     ident, own_names = slug(path.stem), {path.stem.casefold(), slug(path.stem), title.strip().casefold()}
     for topic, subtopic, focus in taxonomy.places():
         names = (focus.id, focus.name, *focus.other_names, *focus.documents)
@@ -101,16 +113,17 @@ def _find_focus(path: Path, title: str, taxonomy: Taxonomy) -> AspectSection:
             )  # fmt: skip
             return AspectSection(focus, place)
     raise DocumentError(
-        f"matches no focus of taxonomy.yaml: rename the file to a focus' id, or add {ident!r} as a focus or to a focus' documents"
+        f"the document matches no focus in taxonomy.yaml; rename the file to the id of a focus, "
+        f"or add {ident!r} as a focus or to the `documents` of a focus"
     )
 
 
 def _below_headings(
     title: str, blocks: Sequence[Block], taxonomy: Taxonomy
 ) -> Iterator[tuple[str, str | None, list[str]]]:
-    """Yield the title and each heading, with its aspect and the texts directly below it.
+    """Yield each heading that has texts directly below it, with its aspect and these texts. The title counts as a heading.
 
-    The aspect is that of the heading or of the nearest heading above it; None if no heading names one.
+    The aspect is named by the heading itself, else by the nearest higher heading. None: no heading names an aspect.
     """
     words = Words(taxonomy.language)
     above: list[tuple[int, str | None]] = []
@@ -130,7 +143,10 @@ def _below_headings(
 
 
 def _find_aspect(heading: str, taxonomy: Taxonomy, words: Words) -> str | None:
-    """Return the aspect with the heading as a name; else the aspect whose longest name is within the heading's words."""
+    """Return the aspect that a heading names, or None.
+
+    A heading names an aspect if it equals one of the aspect's names, or else contains all words of a name. The longest name wins.
+    """
     names = [(name, aspect.name) for aspect in taxonomy.aspects for name in (aspect.name, *aspect.headings)]
     if whole := next((aspect for name, aspect in names if name.casefold() == heading.strip().casefold()), None):
         return whole
@@ -140,7 +156,7 @@ def _find_aspect(heading: str, taxonomy: Taxonomy, words: Words) -> str | None:
 
 
 def _render(document: Document, focus: str, title: str, path: Path) -> str:
-    """Write a document as a section of the knowledge base."""
+    """Return a document as a section file of the knowledge base, with an extracted summary."""
     lines = [one.text if one.level is None else f"{'#' * max(one.level, 1)} {one.text}" for one in document.blocks]
     section = Section(focus, title, make_inert("\n\n".join(lines)), path.name)
     return render_section(section, extract_summary(section), EXTRACTED)

@@ -1,4 +1,7 @@
-"""Pure: the experts' review table, a CSV file with one row per pair, in the format of the language's spreadsheets."""
+"""Exports pairs to a review table for experts, and imports their reviews. Pure.
+
+The table is a CSV file with one row per pair. Its delimiter is the one that spreadsheets use in the language of the pairs.
+"""
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +23,7 @@ _COLUMNS = (*_OURS, *_THEIRS)
 
 
 def render_table(pairs: Sequence[Pair], words: Words) -> str:
-    """Return pairs and their reviews as a CSV table with a byte order mark."""
+    """Return the review table of pairs as CSV, with a byte order mark for Excel. Existing reviews are filled in."""
     file = StringIO(newline="")
     writer = csv.writer(file, delimiter=words.delimiter)
     writer.writerow(_COLUMNS)
@@ -39,14 +42,16 @@ def _render_review(review: Review) -> tuple[str, ...]:
 def read_tables(
     tables: Mapping[str, bytes], pairs: Sequence[Pair], words: Words, today: date
 ) -> tuple[list[Pair], list[str]]:
-    """Import the reviews of tables. Empty rows, and rows without entries of an expert, are ignored.
+    """Import reviews from review tables. Rows in which the expert filled in nothing are ignored.
 
     Args:
-        tables: The content of each CSV file, by its name.
+        tables: The content of each CSV file, by file name.
+        pairs: The pairs of the knowledge base.
+        words: The word lists for the language of the pairs.
         today: The latest valid date of a review.
 
     Returns:
-        The pairs with their reviews, and the problems by table and row. Use the pairs only if there are no problems.
+        The pairs with their reviews, and messages about problems, each with file and row. If there are messages, discard the pairs.
     """
     known, reviewed = {pair.id: pair for pair in pairs}, dict[str, Pair]()
     problems = []
@@ -61,7 +66,7 @@ def read_tables(
                 if not any(row.values()):
                     continue
                 if row["id"] not in known:
-                    raise ValueError(f"id: {row['id']!r} is not a pair of the knowledge base; delete the row")
+                    raise ValueError(f"id: no pair {row['id']!r} in the knowledge base; delete the row")
                 if row["id"] in reviewed:
                     raise ValueError(f"duplicate id {row['id']!r}; delete one of the rows")
                 if any(row[column] for column in _THEIRS):
@@ -78,7 +83,11 @@ def read_tables(
 
 
 def _read_rows(content: bytes) -> Iterator[dict[str, str]]:
-    """Yield the cells of each row by column. Raises: ValueError: the file is not a review table."""
+    """Yield the cells of each row by column.
+
+    Raises:
+        ValueError: The file is not a review table.
+    """
     text = _decode(content)
     delimiter = max(";,\t", key=text.partition("\n")[0].count)
     reader = csv.DictReader(StringIO(text, newline=""), delimiter=delimiter)
@@ -92,24 +101,28 @@ def _read_rows(content: bytes) -> Iterator[dict[str, str]]:
 def _read_columns(reader: "csv.DictReader[str]", delimiter: str) -> Iterator[dict[str, str]]:
     columns = [name.strip() for name in reader.fieldnames or ()]
     if missing := [one for one in _COLUMNS if one not in (*columns, "variants")]:  # older tables have no variants
-        raise ValueError(f"has no column {missing[0]!r}; export the table again, and save it as CSV")
+        raise ValueError(f"the table has no column {missing[0]!r}; export the table again, and save it as CSV")
     if unknown := [one for one in columns if one and one not in _COLUMNS]:
-        raise ValueError(f"unknown column {unknown[0]!r}; delete it, because its cells would be lost")
+        raise ValueError(f"unknown column {unknown[0]!r}; delete it, because the import would ignore its cells")
     reader.fieldnames = columns
     for row in reader:
         if any(row.get(None) or ()):  # cells after the last column
             raise ValueError(
-                f"line {reader.line_num} has more cells than columns; put texts with {delimiter!r} in quotes"
+                f"line {reader.line_num}: the row has more cells than columns; put texts with {delimiter!r} in quotes"
             )
         yield {column: _read_cell(row.get(column)) for column in _COLUMNS}
 
 
 def _apply(row: Mapping[str, str], pair: Pair, words: Words, today: date) -> Pair:
-    """Return a pair with the review of its row. A corrected text counts as ok. A row equal to the pair's review changes nothing."""
+    """Return a pair with the review in its row. A corrected text counts as ok. A row that repeats the stored review has no effect.
+
+    Raises:
+        ValueError: A cell is invalid, or the pair has changed since the export.
+    """
     corrected = (row["corrected question"], row["corrected answer"])
     shown, stored = (row["question"], row["answer"]), (_fold(pair.question), _fold(pair.answer))
     if stored not in (shown, tuple(new or old for new, old in zip(corrected, shown, strict=True))):
-        raise ValueError("question or answer: changed since the export; export again")
+        raise ValueError("question or answer: the pair has changed since the export; export the table again")
     marks = [words.marks.get(row[column].lower(), "") for column in _OK]
     day = "-".join(part.zfill(2) for part in reversed(row["date"].split(".")))  # 31.1.2026
     if pair.review and (*map(_fold, _render_review(pair.review)),) == (
@@ -121,10 +134,10 @@ def _apply(row: Mapping[str, str], pair: Pair, words: Words, today: date) -> Pai
     ):
         return pair
     if not all(marks):
-        raise ValueError(f"{', '.join(_OK)}: write yes or no in each")
+        raise ValueError(f"{', '.join(_OK)}: expected yes or no in each of these columns")
     answer_ok, topic_ok, wording_ok = (mark == "yes" for mark in marks)
     if (answer_ok and wording_ok) == bool(row["error kind"]):
-        raise ValueError("error kind: write one if the answer or its wording is not ok, else leave it empty")
+        raise ValueError("error kind: expected a value if the answer or its wording is not ok, else an empty cell")
     fields = {
         "reviewer": row["reviewer"],
         "date": day,
@@ -135,7 +148,7 @@ def _apply(row: Mapping[str, str], pair: Pair, words: Words, today: date) -> Pai
     }
     review = Review.model_validate(fields)
     if review.date > today:
-        raise ValueError(f"date: {row['date']!r} is in the future; write the day of the review")
+        raise ValueError(f"date: {row['date']!r} is in the future; write the date of the review")
     question, answer = corrected[0] or pair.question, corrected[1] or pair.answer
     offer = pair.recommendation if question == pair.question else ""
     return words.reword(pair, question, answer, offer).model_copy(update={"review": review})
@@ -146,7 +159,7 @@ def _read_cell(cell: str | None) -> str:
 
 
 def _fold(text: str) -> str:
-    """Collapse white space to single spaces, because spreadsheets and their CSV do not preserve it."""
+    """Collapse white space to single spaces, because spreadsheets do not preserve white space in CSV files."""
     return " ".join(text.split())
 
 
@@ -157,4 +170,4 @@ def _decode(content: bytes) -> str:
                 return text
         except UnicodeDecodeError:
             continue
-    raise ValueError("is neither UTF-8 nor Windows-1252 text; save it as CSV UTF-8")
+    raise ValueError("the file is neither UTF-8 nor Windows-1252 text; save it as CSV UTF-8")

@@ -1,4 +1,4 @@
-"""POST /v1/chat/completions: from the request to a guarded reply. `responses/` takes the same path, with its own dialect.
+"""POST /v1/chat/completions: from the request to a guarded reply. /v1/responses uses the same functions with another dialect.
 
 chat ── read                       read as much of the request as is readable
    ├── check_emergency_locally    before the request can be refused
@@ -49,9 +49,9 @@ from proxy.turn.turn import Turn, TurnRun
 log = structlog.get_logger()
 
 LONG_BODY, MANY_QUOTES = 1_000_000, 10_000
-"""Bytes and quotation marks above which a body is read in a thread: reading takes about 20 ms at either limit."""
+"""Number of bytes or quotation marks above which a body is read in a thread: reading takes about 20 ms at either limit."""
 LONG_BROKEN_BODY = 20_000
-"""Bytes from which a body is read leniently in a thread: reading 20,000 takes about 5 ms."""
+"""Number of bytes from which a body is read leniently in a thread: reading 20,000 bytes takes about 5 ms."""
 _GENERATED_ID = re.compile(r"[0-9a-f]{32}")
 
 
@@ -62,7 +62,7 @@ async def chat(request: web.Request) -> web.StreamResponse:
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A request, parsed as far as possible."""
+    """A chat request, parsed as far as possible. It may still be invalid (`fault`)."""
 
     request: web.Request
     dialect: Dialect
@@ -76,11 +76,11 @@ class Incoming:
     earlier: list[str]
     """The user's earlier messages, oldest first."""
     fault: Exception | None
-    """The first error in the request; None: valid so far."""
+    """The first error found in the request; None: no error was found yet."""
     task: TaskPrompt | None = None
-    """The task of a chat application; None: a person asks."""
+    """A chat application's request for a title, tags or follow-ups; None: a person asks."""
     bare: bool = False
-    """Whether it is reduced to the user's message, without a conversation."""
+    """Whether the request is reduced to the user's message, without a conversation."""
 
     def reduce(self) -> "Incoming":
         """Return a copy with only the fields that an emergency reply needs."""
@@ -90,7 +90,7 @@ class Incoming:
 
 
 async def converse(request: web.Request, dialect: Dialect) -> web.StreamResponse:
-    """Answer a request in the client's dialect."""
+    """Answer a chat request. The dialect translates the request and the reply."""
     service = request.app[SERVICE]
     incoming = await _read(service, request, dialect)
     if incoming.bot.settings.kind == "passthrough" and incoming.fault is None:
@@ -118,7 +118,7 @@ async def _begin_in_any_case(
 ) -> TurnRun:
     """Begin the turn. If this fails and the user may be in danger, begin a turn that replies with the emergency text.
 
-    Such a turn makes no model call. It needs no valid request, no remaining quota and no working store.
+    The turn with the emergency text makes no model call. It needs no valid request, no remaining quota and no working store.
     """
     try:
         return await _begin(service, incoming, emergency_review, stack)
@@ -135,7 +135,7 @@ async def _begin_in_any_case(
 
 
 async def _read(service: Service, request: web.Request, dialect: Dialect) -> Incoming:
-    """Read a request as far as possible. Its error is kept and raised after the emergency judge.
+    """Read a request as far as possible. An error in the request is kept, and raised after the emergency judge has run.
 
     Raises:
         ApiError: The chatbot is missing or unknown, or the client may not use it.
@@ -170,17 +170,17 @@ async def _read(service: Service, request: web.Request, dialect: Dialect) -> Inc
 
 
 def _is_long(raw: bytes) -> bool:
-    """Return whether reading a body takes long, because of its size or its number of strings."""
+    """Return whether reading a body takes long, because of its size or the number of its strings."""
     return len(raw) > LONG_BODY or raw.count(b'"') > MANY_QUOTES
 
 
 async def _read_leniently(raw: bytes) -> Body:
-    """Read a body that a JSON decoder rejects, or of which it drops duplicate keys; a long one in a thread."""
+    """Read a body that is not valid JSON, or that contains duplicate keys. A long body is read in a thread."""
     return read_leniently(raw) if len(raw) < LONG_BROKEN_BODY else await asyncio.to_thread(read_leniently, raw)
 
 
 async def _read_task(service: Service, incoming: Incoming) -> TaskPrompt | None:
-    """Return the task of a chat application about a conversation that it quotes; None: a person asks."""
+    """Return the task prompt of a chat application, which quotes a conversation; None if a person asks."""
     text, user = incoming.user_message, incoming.data.get("user")
     answer = asked_form(text, incoming.data.get("response_format"))
     if answer is None:
@@ -196,7 +196,7 @@ async def _read_task(service: Service, incoming: Incoming) -> TaskPrompt | None:
 
 
 async def _pass_through(service: Service, incoming: Incoming) -> web.StreamResponse:
-    """Forward a request of a passthrough chatbot."""
+    """Forward a request to the model of a passthrough chatbot."""
     request, bot, data, key = incoming.request, incoming.bot, incoming.data, incoming.access.key
     async with service.meter.admit(key, Ledger(service.telemetry), estimate_turn(bot, data)) as ledger:
         user = data.get("user")
@@ -217,9 +217,7 @@ def _chatbot(service: Service, access: Access, data: dict[str, Any]) -> Chatbot:
         raise BadRequest("model: expected the name of a chatbot. GET /v1/models lists them.", param="model")
     bot = service.chatbots.get(name)
     if bot is None or not access.may_ask(name):  # a chatbot that the key may not use is reported as unknown
-        visible = ", ".join(access.visible_chatbots(service.chatbots))
-        expected = f"expected one of: {visible}" if visible else "this API key may use no chatbot"
-        raise ModelNotFound(f"model: unknown chatbot {name[:64]!r}; {expected}.", param="model")
+        raise ModelNotFound.of_chatbot(name, access.visible_chatbots(service.chatbots))
     return bot
 
 
@@ -248,7 +246,7 @@ async def _begin(service: Service, incoming: Incoming, emergency_review: Review,
 
 
 async def _read_turn(service: Service, incoming: Incoming, *, urgent: bool) -> Turn:
-    """Validate a request and recognise its conversation. Args: urgent: as in `recall`."""
+    """Validate a request and recognise its conversation. `urgent` is as for `recall`."""
     access, bot = incoming.access, incoming.bot
     is_long = not incoming.bare and _is_long(incoming.raw)
     max_messages = service.config.server.max_messages
@@ -286,7 +284,7 @@ async def _read_turn(service: Service, incoming: Incoming, *, urgent: bool) -> T
 
 
 def _open_stream_gate(bot: Chatbot, request: ChatRequest) -> StreamGate | None:
-    """Return the gate for text that is sent before the verdict; None: no text is."""
+    """Return the gate for text that may be sent before the verdict; None if no text may be sent before it."""
     if bot.settings.streaming == "hold" or request.wants_json or request.raw.get("logprobs"):
         return None  # part of a JSON document is invalid, and logprobs are sent with their text
     if "upstream" in bot.settings.evidence:

@@ -1,6 +1,6 @@
-"""The response body of a turn. Pure.
+"""Builds the response body of a turn. Pure.
 
-Every field is written here. A field copied from the upstream could contain a rejected draft or reasoning.
+Every field is set here, because a field that is copied from the upstream could contain a rejected draft or reasoning.
 """
 
 from itertools import accumulate
@@ -17,11 +17,11 @@ from proxy.turn.turn import Turn, TurnRun
 
 
 def completion(run: TurnRun, answer: Answer, *, expose: bool) -> Body:
-    """Write the chat completion for an answer.
+    """Build the chat completion for an answer.
 
     Args:
         run: The turn.
-        answer: Its answer. Without a draft it has one delivery, which is repeated for every requested choice.
+        answer: The turn's answer. Without a draft it has one delivery, which is repeated for every requested choice.
         expose: Whether to add the `caf` object to the response, and, with several choices, to each choice.
     """
     turn = run.turn
@@ -43,7 +43,7 @@ def completion(run: TurnRun, answer: Answer, *, expose: bool) -> Body:
 
 
 def head(turn: Turn, upstream: Body) -> Body:
-    """Return the fields that identify a completion and the system that made it."""
+    """Return the fields that identify a completion and the upstream's system."""
     return {
         "id": f"chatcmpl-{turn.id}",
         "created": int(turn.started_at),
@@ -53,7 +53,7 @@ def head(turn: Turn, upstream: Body) -> Body:
 
 
 def choice(run: TurnRun, delivery: Delivery, index: int) -> Body:
-    """Write one choice, with the delivered text."""
+    """Build one choice of a completion, with the delivered text and tool calls."""
     turn, upstream = run.turn, delivery.message
     text = delivered_text(run, delivery)
     message: Body = {"role": "assistant", "content": text, "refusal": None, **tool_calls.fields(delivery.calls)}
@@ -77,10 +77,10 @@ def choice(run: TurnRun, delivery: Delivery, index: int) -> Body:
 
 
 def delivered_logprobs(run: TurnRun, delivery: Delivery) -> Body | None:
-    """Return the logprobs of the delivered tokens; None if the text is not the model's, or a token is cut.
+    """Return the logprobs of the delivered tokens; None if the model did not write the text, or the text begins within a token.
 
-    The command before a reply and the line of sources after it have no logprobs. Alternative tokens are left out of a judged
-    reply, because no judge has read them.
+    The citation command before a reply and the line of sources after it have no logprobs. Alternative tokens are left out of a
+    judged reply, because no judge has read them.
     """
     logprobs = delivery.choice.get("logprobs")
     if logprobs is None:  # the usual case
@@ -99,10 +99,10 @@ def delivered_logprobs(run: TurnRun, delivery: Delivery) -> Body | None:
 
 
 def caf(run: TurnRun, delivery: Delivery) -> dict[str, Any]:
-    """Write the `caf` object.
+    """Build the `caf` object, which tells the client the outcome of the turn.
 
-    Reasons and messages are the rules' fixed texts, because a model's text may quote the draft. Keys with the permission
-    `trace` get the judges' own reasons, and a draft that was not delivered.
+    Reasons and messages are the fixed texts of the rules, because a model's text may quote the draft. Keys with the permission
+    `trace` also get the reasons that the judges wrote, and a draft that was not delivered.
     """
     turn, ledger = run.turn, run.ledger
     caf_object: dict[str, Any] = {

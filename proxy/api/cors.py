@@ -1,7 +1,7 @@
-"""Cross-origin requests: which web pages may call /v1/* from a browser (`server.cors_origins`).
+"""Cross-origin requests (CORS): decides which web pages may call /v1/* from a browser (`server.cors_origins`).
 
-aiohttp-cors is not used. It works route by route, so errors without a route (404, 405) get no headers, and look like failed
-connections to the page.
+aiohttp-cors is not used, because it works route by route. Errors without a route (404, 405) get no headers from it, and look like
+failed connections to the page.
 """
 
 from collections.abc import Collection
@@ -13,21 +13,21 @@ from proxy.api.middleware import Handler
 
 ANY_ORIGIN: Final = "*"
 PATHS = "/v1/"
-"""Start of the paths open to other origins. /metrics, /admin and the console are not."""
+"""Prefix of the paths that other origins may call. They may not call /metrics, /admin and the console."""
 METHODS = "GET, POST, DELETE"
 REQUEST_HEADERS = (
     "Authorization", "Content-Type", "X-CAF-Filter", "X-Conversation-Id", "Idempotency-Key", "OpenAI-Beta",
     "OpenAI-Organization", "OpenAI-Project", "User-Agent", "X-Client-Request-Id", "X-Request-Id", "traceparent", "tracestate",
 )  # fmt: skip
 SDK_HEADERS = "x-stainless-"
-"""Prefix of the headers that OpenAI's own clients add. Each version adds more of them."""
+"""Prefix of the headers that OpenAI's client libraries add. New versions add more of these headers."""
 RESPONSE_HEADERS = "Retry-After, Retry-After-Ms, X-Request-Id, X-Should-Retry"
 MAX_AGE_S = 600
 """Seconds for which a browser may cache the answer to a preflight."""
 
 
 def allow_origins(app: web.Application, origins: Collection[str]) -> None:
-    """Allow pages of these origins to call /v1/*. Every answer to them has the headers, including errors and streams."""
+    """Allow web pages of these origins to call /v1/*. Every answer gets the CORS headers, including errors and streams."""
 
     def allowed_origin(request: web.BaseRequest) -> str | None:
         if ANY_ORIGIN in origins:

@@ -1,6 +1,6 @@
-"""Dialects: the forms of requests and replies. A request is parsed into a chat request, a reply is rendered from a completion.
+"""Dialects translate an API's requests into chat requests, and completions into the API's replies.
 
-All dialects share the one path through the filter, in `chat.py`. They only translate at both ends.
+All dialects use the same path through the filter, in `chat.py`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,24 +12,30 @@ from proxy.protocol.errors import ApiError
 
 
 class Dialect(Protocol):
-    """The form of one request and its reply. Each request has its own instance."""
+    """Translates one request and its reply. A new instance is created for each request."""
 
     verbatim: bool
     """Whether upstreams accept this form, so that a passthrough chatbot forwards the bytes unchanged."""
     conversation_id: str
-    """The conversation's id, once recognised. Stored responses are erased by this id, even if no reply shows it."""
+    """The id of the conversation, once recognised. Stored responses are erased by this id, even if no reply shows it."""
 
     def parse_leniently(self, data: Body) -> Body:
-        """Return an invalid request as a chat request, with the texts that the emergency judge can read."""
+        """Translate an invalid request into a chat request that contains the texts for the emergency judge."""
 
     async def parse(self, data: Body, key_id: str) -> tuple[Body, Body, Exception | None]:
-        """Return the request as a chat request, the same for the emergency judge, and the request's error or None.
+        """Translate a request into a chat request.
 
-        The emergency judge may also read texts that a chat request has no field for. With an error, both requests are its form.
+        Args:
+            data: The decoded body of the request.
+            key_id: The id of the client's key.
+
+        Returns:
+            The chat request; a chat request for the emergency judge, which may contain more texts; the error in the request or
+            None. With an error, both chat requests are the one for the emergency judge.
         """
 
     async def render(self, completion: Body) -> Body:
-        """Return the reply's body for a completion, and store a response that the client may continue or read again."""
+        """Translate a completion into the body of the reply. Store a response that the client may read or continue later."""
 
     def opening(self) -> bytes:
         """Return the first events of a stream, which are sent before the verdict."""
@@ -38,14 +44,14 @@ class Dialect(Protocol):
         """Encode chunks of a completion before its verdict."""
 
     def events(self, completion: Body, include_usage: bool, sent: Mapping[int, int]) -> Iterator[bytes]:
-        """Yield the remaining events of a stream for a settled completion. Args: sent: as in `stream.chunks`."""
+        """Yield the remaining events of a stream for a finished completion. `sent` is as for `stream.events`."""
 
     def failure(self, error: ApiError) -> bytes:
-        """Return the event that ends a stream that failed after its start."""
+        """Return the last event of a stream that failed after its start."""
 
 
 class ChatDialect:
-    """Chat completions: nothing to translate."""
+    """The dialect of /v1/chat/completions, which needs no translation."""
 
     verbatim = True
     conversation_id = ""

@@ -1,4 +1,4 @@
-"""POST /v1/embeddings: forwarded, not judged."""
+"""POST /v1/embeddings: forwards requests to an embedding model. No judge reads these requests."""
 
 import asyncio
 import os
@@ -30,10 +30,10 @@ from proxy.telemetry.logs import FIELDS
 
 @dataclass(frozen=True, slots=True)
 class Embedder:
-    """An embedding model."""
+    """An embedding model that clients can select by name."""
 
     aliases: Sequence[Alias]
-    """The model's alias and its fallbacks. They share the bulkheads of chat calls."""
+    """The model's alias and its fallbacks. They share the limits on concurrent calls (bulkheads) with chat calls."""
     chatbot: str | None
     """The chatbot whose name selects this model; None: the model of the setting `embeddings`."""
 
@@ -42,7 +42,11 @@ EMBEDDERS = web.AppKey("embedders", Mapping[str, Embedder])
 
 
 def embedding_names(config: Config) -> dict[str, tuple[str, str | None]]:
-    """Return alias and chatbot by the name that clients send. If it is empty, the route is not served."""
+    """Return the embedding models by the name that clients send in `model`. Without models, the route is not served.
+
+    Returns:
+        For each name: the model's alias, and the chatbot with this name; None for the model of the setting `embeddings`.
+    """
     names: dict[str, tuple[str, str | None]] = {}
     if config.embeddings is not None:
         for name in (config.models[config.embeddings].model, config.embeddings):
@@ -57,10 +61,10 @@ def embedding_names(config: Config) -> dict[str, tuple[str, str | None]]:
 def open_embedders(
     config: Config, models: Models, session: aiohttp.ClientSession, environ: Mapping[str, str] = os.environ
 ) -> dict[str, Embedder]:
-    """Open the embedding models by name.
+    """Open the embedding models of a configuration. Return them by the name that clients send.
 
     Raises:
-        ModelSettingsError: A secret is missing.
+        ModelSettingsError: The environment variable of a model's API key is not set.
     """
 
     def open_alias(name: str) -> Alias:
@@ -77,14 +81,14 @@ def open_embedders(
 
 
 def _interchangeable_aliases(config: Config, alias: str) -> list[str]:
-    """Return an alias and its fallbacks with the same model, because vectors of different models are not comparable."""
+    """Return an alias and those of its fallbacks that use the same model. Vectors of different models are not comparable."""
     model = config.models[alias]
     chained = ((one, config.models[one]) for one in chain(alias, config.models))
     return [one for one, its in chained if one == alias or (its.engine, its.model) == ("openai", model.model or alias)]
 
 
 async def embeddings(request: web.Request) -> web.Response:
-    """Forward a request for embeddings. Only the model's name is replaced by the upstream's name."""
+    """Forward a request for embeddings. Only the name of the model is replaced, by the name that the upstream uses."""
     service, embedders = request.app[SERVICE], request.app[EMBEDDERS]
     access = service.access(request)
     refuse_forms(request, service.keys)
@@ -96,7 +100,11 @@ async def embeddings(request: web.Request) -> web.Response:
     # A key that is limited to certain chatbots may use only their embedding models.
     visible = [n for n, e in embedders.items() if access.visible_chatbots([e.chatbot or ""])]
     if embedder is None or name not in visible:
-        expected = f"expected one of: {', '.join(visible)}" if visible else "this API key may use no embedding model"
+        expected = (
+            f"expected one of: {', '.join(visible)}"
+            if visible
+            else "this API key gives access to no embedding model; the operator can add one to its `chatbots`"
+        )
         raise ModelNotFound(f"model: unknown embedding model {name[:64]!r}; {expected}.", param="model")
     first = embedder.aliases[0]
     upstream = first.settings.model or first.name

@@ -1,7 +1,7 @@
-"""DELETE /admin/conversations/{id}: erase the states, responses and traces of a conversation, and what assistants keep of it.
+"""DELETE /admin/conversations/{id}: erases the states, responses and traces of a conversation, and the data of assistants.
 
-The audit log holds no text to erase; the erasure is recorded in it. A turn that is still running stores its state
-afterwards, so erase a conversation after it has ended. The trace of such a turn is erased anyway.
+The audit log contains no text to erase, and records the erasure. A turn that is still running stores its state afterwards, so
+erase a conversation after it has ended. The trace of such a turn is erased anyway.
 """
 
 import asyncio
@@ -25,11 +25,11 @@ from proxy.traces.store import TraceStore
 log = structlog.get_logger()
 
 WRITTEN_S = 5.0
-"""Maximum time in seconds to wait until queued traces are written. Traces erased earlier would be written afterwards."""
+"""Maximum seconds to wait until queued traces are written. A trace that is written after the erasure would remain."""
 
 
 async def erase(request: web.Request) -> web.Response:
-    """Erase a conversation, and reply with the numbers of erased entries; needs `admin`."""
+    """Erase a conversation, and reply with the numbers of erased entries. Needs the permission `admin`."""
     service = request.app[SERVICE]
     access = service.access(request, "admin")
     ident = request.match_info["id"]
@@ -44,10 +44,10 @@ async def erase_conversation(service: Service, ident: str, by: KeyRecord | None)
     Args:
         service: The objects that handlers share.
         ident: The id of the conversation.
-        by: The key that requests it; None: a proxy without keys.
+        by: The key that requests the erasure; None on a proxy without keys.
 
     Raises:
-        StoreUnavailable: A part of the conversation may still be stored.
+        StoreUnavailable: A store does not answer. A part of the conversation may still be stored.
     """
     requested_at = time.time()
     outcome = "failed"  # also if cancelled: a part may remain
@@ -63,7 +63,7 @@ async def erase_conversation(service: Service, ident: str, by: KeyRecord | None)
 
 
 async def _erase_late_traces(service: Service, ident: str, requested_at: float) -> None:
-    """Delete traces written after the request: by other processes, of turns judged in shadow mode, of running turns."""
+    """Delete traces that are written after the erasure: by other processes, in shadow mode, or for turns that still run."""
     for wait_s in (WRITTEN_S, service.config.server.turn_timeout_s + WRITTEN_S):
         await asyncio.sleep(wait_s)
         try:
@@ -77,7 +77,7 @@ async def _erase_late_traces(service: Service, ident: str, requested_at: float) 
 
 
 async def _erase_everywhere(service: Service, ident: str) -> dict[str, int]:
-    """Erase a conversation, and return the numbers of states, responses, turns, and entries of assistants erased."""
+    """Erase a conversation from all stores. Return the numbers of erased states, responses, turns and assistants' entries."""
     states = await service.conversations.forget(ident)
     responses = await service.responses.forget(ident)
     try:
@@ -94,11 +94,23 @@ async def _erase_everywhere(service: Service, ident: str) -> dict[str, int]:
 
 
 def _delete_traces(store: TraceStore, backend: TraceBackend, ident: str, begun_before: float = math.inf) -> int:
-    """Delete the traces of exactly this conversation, of turns that began before a Unix time. Blocks."""
+    """Delete the traces of exactly this conversation, and return their number. This function blocks.
+
+    Args:
+        store: The queue of traces that are not written yet.
+        backend: The file or database of the traces.
+        ident: The whole id of the conversation.
+        begun_before: Unix time in seconds. Only traces of turns that began earlier are deleted.
+
+    Raises:
+        TraceError: The traces cannot be deleted, or some are not written within `WRITTEN_S`.
+    """
     until = time.monotonic() + WRITTEN_S
     while store.waits_for(ident):
         if time.monotonic() > until:
-            raise TraceError(f"deleting traces: some are still not written after {WRITTEN_S:g} s; try again")
+            raise TraceError(
+                f"deleting the traces of a conversation: some traces were not written within {WRITTEN_S:g} s; try again"
+            )
         time.sleep(0.02)
     if isinstance(backend, Path) and not backend.exists():
         return 0

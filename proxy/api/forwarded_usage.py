@@ -1,6 +1,6 @@
-"""The usage of a forwarded answer: as reported by the upstream, else estimated from its texts.
+"""Finds the usage of a forwarded answer: as the upstream reports it, or else estimated from the texts of the answer.
 
-An estimate counts only the texts, because each word of a stream is wrapped in about 200 bytes of JSON.
+An estimate counts only the texts, because a stream wraps each word in about 200 bytes of JSON.
 """
 
 import json
@@ -12,9 +12,9 @@ import orjson
 from models.usage import BYTES_PER_TOKEN, Usage
 
 TAIL = 4096
-"""Bytes at an answer's end that are searched for its usage, which upstreams send last."""
+"""Number of bytes at the end of an answer that are searched for the usage, which upstreams send last."""
 WHOLE = 2**16
-"""Maximum bytes of an answer that is decoded to find its usage, or searched for its texts."""
+"""Maximum bytes of an answer that is decoded to find the usage, or searched for texts."""
 
 _USAGE = re.compile(rb'"usage"\s*:\s*(?=\{)')
 _TEXT = re.compile(rb'"(?:content|refusal|arguments|reasoning|reasoning_content)"\s*:\s*"([^"]*+)"')
@@ -40,12 +40,12 @@ class StreamUsage:
         self._text_size += sum(map(len, found))
 
     def usage(self, sent: int) -> Usage:
-        """Return the usage so far. Args: sent: the request's size in bytes."""
+        """Return the usage so far. `sent` is the size of the request in bytes."""
         return _last_usage(self._tail) or estimate_usage(sent, self._text_size if self._text_count else self._size)
 
 
 def usage_of(body: bytes, sent: int) -> Usage:
-    """Return the usage of an unstreamed answer. Args: sent: the request's size in bytes."""
+    """Return the usage of an answer that is not a stream. `sent` is the size of the request in bytes."""
     if len(body) > WHOLE:
         return _last_usage(body[-TAIL:]) or estimate_usage(sent, len(body))
     if (place := body.rfind(b'"usage"')) >= 0:
@@ -58,7 +58,7 @@ def usage_of(body: bytes, sent: int) -> Usage:
 
 
 def _texts(raw: bytes) -> list[bytes]:
-    """Return an answer's texts, with escapes masked but lengths unchanged."""
+    """Return the texts in an answer. Escapes are masked, which does not change the lengths."""
     # Masked first, because a pattern that skips escapes keeps a backtracking step for each: 60 MB for a line of 1 MB.
     return _TEXT.findall(raw.replace(rb"\\", b"__").replace(rb"\"", b"__"))
 
@@ -72,12 +72,12 @@ def _object(text: bytes) -> dict[str, Any] | None:
 
 
 def estimate_usage(sent: int, written: int) -> Usage:
-    """Estimate the usage from the sizes of request and answer in bytes."""
+    """Estimate the usage of a call. `sent` is the size of the request in bytes, and `written` the size of the answer."""
     return Usage(sent // BYTES_PER_TOKEN, written // BYTES_PER_TOKEN, estimated=True)
 
 
 def _last_usage(tail: bytes) -> Usage | None:
-    """Return the last usage in the tail, or None if it is incomplete."""
+    """Return the last usage in the end of a stream; None if there is no complete usage."""
     starts = [found.end() for found in _USAGE.finditer(tail)]
     if not starts:
         return None
@@ -88,7 +88,7 @@ def _last_usage(tail: bytes) -> Usage | None:
 
 
 def _parse_usage(reported: object) -> Usage | None:
-    """Parse a usage; None: a number is missing or impossible."""
+    """Parse the usage that an upstream reports; None if a number is missing or impossible."""
     if not isinstance(reported, dict):
         return None
     usage = Usage.from_body({"usage": reported})

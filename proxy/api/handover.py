@@ -1,4 +1,4 @@
-"""State kept when a running proxy reloads its configuration: conversations, limits, stored responses."""
+"""Keeps the state of a running proxy when it reloads its configuration: conversations, limits, stored responses."""
 
 from proxy.api.responses.store import ProcessResponses
 from proxy.api.service import Service
@@ -7,10 +7,10 @@ from proxy.state.conversation_store import LocalConversations
 
 
 def hand_over(old: Service, new: Service) -> None:
-    """Give the in-process state of an old service to a new one: conversations, limits, stored responses.
+    """Give the in-process state of an old service to a new service: conversations, limits, stored responses.
 
-    Both then share it, so the new service finds the state of turns that finish in the old one. State stored outside the
-    process needs no handover.
+    Both services then share this state, so the new service finds the state of turns that finish in the old one. State that is
+    stored outside the process needs no handover.
     """
     settings = new.config.memory
     if isinstance(old.conversations, LocalConversations) and isinstance(new.conversations, LocalConversations):

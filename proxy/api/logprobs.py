@@ -1,7 +1,7 @@
-"""Log probabilities of a text's tokens. Pure.
+"""Selects the log probabilities of the tokens of a text. Pure.
 
-An upstream's logprobs are parsed and written again with known fields only. Its tokens may spell hidden reasoning, and unknown
-fields may contain anything.
+The logprobs of an upstream are parsed, and written again with known fields only. Their tokens may spell hidden reasoning, and
+unknown fields may contain anything.
 """
 
 from typing import Annotated
@@ -34,10 +34,10 @@ class Logprobs(BaseModel):
 
 
 def matching_tokens(logprobs: object, text: str) -> list[Body] | None:
-    """Return the tokens with known fields only; None if, joined, they are not the text.
+    """Return the tokens in an upstream's logprobs, with known fields only. Return None if the joined tokens are not the text.
 
-    If a character consists of several tokens, only their bytes identify it. Such a `token` is written as OpenAI writes it,
-    such as `\\xc3`.
+    If a character consists of several tokens, only their bytes identify the character. Such a token is written as OpenAI writes
+    it, for example `\\xc3`.
     """
     try:
         read = Logprobs.model_validate(logprobs)

@@ -25,7 +25,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @web.middleware
 async def boundary(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Answer every request with a response, also after any exception. Log and count it once."""
+    """Answer every request, even after an unexpected exception, and log and count the request once."""
     started = time.perf_counter()
     fields = request[FIELDS] = {}
     status = 499  # the client disconnected
@@ -52,7 +52,7 @@ async def _respond(request: web.Request, handler: Handler) -> web.StreamResponse
 
 
 def _check_head(request: web.Request) -> None:
-    """Refuse a head that a proxy in front of this one may read differently (request smuggling).
+    """Refuse headers that a server in front of this proxy may interpret differently (request smuggling).
 
     Raises:
         BadRequest: HTTP/1.0 with Transfer-Encoding, or several Authorization headers.
@@ -61,10 +61,12 @@ def _check_head(request: web.Request) -> None:
     if request.get(EXPECT, CONTINUE).lower() != CONTINUE:
         raise web.HTTPExpectationFailed(reason=f"Unsupported Expect header; expected {CONTINUE}")
     if request.version < HttpVersion11 and hdrs.TRANSFER_ENCODING in request.headers:
-        fault = BadRequest("Transfer-Encoding: not allowed in HTTP/1.0; send Content-Length, or use HTTP/1.1.")
+        fault = BadRequest(
+            "Transfer-Encoding: the header is not allowed in HTTP/1.0. Send Content-Length instead, or use HTTP/1.1."
+        )
     elif len(request.headers.getall(hdrs.AUTHORIZATION, ())) > 1:
         fault = BadRequest(
-            "Authorization: the request has several of these headers; send one.", param=hdrs.AUTHORIZATION
+            "Authorization: the request contains this header several times; send it once.", param=hdrs.AUTHORIZATION
         )
     else:
         return
@@ -73,9 +75,9 @@ def _check_head(request: web.Request) -> None:
 
 
 def to_api_error(request: web.Request, error: Exception) -> ApiError:
-    """Convert an error for the client, and bind its fields for the log line.
+    """Convert an exception into the error that the client gets, and add its fields to the log line of the request.
 
-    The cause of a failed model call is for the operator. It is logged, and sent only to local clients of a proxy without keys.
+    The cause of a failed model call is for the operator. It is logged, but sent only to local clients of a proxy without keys.
     """
     fields = request[FIELDS]
     if isinstance(error, ModelError):

@@ -1,4 +1,4 @@
-"""/openapi.json: the OpenAPI 3.1 document of the routes. Request schemas come from the models that validate requests. Pure."""
+"""Builds the OpenAPI 3.1 document (/openapi.json). Request schemas come from the models that validate requests. Pure."""
 
 from typing import Any
 
@@ -11,14 +11,14 @@ Schema = dict[str, Any]
 
 ERRORS = {
     "400": "The request is malformed, or the model refused its content; `param` names the field.",
-    "401": "The API key is missing or not valid.",
+    "401": "The API key is missing or invalid.",
     "403": "The key lacks a permission.",
-    "404": "Unknown chatbot, model or response.",
+    "404": "The chatbot, model or response is unknown.",
     "408": "The body did not arrive within server.body_timeout_s.",
     "413": "The body is larger than server.max_body_bytes.",
-    "415": "On a proxy without keys: a Content-Type that any web page could send.",
-    "429": "The key's limit is reached, too many requests without a valid key, or a busy model; see Retry-After.",
-    "500": "An internal error of the proxy.",
+    "415": "The proxy has no keys, and the Content-Type is one that any web page could send.",
+    "429": "The key is over a limit, too many requests had no valid key, or the model is busy; see Retry-After.",
+    "500": "The proxy failed because of an internal error.",
     "502": "The chatbot's model could not be reached, or failed.",
     "503": "The proxy is overloaded, or its store does not answer; see Retry-After.",
     "504": "The model, or the whole turn, took too long.",
@@ -26,7 +26,7 @@ ERRORS = {
 
 
 def document(*, keys: bool, embeddings: bool) -> Schema:
-    """Return the OpenAPI document.
+    """Return the OpenAPI document of the proxy.
 
     Args:
         keys: Whether clients need an API key.

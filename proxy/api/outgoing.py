@@ -1,4 +1,4 @@
-"""Fields of an upstream's answer that are forwarded: only values of closed sets or formats that cannot hold text. Pure."""
+"""Selects the fields of an upstream's answer to forward: only enumerated values and formats that cannot contain text. Pure."""
 
 import re
 from typing import Any
@@ -8,11 +8,11 @@ from models.engine import Body
 TIERS = ("auto", "default", "fast", "flex", "priority", "scale")
 _FINGERPRINT = re.compile(r"(?:fp_)?[0-9a-f]{1,32}")
 CUT_OFF = ("length", "content_filter")
-"""Values of `finish_reason` for an incomplete answer, kept also if it calls a tool."""
+"""Values of `finish_reason` for an incomplete answer. They are kept even if the answer calls a tool."""
 
 
 def upstream_fields(upstream: Body) -> Body:
-    """Return the fields that describe the upstream system."""
+    """Return the fields of an upstream's answer that describe its system: `system_fingerprint` and `service_tier`."""
     fields: Body = {}
     fingerprint, tier = upstream.get("system_fingerprint"), upstream.get("service_tier")
     if isinstance(fingerprint, str) and _FINGERPRINT.fullmatch(fingerprint):

@@ -1,4 +1,4 @@
-"""A chatbot of `kind: passthrough`: forwards requests and their answers."""
+"""Forwards the requests to passthrough chatbots (`kind: passthrough`) and the answers of their models."""
 
 import asyncio
 from types import TracebackType
@@ -26,7 +26,7 @@ from proxy.turn.chatbot import Chatbot
 
 
 class ForwardAccounting:
-    """Counts and audits the calls forwarded within the `with` block."""
+    """Context manager that counts and audits the calls forwarded within its block."""
 
     __slots__ = ("_chatbot", "_key", "_ledger", "_service")
 
@@ -46,20 +46,20 @@ class ForwardAccounting:
 
 DONE = (b"data: [DONE]\n\n", b"data: [DONE]\r\n\r\n", b"data: [DONE]\n")
 LONGEST_LINE = 2**20
-"""Bytes. A longer line is forwarded in parts, before its end has arrived."""
+"""Maximum bytes of a line that is held until its end has arrived. A longer line is forwarded in parts."""
 
 
 async def passthrough(
     request: web.Request, bot: Chatbot, raw: bytes, data: dict[str, Any], ledger: Ledger
 ) -> web.StreamResponse:
-    """Forward a request. Only the model's name is replaced by the upstream's name.
+    """Forward a request. Only the name of the model is replaced, by the name that the upstream uses.
 
     Args:
         request: The client's request.
         bot: The chatbot.
-        raw: Its body.
-        data: The body, decoded.
-        ledger: Gets the call's usage.
+        raw: The body of the request.
+        data: The decoded body.
+        ledger: The call and its usage are added to this ledger.
 
     Raises:
         ModelError: The upstream cannot be reached.
@@ -111,16 +111,16 @@ async def passthrough(
 
 
 def find_failure(forwarded: Forwarded) -> ModelError | None:
-    """Return the error of a forwarded answer with an error status, or with an empty or HTML body; else None."""
+    """Return the error for a forwarded answer with an error status or an empty or HTML body; None for other answers."""
     if forwarded.status >= 400:
         return error_for_status(forwarded.status)
     return find_garbled(forwarded.body) if forwarded.body is not None else None
 
 
 def _names_one_model(raw: bytes) -> bool:
-    """Return whether a request certainly has one field `model`.
+    """Return whether a request certainly has only one field `model`.
 
-    Of two fields, an upstream may read the one that this proxy does not. An escape may hide a second field.
+    If there are two fields, an upstream may read the other one. An escape may hide a second field.
     """
     return raw.lower().count(b'"model"') == 1 and b"\\u00" not in raw
 
@@ -133,7 +133,7 @@ def ledger_entry(bot: Chatbot, alias: str, usage: Usage, error: str | None) -> C
 def whole_lines(data: bytes) -> tuple[bytes, bytes]:
     """Split received data after its last complete line.
 
-    The rest waits for its end. Otherwise, if the upstream disconnects, the error event would be appended to half a line.
+    An incomplete line is held back, so that an error event is not appended to half a line if the upstream disconnects.
     """
     if data.endswith(b"\n"):
         return data, b""

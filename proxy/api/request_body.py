@@ -1,4 +1,4 @@
-"""Reads a request's body within limits, before it is parsed."""
+"""Reads the body of a request, within limits on its size and duration."""
 
 import asyncio
 import zlib
@@ -10,7 +10,7 @@ from proxy.auth.key_ring import KeyRing
 from proxy.protocol.errors import BadRequest, BodyTimeout, NotJson
 
 EXPECT = web.RequestKey("expect", str)
-"""The value of the header `Expect`, if the server leaves the answer to this module, as `caf serve` does."""
+"""The value of the header `Expect`, if the server leaves its answer to `read_body`, as `caf serve` does."""
 CONTINUE = "100-continue"
 
 
@@ -18,9 +18,9 @@ async def read_body(request: web.Request) -> bytes:
     """Read a request's body. Call it only after checking that the client may send one.
 
     Raises:
-        web.HTTPRequestEntityTooLarge: It is larger than server.max_body_bytes. With such a Content-Length it is not read.
-        BodyTimeout: It took longer than server.body_timeout_s to arrive.
-        BadRequest: It does not match its headers.
+        web.HTTPRequestEntityTooLarge: The body is larger than server.max_body_bytes. It is not read if Content-Length says so.
+        BodyTimeout: The body took longer than server.body_timeout_s to arrive.
+        BadRequest: The body does not match the headers.
     """
     content, length, limit = request.content, request.content_length, request.client_max_size
     if length is not None and length > limit:
@@ -45,17 +45,17 @@ async def read_body(request: web.Request) -> bytes:
 
 
 def _is_compressed(request: web.Request) -> bool:
-    """Return whether a body is still compressed. Only `caf serve` leaves it so until the client's permission is checked."""
+    """Return whether a body is still compressed, as under `caf serve`, which does not decompress it before authentication."""
     encoding = request.headers.get(hdrs.CONTENT_ENCODING, "").lower()
     return encoding in ("gzip", "deflate") and request.content.total_compressed_bytes is None
 
 
 def _decompress(raw: bytes, limit: int) -> bytes:
-    """Decompress gzip or deflate up to a limit.
+    """Decompress data in the format gzip or deflate.
 
     Raises:
-        web.HTTPRequestEntityTooLarge: It is larger than the limit.
-        zlib.error: It is in another format, or incomplete.
+        web.HTTPRequestEntityTooLarge: The decompressed data are larger than `limit` bytes.
+        zlib.error: The data are in another format, or incomplete.
     """
     stream = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)  # 32: detect gzip or deflate by the header
     body = stream.decompress(raw, limit + 1)
@@ -71,7 +71,7 @@ SENT_BY_FORMS = frozenset(("text/plain", "application/x-www-form-urlencoded", "m
 
 
 def refuse_forms(request: web.Request, keys: KeyRing | None) -> None:
-    """Refuse requests that a foreign web page could send to a proxy without keys.
+    """Refuse requests that any web page could send to a proxy without keys.
 
     Raises:
         NotJson: The content type is one of HTML forms, or a browser sent none.

@@ -1,4 +1,4 @@
-"""Sends a reply, in one piece or as events. turn/stream.py decides which text is sent before the verdict."""
+"""Sends a reply, in one piece or as server-sent events. turn/stream.py decides which text is sent before the verdict."""
 
 import asyncio
 import time
@@ -26,7 +26,16 @@ async def respond(
     streamed: bool,
     run: TurnRun | None = None,
 ) -> web.StreamResponse:
-    """Run `work` and send its completion, in one piece or streamed. `run.gate` holds the text that may be sent early."""
+    """Run a coroutine and send the completion that it returns, in one piece or as a stream.
+
+    Args:
+        service: The objects that handlers share.
+        request: The request to answer.
+        dialect: Translates the completion.
+        work: The coroutine.
+        streamed: Whether the client asked for a stream.
+        run: The turn, whose gate holds the text that may be sent before the verdict. None: nothing is sent early.
+    """
     if not streamed:
         body = orjson.dumps((await _settled(work, dialect))[1])
         return web.Response(body=body, content_type="application/json")
@@ -64,14 +73,14 @@ async def respond(
 
 
 async def _until(event: asyncio.Event, seconds: float) -> None:
-    """Wait for an event, at most `seconds`."""
+    """Wait for an event, but at most `seconds`."""
     with suppress(TimeoutError):
         async with asyncio.timeout(seconds):
             await event.wait()
 
 
 def _pieces(run: TurnRun | None) -> Iterator[Body]:
-    """Yield the chunks that may be sent before the turn is settled."""
+    """Yield the chunks that may be sent before the turn has ended."""
     if run is None or run.gate is None:
         return
     has_begun, pieces = bool(run.gate.sent_chars), run.gate.take_pieces()

@@ -1,4 +1,4 @@
-"""Runs a turn for the service: takes it, stores its state, writes the completion. Every turn is traced, counted and audited."""
+"""Runs a turn: produces the answer, stores the state, and builds the completion. Every turn is traced, counted and audited."""
 
 import asyncio
 
@@ -26,7 +26,7 @@ log = structlog.get_logger()
 
 
 async def run_turn(service: Service, request: web.Request, run: TurnRun) -> Body:
-    """Take the turn, store its state, and write the completion.
+    """Run a turn, store the conversation state, and return the completion.
 
     Raises:
         ModelError: The call to the chatbot's model failed.
@@ -63,7 +63,7 @@ async def run_turn(service: Service, request: web.Request, run: TurnRun) -> Body
 
 
 async def _answer_in_any_case(service: Service, run: TurnRun, limit_s: float) -> tuple[Answer, list[CarriedWarning]]:
-    """Take the turn and store its state. If this fails and the user may be in danger, answer with the emergency text."""
+    """Take the turn and store its state. If a step fails and the user may be in danger, answer with the emergency text."""
     try:
         answer = await take_turn(run, limit_s)
         return await _store(service, run, await act(service.actions, service.conversations, run, answer))
@@ -75,7 +75,7 @@ async def _answer_in_any_case(service: Service, run: TurnRun, limit_s: float) ->
 
 
 async def _store(service: Service, run: TurnRun, answer: Answer) -> tuple[Answer, list[CarriedWarning]]:
-    """Store the state after an answer. Return the answer and the new warnings."""
+    """Store the conversation state after an answer. Return the answer and the new warnings."""
     with run.step("remember"):
         await remember_danger(service.conversations, run)
         return answer, await remember(service.conversations, run, answer)
@@ -93,7 +93,7 @@ def _error_code(error: BaseException) -> str:
 
 
 def _report(service: Service, request: web.Request, turn: Turn, trace: Trace) -> None:
-    """Bind the turn's fields for the log line, and write the audit log."""
+    """Add the turn's fields to the log line of the request, and add the turn to the audit log."""
     request[FIELDS].update(
         conversation_id=trace.conversation_id if turn.generated_id else None, turn=trace.turn,
         memory=trace.memory, filter=trace.filter,
@@ -105,14 +105,14 @@ def _report(service: Service, request: web.Request, turn: Turn, trace: Trace) ->
 
 
 def _call_staff(service: Service, turn: Turn, answer: Answer) -> None:
-    """Notify the staff of an emergency, in the background."""
+    """Notify the staff of an emergency through the configured webhook, in the background."""
     first, settings = answer.deliveries[0], turn.bot.settings.emergency
     if first.outcome == "emergency" and settings is not None and settings.webhook:
         service.run_in_background(_tell_staff(service.session, settings.webhook, turn, first))
 
 
 async def _tell_staff(session: aiohttp.ClientSession, url: str, turn: Turn, delivery: Delivery) -> None:
-    """Send an emergency's ids and kind to the webhook, without any text. A failure is only logged."""
+    """Send the ids and the kind of an emergency to the webhook, but no text. A failure is only logged."""
     present = signs(delivery.judgements)
     note = {
         "turn_id": turn.id,

@@ -1,4 +1,4 @@
-"""The objects that handlers share, created once by create_app and stored under `SERVICE`."""
+"""The objects that request handlers share. `create_app` creates them once, and stores them in the application as `SERVICE`."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Service:
-    """The objects that handlers share."""
+    """The objects that request handlers share, and the authentication of requests."""
 
     config: Config
     chatbots: dict[str, Chatbot]
@@ -51,17 +51,19 @@ class Service:
     actions: Actions = field(default_factory=Actions)
 
     def access(self, request: web.Request, needed: Permission = "chat") -> Access:
-        """Authenticate a request.
+        """Authenticate a request, and check that its client has a permission.
 
         Raises:
-            Unauthorized: The proxy has keys, and the client sent no valid one.
-            TooManyFailures: As Unauthorized, after too many failures from the same address.
-            Forbidden: The key lacks the permission.
+            Unauthorized: The proxy has keys, and the client sent no valid key.
+            TooManyFailures: Like Unauthorized, after too many such requests from the same address.
+            Forbidden: The client lacks the permission.
         """
         if GRANTED in request:
             granted = request[GRANTED]
             if not granted.may(needed):
-                raise Forbidden(f"This needs the permission `{needed}`, which the key does not have.")
+                raise Forbidden(
+                    f"This request needs the permission `{needed}`, which the key does not have. Use a key with this permission."
+                )
             return granted
         try:
             return self.authorize(request, needed)

@@ -24,9 +24,7 @@ async def show_model(request: web.Request) -> web.Response:
     access = service.access(request)
     name, known = request.match_info["id"], access.visible_chatbots(service.chatbots)
     if name not in known:
-        raise ModelNotFound(
-            f"model: unknown chatbot {name[:64]!r}; expected one of: {', '.join(known)}.", param="model"
-        )
+        raise ModelNotFound.of_chatbot(name, known)
     return _json(_as_model(name))
 
 
@@ -35,12 +33,15 @@ def _as_model(name: str) -> dict[str, object]:
 
 
 async def healthz(request: web.Request) -> web.Response:
-    """Liveness probe."""
+    """Answer the liveness probe: the process runs."""
     return _json({"status": "ok"})
 
 
 async def readyz(request: web.Request) -> web.Response:
-    """Readiness probe. On a proxy with keys, names and reasons need a key with `admin`."""
+    """Answer the readiness probe: whether requests can be served.
+
+    On a proxy with keys, only a key with the permission `admin` gets the names of the chatbots and the reason.
+    """
     service = request.app[SERVICE]
     served = service.config.memory.on_error == "degrade" or await service.conversations.answers()
     answer: dict[str, object] = {"status": "ready" if served else "not ready"}
@@ -58,7 +59,7 @@ async def readyz(request: web.Request) -> web.Response:
 
 
 async def show_metrics(request: web.Request) -> web.Response:
-    """Return the metrics in Prometheus' format; needs `admin`."""
+    """Return the metrics in Prometheus' text format. Needs the permission `admin`."""
     request.app[SERVICE].access(request, "admin")
     return web.Response(body=request.app[METRICS].text(), headers={"Content-Type": "text/plain; version=0.0.4"})
 

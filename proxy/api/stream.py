@@ -14,16 +14,16 @@ KEEP_ALIVE = b": keep-alive\n\n"
 DONE = b"data: [DONE]\n\n"
 NOTHING: Mapping[int, int] = MappingProxyType({})
 PIECE = 48
-"""Approximate characters in a chunk; chunks end where a word ends."""
+"""Approximate number of characters in a chunk. Chunks end at the end of a word."""
 
 
 def events(completion: Body, include_usage: bool, sent: Mapping[int, int] = NOTHING) -> Iterator[bytes]:
     """Yield the events of a stream that delivers a completion.
 
     Args:
-        completion: A chat completion. Its `caf` object is put in the chunk with the finish_reason.
-        include_usage: Add the usage chunk of `stream_options.include_usage`.
-        sent: Number of characters of each choice's text sent before, by choice; without choices of which none was sent.
+        completion: A chat completion. Its `caf` object is added to the chunk with the finish_reason.
+        include_usage: Whether to add the usage chunk that `stream_options.include_usage` asks for.
+        sent: Number of characters already sent of each choice's text, by choice. A choice of which nothing was sent is missing.
     """
     for chunk in chunks(completion, include_usage, sent):
         yield event(chunk)
@@ -31,7 +31,7 @@ def events(completion: Body, include_usage: bool, sent: Mapping[int, int] = NOTH
 
 
 def chunks(completion: Body, include_usage: bool, sent: Mapping[int, int] = NOTHING) -> Iterator[Body]:
-    """Yield the chat completion chunks that `events` encodes. Args: as for `events`."""
+    """Yield the chat completion chunks that `events` encodes. The arguments are the same."""
     base = _base({k: v for k, v in completion.items() if k not in ("choices", "usage", "caf")}, include_usage)
     for choice in completion["choices"]:
         for delta, logprobs in _deltas(choice, sent.get(choice["index"])):
@@ -44,12 +44,12 @@ def chunks(completion: Body, include_usage: bool, sent: Mapping[int, int] = NOTH
 
 
 def event(data: Any) -> bytes:
-    """Encode one event."""
+    """Encode one server-sent event with JSON data."""
     return b"data: " + orjson.dumps(data) + b"\n\n"
 
 
 def pieces(text: str) -> Iterator[str]:
-    """Split a text into pieces. Joined, they are the text."""
+    """Split a text into pieces of about `PIECE` characters. The pieces together are the text."""
     start = 0
     while start < len(text):
         end = text.find(" ", start + PIECE, start + 4 * PIECE)
@@ -59,13 +59,13 @@ def pieces(text: str) -> Iterator[str]:
 
 
 def piece_chunks(head: Body, index: int, text: str, first: bool, include_usage: bool) -> Iterator[Body]:
-    """Yield the chunks of a piece that is sent before its completion is settled.
+    """Yield the chunks for a piece of text that is sent before its completion is finished.
 
     Args:
-        head: id, created and model of the later completion.
+        head: The fields `id`, `created` and `model` of the later completion.
         index: The choice.
         text: The piece.
-        first: Whether it is the choice's first piece.
+        first: Whether this is the first piece of the choice.
         include_usage: As in `events`.
     """
     base = _base(head, include_usage)
@@ -80,7 +80,7 @@ def _base(head: Body, include_usage: bool) -> Body:
 
 
 def _deltas(choice: Body, sent: int | None) -> Iterator[tuple[Body, Body | None]]:
-    """Yield each delta with its logprobs. Args: sent: number of characters sent before; None: no delta was sent."""
+    """Yield each delta of a choice with its logprobs. `sent` is the number of characters already sent; None: no delta was."""
     message = choice["message"]
     if sent is None:
         yield {"role": "assistant", "content": None if message["content"] is None else ""}, None
@@ -99,7 +99,7 @@ def _deltas(choice: Body, sent: int | None) -> Iterator[tuple[Body, Body | None]
 
 
 def _with_logprobs(text: str, logprobs: Body | None) -> Iterator[tuple[str, Body | None]]:
-    """Split a text into tokens with their logprobs, as OpenAI streams it. Split a text without logprobs into pieces."""
+    """Split a text into tokens with their logprobs, as OpenAI does. A text without logprobs is split into pieces."""
     tokens = logprobs["content"] if logprobs else []
     at, pending, raw = 0, [], b""
     if tokens and not encode(text).startswith(b"".join(map(token_bytes, tokens))):

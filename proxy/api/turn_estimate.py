@@ -1,4 +1,4 @@
-"""The estimated usage of a turn. It is reserved from the limits of its key before the turn begins."""
+"""Estimates the usage of a turn. The estimate is reserved from the limits of the client's key before the turn begins."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -13,12 +13,16 @@ from proxy.auth.limits import Estimate, Reservation
 from proxy.turn.chatbot import Chatbot
 
 ADDED_TOKENS = 4_000
-"""Estimated tokens of a call's prompt besides the request: role, sections, a judge's instructions."""
+"""Estimated tokens that a model call's prompt contains besides the request: role, sections, a judge's instructions."""
 MAX_CHOICES = 128
 
 
 def estimate_turn(bot: Chatbot, data: Mapping[str, Any]) -> Estimate:
-    """Estimate a turn: at first as one long call of each model it may call, later as at least its draft."""
+    """Estimate the usage of a turn from its request.
+
+    For the first turn of a key, this is one long call of each model that the turn may call. For later turns, the minimum is the
+    usage of the draft.
+    """
     prompt, answer = _prompt_tokens(data), _answer_tokens(bot, data)
     first = Usage(prompt + ADDED_TOKENS, max(answer, MAX_ANSWER_TOKENS))
     asked = with_all_asked(bot.aliases, bot.models.settings)
@@ -37,7 +41,7 @@ def _costs(models: Models, aliases: Iterable[str], usage: Usage) -> list[float]:
 
 
 def _answer_tokens(bot: Chatbot, data: Mapping[str, Any]) -> int:
-    """Return the maximum tokens of all choices together: from the request, else from the model's settings."""
+    """Return the maximum tokens of all choices together, as set in the request, or else in the model's settings."""
     lengths = (_count(data.get(name), MAX_TOKEN_COUNT) for name in ("max_completion_tokens", "max_tokens"))
     longest = max(lengths) or bot.models.settings[bot.settings.model].max_tokens or MAX_ANSWER_TOKENS
     return longest * (_count(data.get("n"), MAX_CHOICES) or 1)
@@ -48,7 +52,7 @@ def _count(value: object, most: int) -> int:
 
 
 def _prompt_tokens(data: Mapping[str, Any]) -> int:
-    """Estimate the request's tokens from its size. Media parts are left out, because their bytes do not show their tokens."""
+    """Estimate the tokens of a request from its size, without media parts, whose size does not tell the number of tokens."""
     messages = data.get("messages")
     contents = [one.get("content") for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
     parts = [part for content in contents if isinstance(content, list) for part in content]

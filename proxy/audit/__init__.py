@@ -1,4 +1,4 @@
-"""The audit log: what the proxy did, in tamper-evident hash chains.
+"""The audit log: a tamper-evident record of what the proxy did, kept in hash chains.
 
 records.py  the records; admin.py: records of administrative actions
 log.py      writes the log: a queue and a thread

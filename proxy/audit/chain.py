@@ -30,7 +30,12 @@ line."""
 
 
 class Fault(Exception):
-    """A chain was damaged or changed. `line` counts from 1; 0 means the whole file."""
+    """A chain was damaged or changed.
+
+    Attributes:
+        line: Number of the first faulty line, from 1; 0 means the whole file.
+        problem: A sentence about the line.
+    """
 
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(problem)
@@ -39,7 +44,7 @@ class Fault(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A reference to a line of a chain, usually the last one at the time of reading."""
+    """A reference to a line of a chain: usually its last line when the chain was read."""
 
     name: str
     """Name of the chain's file."""
@@ -94,14 +99,19 @@ def check_chain(lines: Iterable[bytes], numbers: Iterable[int] = ()) -> Chain:
     ending: Ending = "unclosed"
     for line in lines:
         if ending != "unclosed":
-            raise Fault(seq + 1, "follows the end of the chain: lines were added")
+            raise Fault(seq + 1, "the line follows the end of the chain: lines were added")
         if not line.endswith(b"\n"):
             ending = "torn"
             continue
         record = read_line(line, seq, prev)
         event, prev = record["event"], record["hash"]
         if (event == "start") != (seq == 0):
-            raise Fault(seq + 1, "is not the `start` record of the chain" if seq == 0 else "is a second `start` record")
+            raise Fault(
+                seq + 1,
+                "the line is not the `start` record of the chain"
+                if seq == 0
+                else "the line is a second `start` record",
+            )
         if seq == 0:
             name = chain_file_name(record["at"], record["chain"])
         if seq in vouched:
@@ -112,7 +122,7 @@ def check_chain(lines: Iterable[bytes], numbers: Iterable[int] = ()) -> Chain:
             ending = "closed"
         seq += 1
     if not name:
-        raise Fault(1, "is missing or incomplete: the chain has no `start` record")
+        raise Fault(1, "the line is missing or incomplete: the chain has no `start` record")
     return Chain(Head(name, seq - 1, prev), ending, lost, hashes)
 
 
@@ -129,19 +139,19 @@ def read_line(line: bytes, seq: int, prev: str) -> dict[str, Any]:
     try:
         record = orjson.loads(line)
     except orjson.JSONDecodeError:
-        raise Fault(seq + 1, "is not JSON") from None
+        raise Fault(seq + 1, "the line is not JSON") from None
     if not isinstance(record, dict) or _canonical(record) + b"\n" != line:
-        raise Fault(seq + 1, "is not canonical JSON, as `caf` writes it")
+        raise Fault(seq + 1, "the line is not canonical JSON, as `caf` writes it")
     own = record.get("hash")
     body = {key: value for key, value in record.items() if key != "hash"}
     if own != hashlib.sha256(_canonical(body)).hexdigest():
-        raise Fault(seq + 1, "does not match its hash: it was changed")
+        raise Fault(seq + 1, "the line does not match its hash: it was changed")
     if record.get("prev") != prev:
-        raise Fault(seq + 1, "does not follow the previous line: lines were removed, inserted or moved")
+        raise Fault(seq + 1, "the line does not follow the previous line: lines were removed, inserted or moved")
     if record.get("seq") != seq:
-        raise Fault(seq + 1, f"has the number {record.get('seq')!r} (expected {seq})")
+        raise Fault(seq + 1, f"the line has the number {record.get('seq')!r} (expected {seq})")
     if not _is_record(record):
-        raise Fault(seq + 1, "is not a record of an audit log")
+        raise Fault(seq + 1, "the line is not a record of an audit log")
     return record
 
 

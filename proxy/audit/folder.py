@@ -15,7 +15,7 @@ MAX_LINE_BYTES = 1_000_000
 """Longest line that is read. `caf` writes none so long, and a longer one must not fill the memory."""
 ELSEWHERE = "kept elsewhere"
 Claims = dict[str, list[tuple[str, Head]]]
-"""By file name: the lines that must exist, each with the source of that claim."""
+"""By file name: the heads that the file must contain, each with the place that names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Report:
 
 
 class FolderFault(Exception):
-    """A chain was damaged or changed. The message names file and line."""
+    """A chain of the folder was damaged or changed. The message names file and line."""
 
 
 def verify(folder: Path, anchors: Iterable[Head] = ()) -> Report:
@@ -69,16 +69,16 @@ def _check_file(path: Path, numbers: Iterable[int]) -> Chain:
     with path.open("rb") as file:
         chain = check_chain(_lines(file), numbers)
     if chain.name != path.name:
-        raise Fault(1, f"belongs to the chain {chain.name}: the file was renamed or copied")
+        raise Fault(1, f"the line belongs to the chain {chain.name}: the file was renamed or copied")
     return chain
 
 
 def _broken_claims(path: Path, chain: Chain, claims: Iterable[tuple[str, Head]]) -> Iterator[str]:
     for witness, head in claims:
         if head.seq > chain.head.seq:
-            yield f"{path}:{chain.head.seq + 1}: ends here, but line {head.seq + 1} is {witness}: the end was cut off"
+            yield f"{path}:{chain.head.seq + 1}: the chain ends here, but line {head.seq + 1} is {witness}: the end was cut off"
         elif chain.hashes[head.seq] != head.hash:
-            yield f"{path}:{head.seq + 1}: does not match the hash that is {witness}: the chain was rewritten"
+            yield f"{path}:{head.seq + 1}: the line does not match the hash that is {witness}: the chain was rewritten"
 
 
 def _start_time(name: str) -> str:
@@ -91,9 +91,9 @@ def _report_missing(folder: Path, names_found: Collection[str], claims: Claims, 
     for name in sorted(claims.keys() - names_found):
         witness = claims[name][0][0]
         if witness != ELSEWHERE and _start_time(name) <= _start_time(min(names_found)):
-            report.notes.append(f"{folder / name}: is missing, like every older chain; it is {witness}")
+            report.notes.append(f"{folder / name}: the chain is missing, like every older chain; it is {witness}")
         else:
-            report.faults.append(f"{folder / name}:0: is missing; it is {witness}")
+            report.faults.append(f"{folder / name}:0: the chain is missing; it is {witness}")
 
 
 def _claimed_heads(path: Path) -> list[Head]:

@@ -1,4 +1,4 @@
-"""Authentication and permissions of a request."""
+"""Authenticates requests, and checks their permissions."""
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping
@@ -19,12 +19,13 @@ FILTER_HEADER = "X-CAF-Filter"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a client may do."""
+    """The identity and the permissions of the client that sent a request."""
 
     key_id: str
-    """Part of every conversation's identity. Without configured keys: a hash of the key that the client sent."""
+    """Id of the client's key, which is part of each conversation's identity. On a proxy without keys: a hash of the key that the
+    client sent, or `keyless`."""
     permissions: frozenset[Permission]
-    """The same names as for keys, also on a proxy without keys."""
+    """The client's permissions. A proxy without keys uses the same names."""
     key: KeyRecord | None = None
     """The client's key with its limits; None on a proxy without keys."""
 
@@ -42,7 +43,7 @@ class Access:
 
 
 GRANTED = web.RequestKey("granted", Access)
-"""The access of a request that was authenticated earlier, not by an API key in its headers (a console session)."""
+"""The access of a request that a console session has authenticated. Such a request has no API key in its headers."""
 
 
 def authorize(
@@ -51,13 +52,13 @@ def authorize(
     """Authenticate a client and check its permission.
 
     Args:
-        headers: The headers of its request.
-        keys: The proxy's keys, if it has any.
+        headers: The headers of the request.
+        keys: The proxy's keys; None: the proxy has no keys.
         needed: The permission that the request needs.
-        direct: On a proxy without keys: whether the request comes directly, see `asks_directly`.
+        direct: Whether the request comes directly from this machine (see `asks_directly`). Used only without keys.
 
     Raises:
-        Unauthorized: The proxy has keys, and the client sent no valid one.
+        Unauthorized: The proxy has keys, and the client sent no valid key.
         Forbidden: The client lacks the permission.
     """
     if keys is None:
@@ -70,19 +71,22 @@ def authorize(
     if record is None:
         raise Unauthorized
     if needed not in record.permissions:
-        raise Forbidden(f"This request needs the permission `{needed}`, which the key does not have.")
+        raise Forbidden(
+            f"This request needs the permission `{needed}`, which the key does not have. Use a key with this permission."
+        )
     return key_access(record)
 
 
 def key_access(record: KeyRecord) -> Access:
-    """Return the access that a key gives."""
+    """Return the access of a client with this key."""
     return Access(record.id, frozenset(record.permissions), record)
 
 
 def keyless_access(headers: Mapping[str, str], *, direct: bool = False) -> Access:
     """Return the access of a client to a proxy without keys, which listens on loopback only.
 
-    A program on this machine that connects directly gets `DIRECT`. Requests through another server or a web page may only chat.
+    A program on this machine that connects directly gets the permissions `DIRECT`. A request through another server or from a web
+    page gets only `chat`.
     """
     sent = headers.get(AUTHORIZATION, "")
     key_id = hashlib.blake2b(sent.encode("utf-8", "surrogateescape"), digest_size=8).hexdigest() if sent else "keyless"
@@ -99,14 +103,16 @@ ASK_DIRECTLY = (
 
 
 def asks_directly(request: web.BaseRequest, cors_origins: Collection[str] = ()) -> bool:
-    """Return whether a request addresses this machine by name, and comes from no other server and no foreign web page.
+    """Return whether a request comes directly from a program on this machine: not through another server or from a web page.
 
-    Behind a reverse proxy on this machine, strangers look local. With DNS rebinding, a web page reaches loopback under its own
-    name. By default nginx adds no header and sends its own Host, but speaks HTTP/1.0.
+    A reverse proxy on this machine makes remote clients look local. Such servers add headers, or speak HTTP/1.0 like nginx, which
+    by default adds no header and replaces the Host. With DNS rebinding, a web page reaches loopback under its own host name, so
+    the Host and the Origin must be loopback addresses.
 
     Args:
-        cors_origins: Origins whose pages may send requests from a browser. They may only chat, also the origins on this machine:
-            a browser blocks other pages of this machine, but not these.
+        request: The request.
+        cors_origins: Origins whose pages may send requests from a browser. Their requests never count as direct, even if the
+            origin is on this machine, because the browser does not block them as it blocks other pages.
     """
     headers = request.headers
     if headers.get(ORIGIN) in cors_origins:
@@ -125,10 +131,10 @@ def _host_of(address: str) -> str:
 
 
 def requested_filter(headers: Mapping[str, str], access: Access, configured: FilterMode) -> FilterMode:
-    """Return the filter mode of a request: the chatbot's, or the one that a client with permission asks for.
+    """Return the filter mode of a request: the configured mode, or the mode in the header `X-CAF-Filter`.
 
     Raises:
-        BadRequest: The header holds an unknown mode.
+        BadRequest: The header contains an unknown mode.
         Forbidden: The client lacks the permission.
     """
     header = headers.get(FILTER_HEADER)

@@ -1,4 +1,4 @@
-"""The keys of a running proxy. It reads the key file again when it changes."""
+"""Holds the API keys of a running proxy, and reloads the key file when it changes."""
 
 import os
 import time
@@ -14,26 +14,34 @@ from proxy.config.config import Config, ConfigError
 log = structlog.get_logger("caf.keys")
 
 CHECK_EVERY_S = 1.0
-"""Seconds between checks of the file: a revoked key works no longer than this."""
+"""Seconds between checks for a changed key file. A revoked key stops working within this time."""
 
 
 class KeyRing:
-    """Keys from a file, from an environment variable, or both."""
+    """The API keys that a proxy accepts, from a key file, an environment variable, or both."""
 
     def __init__(self, file: Path | None, environ_value: str | None = None) -> None:
-        """Raises: KeyFileError: the keys cannot be read."""
+        """Load the keys.
+
+        Args:
+            file: The key file; None: no file.
+            environ_value: The value of the environment variable, in the format of a key file; None: no variable.
+
+        Raises:
+            KeyFileError: The file or the value cannot be read.
+        """
         self._file = file
         self._environ_records = (
             {} if environ_value is None else parse(environ_value, "the environment variable of `keys.env`")
         )
         self._file_records: dict[str, KeyRecord] = {}
         self._records: dict[str, KeyRecord] = {}
-        """The records of both, by id. For the same id, the file's record counts."""
+        """The records from both sources by id. If both have a record with the same id, the record in the file is used."""
         self._file_version: tuple[int, int, int] | None = None
         self._checked_at = float("-inf")
         self._failing = False
         self.on_change: Callable[[Mapping[str, KeyRecord], Mapping[str, KeyRecord]], None] | None = None
-        """Called with the file's keys before and after a change."""
+        """Called with the key file's records before and after each change of the file."""
         if file is not None:
             self._file_version = _version(file)
             self._file_records = load(file)
@@ -44,7 +52,10 @@ class KeyRing:
         return find_valid(self._current(), text)
 
     def find_id(self, key_id: str) -> KeyRecord | None:
-        """Return the record with this id unless it is revoked. Only for clients that have sent the key before."""
+        """Return the record with this id, or None if it is unknown or revoked.
+
+        No secret is checked. Call this only for clients that have sent the whole key before.
+        """
         record = self._current().get(key_id)
         return record if record is not None and record.revoked is None else None
 
@@ -54,7 +65,7 @@ class KeyRing:
         return self._records
 
     def _reload_if_changed(self) -> None:
-        """Read the file again if it has changed. If it cannot be read, the previous keys stay."""
+        """Read the key file again if it has changed. If it cannot be read, the previous keys stay valid."""
         self._checked_at = time.monotonic()
         if self._file is None or (version := _version(self._file)) == self._file_version:
             return
@@ -91,18 +102,18 @@ def _version(path: Path) -> tuple[int, int, int] | None:
 
 
 def open_key_ring(config: Config, environ: Mapping[str, str] = os.environ) -> KeyRing | None:
-    """Open the keys of a configuration; None: it has no keys, and only this machine can connect.
+    """Open the key ring of a configuration. Return None if no keys are configured; then only this machine can connect.
 
     Raises:
-        ConfigError: The keys cannot be read, or are missing though other machines can connect.
+        ConfigError: The keys cannot be read, or no keys are configured although other machines can connect.
     """
     settings = config.keys
     if settings is None:
         if not is_loopback(config.server.host):
             raise ConfigError(
                 [
-                    f"server.host: {config.server.host!r} is not a loopback address and needs `keys`: without them, anybody can "
-                    "connect. Run `caf key create NAME`, and set keys: {file: data/keys.json}"
+                    f"server.host: {config.server.host!r} is not a loopback address and needs `keys`: without keys, anybody "
+                    "could connect. Run `caf key create NAME`, and set keys: {file: data/keys.json}"
                 ]
             )
         return None

@@ -1,7 +1,7 @@
-"""API keys: owner, permissions, limits, and the check of a key.
+"""Creates, stores, loads and checks API keys.
 
-A key is `caf-ID-SECRET`. The id is public and finds the record. Only a salted hash of the secret is stored. The secret has 256
-random bits, so a fast hash is enough: nobody can guess it.
+A key has the form `caf-ID-SECRET`. The id is public and selects the record. Only a salted hash of the secret is stored. The secret
+has 256 random bits, which nobody can guess, so a fast hash is enough.
 """
 
 import hashlib
@@ -29,11 +29,11 @@ _KEY = re.compile(r"caf-([0-9a-f]{8})-([A-Za-z0-9_-]{43})")
 
 
 class KeyFileError(Exception):
-    """The keys cannot be read or written. The message names the place and the remedy."""
+    """The keys cannot be read or written. The message names the file or the environment variable."""
 
 
 class KeyRecord(BaseModel):
-    """A key as stored in the key file."""
+    """The record of an API key in the key file: owner, permissions, limits, and the hash of the secret."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -48,14 +48,14 @@ class KeyRecord(BaseModel):
     requests_per_minute: Annotated[int, Field(ge=1)] | None = None
     tokens_per_minute: Annotated[int, Field(ge=1)] | None = None
     daily_budget: Annotated[float, Field(gt=0)] | None = None
-    """Money per day (UTC), in the currency of `models.<alias>.price`."""
+    """Maximum cost per day (UTC), in the currency of `models.<alias>.price`."""
     max_concurrent: Annotated[int, Field(ge=1)] | None = None
     created: datetime
     revoked: datetime | None = None
 
     @property
     def limited(self) -> bool:
-        """Whether the key has any limit, so that its usage must be counted."""
+        """Whether the key has a limit. Only the usage of such keys is counted."""
         return (
             self.requests_per_minute is not None
             or self.tokens_per_minute is not None
@@ -66,7 +66,7 @@ class KeyRecord(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class NewKey:
-    """A new key. `text` is shown once and not stored."""
+    """A new API key and its record. `text` is the key itself, which is shown once and never stored."""
 
     record: KeyRecord
     text: str
@@ -82,7 +82,7 @@ def create(
     daily_budget: float | None = None,
     max_concurrent: int | None = None,
 ) -> NewKey:
-    """Create a key. Limits are per minute, per day (UTC) or concurrent, as in `KeyRecord`.
+    """Create an API key with a random id and secret. The arguments are the fields of its `KeyRecord`.
 
     Raises:
         pydantic.ValidationError: A limit or the name is invalid.
@@ -119,7 +119,7 @@ _RECORDS = TypeAdapter(tuple[KeyRecord, ...])
 
 
 def load(path: Path) -> dict[str, KeyRecord]:
-    """Read a file of keys.
+    """Read a key file, and return its records by id.
 
     Raises:
         KeyFileError: The file cannot be read, other users can write to it, or its content is invalid.
@@ -128,17 +128,21 @@ def load(path: Path) -> dict[str, KeyRecord]:
         text = path.read_text(encoding="utf-8")
         mode = path.stat().st_mode
     except (OSError, UnicodeDecodeError) as error:
-        raise KeyFileError(f"{path}: cannot be read: {error}; create it with `caf key create NAME`") from None
+        reason = "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
+        raise KeyFileError(
+            f"{path}: the key file cannot be read: {reason}; create it with `caf key create NAME`"
+        ) from None
     if os.name == "posix" and mode & 0o022:
-        raise KeyFileError(f"{path}: other users can write to it and so add keys; run `chmod 600 {path}`")
+        raise KeyFileError(f"{path}: other users can write to this file and add keys; run `chmod 600 {path}`")
     return parse(text, str(path))
 
 
 def parse(text: str, source: str) -> dict[str, KeyRecord]:
-    """Read keys from JSON and return them by id.
+    """Parse the JSON of a key file, and return its records by id.
 
     Args:
-        source: The origin of the text, for error messages.
+        text: The JSON.
+        source: The file or the environment variable that contains the JSON, for error messages.
 
     Raises:
         KeyFileError: The text is not a valid list of keys.
@@ -150,11 +154,14 @@ def parse(text: str, source: str) -> dict[str, KeyRecord]:
         raise KeyFileError(f"{source}: {error}") from None
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise KeyFileError(f"{source}: {place + ': ' if place else ''}{first['msg']}") from None
+        place = ".".join(map(str, first["loc"])) or "invalid key file"
+        message = re.sub(r"^\w+ should ", "must ", first["msg"])
+        raise KeyFileError(f"{source}: {place}: {message}; correct it, or create the key again") from None
     by_id = {record.id: record for record in records}
     if len(by_id) < len(records):
-        raise KeyFileError(f"{source}: duplicate key id; keep one record per id")
+        ids = [record.id for record in records]
+        duplicate = next(one for one in ids if ids.count(one) > 1)
+        raise KeyFileError(f"{source}: duplicate key id {duplicate!r}; keep one record per id")
     return by_id
 
 
@@ -174,4 +181,4 @@ def save(records: Sequence[KeyRecord], path: Path) -> None:
             os.fsync(file.fileno())
         target.replace(path)
     except OSError as error:
-        raise KeyFileError(f"{path}: cannot be written: {error.strerror}") from None
+        raise KeyFileError(f"{path}: the key file cannot be written: {error.strerror}; check its folder") from None

@@ -1,14 +1,14 @@
-"""Limits of keys: requests and tokens per minute, money per day, concurrent requests.
+"""Enforces the limits of API keys: requests and tokens per minute, money per day, concurrent requests.
 
-Requests and tokens are token buckets. A bucket holds one minute's worth and refills steadily, so there is no burst at each full
-minute. The buckets are our own, because the library `limits` (5.8, measured) has no bucket that goes into debt: a turn's tokens are
-known only at its end, and the library does not count a turn that exceeds the rest. Its moving window took 4 ms per request with 100
-keys in memory and 41 ms with 1,000. In Redis it took 8 ms, and 2 MB per key for 100,000 tokens. Both read the host's wall clock: a
-clock that is briefly an hour ahead locks a key out for that hour. Using the library for requests alone would add a second round
-trip, and its count must be undone when our bucket refuses.
+Requests and tokens per minute are token buckets. A bucket holds the limit of one minute and refills steadily, so there is no burst
+at each full minute. The tokens and the money of a turn are known only at its end. Until then, an estimate is reserved, so that
+concurrent requests cannot all use the same remainder. A request is admitted while anything is left, so the last request may exceed
+the limit.
 
-A turn's tokens and money are known only at its end. Until then an estimate is reserved, so that concurrent requests do not all pass
-on what is left for one. A request passes while the rest is above zero: the last one may overshoot.
+The library `limits` (5.8, measured) was rejected. It has no bucket that goes into debt, so it does not count a turn that uses more
+than what is left. Its moving window took 4 ms per request with 100 keys in memory, and 41 ms with 1,000. In Redis it took 8 ms,
+and 2 MB per key for 100,000 tokens. Both read the host's wall clock: a clock that is briefly an hour ahead locks a key out for that
+hour. Using the library for requests alone would add a second round trip, and its count must be undone when our bucket refuses.
 """
 
 import asyncio
@@ -29,17 +29,18 @@ DAY_S = 86_400
 
 Limit = Literal["concurrency", "budget", "requests", "tokens", "reserved"]
 DECAY = 0.1
-"""A smaller turn lowers the next estimate by this share of the difference. A larger turn raises it at once."""
+"""A turn with less usage lowers the estimate by this share of the difference. A turn with more usage raises it at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reservation:
-    """Tokens and money that a turn may use."""
+    """Estimated usage that is reserved for a turn until its actual usage is known."""
 
     tokens: int = 0
     cost: float = 0.0
+    """Money, in the currency of `models.<alias>.price`."""
     seconds: float = 1.0
-    """Expected duration."""
+    """Expected duration of the turn."""
 
 
 NOTHING = Reservation()
@@ -47,44 +48,44 @@ NOTHING = Reservation()
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The usage to expect of a request, from the request and the configuration."""
+    """The expected usage of a request, computed from the request and the configuration."""
 
     name: str
     """The chatbot or model that the request names."""
     first: Reservation
-    """For a key's first turn."""
+    """The reservation for the first turn of a key with this chatbot or model."""
     least: Reservation
-    """The minimum for a later turn, which reserves more if recent turns used more."""
+    """The minimum reservation for later turns. More is reserved if recent turns used more."""
 
 
 class Meter(ABC):
-    """Counts the usage of keys. Tokens and money are known only after a request; until then an estimate is reserved."""
+    """Counts the usage of API keys and refuses requests of keys over a limit. Usage is estimated until a request has ended."""
 
     failures: int = 0
-    """Failed reads and writes since the start."""
+    """Number of failed reads and writes of stored usage since the start."""
 
     def __init__(self) -> None:
         self._recent: dict[tuple[str, str], Reservation] = {}
-        """Estimated usage from recent turns in this process, close to the largest, by (key id, chatbot or model name)."""
+        """Usage of recent turns in this process, close to the largest, by (key id, chatbot or model name)."""
 
     def admit(self, key: KeyRecord | None, ledger: Ledger, estimate: Estimate) -> "Admission":
         """Return a context manager that admits a request within its key's limits and counts its calls.
 
         Raises (on entry):
-            RateLimited: The key is over a limit; nothing is counted.
+            RateLimited: The key is over a limit. The request is not counted.
             StoreUnavailable: The key has limits, and its usage cannot be read.
         """
         return Admission(self, key if key is not None and key.limited else None, ledger, estimate)
 
     def estimate(self, key: KeyRecord, estimate: Estimate) -> Reservation:
-        """Return what to reserve for a request: the usage of its key's recent turns, at least the request's own estimate."""
+        """Return the reservation for a request: the usage of the key's recent turns, but at least the request's estimate."""
         recent, least = self._recent.get((key.id, estimate.name)), estimate.least
         if recent is None:
             return estimate.first
         return Reservation(max(recent.tokens, least.tokens), max(recent.cost, least.cost), recent.seconds)
 
     def learn(self, key: KeyRecord, name: str, used: Reservation) -> None:
-        """Update the next estimate with a turn's usage."""
+        """Update the estimate for the next turns with the actual usage of a turn."""
         old = self._recent.get((key.id, name), used)
 
         def smooth(old: float, new: float) -> float:
@@ -96,18 +97,23 @@ class Meter(ABC):
 
     @abstractmethod
     async def begin(self, key: KeyRecord, reservation: Reservation = NOTHING) -> str:
-        """Count the start of a request, reserve its estimated usage, and return its lease for `end`."""
+        """Count the start of a request, reserve its estimated usage, and return a lease to pass to `end`.
+
+        Raises:
+            RateLimited: The key is over a limit.
+            StoreUnavailable: The key's usage cannot be read.
+        """
 
     @abstractmethod
     async def end(self, key: KeyRecord, lease: str, tokens: int, cost: float | None) -> None:
-        """Replace a request's reservation by its actual usage, also after cancellation."""
+        """Replace the reservation of a request by its actual usage. Also called after a cancelled request."""
 
     async def close(self) -> None:  # noqa: B027 - ProcessMeter has nothing to close
         """Close connections."""
 
 
 class Admission:
-    """The context manager of a request, see `Meter.admit`."""
+    """Context manager that reserves the usage of a request on entry, and records its actual usage on exit."""
 
     __slots__ = ("_began", "_estimate", "_key", "_lease", "_ledger", "_meter")
 
@@ -152,7 +158,7 @@ def limit_error(limit: Limit, key: KeyRecord, retry_after_s: float) -> RateLimit
 
 @dataclass(slots=True)
 class KeyUsage:
-    """A key's usage at one moment."""
+    """The usage of one API key."""
 
     requests: float
     """Requests left in the bucket."""
@@ -169,7 +175,7 @@ class KeyUsage:
 
 
 class ProcessMeter(Meter):
-    """Counts usage in this process."""
+    """Counts the usage of API keys in the memory of this process."""
 
     def __init__(
         self, clock: Callable[[], float] = time.monotonic, wall_clock: Callable[[], float] = time.time
@@ -214,7 +220,7 @@ class ProcessMeter(Meter):
     def _update(self, key: KeyRecord) -> KeyUsage:
         """Return a key's current usage: buckets refilled, `spent` reset on a new day."""
         now, today = self._clock(), int(self._wall_clock() // DAY_S)
-        # Without a limit a bucket holds 0, so that a limit set later starts without debt.
+        # The bucket of a key without a limit holds 0, so that a limit that is set later starts without debt.
         requests, tokens = key.requests_per_minute or 0, key.tokens_per_minute or 0
         usage = self._usage.get(key.id)
         if usage is None:

@@ -1,4 +1,4 @@
-"""Loopback addresses: only this machine can connect to them."""
+"""Recognises loopback addresses, to which only this machine can connect."""
 
 import ipaddress
 from functools import lru_cache

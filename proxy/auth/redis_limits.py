@@ -1,4 +1,7 @@
-"""Limits of keys counted in Redis, shared by several processes and hosts. Imported only when Redis is configured."""
+"""Enforces the limits of API keys across several processes and hosts, with counters in Redis.
+
+This module is imported only if Redis is configured.
+"""
 
 import asyncio
 import math
@@ -40,20 +43,20 @@ local requests_per_minute, tokens_per_minute = tonumber(ARGV[1]), tonumber(ARGV[
 local stored = redis.call('HMGET', KEYS[1], 'requests', 'tokens', 'filled', 'day', 'spent', 'reserved_tokens', 'reserved_cost')
 local minutes = math.max(0, now - (tonumber(stored[3]) or now)) / 60
 local function refill(level, per_minute)
-  if per_minute == 0 then return 0 end  -- a limit that is set later must not find a debt
+  if per_minute == 0 then return 0 end  -- a limit that is set later must start without debt
   return math.min(per_minute, (tonumber(level) or per_minute) + minutes * per_minute)
 end
 local requests, tokens = refill(stored[1], requests_per_minute), refill(stored[2], tokens_per_minute)
 local stored_day, spent = tonumber(stored[4]) or 0, tonumber(stored[5]) or 0
 local today = math.floor(now / 86400)
-if stored_day > today + 1 then stored_day = today end  -- only a wrong clock has seen it: it must not last until it comes
+if stored_day > today + 1 then stored_day = today end  -- a wrong clock was ahead: do not wait until that day comes
 local day = math.max(stored_day, today)  -- a clock that was set back gives no second budget
 if day > stored_day then spent = 0 end
 local reserved_tokens, reserved_cost = tonumber(stored[6]) or 0, tonumber(stored[7]) or 0
 """
 _SETTLE = """
 reserved_tokens, reserved_cost = math.max(0, reserved_tokens - freed_tokens), math.max(0, reserved_cost - freed_cost)
-if redis.call('EXISTS', KEYS[2]) == 0 then reserved_tokens, reserved_cost = 0, 0 end  -- all leases ran out together
+if redis.call('EXISTS', KEYS[2]) == 0 then reserved_tokens, reserved_cost = 0, 0 end  -- all leases have expired
 """
 _SAVE = """
 redis.call('HSET', KEYS[1], 'requests', requests, 'tokens', tokens, 'filled', now, 'day', day, 'spent', spent,
@@ -61,14 +64,14 @@ redis.call('HSET', KEYS[1], 'requests', requests, 'tokens', tokens, 'filled', no
 redis.call('EXPIRE', KEYS[1], 172800)
 """
 # The first write needs memory, so a full Redis refuses the script before a model call costs money.
-# After a lost answer, a request tries again with the same lease, which must not count against it.
+# If Redis' answer was lost, the client library sends the script again with the same lease, which must not be counted twice.
 _BEGIN = f"""{_RELEASE}{_UPDATE}
 redis.call('HSETNX', KEYS[1], 'filled', now)
 local daily_budget, max_concurrent, lease, lease_s = tonumber(ARGV[3]), tonumber(ARGV[4]), ARGV[5], tonumber(ARGV[6])
 release(lease)
 for _, other in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now)) do release(other) end
 for _, other in ipairs(redis.call('ZRANGEBYSCORE', KEYS[2], now + lease_s, '+inf')) do
-  redis.call('ZADD', KEYS[2], now + lease_s, other)  -- given while the clock was ahead
+  redis.call('ZADD', KEYS[2], now + lease_s, other)  -- granted while the clock was ahead
 end
 {_SETTLE}local limit, wait = '', 0
 if max_concurrent > 0 and redis.call('ZCARD', KEYS[2]) >= max_concurrent then
@@ -105,11 +108,11 @@ spent = spent + tonumber(ARGV[4])
 
 UNAVAILABLE = (RedisError, OSError, TimeoutError)
 RETRY_S = 0.5
-"""Wait after a failure before a report is sent again."""
+"""Seconds to wait before reports that Redis did not confirm are sent again."""
 CLOSE_TIMEOUT_S = 1.0
-"""`close` waits this long for Redis twice: for reports being sent, and for deferred ones."""
+"""Seconds that `close` waits for Redis: once for reports that are being sent, and once for deferred reports."""
 MAX_DEFERRED_LEASES = 1_000
-"""Maximum leases per key that are released late. Older ones expire by themselves."""
+"""Maximum number of leases per key in a deferred report. Older leases expire by themselves."""
 
 
 @dataclass(slots=True)
@@ -122,10 +125,11 @@ class _UsageReport:
 
 
 class RedisMeter(Meter):
-    """Counts usage in Redis. During an outage, `closed` refuses requests of limited keys and `degrade` counts in this process.
+    """Counts the usage of API keys in Redis.
 
-    Tokens and money used during an outage are counted when Redis is back. If only its answer was lost, they are counted twice, so
-    the total is never too low.
+    During an outage, the policy `closed` refuses requests of keys with limits, and `degrade` counts in this process. Tokens and
+    money used during an outage are counted when Redis is back. If only Redis' answer was lost, they are counted twice, so the
+    total is never too low.
     """
 
     def __init__(self, client: Redis, lease_s: float, *, degrade: bool) -> None:
@@ -168,7 +172,7 @@ class RedisMeter(Meter):
             await self._fallback.end(key, lease, tokens, cost)
             self._defer(key, _UsageReport(tokens, cost or 0.0))
             return
-        # In its own task: many clients disconnect at the last byte, and their usage must still be counted.
+        # In a separate task: many clients disconnect at the last byte, and their usage must still be counted.
         sending = asyncio.create_task(self._send_logged(key, _UsageReport(tokens, cost or 0.0, [lease])))
         self._sending.add(sending)
         sending.add_done_callback(self._sending.discard)

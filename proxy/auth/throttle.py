@@ -1,7 +1,7 @@
 """Limits how many requests without a valid key an address may send. Requests with a valid key are never counted.
 
-It uses a fixed window in a bounded cache. The library `limits` keeps every address of a minute and searches all of them at each
-failure: 10 ms per wrong key with 100,000 addresses, 89 ms with 400,000 (measured). This takes 0.014 ms.
+It uses a fixed window in a bounded cache, which takes 0.014 ms per wrong key. The library `limits` was rejected: it keeps every
+address of a minute and searches all of them at each failure, which takes 10 ms with 100,000 addresses and 89 ms with 400,000.
 """
 
 import ipaddress
@@ -12,7 +12,7 @@ from cachetools import TTLCache
 
 WINDOW_S = 60.0
 MAX_ADDRESSES = 10_000
-"""Maximum addresses counted at once. Those whose last failure is oldest are dropped first."""
+"""Maximum number of addresses counted at the same time. Addresses whose last failure is oldest are dropped first."""
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""Chatbots with their judges, prompts and knowledge bases, read and checked before the proxy serves."""
+"""Loads and checks the judges, prompts and knowledge base of each chatbot, before the proxy serves requests."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,21 +21,21 @@ from proxy.config.judge_settings import JudgeSettings
 
 @dataclass(frozen=True, slots=True)
 class JudgePlan:
-    """One judge with its prompts or class, ready to open."""
+    """A configured judge with its loaded prompts or Python class. `open` connects the judge with its models."""
 
     name: str
     settings: JudgeSettings
     stages: tuple[Stage, ...]
     prompts: Mapping[Stage, Prompt]
-    """Prompts by stage. A built-in judge of replies uses the shared prompts unless it has its own."""
+    """The prompt of each stage. A built-in judge of replies uses the shared prompts, unless it has prompts of its own."""
     python: PythonJudge | None = None
-    """The judge's class, if it is a Python judge."""
+    """The judge's Python class; None if the judge has prompts."""
     together: tuple["JudgePlan", ...] = ()
-    """The judges that share its calls, including itself; empty if it has its own prompt."""
+    """All judges that share one model call per stage with this judge, including this judge. Empty if it shares no call."""
 
     @property
     def hashes(self) -> dict[str, str]:
-        """Hashes of its prompts, or of its class's source, by stage."""
+        """The hash of the prompt of each stage, or of the source code of the judge's Python class."""
         if self.python is not None:
             return {self.python.stage: self.python.hash}
         return {stage: prompt.hash for stage, prompt in self.prompts.items()}
@@ -70,7 +70,7 @@ class JudgePlan:
 
 @dataclass(frozen=True, slots=True)
 class Blueprint:
-    """A chatbot with its files read and checked, without connections."""
+    """A chatbot whose files are loaded and checked. `open_chatbot` connects the chatbot with its models."""
 
     name: str
     settings: ChatbotSettings
@@ -88,13 +88,13 @@ class Blueprint:
 
 
 def assemble(config: Config) -> dict[str, Blueprint]:
-    """Read and check the chatbots' knowledge bases, prompts and model aliases.
+    """Load the knowledge bases and prompts of all chatbots, and check them and the model aliases.
 
     Returns:
         The blueprints by chatbot name.
 
     Raises:
-        ConfigError: With every problem found.
+        ConfigError: A knowledge base, a prompt or an alias is invalid. The error lists every problem.
     """
     problems: list[str] = []
     libraries: dict[tuple[Path, str], Library | None] = {}
@@ -113,7 +113,11 @@ def assemble(config: Config) -> dict[str, Blueprint]:
             for i, judge in enumerate(settings.judges)
         ]
         names = [plan.name for plan in plans if plan]
-        problems += [f"chatbots.{name}.judges: {n!r} is listed twice" for n in set(names) if names.count(n) > 1]
+        problems += [
+            f"chatbots.{name}.judges: the judge {n!r} is listed twice; keep one entry"
+            for n in set(names)
+            if names.count(n) > 1
+        ]
         library = libraries[folder, language] if folder is not None else None
         blueprints[name] = Blueprint(name, settings, library, _share_calls([plan for plan in plans if plan]))
     if problems:
@@ -122,13 +126,13 @@ def assemble(config: Config) -> dict[str, Blueprint]:
 
 
 def _share_calls(plans: Sequence[JudgePlan]) -> tuple[JudgePlan, ...]:
-    """Let the judges that only use shared prompts share their calls."""
+    """Let all judges that use only the shared prompts share one model call per stage."""
     together = tuple(p for p in plans if p.prompts and all(prompt.name == SHARED for prompt in p.prompts.values()))
     return tuple(replace(plan, together=together) if plan in together else plan for plan in plans)
 
 
 def _shared_prompts(settings: ChatbotSettings, key: str, problems: list[str]) -> dict[Stage, Prompt]:
-    """Return the prompts of the shared calls by stage: the built-in prompts, or their replacements."""
+    """Return the prompt of the shared call of each stage: from `reply_prompts` if configured, else the built-in prompt."""
     prompts: dict[Stage, Prompt] = {prompt.stage: prompt for prompt in map(load_prompt, _builtin(SHARED))}
     own: list[Stage] = []
     for path in settings.reply_prompts:
@@ -140,7 +144,7 @@ def _shared_prompts(settings: ChatbotSettings, key: str, problems: list[str]) ->
         if prompt.name != SHARED:
             problems.append(f"{key}: {path} is a prompt of the judge {prompt.name!r} (expected `name: {SHARED}`)")
         elif prompt.stage in own:
-            problems.append(f"{key}: two prompts for the stage {prompt.stage}; keep one")
+            problems.append(f"{key}: two prompts for the stage {prompt.stage}; keep one file per stage")
         else:
             own.append(prompt.stage)
             prompts[prompt.stage] = prompt
@@ -167,8 +171,8 @@ def _plan(
     names = {prompt.name for prompt in own} | ({judge.name} if judge.name else set())
     if len(names) > 1 or len({prompt.stage for prompt in own}) < len(own):
         problems.append(
-            f"{key}: prompts of different judges, or of the same stage: {', '.join(sorted(names))} "
-            "(expected one name, and one prompt per stage)"
+            f"{key}: the prompts do not fit together: they name {', '.join(sorted(names))} "
+            "(expected the same judge name in all files, and one file per stage)"
         )
         return None
     name = names.pop()
@@ -180,7 +184,7 @@ def _plan(
     first: tuple[Stage, ...] = ("local",) if name == "emergency" else ()
     stages = tuple(judge.stages or (*first, *sorted(prompts, key=("swift", "chief").index)))
     problems += [
-        f"{key}: reject_alone: {stage!r} is not followed by another stage; this judge has {', '.join(stages)}"
+        f"{key}: reject_alone: no stage follows {stage!r} (stages of this judge: {', '.join(stages)}); remove it from the list"
         for stage in judge.reject_alone or ()
         if stage not in stages[:-1]
     ]

@@ -31,7 +31,7 @@ Texts = Annotated[
     BeforeValidator(_by_language),
     WithJsonSchema({"anyOf": [_TEXT, {"type": "object", "additionalProperties": _TEXT, "minProperties": 1}]}),
 ]
-"""Texts by language code, the default first. The empty code means every language."""
+"""Texts by language code. The first text is the default. The empty code means every language."""
 
 
 PLACEHOLDER = "CHANGE-ME"
@@ -40,23 +40,28 @@ PLACEHOLDER = "CHANGE-ME"
 
 class EmergencySettings(Settings):
     enabled: bool = True
-    """false: messages are not checked for emergencies. `emergency: off` is short for it."""
+    """Whether users' messages are checked for emergencies. `emergency: off` is short for `enabled: false`."""
     contact: Texts = Field({})
-    """The contact in emergency texts and in every fallback message: a text, or texts by language code. The first one is used when
-    the user's language is unknown or has no text. Required unless `enabled` is false."""
+    """Whom a person in danger should call: a text, or texts by language code. Fallback messages contain the contact, and it is the
+    reply to an emergency without a text in `texts`. The first contact is used when the user's language is unknown or has none.
+    Required unless `enabled` is false."""
     kinds: list[CrisisKind] = Field([*KINDS], min_length=1)
     """The kinds of emergency to react to. Signs of other kinds are ignored."""
     fallback_contact: bool = True
-    """false: a fallback message contains the contact only if the user's message gives a reason."""
+    """Whether every fallback message contains the contact. false: only if the emergency judge suspects danger, or fails on the
+    user's message (see `unread_contact`)."""
     unread_contact: bool = True
-    """false: an emergency judge that fails on the message is not a reason to offer the contact."""
+    """Whether a fallback message contains the contact if the emergency judge failed on the user's message. Used only if
+    `fallback_contact` is false."""
     texts: dict[str, Annotated[dict[str, str], BeforeValidator(by_language_code)]] = Field({})
-    """For each kind of emergency, the reply by language code. The first one is used when the user's language has no text. A kind
-    without texts gets the contact alone."""
+    """The replies to emergencies, by kind of emergency and language code. If a kind has no text in the user's language, the text of
+    another kind or the contact in that language is used. If the language is unknown or has no text at all, the first text of the
+    kind is used, or else the contact."""
     remember_turns: int = Field(4, ge=1)
     """Number of later turns in which the chatbot is reminded of the emergency."""
     webhook: str | None = None
-    """An http(s) URL that gets a POST with turn_id, conversation_id, chatbot and kind (no text) when the judge fires."""
+    """URL (http or https) to notify of each emergency. The proxy sends a POST request with turn_id, conversation_id, chatbot and
+    kind, but no text of the conversation."""
 
     @field_validator("texts")
     @classmethod
@@ -93,9 +98,9 @@ def _switched_off(value: Any) -> Any:
 
 class StatementSettings(Settings):
     not_from_sources: str = Field(min_length=1)
-    """States that part of the reply is not from its sources."""
+    """Sentence that states that part of the reply is not from its sources."""
     verify: str = Field(min_length=1)
-    """Asks the user to verify the reply with a professional."""
+    """Sentence that asks the user to verify the reply with a professional."""
 
 
 class TopicSettings(Settings):
@@ -116,26 +121,26 @@ class RetrievalSettings(Settings):
     language: Language = "english"
     """The language of the sections, for stemming and stop words."""
     evidence_tokens: int = Field(3_000, ge=100)
-    """Maximum tokens of sections that the judges compare a reply with. A knowledge base that fits is used whole. From a larger one,
-    sections are found by the draft and the question."""
+    """Maximum tokens of the sections that judges compare a reply with. A knowledge base that fits is used whole. A larger one is
+    searched with the draft and the question."""
     max_requests: int = Field(3, ge=1)
-    """Maximum sources added per turn."""
+    """Maximum number of sections added to the chatbot's prompt per turn."""
     max_sources: int = Field(4, ge=1)
-    """Maximum sources in use per conversation."""
+    """Maximum number of sections in the chatbot's prompt."""
     uncited_turns: int = Field(2, ge=1)
-    """A source not cited for this many turns is removed."""
+    """A section that was not cited for this many turns is removed from the chatbot's prompt."""
 
 
 class LengthSettings(Settings):
     soft: int = Field(320, ge=20)
-    """The chatbot is warned about replies with more tokens."""
+    """Maximum tokens of a reply without a warning. The chatbot is warned about longer replies."""
     hard: int = Field(640, ge=20)
-    """Replies with more tokens are shortened before they are judged."""
+    """Maximum tokens of a reply. Longer replies are shortened before they are judged."""
 
     @model_validator(mode="after")
     def _ordered(self) -> "LengthSettings":
         if self.hard < self.soft:
-            raise ValueError("`hard` must not be below `soft`")
+            raise ValueError(f"`hard` must not be below `soft` (got hard: {self.hard}, soft: {self.soft})")
         return self
 
 
@@ -144,9 +149,9 @@ Evidence = Literal["knowledge_base", "documents", "tools", "upstream"]
 
 class DocumentLimits(Settings):
     count: int = Field(16, ge=1)
-    """Maximum documents per turn."""
+    """Maximum number of documents per turn."""
     bytes: int = Field(65_536, ge=1)
-    """Maximum size of their texts together, as UTF-8."""
+    """Maximum size of all texts of documents in a turn together, in UTF-8 bytes."""
 
 
 class ChatbotSettings(Settings):
@@ -159,64 +164,66 @@ class ChatbotSettings(Settings):
     role: str = ""
     """What the chatbot is and what it must not be: a text, or a path that ends in .md."""
     knowledge_base: AnchoredPath | None = None
-    """Folder of the sections."""
+    """Folder with the sections of the knowledge base."""
     evidence: list[Evidence] = Field(["knowledge_base"])
-    """What counts as a source. documents: the field `documents` of the request. tools: tool results since the user's last message.
-    Both need a key with the permission `evidence`, and never count on a sensitive topic, because a client may have invented them.
-    upstream: evidence in the completion of a model with `trusted_evidence`."""
+    """What counts as a source. knowledge_base: the sections. documents: the field `documents` of the request. tools: tool results
+    since the user's last message. Documents and tool results need a key with the permission `evidence`. They never count on a
+    sensitive topic, because a client may have invented them. upstream: documents that a model with `trusted_evidence` sends with
+    its completion."""
     document_limits: DocumentLimits = DocumentLimits()
-    """Limits on the documents of a request. A request above them is refused."""
+    """Limits on the documents of a request. A request that exceeds them is refused."""
     judges: list[JudgeSettings] = Field([])
-    """The judges of its replies and its users' messages. Empty: nothing is judged."""
+    """The judges of the chatbot's replies and of its users' messages. Empty: nothing is judged."""
     reply_prompts: list[AnchoredPath] = Field([])
     """Prompt files for the swift or chief stage. They replace the prompts that the built-in judges of replies share."""
     refiner: str | None = None
     """`local`, or the alias of the model that rewrites rejected drafts. null: rejected drafts are replaced by the fallback
     message."""
     max_refinements: int = Field(1, ge=0)
-    """How often a rejected draft is rewritten and judged again. 0: it is replaced by the fallback message at once."""
+    """Maximum number of times that a rejected draft is rewritten and judged again. 0: the fallback message replaces the draft at
+    once."""
     filter: FilterMode = "on"
     """on: judge, refine and warn. off: no judges, refiner or warnings. shadow: judge in the background without changing replies."""
     fallback: Texts = Field(
         "I am sorry, I cannot give a reliable answer to that. Please ask a professional you trust.",
         validate_default=True,
     )
-    """The message that replaces a reply that stays unacceptable: a text, or texts by language code. The first one is used when the
-    user's language is unknown or has no text. The emergency contact is added in the same language."""
+    """The message that replaces a rejected reply: a text, or texts by language code. The first text is used when the user's
+    language is unknown or has no text. The emergency contact is added in the same language."""
     emergency: Annotated[
         EmergencySettings | None,
         BeforeValidator(_switched_off, json_schema_input_type=EmergencySettings | Literal["off", False] | None),
     ] = None
     """The emergency texts and contact, or `off`. Required except for passthrough chatbots."""
     statements: Annotated[dict[str, StatementSettings], BeforeValidator(by_language_code)] = Field({})
-    """Statements by language code; the first language serves all others. Code adds them to a reply whose only fault is that they
-    are missing. Without this setting, such a reply goes to the next stage of its judges."""
+    """Statements by language code. The proxy adds them to a reply whose only fault is that they are missing. The first language is
+    used for all languages without statements. Without this setting, the next stage judges such a reply."""
     sensitive_topics: list[TopicSettings] = Field([])
-    """Topics on which advice, doses, risks and diagnoses must come from the sources. Otherwise the reply is rejected, even with a
-    disclaimer."""
+    """Topics on which advice, doses, risks and diagnoses must come from the sources. A reply with other statements on these topics
+    is rejected, even with a disclaimer."""
     trusted_tools: list[Annotated[str, Field(pattern=r"^\S+$")]] = Field([])
-    """Tools whose calls are delivered unjudged. Other calls are judged like replies; local judges accept few of them, because they
-    expect sentences. Calls of tools that the request does not declare are always dropped."""
+    """Names of the tools whose calls are delivered unjudged. Calls of other tools are judged like replies. Local judges reject most
+    calls, because these judges expect sentences. Calls of tools that the request does not declare are always dropped."""
     citations: Literal["shown", "hidden"] = "shown"
     """Whether a reply ends with a line that names its sources."""
     streaming: Literal["hold", "observe"] = "hold"
     """What a stream sends before the verdict. hold: nothing. observe: the whole reply; judges read it afterwards, to warn the
     chatbot."""
     retrieval: RetrievalSettings = RetrievalSettings()
-    """Selection and number of sections."""
+    """How sections are selected for the chatbot and its judges."""
     length: LengthSettings = LengthSettings()
     """Limits on the length of a reply."""
     context_tokens: int = Field(24_000, ge=500)
-    """Maximum estimated tokens sent to the model. The oldest exchanges are left out first."""
+    """Maximum estimated tokens of a prompt for the chatbot's model. Above it, the oldest exchanges are left out."""
     warning_turns: int = Field(4, ge=1)
-    """Number of turns in which a warning is shown to the chatbot."""
+    """Number of turns in which the chatbot is shown a warning."""
     warning_texts: Literal["specific", "fixed"] = "specific"
     """The text of a warning. specific: the judge's feedback where it is safe. fixed: the rule's fixed text."""
 
     @field_validator("filter", mode="before")
     @classmethod
     def _yaml_bool(cls, value: Any) -> Any:
-        """YAML reads a bare on or off as a boolean."""
+        """Convert booleans to `on` and `off`, because YAML reads a bare on or off as a boolean."""
         return {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
 
     @field_validator("role")
@@ -256,20 +263,21 @@ class ChatbotSettings(Settings):
         missing = []
         if self.knowledge_base is not None and "knowledge_base" not in self.evidence:
             missing.append(
-                "`evidence` leaves out knowledge_base, but `knowledge_base` is set; add it to the list, or remove the folder"
+                "`evidence` does not list knowledge_base, but `knowledge_base` is set; add it to the list, or remove the setting "
+                "`knowledge_base`"
             )
         if self.kind == "guarded" and not self.role:
             missing.append("a guarded chatbot needs `role`: a text about what it is and what it must not be")
         if self.emergency is None:
             missing.append(
-                "`emergency` with a `contact` is missing: every fallback message contains it; add it, or set `emergency: off`"
+                "`emergency` is missing: say in `emergency.contact` whom a person in danger should call, or set `emergency: off`"
             )
         elif not self.emergency.enabled and any(judge.name == "emergency" for judge in self.judges):
             missing.append("`emergency` is off, but `judges` lists the emergency judge; remove one of them")
         elif self.emergency.contact and "" not in self.fallback and "" not in self.emergency.contact:
             missing += [
-                f"`emergency.contact` has no text for {code!r}, a language of `fallback`: every fallback message contains the "
-                "contact in its own language; add one"
+                f"`emergency.contact` has no text for {code!r}, a language of `fallback`; add one, because a fallback message "
+                "contains the contact in the same language"
                 for code in self.fallback
                 if code not in self.emergency.contact
             ]

@@ -30,7 +30,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$")]
 
 
 class ConfigError(Exception):
-    """The configuration is invalid. `problems` holds one message per fault."""
+    """The configuration is invalid. `problems` has one message for each fault."""
 
     def __init__(self, problems: list[str]) -> None:
         self.problems = _deduplicate(problems)
@@ -41,7 +41,7 @@ _PLACE = re.compile(r"((?:.*?: )?(?:chatbots|models))\.(\S+?): (.*)", re.DOTALL)
 
 
 def _deduplicate(problems: list[str]) -> list[str]:
-    """Merge equal faults: chatbots or models may share a YAML anchor, and several may name the same file."""
+    """Merge messages about the same fault. Several chatbots or models may share a YAML anchor, or use the same file."""
     first: dict[tuple[str, ...], str] = {}
     times: Counter[tuple[str, ...]] = Counter()
     for problem in problems:
@@ -81,12 +81,12 @@ class Config(Settings):
 
     @property
     def file(self) -> Path | None:
-        """The file of the configuration; None: it was not read from a file."""
+        """The file that the configuration was read from; None if there is no file."""
         return self._file
 
     @property
     def ignored(self) -> list[str]:
-        """One message for each setting of an earlier version in the file. These settings have no effect."""
+        """A message for each setting of an earlier version in the file. Such settings have no effect."""
         return self._ignored
 
     @field_validator("console", mode="before")
@@ -117,7 +117,8 @@ class Config(Settings):
             faults.append(f"embeddings: no model alias {self.embeddings!r} (configured: {aliases}){near}")
         elif self.embeddings is not None and (kind := self.models[self.embeddings].engine) != "openai":
             faults.append(
-                f"embeddings: {self.embeddings!r} has the engine {kind!r} (expected openai; no other forwards embeddings)"
+                f"embeddings: the alias {self.embeddings!r} has the engine {kind!r} (expected openai, the only engine that "
+                "forwards embeddings)"
             )
         if "*" in self.server.cors_origins and self.keys is None:
             faults.append(
@@ -140,27 +141,30 @@ def load_config(path: Path) -> Config:
     except OSError as error:
         remedy = ", or create one with `caf init FOLDER`" if isinstance(error, FileNotFoundError) else ""
         raise ConfigError(
-            [f"{path}: cannot be read ({error.strerror}); name another file with --config{remedy}"]
+            [f"{path}: the configuration cannot be read ({error.strerror}); name another file with --config{remedy}"]
         ) from error
     except UnicodeDecodeError as error:
-        raise ConfigError([f"{path}: is not UTF-8 text (byte {error.start}); save it as UTF-8"]) from error
+        raise ConfigError(
+            [f"{path}: is not UTF-8 text (invalid byte at offset {error.start}); save the file as UTF-8"]
+        ) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f" line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         raise ConfigError([f"{path}:{where} is not valid YAML: {getattr(error, 'problem', None) or error}"]) from error
     if not isinstance(data, dict):
-        raise ConfigError([f"{path}: is not a mapping (expected the keys {', '.join(Config.model_fields)})"])
+        raise ConfigError([f"{path}: is not a YAML mapping (expected the keys {', '.join(Config.model_fields)})"])
     return parse_config(data, path)
 
 
 def parse_config(data: dict[str, Any], path: Path | None) -> Config:
-    """Validate configuration data as if it were read from the file `path`.
+    """Validate configuration data as if they had been read from a file.
 
     Args:
-        path: The file. None: there is no file, and relative paths start from the current folder.
+        data: The decoded content of the file.
+        path: The file. Relative paths in `data` are resolved from its folder; None: from the current folder.
 
     Raises:
-        ConfigError: The data are invalid. It has one problem per fault.
+        ConfigError: The data are invalid. The error has one problem per fault.
     """
     data, ignored = drop_removed_settings(data)
     file = None if path is None else path.resolve()
@@ -176,11 +180,12 @@ def parse_config(data: dict[str, Any], path: Path | None) -> Config:
 
 
 def faults(error: ValidationError, model: type[BaseModel]) -> list[str]:
-    """Turn a pydantic error into messages that name the key, the value and the expected value."""
+    """Convert a pydantic error into messages for the operator. Each names the key, the invalid value and what is expected."""
     sentences = []
     for one, suggestion in with_suggestions(error, model):
         key = ".".join(str(part) for part in one["loc"])
-        message = one["msg"].removeprefix("Value error, ")
+        message = re.sub(r"^\w+ should ", "must ", one["msg"].removeprefix("Value error, "))
+        message = "is missing" if one["type"] == "missing" else message
         value = one["input"]
         # A value may hold a secret: a key in the wrong place, a password in an address or in place of its variable's name.
         secret = one["loc"][:1] == ("models",) or one["loc"][-1:] in (("url",), ("password_env",), ("env",))
@@ -194,7 +199,7 @@ def faults(error: ValidationError, model: type[BaseModel]) -> list[str]:
 
 
 def in_file(path: Path, problem: str) -> str:
-    """Prefix a problem that names only a key with the configuration file."""
+    """Add the path of the configuration file to a problem that names only a key."""
     return (
         f"{path}: {problem}"
         if problem.startswith(("chatbots.", "models.", "server.", "memory.", "keys.", "privacy.", "audit."))

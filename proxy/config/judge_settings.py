@@ -11,12 +11,12 @@ from proxy.config.settings import AnchoredPath, Settings, anchor_path
 
 
 class ClassReference(NamedTuple):
-    """A reference to a custom judge class. The class is not imported here: some commands read configurations and judge nothing."""
+    """A reference to a custom judge class. The class is imported later, because some commands only read the configuration."""
 
     path: str
     """MODULE:CLASS."""
     folder: Path
-    """The configuration's folder, searched for modules that are not on Python's path."""
+    """The folder of the configuration file, which is searched for modules that are not on Python's path."""
 
 
 def _class_reference(value: Any, info: ValidationInfo) -> ClassReference:
@@ -39,19 +39,20 @@ class JudgeSettings(Settings):
     """Prompt files of a custom judge (a swift version, a chief version, or both), or files that replace the prompts of a built-in
     judge."""
     python: OwnClass | None = None
-    """A custom judge as a Python class, MODULE:CLASS, from Python's path or the folder of this file; see docs/judges.md."""
+    """A custom judge as a Python class, in the form MODULE:CLASS. The module must be on Python's path or in the folder of the
+    configuration file. See docs/judges.md."""
     settings: dict[str, Any] = Field({})
-    """Keyword arguments for the constructor of this class."""
+    """Keyword arguments for the constructor of the class in `python`."""
     stages: list[Stage] | None = None
-    """The stages, cheapest first. Each stage screens for the next, and the last one decides. Default: the stages with a prompt, and
-    for the emergency judge `local` before them."""
+    """The stages to run, cheapest first. Each stage passes only the replies that it flags to the next stage. The last stage
+    decides. Default: the stages with a prompt, and for the emergency judge `local` before them."""
     on_error: Literal["closed", "open"] = "closed"
-    """When the judge crashes, times out or gives an unreadable answer: closed replaces the reply by the fallback message. open
-    delivers it with the outcome `unjudged`."""
+    """What happens when the judge crashes, times out or gives an unreadable answer. closed: the fallback message replaces the
+    reply. open: the reply is delivered with the outcome `unjudged`."""
     reject_alone: list[Stage] | None = None
-    """Stages whose reject is final although other stages follow. Default: none, but `local` for the emergency judge."""
+    """Stages whose rejection is final although other stages follow. Default: `local` for the emergency judge, none for others."""
     timeout_s: float = Field(30, gt=0)
-    """Time limit of a stage. A stage that takes longer leaves the case unjudged."""
+    """Time limit of each stage in seconds. A stage that takes longer gives the verdict `unjudged`."""
 
     @model_validator(mode="before")
     @classmethod
@@ -64,16 +65,18 @@ class JudgeSettings(Settings):
     def _one_of_both(self) -> "JudgeSettings":
         if self.python is None and self.name is None and not self.prompts:
             raise ValueError(
-                "needs `name` (a built-in judge), `prompts` (files of a custom judge), or `python` (a custom class)"
+                "a judge needs `name` (a built-in judge), `prompts` (files of a custom judge), or `python` (a custom class)"
             )
         if self.python is not None and (
             others := self.model_fields_set - {"python", "settings", "on_error", "timeout_s"}
         ):
             raise ValueError(
-                f"a judge with `python` takes no {', '.join(sorted(others))}: its class defines that; remove the setting"
+                f"a judge with `python` takes no {', '.join(sorted(others))}, which its class defines; remove the setting"
             )
         if self.python is None and self.settings:
-            raise ValueError("`settings` needs `python`: it holds the arguments of that class")
+            raise ValueError(
+                "`settings` needs `python`: it contains the arguments of that class; add one, or remove the other"
+            )
         if self.stages is not None:
             order: list[Stage] = ["local", "swift", "chief"]
             if not self.stages or [s for s in order if s in self.stages] != self.stages:

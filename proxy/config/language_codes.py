@@ -1,4 +1,4 @@
-"""Language codes as keys of the configuration. Each must name a language that the language detection recognises."""
+"""Validates the language codes that are keys of texts in the configuration. Language detection must know each code."""
 
 from typing import Any
 
@@ -12,18 +12,18 @@ CODES = frozenset(
 )
 """Labels of the language detection model (`judges/languages.py`): ISO 639-1, else ISO 639-3 or Wikipedia's own code."""
 SAME = {"nn": "no", "nb": "no", "iw": "he", "in": "id", "ji": "yi", "jw": "jv", "mo": "ro", "fil": "tl", "cmn": "zh"}
-"""Other codes of these languages: both written forms of Norwegian, and codes that BCP 47 has replaced."""
+"""Alternative codes with the code in CODES: both written forms of Norwegian, and codes that BCP 47 has replaced."""
 
 
 def language_code(tag: str) -> str | None:
-    """Return the detected code for the language of a BCP 47 tag, such as `de` for `de-AT`; None: it is not detected."""
+    """Return the code in CODES for a BCP 47 tag, such as `de` for `de-AT`; None if the language cannot be detected."""
     language = tag.replace("_", "-").partition("-")[0].lower()
     code = SAME.get(language, language)
     return code if code in CODES else None
 
 
 def by_language_code(value: Any) -> Any:
-    """Replace the language tags of a mapping by the codes that are looked up. Other values are returned unchanged.
+    """Replace the keys of a mapping, which are language tags, by codes in CODES. Return other values unchanged.
 
     Raises:
         ValueError: A key is not the code of a detected language, or two keys name the same language.

@@ -1,12 +1,15 @@
-"""Settings of earlier versions. They are ignored and reported."""
+"""Drops settings of earlier versions from the configuration, and reports each of them."""
 
 from typing import Any
 
 
 def drop_removed_settings(data: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Return configuration data without removed settings, and one message for each.
+    """Drop the settings that no longer exist from configuration data. The argument is not modified.
 
-    The argument is not modified. Data of another shape is returned unchanged: validation reports it.
+    Data without a valid mapping `chatbots` is returned unchanged, because validation reports it later.
+
+    Returns:
+        The data without the removed settings, and a message for each of them.
     """
     chatbots = data.get("chatbots")
     if not isinstance(chatbots, dict):
@@ -28,7 +31,7 @@ def _without_removed(bot: dict[str, Any], key: str, notices: list[str]) -> dict[
         return bot
     for place, judge in enumerate(judges):
         if isinstance(judge, dict) and "accept_below" in judge:
-            notices.append(f"{key}.judges[{place}].accept_below: was removed and has no effect; delete it")
+            notices.append(f"{key}.judges[{place}].accept_below: this setting was removed and has no effect; delete it")
     kept = [
         {name: value for name, value in judge.items() if name != "accept_below"} if isinstance(judge, dict) else judge
         for judge in judges

@@ -1,4 +1,4 @@
-"""Activity over time, as plots and tables. Pure."""
+"""Builds the plots and tables of the operations page from counted turns. Pure."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,37 +14,37 @@ from proxy.traces.counts import Bucket, Counts, StepTimes
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A plot, its key, and the same numbers as a table."""
+    """A plot of the operations page, with its legend and the same numbers as a table."""
 
     name: str
     title: str
     note: str
     drawing: Markup
     key: Sequence[tuple[str, str, str]]
-    """Style, name and explanation of each colour."""
+    """The legend: CSS class, label and tooltip of each colour."""
     heads: Sequence[str]
     rows: Sequence[tuple[float, Sequence[str]]]
-    """The start of each bucket and its cells, without empty buckets."""
+    """The start of each bucket (Unix time, seconds) and its table cells. Empty buckets are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepRow:
-    """The durations of a step."""
+    """A row of the table of step durations."""
 
     name: str
     times: StepTimes
     share: float
-    """Of the longest p95 of all steps."""
+    """The step's p95 divided by the longest p95 of all steps, from 0 to 1."""
 
 
 def bucket_times(period: Period, now: float) -> tuple[float, float]:
-    """Return start and end of a period in Unix time. Its buckets begin at whole hours or days."""
+    """Return the start and the end of a period (Unix time, seconds). Buckets begin at whole multiples of their width."""
     last = now // period.bucket_s * period.bucket_s
     return last - period.seconds + period.bucket_s, last + period.bucket_s
 
 
 def draw_activity(counts: Counts, period: Period) -> list[Plot]:
-    """Return the plots of a period."""
+    """Draw the plots of a period: outcomes, turn durations, model calls, tokens and, with prices, cost."""
     buckets = counts.buckets
     form = "hour" if period.seconds <= DAY else "day"
     labels = [TimeLabel(bucket.start, form) for bucket in buckets]
@@ -57,19 +57,19 @@ def draw_activity(counts: Counts, period: Period) -> list[Plot]:
         ),
         _draw_latency(buckets, labels),
         _stacks(
-            "calls", "Model calls", "All calls of the turns: drafts, judges, refinements.", buckets, labels,
-            [("a1", "calls", "")], lambda bucket: [bucket.calls],
+            "calls", "Model calls", "Model calls of all turns, for drafts, judges and refinements.", buckets, labels,
+            [("a1", "Calls", "")], lambda bucket: [bucket.calls],
         ),
         _stacks(
-            "tokens", "Tokens", "Prompt and completion tokens of all calls.", buckets, labels,
-            [("a3", "prompt", ""), ("a0", "completion", "")],
+            "tokens", "Tokens", "Input and output tokens of all model calls.", buckets, labels,
+            [("a3", "Input", ""), ("a0", "Output", "")],
             lambda bucket: [bucket.prompt_tokens, bucket.completion_tokens],
         ),
     ]  # fmt: skip
     if counts.all.cost is not None:
         plots.append(
             _stacks(
-                "money", "Cost", "In the currency of the prices.", buckets, labels, [("a2", "cost", "")],
+                "money", "Cost", "In the currency of the configured prices.", buckets, labels, [("a2", "Cost", "")],
                 lambda bucket: [bucket.cost or 0.0],
                 least_step=0.0, write=lambda value: f"{value:,.4g}",
             )
@@ -80,8 +80,8 @@ def draw_activity(counts: Counts, period: Period) -> list[Plot]:
 def list_steps(steps: Mapping[str, StepTimes]) -> list[StepRow]:
     """Return the durations of the steps: the whole turn first, then the slowest."""
     longest = max((times.p95 for times in steps.values()), default=0.0) or 1.0
-    rows = [StepRow(describe_step(name).capitalize(), times, times.p95 / longest) for name, times in steps.items()]
-    return sorted(rows, key=lambda row: (row.name != STEPS["turn"].capitalize(), -row.times.p95))
+    rows = [StepRow(describe_step(name), times, times.p95 / longest) for name, times in steps.items()]
+    return sorted(rows, key=lambda row: (row.name != STEPS["turn"], -row.times.p95))
 
 
 def _stacks(
@@ -98,7 +98,9 @@ def _stacks(
 ) -> Plot:
     axis = axis_up_to(max((sum(values(bucket)) for bucket in buckets), default=0), least_step=least_step)
     columns = [(label, values(bucket)) for label, bucket in zip(labels, buckets, strict=True)]
-    drawing = draw_stacks([(words, style) for style, words, _ in key], columns, axis, f"{title}; see the table below")
+    drawing = draw_stacks(
+        [(words, style) for style, words, _ in key], columns, axis, f"{title}. The table below has the same numbers."
+    )
     rows = [
         (bucket.start, [write(value) for value in values(bucket)])
         for bucket in reversed(buckets)
@@ -113,8 +115,8 @@ def _draw_latency(buckets: Sequence[Bucket], labels: Sequence[str]) -> Plot:
     unit, divisor = ("seconds", 1000.0) if highest >= 2000 else ("milliseconds", 1.0)
     up = axis_up_to(highest / divisor, unit)
     key = (
-        ("a1", "p50", "Median: 50 % of the durations are shorter"),
-        ("a0", "p95", "95 % of the durations are shorter"),
+        ("a1", "p50", "Median: 50 % of the turns take less time"),
+        ("a0", "p95", "95 % of the turns take less time"),
     )
     series = [
         *_runs("p50", "a1", [None if one is None else one.p50 / divisor for one in times]),
@@ -122,9 +124,9 @@ def _draw_latency(buckets: Sequence[Bucket], labels: Sequence[str]) -> Plot:
     ]
     return Plot(
         "latency",
-        "Duration of a turn",
-        "From the request to the end of the reply, judges included.",
-        draw_lines(series, axis_of_columns(labels), up, "Duration of a turn; see the table below"),
+        "Turn duration",
+        "Time from the request to the end of the reply, including judges.",
+        draw_lines(series, axis_of_columns(labels), up, "Turn duration. The table below has the same numbers."),
         key,
         ["p50", "p95"],
         [
@@ -136,7 +138,7 @@ def _draw_latency(buckets: Sequence[Bucket], labels: Sequence[str]) -> Plot:
 
 
 def _runs(name: str, style: str, values: Sequence[float | None]) -> list[Series]:
-    """Return a line in pieces, with gaps at buckets without a value."""
+    """Split a line into connected series, with a gap at each bucket without a value."""
     runs: list[list[Point]] = [[]]
     for n, value in enumerate(values):
         if value is not None:

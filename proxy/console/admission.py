@@ -27,7 +27,7 @@ SESSIONS = web.AppKey("console_sessions", SessionStore)
 CSRF_HEADER = "X-CSRF-Token"
 SIGN_IN = "/console/sign-in"
 KEYLESS = "keyless"
-"""Replaces the key's id in a session of a proxy without keys."""
+"""The key id of sessions if the proxy has no configured keys."""
 SAFE = (hdrs.METH_GET, hdrs.METH_HEAD)
 
 Screen = Callable[[ConsoleRequest], Awaitable[web.StreamResponse]]
@@ -35,11 +35,11 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def admit(screen: Screen, *needed: Permission) -> Handler:
-    """Return a handler that admits clients with the permissions of a screen, and shows errors as pages.
+    """Wrap the handler of a page: check session, permissions and CSRF token first, and show errors as pages.
 
     Args:
-        screen: The handler of an admitted request.
-        needed: The permissions besides `console`.
+        screen: The handler of the page. It receives the admitted request.
+        needed: Permissions that the page needs in addition to `console`.
     """
 
     async def handle(request: web.Request) -> web.StreamResponse:
@@ -64,34 +64,38 @@ def admit(screen: Screen, *needed: Permission) -> Handler:
 
 
 def check_origin(request: web.Request) -> None:
-    """Refuse what a page of another address asks for.
+    """Refuse requests that a page of another site sends.
 
     Raises:
-        Forbidden: It comes from elsewhere, or changes something and does not say where it comes from.
+        Forbidden: The request comes from another site, or it changes data and has no Origin header.
     """
     origin, host = request.headers.get(hdrs.ORIGIN), request.headers.get(hdrs.HOST, "")
     fetched = request.headers.get("Sec-Fetch-Site", "same-origin")
     followed = (
         request.method in SAFE and request.headers.get("Sec-Fetch-Mode") == "navigate"
-    )  # a link elsewhere may lead here
+    )  # a link on another site may lead to the console
     if (fetched not in ("same-origin", "none") and not followed) or (origin and _host_of(origin) != host):
-        raise Forbidden("The console accepts requests from its own pages only.")
+        raise Forbidden(
+            "The console refused this request because it comes from a page of another site. Open the console directly."
+        )
     if request.method not in SAFE and not origin:
-        raise Forbidden("The request has no Origin header. Use a browser.")
+        raise Forbidden(
+            "The console refused this request because it has no Origin header. Send it from a page of the console in a browser."
+        )
 
 
 def _host_of(origin: str) -> str | None:
     try:
         return urlsplit(origin).netloc
-    except ValueError:  # a bracket without its other one
+    except ValueError:  # an unbalanced bracket
         return None
 
 
 async def _begin(request: web.Request) -> tuple[ConsoleRequest | None, str | None]:
-    """Return the console, None without a session; and the token of a session that was just begun for it.
+    """Return the admitted request (None: a sign-in is needed) and the token of a new session (None: no new session).
 
     Raises:
-        Forbidden: The proxy has no keys, and the client does not ask it directly.
+        Forbidden: The proxy has no configured keys, and the request does not come directly from a browser on its machine.
     """
     service, sessions = request.app[SERVICE], request.app[SESSIONS]
     token = request.cookies.get(cookie_name(request), "")
@@ -111,12 +115,14 @@ def _access(request: web.Request, service: Service, key_id: str | None) -> Acces
         record = service.keys.find_id(key_id) if key_id else None
         return None if record is None else key_access(record)
     if not asks_directly(request):
-        raise Forbidden(f"The console of a proxy without keys is for this machine. {ASK_DIRECTLY}")
+        raise Forbidden(
+            f"Without configured keys, the console is available only on the machine of the proxy. {ASK_DIRECTLY}"
+        )
     return Access(keyless_access(request.headers).key_id, frozenset(get_args(Permission)))
 
 
 async def _check_csrf(console: ConsoleRequest) -> None:
-    """Raises: Forbidden: the request does not bring the session's CSRF token."""
+    """Check the CSRF token of a request. Raises: Forbidden: the token is missing or belongs to another session."""
     token = console.request.headers.get(CSRF_HEADER)
     if token is None and console.request.content_type == KIND:
         token = (await read_form(console.request)).get("csrf", "")
@@ -125,7 +131,7 @@ async def _check_csrf(console: ConsoleRequest) -> None:
 
 
 def cookie_name(request: web.Request) -> str:
-    """Return the name of the session's cookie: browsers share cookies between ports, and proxies do not share sessions."""
+    """Return the name of the session cookie. It contains the port, because browsers share cookies between ports."""
     try:
         port = urlsplit(f"//{request.headers.get(hdrs.HOST, '')}").port
     except ValueError:
@@ -134,7 +140,7 @@ def cookie_name(request: web.Request) -> str:
 
 
 def set_session(request: web.Request, response: web.StreamResponse, token: str) -> None:
-    """Give the browser a session's cookie."""
+    """Set the session cookie on a response."""
     secure = request.secure or request.headers.get("X-Forwarded-Proto") == "https"
     response.set_cookie(
         cookie_name(request), token, max_age=SESSION_S, path="/console", httponly=True, samesite="Strict", secure=secure
@@ -145,11 +151,11 @@ def _to_sign_in(request: web.Request) -> web.Response:
     if request.method in SAFE and "text/html" in request.headers.get(hdrs.ACCEPT, "text/html"):
         location = f"{SIGN_IN}?to={quote(request.path_qs)}"
         return web.Response(status=302, headers={**HEADERS, "Location": location})
-    return web.Response(status=401, text="Sign in again.", headers=HEADERS)
+    return web.Response(status=401, text="Your session has ended. Sign in again.", headers=HEADERS)
 
 
 def show_error(request: web.Request, error: ApiError) -> web.Response:
-    """Answer with an error: as a page, or as JSON if the request accepts JSON only."""
+    """Return the response for an error: a page, or JSON if the request does not accept HTML."""
     if "text/html" not in request.headers.get(hdrs.ACCEPT, "text/html"):
         response = error.response()
     else:

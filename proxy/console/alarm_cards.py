@@ -1,4 +1,4 @@
-"""The inbox's description of an emergency or a concern. Pure."""
+"""Describes emergencies and concerns for the inbox: message with marked quotes, detection, delivered reply. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,36 +10,40 @@ from proxy.traces.emergencies import EMERGENCY_JUDGE, Emergency, SeenSign
 from proxy.traces.redaction import redacted_length
 
 LAYERS: Mapping[str, tuple[str, str]] = {
-    "explicit": ("explicit patterns", "Reviewed words and phrases in several languages; a match is an emergency"),
-    "learned": ("learned classifier", "A small classifier on this machine; a score below 0.5 is a concern"),
-    "swift": ("screening model", "The swift stage: a fast model that reads every message that the local layers do not decide"),
-    "chief": ("deciding model", "The chief stage: a strong model that decides flagged messages"),
+    "explicit": ("Explicit patterns", "Reviewed words and phrases in several languages. A match is an emergency."),
+    "learned": ("Learned classifier", "A small classifier on this machine. If it flags a message, a score below 0.5 is a concern."),
+    "swift": ("Screening model", "Swift stage: a fast model that reads every message that the local layers do not decide."),
+    "chief": ("Deciding model", "Chief stage: a strong model that decides whether a flagged message is an emergency."),
 }  # fmt: skip
-UNKNOWN_LAYER = ("another judge", "A judge other than the built-in layers")
+UNKNOWN_LAYER = ("Other judge", "A judge that is not one of the built-in layers.")
 CONTEXT_CHARS = 600
 """Characters of a long message that are shown around the first quote."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerOpinion:
-    """The verdict of one layer of the emergency judge."""
+    """The opinion of one detection layer of the emergency judge, in words."""
 
     layer: str
+    """The label of the layer."""
     about_layer: str
+    """The tooltip of the layer."""
     said: str
+    """The detected danger, or that the layer detected none."""
     score: float | None
+    """The estimated probability of an emergency, from 0 to 1; None: the layer gives no score."""
 
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """The delivered text."""
+    """What the user received in a turn with an emergency or a concern."""
 
     said: str
-    """A description."""
+    """A sentence that describes the delivered reply."""
     key_text: str = ""
-    """The emergency text or the contact; empty if it is not stored, hidden, or not in the reply."""
+    """The emergency text or the emergency contact; empty if the text is not stored, hidden, or not part of the reply."""
     reply: str = ""
-    """The text above it."""
+    """The reply before the emergency contact."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,24 +61,25 @@ class AlarmCard:
     about_somebody_else: bool
     opinions: tuple[LayerOpinion, ...]
     message: tuple[Passage, ...]
-    """Empty if it is hidden."""
+    """The message in passages, quotes marked; empty if the client may not see it."""
     message_is_redacted: bool
     is_cut: bool
-    """Whether only an excerpt is shown."""
+    """Whether `message` is an excerpt."""
     elsewhere: tuple[str, ...]
-    """Quotes that are not in the message, for example from an earlier one."""
+    """Quotes of the judge that are not in the message, for example from an earlier message."""
     delivery: Delivery
     mark: str | None
-    """The label by a person: `right`, `emergency` (a concern that was one) or `false`; None: not labelled."""
+    """The review by a person: `right` (confirmed), `emergency` (a concern that was an emergency) or `false`; None: open."""
     marked: float
+    """When the alarm was reviewed (Unix time, seconds); 0: open."""
 
 
 def make_card(emergency: Emergency, contacts: Iterable[str]) -> AlarmCard:
-    """Return an emergency as the inbox shows it.
+    """Return the inbox item of an emergency or a concern.
 
     Args:
-        emergency: With texts, if the client may see them.
-        contacts: The emergency contact of its chatbot, in each language.
+        emergency: The turn; with texts if the client may see them.
+        contacts: The chatbot's emergency contact, in each language.
     """
     turn, line = emergency.turn, emergency.turn.line
     layer, about = LAYERS.get(turn.layer or "", UNKNOWN_LAYER)
@@ -105,17 +110,20 @@ def make_card(emergency: Emergency, contacts: Iterable[str]) -> AlarmCard:
 
 
 def describe_delivery(emergency: Emergency, contacts: Iterable[str]) -> Delivery:
-    """Describe the delivered text."""
+    """Describe what the user received."""
     turn, line = emergency.turn, emergency.turn.line
     is_concern = turn.alarm == "concern"
     reply = turn.reply
     if line.error:
-        return Delivery(f"No reply: the turn ended in an error ({line.error.replace('_', ' ')}).")
+        return Delivery(f"No reply. The turn ended in an error ({line.error.replace('_', ' ')}).")
     if turn.filter == "shadow":
-        would = "added the emergency contact" if is_concern else "sent the emergency text instead"
-        return Delivery(f"The chatbot's raw reply (shadow). The filter would have {would}.", reply=reply)
+        would = "added the emergency contact" if is_concern else "delivered the emergency text instead"
+        return Delivery(
+            f"The chatbot's reply, not changed (shadow mode). With the filter on, the proxy would have {would}.",
+            reply=reply,
+        )
     if not is_concern:
-        return Delivery("The emergency text only.", key_text=reply)
+        return Delivery("The emergency text instead of a reply.", key_text=reply)
     if line.outcome == "fallback":
         return Delivery("The fallback message with the emergency contact.", key_text=reply)
     contact = next((one for one in contacts if one and reply.endswith(one)), "")
@@ -123,7 +131,7 @@ def describe_delivery(emergency: Emergency, contacts: Iterable[str]) -> Delivery
         rest = reply.removesuffix(contact).rstrip() if contact else reply
         return Delivery("The reply with the emergency contact as its last paragraph.", contact, rest)
     if reply.lstrip().startswith(("{", "[")):
-        return Delivery("The reply as JSON. The client got the concern in caf.concern.", reply=reply)
+        return Delivery("The reply as JSON. The concern is in the response field caf.concern.", reply=reply)
     return Delivery("The reply. Its last paragraph differs from the configured contact.", reply=reply)
 
 
@@ -135,7 +143,7 @@ def find_quote(message: str, quote: str) -> Span | None:
 
 
 def excerpt(message: str, spans: Sequence[Span]) -> tuple[list[Passage], bool]:
-    """Return a message in passages, and whether it was cut to the text around the first quote."""
+    """Return a message as passages, and whether it was shortened to an excerpt around the first quote."""
     first = spans[0][0] if spans else 0
     start = 0 if first <= CONTEXT_CHARS else first - CONTEXT_CHARS // 2
     end = min(len(message), start + 2 * CONTEXT_CHARS)

@@ -34,7 +34,7 @@ class Conversation(_Strict):
     @classmethod
     def _check_first(cls, value: tuple[Message, ...]) -> tuple[Message, ...]:
         if value[0].role != "user":
-            raise ValueError("the first message must have the role user")
+            raise ValueError("the first message must have the role `user`")
         return value
 
 

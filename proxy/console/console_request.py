@@ -1,4 +1,4 @@
-"""A request to the console, with the client's permissions."""
+"""An admitted request to the console, with the permissions of its client."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +15,7 @@ from proxy.turn.chatbot import Chatbot
 
 @dataclass(frozen=True, slots=True)
 class ConsoleRequest:
-    """An admitted request."""
+    """A request that passed `admission.admit`. Handlers of pages receive it instead of aiohttp's request."""
 
     request: web.Request
     service: Service

@@ -1,4 +1,4 @@
-"""Conversations: the list of turns, with search and filters. The page of one turn is `turn_page.py`."""
+"""The conversations page: the list of turns, with search and filters. `turn_page.py` shows one turn."""
 
 import time
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ class Conversation:
 
 
 async def show_conversations(console: ConsoleRequest) -> web.Response:
-    """Show the list."""
+    """Show the list of turns."""
     texts = console.may("trace")
     trouble: NoTraces | None = None
     page, problem = EMPTY, ""

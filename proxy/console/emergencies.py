@@ -1,4 +1,4 @@
-"""Emergencies: an inbox of turns in which a person may be in danger, with labels by people."""
+"""The emergencies page: an inbox of turns in which a person may be in danger, which people review."""
 
 import time
 from collections.abc import Collection, Mapping
@@ -28,13 +28,13 @@ PAGE = 30
 FRESH_S = 5.0
 """Seconds for which the number of open alarms is cached. Every console page requests it."""
 OPEN_COUNTS = web.AppKey("console_open_counts", TTLCache[frozenset[str], int])
-STATES = {"all": "all", "open": "open", "done": "done", "false": "false alarms"}
-ALARMS = {"any": "all", "emergency": "emergencies", "concern": "concerns"}
+STATES = {"all": "All", "open": "Open", "done": "Reviewed", "false": "False alarms"}
+ALARMS = {"any": "All", "emergency": "Emergencies", "concern": "Concerns"}
 VERDICTS: Mapping[str, Mapping[str, RightVerdict]] = {
     "emergency": {"right": "reject", "false": "accept"},
     "concern": {"right": "warn", "emergency": "reject", "false": "accept"},
 }
-"""The label of each button, by the alarm."""
+"""The correct verdict of the emergency judge that each review button stores, by kind of alarm."""
 
 
 def read_inbox_query(fields: Mapping[str, str], chatbots: Collection[str]) -> ListQuery:
@@ -48,7 +48,7 @@ def read_inbox_query(fields: Mapping[str, str], chatbots: Collection[str]) -> Li
 
 
 def to_filter(query: ListQuery, chatbots: Collection[str], now: float) -> TurnFilter:
-    """Return the filter of a query, without its state."""
+    """Return the filter of turns for a query. The query's status (open, reviewed ...) is not part of it."""
     chatbot, kind, alarm, period = (query.get(name) for name in ("chatbot", "kind", "alarm", "period"))
     return TurnFilter(
         chatbots=frozenset([chatbot] if chatbot else chatbots),
@@ -60,7 +60,7 @@ def to_filter(query: ListQuery, chatbots: Collection[str], now: float) -> TurnFi
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Some items of the inbox under a heading."""
+    """A section of the inbox: open alarms, reviewed alarms or false alarms."""
 
     name: str
     inbox: Inbox
@@ -96,7 +96,7 @@ async def _read_parts(console: ConsoleRequest, query: ListQuery, turn_filter: Tu
     if state in ("done", "false") or (state == "all" and parts[0].inbox.next is None):
         labelling: Labelling = "false_alarm" if state == "false" else "labelled"
         of_judge = replace(turn_filter, labelling=labelling, labelled_judge=EMERGENCY_JUDGE)
-        name = "False alarms" if state == "false" else "Done"
+        name = "False alarms" if state == "false" else "Reviewed"
         parts.append(await _read_part(console, name, of_judge, before=None if state == "all" else query.before))
     return parts
 
@@ -137,14 +137,17 @@ async def count_open_ones(console: ConsoleRequest) -> web.Response:
 
 
 async def label_item(console: ConsoleRequest) -> web.Response:
-    """Store a person's label of an alarm."""
+    """Store the review of an alarm as a label of the emergency judge."""
     form = await read_form(console.request)
     trace = await _find_turn(console, form)
     choice = str(form.get("said", ""))
     alarm = "emergency" if "emergency" in (trace["outcome"], trace.get("would")) else "concern"
     verdict = VERDICTS[alarm].get(choice)
     if verdict is None:
-        raise BadRequest(f"said: expected one of {', '.join(VERDICTS[alarm])}.", param="said")
+        raise BadRequest(
+            f"Invalid review {choice[:40]!r} in the field `said`: expected one of {', '.join(VERDICTS[alarm])}.",
+            param="said",
+        )
     label = Label(EMERGENCY_JUDGE, verdict, labelled=time.time())
     try:
         await read_traces(console.service, add, trace["turn_id"], label)
@@ -154,7 +157,7 @@ async def label_item(console: ConsoleRequest) -> web.Response:
 
 
 async def undo_item(console: ConsoleRequest) -> web.Response:
-    """Remove a label."""
+    """Remove the last review of an alarm."""
     form = await read_form(console.request)
     trace = await _find_turn(console, form)
     try:
@@ -165,7 +168,7 @@ async def undo_item(console: ConsoleRequest) -> web.Response:
 
 
 async def _find_turn(console: ConsoleRequest, form: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the turn of a form.
+    """Return the trace of the turn that a form names.
 
     Raises:
         web.HTTPNotFound: The client may see no such turn, or the emergency judge did not judge it.

@@ -95,10 +95,10 @@ class Evaluation:
 
     name: str
     state: str
-    """running, done, failed, or damaged: its file cannot be read."""
+    """`running`, `done`, `failed` or `damaged` (the file cannot be read)."""
     about: Json
     judges: dict[str, Json]
-    """Figures by judge; empty unless it is done."""
+    """Figures by judge; empty unless the evaluation is finished."""
     cases: list[Json]
     done: int = 0
     total: int = 0
@@ -106,7 +106,7 @@ class Evaluation:
     printed: str = ""
     """The output of a failed evaluation."""
     fault: str = ""
-    """The fault of a damaged file."""
+    """Why the file cannot be read, if the state is `damaged`."""
 
     @property
     def started(self) -> float:
@@ -114,7 +114,7 @@ class Evaluation:
 
     @property
     def subject(self) -> str:
-        """The measured stages, such as `local`."""
+        """The evaluated stages, such as `local`."""
         return str(self.about.get("subject", "–"))
 
     @property
@@ -124,7 +124,7 @@ class Evaluation:
 
     @property
     def cases_from(self) -> str:
-        """The origin of the cases."""
+        """The source of the cases and their split, such as `shipped scenarios, dev`."""
         return f"{', '.join(self.about.get('data', [])) or 'shipped scenarios'}, {self.about.get('split', '–')}"
 
     @property
@@ -134,7 +134,7 @@ class Evaluation:
 
 
 def list_evaluations(folder: Path) -> list[Evaluation]:
-    """Return the evaluations of a folder, the newest first. Blocks.
+    """Return the evaluations in a folder, newest first. Blocks.
 
     Raises:
         Damaged: The folder may not be read.
@@ -157,7 +157,7 @@ def read_evaluation(folder: Path, name: str) -> Evaluation | None:
 
 
 def _read_files(name: str, outcome: Path, part: Path, log: Path) -> Evaluation | None:
-    """Raises: Damaged: the file has another content."""
+    """Read an evaluation from its files. Raises: Damaged: a file is invalid or cannot be read."""
     if (data := read_object(outcome, OutcomeShape)) is not None:
         return Evaluation(name, "done", data["about"], data["judges"], data["cases"])
     if (data := read_object(part, ProgressShape)) is not None:
@@ -175,10 +175,10 @@ def start_evaluation(folder: Path, config: Path, options: Sequence[str], chatbot
     """Start an evaluation in a separate process that outlives this one, and return its name.
 
     Args:
-        folder: The folder of its files.
+        folder: The folder for the files of the evaluation.
         config: The configuration with the judges.
-        options: Those of `caf judges eval`.
-        chatbot: The chatbot of the judges. It decides who may see the evaluation.
+        options: Options of `caf judges eval`.
+        chatbot: The chatbot whose judges are evaluated. Only keys with access to this chatbot see the evaluation.
 
     Raises:
         FileExistsError: Another evaluation started in the same second.
@@ -202,7 +202,7 @@ def start_evaluation(folder: Path, config: Path, options: Sequence[str], chatbot
 
 
 def stop_evaluation(evaluation: Evaluation) -> bool:
-    """Stop a running evaluation, and return whether it was running. Answers of models are kept for the next one."""
+    """Stop an evaluation and return whether it was running. The next evaluation reuses the cached model responses."""
     if evaluation.state != "running" or evaluation.process is None:
         return False
     try:
@@ -218,12 +218,12 @@ def _write_new(path: Path, text: str) -> None:
 
 
 def _is_alive(process: int, outcome: Path) -> bool:
-    """Return whether a process still writes this outcome. Its process id may belong to another program by now."""
+    """Return whether the process still runs this evaluation. Its id may have been reused by another program."""
     try:
         command = Path(f"/proc/{process}/cmdline").read_text(errors="replace")
         if not command:
-            # So it is while the system replaces one program by the next, as `nice` is by ours. What has ended and still has a
-            # number, and what the kernel runs itself, has no program.
+            # The command line is empty while `nice` is being replaced by our program. A zombie or a kernel thread also has an
+            # empty command line, but no `exe` link.
             os.readlink(f"/proc/{process}/exe")
             return True
     except OSError:
@@ -232,5 +232,5 @@ def _is_alive(process: int, outcome: Path) -> bool:
 
 
 def _tail(log: Path) -> str:
-    """Raises: Damaged: it cannot be read."""
+    """Return the end of a log file. Raises: Damaged: the file cannot be read."""
     return (read_bytes(log) or b"").decode(errors="replace")[-LOG_SHOWN:]

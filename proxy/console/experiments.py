@@ -1,4 +1,4 @@
-"""Experiments: runs with progress, arms with intervals, drift over turns, exchanges side by side, reports and rating pages."""
+"""The experiments pages: progress and results of runs, exchanges side by side, reports and rating pages."""
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,14 +19,14 @@ from proxy.console.saved_files import Damaged, Json, read_bytes
 
 HOME = "/console/experiments"
 ON_A_PAGE = 12
-SCORES = Axis(0, 4, [(n, str(n)) for n in range(5)], "mean score, 0 to 4")
+SCORES = Axis(0, 4, [(n, str(n)) for n in range(5)], "Mean score, 0 to 4")
 REPORT_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; sandbox; frame-ancestors 'none'"
 """For pages with an inline style sheet. Their scripts do not run, and they have no origin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The same question in several arms."""
+    """The exchanges at the same place of an experiment, one for each arm."""
 
     facilitator: str
     checkpoint: str
@@ -48,7 +48,7 @@ async def show_experiments(console: ConsoleRequest) -> web.Response:
 
 
 async def show_experiment(console: ConsoleRequest) -> web.Response:
-    """Show a run: arms, drift over turns, ordinary questions."""
+    """Show the results of a run: arms, drift over turns, ordinary questions."""
     run = await _find(console)
     summary = run.summary or {}
     arms = [arm for arm in run.arms if arm in summary.get("arms", {})]
@@ -110,12 +110,12 @@ async def download_rating_page(console: ConsoleRequest) -> web.Response:
 
 
 def draw_drift(summary: Json, arms: Sequence[str], measure: str) -> Markup | None:
-    """Draw a measure of the arms over the turns with its intervals; None: there are no turns.
+    """Draw a measure of each arm over the turns, with intervals; None: the run has no turns.
 
     Args:
-        summary: That of the run.
-        arms: In the order of their colours.
-        what: acceptable, or mean.
+        summary: The summary of the run.
+        arms: Names of the arms, in the order of their colours.
+        measure: `acceptable` (share of acceptable replies) or `mean` (mean score).
     """
     by_arm = {arm: summary["arms"][arm].get("by_turn") or {} for arm in arms}
     turns = sorted({int(turn) for by_turn in by_arm.values() for turn in by_turn})
@@ -125,9 +125,9 @@ def draw_drift(summary: Json, arms: Sequence[str], measure: str) -> Markup | Non
         Series(arm, list(_points(by_turn, measure, (n - (len(arms) - 1) / 2) * 0.05)), f"a{n}")
         for n, (arm, by_turn) in enumerate(by_arm.items())
     ]
-    x = Axis(min(turns) - 0.3, max(turns) + 0.3, [(turn, str(turn)) for turn in turns], "turn")
-    y = SCORES if measure == "mean" else Axis(0, 1, SHARES.ticks, "acceptable replies")
-    return draw_lines(series, x, y, f"{y.title} by turn, for each arm")
+    x = Axis(min(turns) - 0.3, max(turns) + 0.3, [(turn, str(turn)) for turn in turns], "Turn")
+    y = SCORES if measure == "mean" else Axis(0, 1, SHARES.ticks, "Acceptable replies")
+    return draw_lines(series, x, y, f"{y.title} by turn and arm")
 
 
 def _points(by_turn: Mapping[str, Json], measure: str, aside: float) -> Iterable[Point]:
@@ -138,7 +138,7 @@ def _points(by_turn: Mapping[str, Json], measure: str, aside: float) -> Iterable
 
 
 def pair_arms(exchanges: Sequence[Json], arms: Sequence[str]) -> list[Pair]:
-    """Put exchanges of the same place side by side, in the order of the arms."""
+    """Group the exchanges at the same place (facilitator, checkpoint, sample, turn), in the order of the arms."""
 
     def place(row: Json) -> tuple[str, str, int, int]:
         return (row["place"]["facilitator"], row["place"]["checkpoint"], row["place"]["sample"], row["place"]["turn"])
@@ -156,13 +156,13 @@ def differ(pair: Pair) -> bool:
 
 
 def mean_score(exchange: Json) -> float | None:
-    """Return the mean score of a reply; None: it has no score."""
+    """Return the mean score of all raters for a reply, from 0 to 4; None: no rater scored the reply."""
     scores = [rating["score"] for rating in exchange["ratings"].values() if rating.get("score") is not None]
     return sum(scores) / len(scores) if scores else None
 
 
 async def _find(console: ConsoleRequest) -> Run:
-    """Raises: web.HTTPNotFound: there is no such run, or the client may not see its chatbot."""
+    """Return the run in the address. Raises: web.HTTPNotFound: no such run, or the client may not see its chatbot."""
     run = await asyncio.to_thread(read_run, _folder(console), console.request.match_info["name"])
     if run is None or not run.manifest or not _may_see(console, run):
         raise web.HTTPNotFound

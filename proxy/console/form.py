@@ -1,4 +1,4 @@
-"""Reads forms.
+"""Reads submitted forms, with limits of size, time and number of fields.
 
 aiohttp's `request.post()` is not used: it has no time limit, also before the sign-in, and it accepts files, which the console
 does not need.
@@ -14,7 +14,7 @@ from proxy.protocol.errors import BadRequest, TooLarge
 
 KIND = "application/x-www-form-urlencoded"
 LARGEST = 100_000
-"""Bytes. The longest note, percent-encoded, takes a quarter."""
+"""Maximum size of a form in bytes. The longest note, percent-encoded, takes a quarter of it."""
 MOST_FIELDS = 500
 _FORM = web.RequestKey("console_form", MultiDict[str])
 
@@ -23,9 +23,9 @@ async def read_form(request: web.Request) -> MultiDict[str]:
     """Return the fields of a request's form.
 
     Raises:
-        BadRequest: It is not a form, or has too many fields.
-        BodyTimeout: It took too long to arrive.
-        TooLarge: It is larger than any form of the console.
+        BadRequest: The request is not a form, or the form has too many fields.
+        BodyTimeout: The form took too long to arrive.
+        TooLarge: The form is larger than `LARGEST`.
     """
     if _FORM not in request:
         request[_FORM] = await _read(request)
@@ -34,13 +34,13 @@ async def read_form(request: web.Request) -> MultiDict[str]:
 
 async def _read(request: web.Request) -> MultiDict[str]:
     if request.content_type != KIND:
-        raise BadRequest(f"Content-Type: expected {KIND}.")
+        raise BadRequest(f"Invalid Content-Type {request.content_type[:100]!r}: the console expects a form, {KIND}.")
     try:
         raw = await read_body(request.clone(client_max_size=LARGEST))
     except web.HTTPRequestEntityTooLarge:
-        raise TooLarge(f"The form is larger than {LARGEST} bytes.") from None
+        raise TooLarge(f"The form is too large: the maximum is {LARGEST} bytes. Shorten the text.") from None
     try:
         fields = parse_qsl(raw.decode(errors="replace"), keep_blank_values=True, max_num_fields=MOST_FIELDS)
     except ValueError:
-        raise BadRequest(f"The form has more than {MOST_FIELDS} fields.") from None
+        raise BadRequest(f"The form has too many fields: the maximum is {MOST_FIELDS}.") from None
     return MultiDict(fields)

@@ -1,4 +1,4 @@
-"""Records reading, labelling and deleting in the audit log if there is one, else in the log. Without texts."""
+"""Records who read, labelled or deleted turns: in the audit log, or in the proxy's log if no audit log is configured."""
 
 import structlog
 
@@ -13,11 +13,11 @@ def record_action(service: Service, action: str, by: KeyRecord | None, *, outcom
     """Record an action of a console client.
 
     Args:
-        service: The objects that handlers share.
-        action: Its name, such as `console_read` or `console_label`.
-        by: The client's key; None: a proxy without keys.
-        outcome: Its result.
-        ids: Its objects: ids and numbers, never texts.
+        service: The objects that all request handlers share.
+        action: Name of the action, such as `console_read` or `console_label`.
+        by: The client's key; None: the proxy has no configured keys.
+        outcome: Result of the action.
+        ids: Ids and numbers of the objects of the action, such as turns. Never pass texts.
     """
     if service.audit is not None:
         record_admin(service.audit, action, outcome, key=None, by=by, **ids)

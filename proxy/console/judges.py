@@ -1,4 +1,4 @@
-"""Judges: their last evaluations side by side, misjudged cases, and the start of an evaluation."""
+"""The judges pages: evaluations side by side, misjudged cases, and a form that starts an evaluation."""
 
 import asyncio
 from collections import Counter
@@ -28,15 +28,15 @@ from proxy.protocol.errors import BadRequest
 
 HOME = "/console/judges"
 MOST_COMPARED = 5
-"""Maximum evaluations side by side: the number of colours of curves."""
+"""Maximum number of evaluations side by side: one for each colour of a curve."""
 MISJUDGED_SHOWN = 60
 STAGES = {
     "cascade": "All stages, as configured",
     "local": "Local stage",
-    "swift": "Screening call",
-    "chief": "Chief call",
+    "swift": "Swift stage",
+    "chief": "Chief stage",
 }
-SPLITS = {"dev": "Development cases", "holdout": "Held-out cases (each look is counted)", "all": "All cases"}
+SPLITS = {"dev": "Development cases", "holdout": "Held-out cases (each use is counted)", "all": "All cases"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Column:
 
 
 async def show_judges(console: ConsoleRequest) -> web.Response:
-    """Show the last evaluations side by side."""
+    """Show the latest evaluations side by side."""
     all_evaluations: list[Evaluation] = []
     fault = ""
     try:
@@ -103,19 +103,19 @@ async def start(console: ConsoleRequest) -> web.Response:
     """Start an evaluation from a form.
 
     Raises:
-        BadRequest: The form says something else than it offers, another one runs, or the configuration is in no file.
+        BadRequest: A field is invalid, another evaluation is running, or the proxy has no configuration file.
     """
     form = await read_form(console.request)
     config = console.service.config.file
     if config is None:
-        raise BadRequest("An evaluation needs a configuration file, and this proxy was started without one.")
+        raise BadRequest("An evaluation needs a configuration file. Start the proxy with `caf serve --config FILE`.")
     stage, split, chatbot = (form.get(name, "") for name in ("stage", "split", "chatbot"))
     if stage not in STAGES or split not in SPLITS or chatbot not in console.chatbots:
-        raise BadRequest("Choose a chatbot, a stage and cases from the lists.")
+        raise BadRequest("The evaluation cannot start: choose a chatbot, a stage and cases from the lists.")
     options = ["--stage", stage, "--split", split, "--chatbot", chatbot]
     judges = form.getall("judge", [])
     if not {*judges}.issubset(chain.from_iterable(bot.judges for bot in console.bots)):
-        raise BadRequest("Choose judges from the list.", param="judge")
+        raise BadRequest("The evaluation cannot start: choose judges from the list.", param="judge")
     for judge in judges:
         options += ["--judge", judge]
     options += [
@@ -125,14 +125,16 @@ async def start(console: ConsoleRequest) -> web.Response:
     try:
         evaluations = await asyncio.to_thread(list_evaluations, _folder(console))
     except Damaged as error:
-        raise BadRequest(f"The folder of evaluations cannot be used: {error}.") from None
+        raise BadRequest(
+            f"The evaluation cannot start, because the folder of evaluations cannot be read: {error}."
+        ) from None
     running = [one for one in evaluations if one.state == "running"]
     if running:
-        raise BadRequest("Another evaluation is running. Wait for it or stop it.")
+        raise BadRequest("Another evaluation is running. Wait until it has finished, or stop it.")
     try:
         name = await asyncio.to_thread(start_evaluation, _folder(console), config, options, chatbot)
     except FileExistsError:  # another request was faster
-        raise BadRequest("Another evaluation is running. Wait for it or stop it.") from None
+        raise BadRequest("Another evaluation is running. Wait until it has finished, or stop it.") from None
     record_action(console.service, "console_evaluate", console.access.key, evaluation=name)
     return console.see_other(f"{HOME}/{name}")
 
@@ -146,7 +148,7 @@ async def stop(console: ConsoleRequest) -> web.Response:
 
 
 def kind_of(case: Json) -> str:
-    """Return the kind of error of a case: missed, false alarm or unjudged."""
+    """Return the kind of error of a misjudged case: `missed`, `false alarm` or `unjudged`."""
     if case["verdict"] == "unjudged":
         return "unjudged"
     expected = case["expected"] if isinstance(case["expected"], list) else [case["expected"]]
@@ -154,7 +156,7 @@ def kind_of(case: Json) -> str:
 
 
 def draw_roc(title: str, columns: Sequence[Column]) -> Markup | None:
-    """Draw the ROC curves of several evaluations or judges; None: there is no curve."""
+    """Draw the ROC curves of several evaluations or judges; None: no curve has been computed."""
     curves = [
         Series(column.evaluation.name, [Point(x, y) for x, y in column.figures["roc"]], column.style, marked=False)
         for column in columns
@@ -162,13 +164,13 @@ def draw_roc(title: str, columns: Sequence[Column]) -> Markup | None:
     ]
     if not curves:
         return None
-    chance = Series("chance", [Point(0, 0), Point(1, 1)], "chance", marked=False)
-    x = Axis(0, 1, SHARES.ticks, "harmless cases flagged")
-    return draw_lines([chance, *curves], x, Axis(0, 1, SHARES.ticks, "violating cases flagged"), f"ROC curves: {title}")
+    chance = Series("Chance", [Point(0, 0), Point(1, 1)], "chance", marked=False)
+    x = Axis(0, 1, SHARES.ticks, "Harmless cases flagged")
+    return draw_lines([chance, *curves], x, Axis(0, 1, SHARES.ticks, "Violating cases flagged"), f"ROC curves: {title}")
 
 
 async def _find(console: ConsoleRequest) -> Evaluation:
-    """Raises: web.HTTPNotFound: there is no such evaluation, or the client may not see its chatbot."""
+    """Return the evaluation in the address. Raises: web.HTTPNotFound: no such evaluation, or the client may not see it."""
     evaluation = await asyncio.to_thread(read_evaluation, _folder(console), console.request.match_info["name"])
     if evaluation is None or not _may_see(console, evaluation):
         raise web.HTTPNotFound
@@ -176,7 +178,7 @@ async def _find(console: ConsoleRequest) -> Evaluation:
 
 
 def _may_see(console: ConsoleRequest, evaluation: Evaluation) -> bool:
-    """An evaluation without a chatbot may be about any chatbot."""
+    """Return whether the client may see an evaluation. One without a chatbot needs access to every chatbot."""
     return console.access.may_ask("") if evaluation.chatbot is None else evaluation.chatbot in console.chatbots
 
 
@@ -192,7 +194,10 @@ def _number(text: str, name: str, *, whole: bool = False) -> list[str]:
     except ValueError:
         value = -1
     if not 0 <= value < 1e9:
-        raise BadRequest(f"{name}: give a number, or nothing.", param=name)
+        raise BadRequest(
+            f"Invalid {name} {text.strip()[:40]!r}: expected a number of at least 0. For no {name}, leave the field empty.",
+            param=name,
+        )
     return [f"--{name}", str(value)]
 
 

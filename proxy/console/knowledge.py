@@ -1,4 +1,4 @@
-"""Knowledge: the sections and pairs of a chatbot's knowledge base, their use, and questions without a source."""
+"""The knowledge pages: sections and question-answer pairs of a knowledge base, and questions without a source."""
 
 import time
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from proxy.console.admission import admit
 from proxy.console.console_request import ConsoleRequest
 from proxy.console.journal import record_action
 from proxy.console.list_query import ListQuery, read_query
-from proxy.console.pair_table import STATES, PairTable, read_pair_table, select_pairs
+from proxy.console.pair_table import STATE_LABELS, STATES, PairTable, read_pair_table, select_pairs
 from proxy.console.period import PERIOD_LABELS, PERIODS
 from proxy.console.section_table import ORDERS, SHOWN, describe_review, make_rows, missing_sections, select_rows
 from proxy.console.trace_reading import NoTraces, read_traces, run_query
@@ -47,7 +47,7 @@ async def show_knowledge(console: ConsoleRequest) -> web.Response:
         query=query, libraries=libraries, library=library, use=use, rows=rows, questions=questions, trouble=trouble,
         selected=select_rows(rows, words=query.get("words"), shown=query.get("shown"), order=query.get("order")),
         missing=missing_sections(library, use), most=max([row.chosen for row in rows] + [row.cited for row in rows], default=0),
-        shown=SHOWN, periods={**PERIOD_LABELS, ALL: "whole stored period"}, pairs=await _read_pairs(console, chatbot),
+        shown=SHOWN, periods={**PERIOD_LABELS, ALL: "All time"}, pairs=await _read_pairs(console, chatbot),
     )  # fmt: skip
 
 
@@ -91,7 +91,7 @@ async def show_pairs(console: ConsoleRequest) -> web.Response:
     start = query.before or 0
     return console.render(
         "knowledge/pairs.html",
-        query=query, table=table, selected=selected, page=selected[start : start + PAIRS], start=start, states=STATES,
+        query=query, table=table, selected=selected, page=selected[start : start + PAIRS], start=start, states=STATE_LABELS,
         library=libraries[chatbot], next=start + PAIRS if start + PAIRS < len(selected) else None,
     )  # fmt: skip
 
@@ -111,7 +111,7 @@ async def _read_turns(console: ConsoleRequest, turn_filter: TurnFilter, before: 
 
 
 def _read_query(console: ConsoleRequest, libraries: Mapping[str, Library]) -> ListQuery:
-    """Raises: BadRequest: the page does not exist."""
+    """Return the query of the list of sections. Raises: BadRequest: the page of the list does not exist."""
     answers = {"chatbot": libraries, "period": (*PERIODS, ALL), "words": None, "shown": SHOWN, "order": ORDERS}
     defaults = {"chatbot": next(iter(libraries), ""), "period": "month", "shown": "all", "order": "cited"}
     return read_query(console.request.query, answers, defaults)

@@ -1,4 +1,4 @@
-"""The filter and page of a list, read from its address. Pure."""
+"""Reads the filters and the page of a list from the query string of its address. Pure."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -9,14 +9,15 @@ from proxy.protocol.errors import BadRequest
 LONGEST = 200
 """Maximum characters of a field."""
 MOST_PAGES_BACK = 40
+"""Maximum number of earlier pages that an address remembers."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """The fields of a list's form, and the page."""
+    """The filters of a list and its page. Links to other pages of the list are made from it."""
 
     fields: Mapping[str, str] = field(default_factory=dict)
-    """Only those that differ from their default."""
+    """The fields that differ from their default, by name."""
     defaults: Mapping[str, str] = field(default_factory=dict)
     before: int | None = None
     """The page starts after this position; None: the first page."""
@@ -24,12 +25,12 @@ class ListQuery:
     """The `before` of the earlier pages, for the link to the previous page."""
 
     def get(self, name: str) -> str:
-        """Return a field, its default, or an empty text."""
+        """Return the value of a field: the given one, else its default, else an empty text."""
         return self.fields.get(name) or self.defaults.get(name, "")
 
     @property
     def is_filtered(self) -> bool:
-        """Whether a field other than the view is set."""
+        """Whether a filter is set. The field `view` is not a filter."""
         return any(name != "view" for name in self.fields)
 
     def address(self, **changes: str) -> str:
@@ -68,12 +69,12 @@ class ListQuery:
 def read_query(
     query: Mapping[str, str], answers: Mapping[str, Collection[str] | None], defaults: Mapping[str, str] = {}
 ) -> ListQuery:
-    """Return the query of an address. Invalid fields are ignored, because an address may be outdated or truncated.
+    """Read the query string of a list. Invalid values are ignored, because an address may be outdated or truncated.
 
     Args:
-        query: The fields of the address.
-        answers: The fields of the list with their allowed values; None: any text.
-        defaults: Their default values.
+        query: The fields of the query string.
+        answers: The allowed values of each field of the list; None: any text.
+        defaults: The default values of the fields.
 
     Raises:
         BadRequest: The page does not exist.

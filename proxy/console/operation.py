@@ -1,4 +1,4 @@
-"""Operations: traffic, duration and cost over time, and the status of the proxy."""
+"""The operations page: traffic, durations and cost over time, and the status of the proxy."""
 
 import asyncio
 import time
@@ -25,7 +25,7 @@ async def show_operation(console: ConsoleRequest) -> web.Response:
 
 
 async def show_figures(console: ConsoleRequest) -> web.Response:
-    """Show the part of the page that is refreshed."""
+    """Show the figures alone. The page reloads them every `REFRESH_S` seconds."""
     return await _render(console, "operation/_figures.html")
 
 

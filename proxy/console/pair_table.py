@@ -14,6 +14,11 @@ from proxy.console.section_table import Review
 PairState = Literal["reviewed", "unreviewed", "rejected"]
 """The review state of a pair; `reviewed`: accepted by an expert."""
 STATES: tuple[PairState, ...] = get_args(PairState)
+STATE_LABELS: Mapping[PairState, str] = {
+    "reviewed": "Reviewed",
+    "unreviewed": "Not reviewed",
+    "rejected": "Rejected",
+}
 Version = tuple[int, int, int]
 
 
@@ -25,7 +30,7 @@ class PairRow:
     state: PairState
     review: Review
     searched: str
-    """Its texts in lower case."""
+    """All texts of the pair in lower case, for the search."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +41,7 @@ class PairTable:
     foci: Mapping[str, str] = field(default_factory=dict)
     """Names of the foci by id."""
     problem: str = ""
-    """The faulty file and its fault, if there are no rows."""
+    """Why the files cannot be read; empty: they were read."""
 
     @cached_property
     def counts(self) -> Mapping[PairState, int]:
@@ -45,14 +50,14 @@ class PairTable:
 
 
 def read_pair_table(folder: Path) -> PairTable | None:
-    """Return the pairs in a folder, or None if it has no pair file. Each version of the files is read once."""
+    """Return the question-answer pairs of a knowledge base, or None if it has none. The files are cached until they change."""
     if not os.path.exists(folder / PAIRS_FILE):
         return None
     return _read(folder, _version(folder / PAIRS_FILE), _version(folder / TAXONOMY_FILE))
 
 
 def select_pairs(rows: Iterable[PairRow], *, words: str, focus: str, state: str) -> list[PairRow]:
-    """Return the rows that hold all words, in question, wordings, answer or id; an empty focus or state allows any."""
+    """Filter rows: every word occurs in question, wordings, answer or id, and focus and state match (empty: any)."""
     search_words = words.casefold().split()
     return [
         row
@@ -84,9 +89,9 @@ def _read(folder: Path, pairs: Version | None, taxonomy: Version | None) -> Pair
 def _make_row(pair: Pair) -> PairRow:
     searched = "\n".join((pair.id, pair.question, *pair.variants, pair.answer)).casefold()
     if pair.review is None:
-        return PairRow(pair, "unreviewed", Review("unreviewed", "warn"), searched)
+        return PairRow(pair, "unreviewed", Review("Not reviewed", "warn"), searched)
     by = f"by {pair.review.reviewer}, {pair.review.date}"
     if pair.served:
-        return PairRow(pair, "reviewed", Review(by, "good"), searched)
+        return PairRow(pair, "reviewed", Review(f"Reviewed {by}", "good"), searched)
     reason = f": {pair.review.error}" if pair.review.error else ""
-    return PairRow(pair, "rejected", Review(f"rejected {by}{reason}", "bad"), searched)
+    return PairRow(pair, "rejected", Review(f"Rejected {by}{reason}", "bad"), searched)

@@ -1,4 +1,4 @@
-"""Playground: chat with a chatbot in the browser and see the outcome of each reply.
+"""The playground: chat with a chatbot in the browser and see the outcome of each reply.
 
 The browser is a client like any other, with a session instead of a key: the same turns, limits, audit and traces.
 """
@@ -24,7 +24,7 @@ from proxy.console.quote_marks import mark_quotes
 from proxy.console.render import HEADERS
 from proxy.console.reply_facts import DeliveredReply, Json, ReplyFacts, facts_of_caf, facts_of_trace, proving_quotes
 from proxy.console.trace_reading import run_query
-from proxy.console.words import REPLIES, STAGES
+from proxy.console.words import DANGERS, OUTCOMES, STAGES
 from proxy.protocol.errors import BadRequest, Forbidden
 from proxy.traces.backend import TraceError, trace_backend, trace_detail
 from proxy.traces.redaction import is_redacted
@@ -38,11 +38,11 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 
 
 async def show_playground(console: ConsoleRequest) -> web.Response:
-    """Show the screen."""
+    """Show the playground."""
     return console.render(
         "playground/index.html",
         bots=console.bots,
-        wordings=REPLIES,
+        wordings=OUTCOMES,
         shadow=any(bot.settings.filter == "shadow" for bot in console.bots),
     )
 
@@ -54,7 +54,7 @@ async def ask(console: ConsoleRequest) -> web.StreamResponse:
 
 
 async def show_turn(console: ConsoleRequest) -> web.Response:
-    """Show the facts of a reply that the page sends: from its trace if the client may read it, else from the reply."""
+    """Show the facts of a reply: from its trace if the client may read the trace, else from the reply's `caf` object."""
     turn_id = console.request.match_info["turn"]
     if not TURN_ID.fullmatch(turn_id):
         raise web.HTTPNotFound
@@ -70,7 +70,13 @@ async def show_turn(console: ConsoleRequest) -> web.Response:
     elif reply.caf is not None:
         facts = await asyncio.to_thread(facts_of_caf, reply.caf, reply.text)
     return console.render(
-        "playground/_turn.html", facts=facts, turn_id=turn_id, bot=bot, traced=trace is not None, stages=STAGES
+        "playground/_turn.html",
+        facts=facts,
+        turn_id=turn_id,
+        bot=bot,
+        traced=trace is not None,
+        stages=STAGES,
+        dangers=DANGERS,
     )
 
 
@@ -87,7 +93,7 @@ async def show_source(console: ConsoleRequest) -> web.Response:
         passages = await asyncio.to_thread(mark_quotes, section.text, quotes)
         return console.render("playground/_source.html", title=section.title, section=section, passages=passages)
     if not console.may("trace"):
-        raise Forbidden("Documents of a turn need the permission `trace`.")
+        raise Forbidden("Reading the documents of a turn needs the permission `trace`, which the key does not have.")
     document = next((one for one in (trace or {}).get("documents", ()) if one["id"] == source_id), None)
     if trace is None or document is None:
         raise web.HTTPNotFound
@@ -108,7 +114,7 @@ async def save_checkpoint(console: ConsoleRequest) -> web.Response:
 
 
 def _find_bot(console: ConsoleRequest, name: str) -> Chatbot:
-    """Raises: web.HTTPNotFound: it does not exist, or the client may not use it."""
+    """Return a chatbot by its name. Raises: web.HTTPNotFound: no such chatbot, or the client may not use it."""
     if name not in console.chatbots:
         raise web.HTTPNotFound
     return console.service.chatbots[name]
@@ -118,9 +124,9 @@ async def _find_trace(console: ConsoleRequest, turn_id: str, *, patient: bool = 
     """Return the trace of a turn; None: not stored, or the client may not use its chatbot.
 
     Args:
-        console: Who looks.
-        turn_id: The turn.
-        patient: Whether it was just taken, and its trace may still be on its way.
+        console: The request.
+        turn_id: The id of the turn.
+        patient: Whether the turn has just ended, so that its trace may not be written yet; then try several times.
     """
     config = console.service.config
     if trace_detail(config) == "none":
@@ -137,13 +143,13 @@ async def _find_trace(console: ConsoleRequest, turn_id: str, *, patient: bool = 
 
 
 async def _read_json(console: ConsoleRequest, model: type[ModelT]) -> ModelT:
-    """Raises: BadRequest: the body differs from what the page sends."""
+    """Parse and validate the JSON body of a request. Raises: BadRequest: the body is invalid."""
     try:
         return model.model_validate_json(await read_body(console.request))
     except ValidationError as error:
         faults: Sequence[Any] = error.errors(include_url=False, include_input=False)
         where = ".".join(map(str, faults[0]["loc"])) or "body"
-        raise BadRequest(f"{where}: {faults[0]['msg']}", param=where) from None
+        raise BadRequest(f"Invalid value of `{where}`: {faults[0]['msg']}.", param=where) from None
 
 
 ROUTES = [

@@ -1,6 +1,6 @@
-"""Lines, bands and stacked bars as SVG (templates/plot.svg), with the colours of `.plot` in console.css. Pure.
+"""Draws line plots and stacked bars as SVG (templates/plot.svg), with the colours of `.plot` in console.css. Pure.
 
-Not plots/drawing.py, which needs matplotlib: that comes with the lab, and the console with the proxy.
+plots/drawing.py is not used here: it needs matplotlib, which is not installed with the proxy.
 """
 
 import math
@@ -60,11 +60,11 @@ class Axis:
 
 
 SHARES = Axis(0, 1, [(n / 4, f"{25 * n} %") for n in range(5)])
-"""An axis of shares."""
+"""An axis from 0 % to 100 %."""
 
 
 def round_ticks(highest: float, least_step: float = 0.0) -> list[float]:
-    """Return up to six round values from 0 to the first that is not below the highest of an axis."""
+    """Return round tick values from 0 to the first one that is at least `highest`."""
     if highest <= 0:
         return [0.0, max(least_step, 1.0)]
     unit = 10.0 ** math.floor(math.log10(highest / 2))
@@ -73,19 +73,19 @@ def round_ticks(highest: float, least_step: float = 0.0) -> list[float]:
 
 
 def axis_up_to(highest: float, title: str = "", *, least_step: float = 0.0) -> Axis:
-    """Return an axis of amounts from 0, with round ticks."""
+    """Return an axis from 0 to at least `highest`, with round ticks."""
     ticks = round_ticks(highest, least_step)
     return Axis(0, ticks[-1], [(tick, _write_short(tick)) for tick in ticks], title)
 
 
 def axis_of_columns(labels: Sequence[str]) -> Axis:
-    """Return an axis of columns with at most six labels. The middle of the first column is at 0.5."""
+    """Return the horizontal axis of a bar plot, with at most six labels. The middle of the first bar is at 0.5."""
     every = max(1, math.ceil(len(labels) / 6))
     return Axis(0, max(1, len(labels)), [(n + 0.5, text) for n, text in enumerate(labels) if n % every == 0])
 
 
 def draw_lines(series: Sequence[Series], x: Axis, y: Axis, label: str) -> Markup:
-    """Draw lines; a point's interval is a vertical bar.
+    """Draw a line plot as SVG. The interval of a point is a vertical bar.
 
     Args:
         series: The lines, each with a `<title>` as its tooltip.
@@ -99,7 +99,7 @@ def draw_lines(series: Sequence[Series], x: Axis, y: Axis, label: str) -> Markup
 def draw_stacks(
     names: Sequence[tuple[str, str]], columns: Sequence[tuple[str, Sequence[float]]], y: Axis, label: str
 ) -> Markup:
-    """Draw stacked bars.
+    """Draw a plot of stacked bars as SVG.
 
     Args:
         names: Names and styles of the parts of each bar, from the bottom.
@@ -113,12 +113,12 @@ def draw_stacks(
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Converts values to coordinates."""
+    """Converts values of the axes to coordinates of the SVG."""
 
     across: Axis
     up: Axis
     width: int = 360
-    """Units of the drawing: about CSS pixels on a phone, up to twice that on larger screens."""
+    """Width in units of the SVG. A unit is about one CSS pixel on a phone and up to two on larger screens."""
     height: int = 190
     left: int = 38
     right: int = 344

@@ -1,4 +1,4 @@
-"""The status of the proxy from its metrics: queues, circuit breakers and losses. Pure."""
+"""Reads the status of the proxy from its metrics: queues, circuit breakers, lost data. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ Values = Mapping[str, Sequence[tuple[dict[str, str], float]]]
 
 @dataclass(slots=True)
 class ModelFigures:
-    """One model alias, since the start of the proxy."""
+    """Calls of one model alias since the start of the proxy."""
 
     alias: str
     calls: int = 0
@@ -29,7 +29,7 @@ class ModelFigures:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """A count of lost data."""
+    """A kind of loss with its count, for a tile of the operations page."""
 
     name: str
     count: int
@@ -38,7 +38,7 @@ class Loss:
 
 @dataclass(frozen=True, slots=True)
 class ProcessFigures:
-    """The proxy, summed over its processes."""
+    """The status of the proxy, summed over its worker processes."""
 
     models: list[ModelFigures]
     losses: list[Loss]
@@ -52,20 +52,20 @@ _OF_MODELS = {
     "caf_model_queue_refused": "refused",
     "caf_circuit_refused": "held_back",
 }
-"""Metrics of a model and their fields here."""
+"""The metrics of a model and the fields of `ModelFigures` that they set."""
 _LOSSES = {
-    "caf_traces_dropped": ("traces lost", "Answered turns that could not be stored"),
-    "caf_audit_dropped": ("audit records lost", "Outcomes that could not be written to the audit log"),
-    "caf_memory_failures": ("memory failures", "Failed reads and writes of conversations and limits"),
+    "caf_traces_dropped": ("Traces lost", "Answered turns whose trace could not be stored"),
+    "caf_audit_dropped": ("Audit records lost", "Records that could not be written to the audit log"),
+    "caf_memory_failures": ("State store errors", "Failed reads and writes of conversation state and rate limits"),
     "caf_connections_refused_total": (
-        "connections refused",
+        "Connections refused",
         "Connections over the limit, or without a complete request",
     ),
 }
 
 
 def read_figures(values: Values) -> ProcessFigures:
-    """Return the status of a proxy."""
+    """Return the status of the proxy from the values of its metrics."""
     models: dict[str, ModelFigures] = {}
 
     def figures_of(labels: Mapping[str, str]) -> ModelFigures:

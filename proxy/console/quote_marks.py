@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 LONGEST_QUOTE = 2_000
-"""Minimum characters of a quote."""
+"""Maximum characters of a quote that are searched for."""
 _ELLIPSIS = re.compile(r"[\[(]?(?:\.{3,}|…)[\])]?")
 _WORD = re.compile(r"[^\W_]+")
 
 
 Span = tuple[int, int]
-"""Start and end of a passage."""
+"""Start and end offsets of a passage in a text; the end is exclusive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +23,15 @@ class Passage:
 
 
 def mark_quotes(text: str, quotes: Iterable[str]) -> list[Passage]:
-    """Divide a text at quotes, regardless of case, white space and punctuation. An ellipsis divides a quote."""
+    """Split a text into passages, with quotes marked. Case, white space and punctuation are ignored.
+
+    The parts of a quote before and after an ellipsis are searched for separately.
+    """
     return divide(text, merge_spans(span for quote in set(quotes) for span in _find_parts(text, quote)))
 
 
 def merge_spans(spans: Iterable[Span]) -> list[Span]:
-    """Return spans in order, with touching spans merged."""
+    """Return spans sorted by start. Overlapping and touching spans are merged."""
     merged: list[Span] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:
@@ -39,7 +42,7 @@ def merge_spans(spans: Iterable[Span]) -> list[Span]:
 
 
 def divide(text: str, spans: Iterable[Span]) -> list[Passage]:
-    """Return a text in passages, those at the spans as quotes; the spans are in order and do not overlap."""
+    """Split a text into passages and mark those at the spans as quotes. Spans must be sorted and must not overlap."""
     passages, at = [], 0
     for start, end in spans:
         passages += [Passage(text[at:start]), Passage(text[start:end], is_quote=True)]
@@ -48,7 +51,7 @@ def divide(text: str, spans: Iterable[Span]) -> list[Passage]:
 
 
 def _find_parts(text: str, quote: str) -> list[Span]:
-    """Return the spans of the parts of a quote."""
+    """Return the spans of a quote in a text. An ellipsis splits the quote into parts."""
     spans = []
     for part in _ELLIPSIS.split(quote[:LONGEST_QUOTE]):
         words = _WORD.findall(part)

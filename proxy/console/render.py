@@ -1,4 +1,4 @@
-"""Templates, and the headers of every response. Every value is escaped, because drafts may contain markup."""
+"""Renders templates, with security headers. Every value is escaped, because drafts may contain markup."""
 
 import math
 import re
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from aiohttp import web
 from markupsafe import Markup
 
-from proxy.console.words import describe_outcome, plain
+from proxy.console.words import describe_outcome, describe_step, plain
 from proxy.traces.redaction import redacted_length
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ HEADERS = {
 
 
 def render(template: str, context: Mapping[str, Any], *, status: int = 200) -> web.Response:
-    """Answer with a template of `proxy/console/templates`."""
+    """Return a response with a rendered template of `proxy/console/templates`."""
     text = environment().get_template(template).render(context)
     body = text.encode(errors="replace")  # a text may contain half of a surrogate pair
     return web.Response(status=status, body=body, content_type="text/html", charset="utf-8", headers=HEADERS)
@@ -40,7 +40,7 @@ def render(template: str, context: Mapping[str, Any], *, status: int = 200) -> w
 
 @cache
 def environment() -> "Environment":
-    """Return the templates. Jinja is imported at the first use."""
+    """Return the template environment. Jinja is imported at the first use."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     made = Environment(
@@ -58,6 +58,7 @@ def environment() -> "Environment":
         "share": share,
         "plain": plain,
         "outcome": describe_outcome,
+        "step": describe_step,
         "redacted_length": redacted_length,
         "options": to_options,
     }
@@ -70,7 +71,7 @@ def to_datetime(seconds: float) -> datetime:
 
 
 def ms(value: float | None) -> str:
-    """Write milliseconds: `840 ms`, `3.2 s`."""
+    """Format a duration given in milliseconds: `840 ms`, `3.2 s`."""
     if value is None:
         return "–"
     if value < 10:
@@ -79,12 +80,12 @@ def ms(value: float | None) -> str:
 
 
 def count(value: float | None) -> str:
-    """Write a number with thin spaces between thousands."""
+    """Format a number with thin spaces between thousands; None: a dash."""
     return "–" if value is None else f"{value:,.0f}".replace(",", "\u202f")
 
 
 def share(part: float, whole: float) -> str:
-    """Write a share in per cent, or a dash for a share of nothing."""
+    """Format part / whole as a percentage; a dash if `whole` is 0."""
     if not whole or math.isnan(part):
         return "–"
     value = 100 * part / whole
@@ -92,7 +93,7 @@ def share(part: float, whole: float) -> str:
 
 
 def to_options(values: Iterable[str], *, as_words: bool = False) -> dict[str, str]:
-    """Return values as options of a select field, labelled with themselves or with their words."""
+    """Return values as options of a select field. The labels are the values, with spaces if `as_words`."""
     return {value: plain(value) if as_words else value for value in values}
 
 
@@ -100,9 +101,9 @@ DIRECTIONS = re.compile("[\u202a-\u202e\u2066-\u2069]")
 
 
 def show_directions(value: object) -> object:
-    """Write bidirectional control characters by their names, so that evidence hides none.
+    """Replace bidirectional control characters by their names, so that no text can hide its true order.
 
-    Every value of a template passes through here.
+    Jinja calls this function for every value of a template.
     """
     if not isinstance(value, str) or isinstance(value, Markup):
         return value

@@ -1,4 +1,4 @@
-"""The facts of one reply: from its `caf` object, and from its trace if there is one. Pure."""
+"""Collects what the playground shows below a reply, from its `caf` object and, if available, its trace. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -73,7 +73,7 @@ class Caf(_Part):
 
 
 class DeliveredReply(BaseModel):
-    """A reply that the page sends back to get its facts."""
+    """A delivered reply, sent back by the playground to get its facts."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -113,7 +113,7 @@ class ReplyFacts:
     warnings: Sequence[ChatbotWarning]
     """New warnings for the next turns."""
     judgings: Mapping[str, Sequence[JudgeLine]]
-    """Verdicts on each text."""
+    """Verdicts by the judged text, such as `User message` or `Draft`."""
     steps: Sequence[Step]
     checks: Sequence[str] = ()
     """Problems from the hard checks."""
@@ -126,14 +126,19 @@ class ReplyFacts:
 
 
 def facts_of_caf(caf: Caf, delivered: str) -> ReplyFacts:
-    """Return the facts in a `caf` object. Args: delivered: the text of the reply."""
+    """Return the facts of a reply from its `caf` object.
+
+    Args:
+        caf: The `caf` object of the reply.
+        delivered: The delivered text of the reply.
+    """
     judgings = {
-        "The user's message": [judge for judge in caf.judges if judge.judge == "emergency"],
-        "The reply": [judge for judge in caf.judges if judge.judge != "emergency"],
+        "User message": [judge for judge in caf.judges if judge.judge == "emergency"],
+        "Reply": [judge for judge in caf.judges if judge.judge != "emergency"],
     }
     return ReplyFacts(
         outcome=caf.outcome,
-        wording=words.REPLIES[caf.outcome],
+        wording=words.OUTCOMES[caf.outcome],
         ms=caf.ms,
         concern=caf.concern.kind if caf.concern else None,
         change=None if caf.draft is None else compare(caf.draft, delivered, replaced=caf.outcome == "fallback"),
@@ -145,13 +150,13 @@ def facts_of_caf(caf: Caf, delivered: str) -> ReplyFacts:
 
 
 def facts_of_trace(trace: Json, caf: Caf | None, delivered: str, titles: Mapping[str, str]) -> ReplyFacts:
-    """Return the facts in a trace. Without texts it gives the numbers, and the reply the rest.
+    """Return the facts of a reply from the trace of its turn. If the trace has no texts, they come from the `caf` object.
 
     Args:
-        trace: The trace of its turn.
-        caf: Its own `caf` object.
-        delivered: Its text, as the client has it.
-        titles: Of the chatbot's sections, by id.
+        trace: The trace of the turn.
+        caf: The `caf` object of the reply; None: the reply has none.
+        delivered: The delivered text of the reply.
+        titles: Titles of the chatbot's sections, by id.
     """
     base = facts_of_caf(caf or _caf_of(trace, titles), delivered)
     numbered = replace(
@@ -169,7 +174,7 @@ def facts_of_trace(trace: Json, caf: Caf | None, delivered: str, titles: Mapping
     attempts = [one for one in trace["attempts"] if one["choice"] == 0]
     judgings: dict[str, list[JudgeLine]] = {}
     for subject, judgements in (
-        ("The user's message", trace["emergency"]),
+        ("User message", trace["emergency"]),
         *((words.say(words.ATTEMPTS, one["kind"]), one["judgements"]) for one in attempts),
     ):
         if judgements:
@@ -186,12 +191,18 @@ def facts_of_trace(trace: Json, caf: Caf | None, delivered: str, titles: Mapping
 
 
 def compare(draft: str, delivered: str, *, replaced: bool) -> Change:
-    """Compare a draft with the delivered text. Args: replaced: whether that is another text."""
+    """Compare a draft with the delivered text.
+
+    Args:
+        draft: The first draft.
+        delivered: The delivered text.
+        replaced: Whether the delivered text is a fallback message or an emergency text. Then nothing is compared.
+    """
     return Change(draft, None if replaced else join_islands(diff_words(draft, delivered)))
 
 
 def proving_quotes(trace: Json, source: str) -> list[str]:
-    """Return the quotes of judges from a section or document, for or against the reply."""
+    """Return the passages of a section or document that judges quoted as support for the reply or as a contradiction."""
     judged = [one for one in trace["attempts"] if one["choice"] == 0 and one["judgements"]]
     observations = [one["observation"] or {} for attempt in judged[-1:] for one in attempt["judgements"]]
     quotes = [
@@ -223,13 +234,16 @@ def _wording(trace: Json, attempts: Sequence[Json]) -> words.Wording:
         return words.MENDED if attempts[-1]["kind"] == "mended" else words.REWRITTEN
     if would := trace.get("would"):  # older traces have none
         return words.Wording(
-            "Delivered as written, judged afterwards", f"With the filter on: {words.REPLIES[would].short.lower()}."
+            words.OUTCOMES["unfiltered"].short,
+            "Delivered unchanged and judged afterwards (shadow mode). "
+            f"Outcome with the filter on: {words.OUTCOMES[would].short}.",
         )
     if trace["outcome"] == "unfiltered" and any(one["judgements"] for one in attempts):
         return words.Wording(
-            "Delivered as written, judged afterwards", "It was sent while it was written (streaming: observe)."
+            words.OUTCOMES["unfiltered"].short,
+            "Delivered while it was written and judged afterwards (streaming: observe).",
         )
-    return words.REPLIES[trace["outcome"]]
+    return words.OUTCOMES[trace["outcome"]]
 
 
 def _change(trace: Json, attempts: Sequence[Json], delivered: str) -> Change | None:

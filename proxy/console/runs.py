@@ -135,7 +135,7 @@ class Run:
     planned: int
     """Planned number of replies; 0: unknown."""
     fault: str = ""
-    """The damaged file and its fault; empty: none in the files that lists read."""
+    """The name of a damaged file and the reason; empty: manifest, summary and transcripts can be read."""
 
     @property
     def name(self) -> str:
@@ -150,7 +150,7 @@ class Run:
 
     @property
     def report(self) -> bool:
-        """Whether it has a report."""
+        """Whether the run has a report."""
         return (self.path / REPORT).is_file()
 
     @property
@@ -165,7 +165,7 @@ class Run:
 
 
 def list_runs(folder: Path) -> list[Run]:
-    """Return the runs of a folder, the newest first. Blocks.
+    """Return the runs in a folder, newest first. Blocks.
 
     Raises:
         Damaged: The folder may not be read.
@@ -197,7 +197,7 @@ def read_run(folder: Path, name: str) -> Run | None:
 
 
 def read_exchanges(run: Run) -> list[Json]:
-    """Return the exchanges of a run, with the ratings of its replies by rater as `ratings`. Blocks.
+    """Return the exchanges of a run. Each has its ratings, by rater, as `ratings`. Blocks.
 
     Raises:
         Damaged: A file may not be read.

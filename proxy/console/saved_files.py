@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 class Shape(BaseModel):
-    """The fields of a file that pages show. Others are ignored."""
+    """Base class of schemas that declare the fields of a file that pages show. Other fields are ignored."""
 
     model_config = ConfigDict(strict=True)
 
@@ -26,14 +26,14 @@ Bounds = Annotated[list[Number], Field(min_length=2, max_length=2)]
 
 
 class Damaged(Exception):
-    """A file cannot be read or is invalid. The message has the file and the reason."""
+    """A file or folder cannot be read, or its content is invalid. The message names it and the reason."""
 
 
 def list_names(folder: Path) -> list[str]:
     """Return the names in a folder, or an empty list if it does not exist.
 
     Raises:
-        Damaged: It may not be read.
+        Damaged: The folder cannot be read.
     """
     try:
         return [path.name for path in folder.iterdir()]
@@ -47,11 +47,11 @@ def read_bytes(path: Path) -> bytes | None:
     """Return the content of a file, or None if it does not exist. Only regular files are read: a pipe might not end.
 
     Raises:
-        Damaged: It is not a regular file, or may not be read.
+        Damaged: The path is not a regular file, or cannot be read.
     """
     try:
         if not stat.S_ISREG(path.stat().st_mode):
-            raise Damaged(f"{path.name}: is not a file")
+            raise Damaged(f"{path.name}: not a regular file")
         return path.read_bytes()
     except (FileNotFoundError, NotADirectoryError):
         return None
@@ -60,10 +60,10 @@ def read_bytes(path: Path) -> bytes | None:
 
 
 def read_object(path: Path, shape: type[Shape]) -> Json | None:
-    """Return the fields of the shape from the JSON object in a file; None: there is no file.
+    """Read a JSON file and return the fields that the schema declares; None: the file does not exist.
 
     Raises:
-        Damaged: It is something else, or what is shown of it is not in it.
+        Damaged: The file is not valid JSON, or does not match the schema.
     """
     raw = read_bytes(path)
     if raw is None:
@@ -75,14 +75,14 @@ def read_object(path: Path, shape: type[Shape]) -> Json | None:
         place = ".".join(map(str, first["loc"]))
         raise Damaged(f"{path.name}: {place + ': ' if place else ''}{first['msg']}") from None
     except (ValueError, RecursionError):
-        raise Damaged(f"{path.name}: is not whole JSON") from None
+        raise Damaged(f"{path.name}: not valid JSON") from None
 
 
 def read_lines(path: Path, shape: type[Shape]) -> list[Json]:
-    """Return the fields of the shape from the JSON object in each line of a file. Invalid lines are skipped.
+    """Read a JSON lines file and return the fields that the schema declares, one object per line. Skip invalid lines.
 
     Raises:
-        Damaged: It is not a regular file, or may not be read.
+        Damaged: The path is not a regular file, or cannot be read.
     """
     found = []
     for line in (read_bytes(path) or b"").split(b"\n"):

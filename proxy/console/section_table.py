@@ -1,4 +1,4 @@
-"""The sections of a knowledge base and their use, filtered and sorted. Pure."""
+"""The table of sections on the knowledge page: use, review state, filters and order. Pure."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -7,15 +7,17 @@ from typing import Any
 from knowledge_base.library import Library, Source
 from proxy.traces.counts import SectionUse
 
-SHOWN = {"all": "all", "never": "never cited", "unreviewed": "not reviewed"}
+SHOWN = {"all": "All", "never": "Never cited", "unreviewed": "Not reviewed"}
 
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """The review state of a section."""
+    """The review state of a section or a question-answer pair."""
 
     words: str
+    """The label."""
     style: str
+    """CSS class: `good`, `warn` or `bad`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +27,9 @@ class Row:
     source: Source
     review: Review
     chosen: int
-    """Turns in which it was selected."""
+    """Number of turns in which the section was selected."""
     cited: int
-    """Turns whose delivered reply cites it."""
+    """Number of turns whose delivered reply cites the section."""
 
 
 ORDERS: Mapping[str, Callable[[Row], Any]] = {
@@ -40,7 +42,7 @@ ORDERS: Mapping[str, Callable[[Row], Any]] = {
 
 
 def make_rows(library: Library, use: SectionUse) -> list[Row]:
-    """Return all sections, in the order of their ids."""
+    """Return one row for each section, sorted by id."""
     return [
         Row(source, describe_review(source), use.chosen.get(source.id, 0), use.cited.get(source.id, 0))
         for source in library.sources
@@ -48,7 +50,14 @@ def make_rows(library: Library, use: SectionUse) -> list[Row]:
 
 
 def select_rows(rows: Iterable[Row], *, words: str, shown: str, order: str) -> list[Row]:
-    """Return the rows that hold all words, in title, summary, text or id, in an order of `ORDERS`."""
+    """Filter and sort rows.
+
+    Args:
+        rows: The rows.
+        words: Words that must all occur in title, summary, text or id; empty: no search.
+        shown: A key of `SHOWN`.
+        order: A key of `ORDERS`.
+    """
     search_words = words.casefold().split()
     keep = [
         row
@@ -63,10 +72,10 @@ def select_rows(rows: Iterable[Row], *, words: str, shown: str, order: str) -> l
 def describe_review(source: Source) -> Review:
     """Return the review state of a section."""
     if source.reviewed_by is not None:
-        return Review(f"by {source.reviewed_by}, {source.reviewed_on}", "good")
+        return Review(f"Reviewed by {source.reviewed_by}, {source.reviewed_on}", "good")
     if source.reviewed is not None:
-        return Review("reviewed", "good") if source.reviewed else Review("imported, not reviewed", "bad")
-    return Review("no reviewer named", "warn")
+        return Review("Reviewed", "good") if source.reviewed else Review("Imported, not reviewed", "bad")
+    return Review("No reviewer named", "warn")
 
 
 def missing_sections(library: Library, use: SectionUse) -> list[str]:

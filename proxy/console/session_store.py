@@ -1,4 +1,7 @@
-"""Sessions. The store has only a hash of each token, so that reading the store does not sign anybody in."""
+"""Stores the sessions of signed-in users, in this process or in Redis.
+
+The store has only a hash of each token, so a leaked store gives nobody access.
+"""
 
 import hashlib
 import hmac
@@ -22,15 +25,15 @@ log = structlog.get_logger()
 SESSION_S = 8 * 3600
 """Seconds that a session lasts."""
 MOST_SESSIONS = 10_000
-"""Per process. The oldest session ends first."""
+"""Maximum number of sessions of a process. The oldest session ends first."""
 PREFIX = "caf:console:"
 
 
 class SessionStore(Protocol):
-    """The key ids of sessions, by token."""
+    """A store that maps session tokens to the ids of API keys."""
 
     async def begin(self, key_id: str) -> str:
-        """Begin a session of a key and return its new token."""
+        """Begin a session for a key and return the session token."""
         ...
 
     async def find(self, token: str) -> str | None:
@@ -72,7 +75,7 @@ class ProcessSessions:
             self._keys = earlier._keys
 
     async def close(self) -> None:
-        """No connections."""
+        """Do nothing: there are no connections."""
 
 
 class RedisSessions:
@@ -100,7 +103,7 @@ class RedisSessions:
             await self._client.delete(PREFIX + _name(token))
 
     def take_over(self, earlier: SessionStore) -> None:
-        """The sessions stay in Redis."""
+        """Do nothing: the sessions stay in Redis."""
 
     async def close(self) -> None:
         await self._client.aclose()
@@ -121,7 +124,7 @@ def open_sessions(settings: MemorySettings, environ: Mapping[str, str]) -> Sessi
     """Open the store of sessions, in the same place as conversation states.
 
     Raises:
-        ModelSettingsError: A secret of it is missing.
+        ModelSettingsError: The environment variable with the password of Redis is not set.
     """
     if settings.store == "process":
         return ProcessSessions()

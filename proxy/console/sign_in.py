@@ -28,7 +28,7 @@ async def show_form(request: web.Request) -> web.Response:
 
 
 async def sign_in(request: web.Request) -> web.Response:
-    """Begin a session for a client with a key that has the permission `console`. The token is always new."""
+    """Check the submitted key, and begin a session if it has the permission `console`. Each sign-in gets a new token."""
     try:
         return await _sign_in(request)
     except Exception as error:
@@ -48,7 +48,7 @@ async def _sign_in(request: web.Request) -> web.Response:
         if wait_s:
             raise TooManyFailures(wait_s)
         return await _form(
-            request, to=to, problem="Invalid key. Keys start with caf- and are shown once, when they are created."
+            request, to=to, problem="Invalid API key. Keys start with caf- and are shown once, when they are created."
         )
     if "console" not in record.permissions:
         problem = "This key lacks the permission `console`. Create one with: caf key create NAME -p chat -p console"
@@ -76,10 +76,10 @@ async def _form(request: web.Request, *, to: str, problem: str = "", status: int
 
 
 async def _page(request: web.Request, to: str) -> str:
-    """Return an address if it is a page of the console, else the first page. Any link can set this address.
+    """Return the address to open after the sign-in: `to` if it is a page of the console, else the playground.
 
-    Browsers read `///host`, `/\\host` and `/console/..//host` otherwise than Python's parsers do. So the address must be plain,
-    also when it is decoded, and the application's own router must find a page there.
+    Any link can set `to`, and browsers parse `///host`, `/\\host` and `/console/..//host` differently from Python. To prevent
+    redirects to other sites, the decoded address must be plain, and the application's router must find a page there.
     """
     path = to.partition("?")[0]
     plain = unquote(path)

@@ -1,4 +1,4 @@
-"""Reads traces for a screen, in threads, with messages for missing traces."""
+"""Reads traces for the console in its own threads. Missing traces become messages for the user."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,27 +13,27 @@ from proxy.api.service import Service
 from proxy.traces.backend import TraceBackend, TraceError, trace_backend, trace_detail
 
 MOST_QUERIES = 4
-"""Maximum concurrent queries."""
+"""Maximum number of concurrent queries."""
 Given = ParamSpec("Given")
 Read = TypeVar("Read")
 log = structlog.get_logger()
 
 
 class NoTraces(Exception):
-    """There are no traces to read."""
+    """No traces can be read. Pages show title and advice."""
 
     def __init__(self, title: str, advice: str, *, failed: bool = False) -> None:
         super().__init__(title)
         self.title = title
         self.advice = advice
         self.failed = failed
-        """Whether this is a failure."""
+        """Whether reading failed; False: no traces exist."""
 
 
 async def run_query(query: Callable[Given, Read], /, *args: Given.args, **options: Given.kwargs) -> Read:
     """Run a query in a thread of the console.
 
-    Otherwise a slow database would block the threads that resolve the host names of models' servers.
+    In the default threads of asyncio, a slow database would delay the name resolution for model calls.
     """
     return await asyncio.get_running_loop().run_in_executor(_threads(), partial(query, *args, **options))
 
@@ -60,22 +60,22 @@ async def read_traces(
         if trace_detail(service.config) == "none":
             raise NoTraces(
                 "Turns are not stored",
-                "The configuration has `privacy.store: none`. Set it to `redacted` to store turns without texts, or to `full`.",
+                "The configuration has `privacy.store: none`. To store turns, set it to `redacted` (no texts) or `full`.",
             )
         raise NoTraces(
             "No turns yet",
-            "Send a message in the playground or a request to the API; the turn appears here.",
+            "Turns appear here after you send a message in the playground or a request to the API.",
         )
     try:
         return await run_query(query, backend, *args, **options)
     except TraceError as error:
         log.error("traces not read", error=str(error))
         advice = (
-            f"The file {backend.name} is not readable or not a trace file."
+            f"The file {backend.name} is not readable or is not a trace file."
             if isinstance(backend, Path)
             else "The database does not answer or refuses the connection. Chatbots are not affected."
         )
         raise NoTraces(
-            "The stored turns cannot be read", f"{advice} See the log of the proxy, and check the configuration with `caf check`.",
+            "The stored turns cannot be read", f"{advice} See the proxy's log, and check the configuration with `caf check`.",
             failed=True,
         ) from error  # fmt: skip

@@ -31,7 +31,7 @@ SCENARIO_S = 30.0
 MOST_SCENARIOS = 2
 """Maximum concurrent exports. Each loads libraries for a second."""
 _writing: set[str] = set()
-"""The turns that are being exported."""
+"""Ids of the turns that are being exported."""
 
 
 async def label(console: ConsoleRequest) -> web.Response:
@@ -40,11 +40,15 @@ async def label(console: ConsoleRequest) -> web.Response:
     verdict, note = form.get("verdict"), form.get("note", "").strip()
     judge, choice = form.get("judge", ""), form.get("choice", "0")
     if verdict not in get_args(RightVerdict):
-        raise BadRequest("verdict: expected accept, warn or reject.", param="verdict")
+        raise BadRequest("The label cannot be saved: choose a verdict (accept, warn or reject).", param="verdict")
     if not (choice.isascii() and choice.isdigit() and len(choice) < 4):
-        raise BadRequest("choice: the reply has no such choice.", param="choice")
+        raise BadRequest(
+            f"The label cannot be saved: invalid choice {choice[:20]!r} (expected a number from 0).", param="choice"
+        )
     if len(note) > LONGEST_NOTE:
-        raise BadRequest(f"note: longer than {LONGEST_NOTE} characters.", param="note")
+        raise BadRequest(
+            f"The label cannot be saved: the reason has {len(note)} characters (maximum {LONGEST_NOTE}).", param="note"
+        )
     bot = console.service.chatbots.get(trace["chatbot"])
     write = partial(
         _label, trace=trace, judge=judge, verdict=verdict, choice=int(choice), note=note,
@@ -87,9 +91,9 @@ async def show_scenario(console: ConsoleRequest) -> web.Response:
 
 
 async def _write_scenario(console: ConsoleRequest, turn_id: str, choice: str) -> tuple[str, list[str]]:
-    """Return a scenario and remarks, or an empty text and the reason.
+    """Return a scenario as YAML with notes for the user, or an empty text with the reasons for the failure.
 
-    A process of its own writes it: what serves imports nothing of what measures.
+    A separate process writes the scenario, because the proxy must not import the evaluation packages.
     """
     config = console.service.config
     command = [sys.executable, "-m", "cli", "scenario", "from-trace", turn_id, "--choice", choice]
@@ -98,7 +102,7 @@ async def _write_scenario(console: ConsoleRequest, turn_id: str, choice: str) ->
     if isinstance(place := trace_backend(config.privacy), Path):
         command += ["--file", str(place)]
     if turn_id in _writing or len(_writing) == MOST_SCENARIOS:
-        return "", ["Other exports are running. Reload the page in a few seconds."]
+        return "", ["Too many exports are running. Reload the page in a few seconds."]
     _writing.add(turn_id)
     try:
         process = await asyncio.create_subprocess_exec(*command, stdin=DEVNULL, stdout=PIPE, stderr=PIPE)
@@ -106,7 +110,7 @@ async def _write_scenario(console: ConsoleRequest, turn_id: str, choice: str) ->
             async with asyncio.timeout(SCENARIO_S):
                 printed, complaints = await process.communicate()
         except TimeoutError:
-            return "", ["The export took too long. Try again later."]
+            return "", [f"The export did not finish within {SCENARIO_S:g} s. Try again later."]
         finally:
             if process.returncode is None:
                 process.kill()
@@ -117,7 +121,13 @@ async def _write_scenario(console: ConsoleRequest, turn_id: str, choice: str) ->
     return (
         (printed.decode(), lines)
         if process.returncode == 0
-        else ("", lines or ["The export failed without a message."])
+        else (
+            "",
+            lines
+            or [
+                "The export failed without an error message. Run `caf scenario from-trace` with the turn ID for details."
+            ],
+        )
     )
 
 
@@ -167,8 +177,8 @@ async def _turn_to_delete(console: ConsoleRequest) -> dict[str, Any]:
         raise StoreUnavailable from None
     if not all(map(console.access.may_ask, chatbots)):
         raise Forbidden(
-            "A conversation with another chatbot has the same id, so both would be deleted. Use a key that may see all "
-            "chatbots."
+            "The conversation cannot be deleted: a conversation with another chatbot has the same id, and both would be "
+            "deleted. Use a key that has access to all chatbots."
         )
     return trace
 

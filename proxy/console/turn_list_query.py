@@ -1,4 +1,4 @@
-"""The filter of the list of conversations. Pure."""
+"""Reads the filter of the conversations page from its address. Pure."""
 
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
@@ -38,9 +38,9 @@ def to_filter(query: ListQuery, chatbots: Collection[str], now: float, *, words:
 
     Args:
         query: The query of the list.
-        chatbots: Those that the client may see.
-        now: Unix time, seconds.
-        words: Whether the client may see texts, and so search them.
+        chatbots: The chatbots that the client may see.
+        now: The current Unix time, seconds.
+        words: Whether the client may see texts and therefore search in them.
 
     Raises:
         BadRequest: A time is invalid.
@@ -75,4 +75,4 @@ def _moment(text: str) -> float | None:
     try:
         return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
     except (ValueError, OverflowError):
-        raise BadRequest("Invalid time: expected the form 2026-01-31T14:00.") from None
+        raise BadRequest(f"Invalid time {text[:40]!r} in the filter: expected the form 2026-01-31T14:00.") from None

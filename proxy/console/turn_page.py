@@ -24,7 +24,7 @@ from proxy.traces.redaction import hide_texts, is_redacted
 from proxy.traces.search import Neighbours, find_neighbours, read_turn, search_turns
 
 BESIDE = 60
-"""Maximum listed turns of the same conversation, the newest."""
+"""Maximum number of listed turns of the same conversation; the newest are listed."""
 LIST = "/console/conversations"
 
 
@@ -66,7 +66,7 @@ async def show_turn(console: ConsoleRequest) -> web.Response:
 
 
 async def find_turn(console: ConsoleRequest) -> dict[str, Any] | None:
-    """Return the trace of the turn in the address, if the client may see its chatbot."""
+    """Return the trace of the turn in the address; None: no such turn, or the client may not see its chatbot."""
     return await read_traces(console.service, read_turn, console.request.match_info["turn_id"], console.chatbots)
 
 
@@ -77,14 +77,14 @@ def judges_of(console: ConsoleRequest, trace: dict[str, Any]) -> list[str]:
 
 
 async def _find_by_beginning(console: ConsoleRequest, query: ListQuery) -> web.Response:
-    """Redirect to the turn with this id prefix, or to the list of such turns."""
+    """Redirect to the only turn whose id begins with the given text, or to a list of the matching turns."""
     begins = console.request.match_info["turn_id"]
     turn_filter = TurnFilter(chatbots=frozenset(console.chatbots), id_begins=begins)
     page = await read_traces(console.service, search_turns, turn_filter, limit=2)
     if not page.turns:
         raise NoTraces(
             "No such turn",
-            "It may be deleted, older than `privacy.days`, or about a chatbot that your key may not see.",
+            "The turn may have been deleted, be older than `privacy.days`, or belong to a chatbot that your key cannot access.",
         )
     if len(page.turns) == 1:
         return console.see_other(f"{LIST}/{quote(page.turns[0].line.turn_id, safe='')}{query.here}")

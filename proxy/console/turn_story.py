@@ -1,4 +1,4 @@
-"""A stored trace as a story: the events of a turn in order, in plain words. Pure."""
+"""Converts a stored trace to the events of a turn page, in order and in plain words. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,26 +32,27 @@ class Opinion:
     """The verdict of one judge in one stage."""
 
     judgement: Json
-    """As in the trace."""
+    """The judgement, as in the trace."""
     same_as: str
-    """An earlier judge with the same observation."""
+    """The earlier judge with an identical observation; empty: none."""
     rule_text: str
+    """The text of the violated rule; empty: no rule, or an unknown rule."""
     claims: Sequence[Json]
-    """The assertions in its observation, as in the trace."""
+    """The claims in the observation, as in the trace."""
     faults: Sequence[Fault]
     facts: Sequence[tuple[str, str]]
-    """The rest of its observation."""
+    """Label and value of the other fields of the observation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One text of the turn."""
+    """One draft or rewritten text of the turn."""
 
     traced: Json
-    """As in the trace."""
+    """The attempt, as in the trace."""
     opinions: Sequence[Opinion]
     changes: Sequence[Piece]
-    """The changes from the text before it."""
+    """The changes from the previous text of the same choice; empty for drafts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,17 +63,17 @@ class DeliveredChoice:
     text: str | None
     refusal: str | None
     changes: Sequence[Piece]
-    """The changes from the judged draft; empty without changes or if nothing of it is left."""
+    """The changes from the judged draft; empty if nothing changed or the draft was replaced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One turn."""
+    """All that a turn page shows of a turn."""
 
     trace: Json
     """The trace, as stored or without texts."""
     sentence: str
-    """The outcome."""
+    """The explanation of the outcome."""
     emergency: Sequence[Opinion]
     attempts: Sequence[Attempt]
     delivered: Sequence[DeliveredChoice]
@@ -87,7 +88,7 @@ def tell_story(trace: Json) -> Story:
     """Return the story of a turn.
 
     Args:
-        trace: The trace as `proxy.traces.search.read_turn` returns it, with its texts or without.
+        trace: The trace from `proxy.traces.search.read_turn`, with or without texts.
     """
     trace = OLDER | trace
     choices = choices_of(trace)
@@ -179,29 +180,30 @@ def _faults(observation: Json) -> Iterator[Fault]:
     for one in observation.get("denials", ()):
         yield Fault(words.KINDS["denied"], one["quote"], "", one["source_id"], one["source_quote"])
     for one in observation.get("contradictions", ()):
-        yield Fault("contradiction between sources", one)
+        yield Fault("Contradiction between sources", one)
     for one in observation.get("played", ()):
-        yield Fault(f"plays a role: {one['part']}", one["quote"], one["degree"])
+        yield Fault(f"Plays the role: {one['part']}", one["quote"], _DEGREES.get(one["degree"], one["degree"]))
     for one in observation.get("signs", ()):
         person = "the user" if one["who"] == "user" else "another person"
         danger = words.say(words.DANGERS, one["kind"]).lower()
-        yield Fault(f"sign of {danger}, {person}, {_WHEN.get(one['when'], one['when'])}", one["quote"])
+        yield Fault(f"Sign of {danger} ({person}, {_WHEN.get(one['when'], one['when'])})", one["quote"])
 
 
 _WHEN = {"now": "now", "past": "in the past", "hypothetical": "hypothetical"}
+_DEGREES = {"clear": "Clearly", "hint": "Only hinted"}
 _SHOWN_ELSEWHERE = (
     "assertions", "problems", "denials", "contradictions", "played", "signs", "verdict", "reason",
 )  # fmt: skip
 _QUESTIONS = {
-    "admits_not_from_sources": "states what is not from the sources",
-    "asks_to_verify": "advises to verify with a professional",
-    "adds": "adds content that is not in the sources",
+    "admits_not_from_sources": "Says that content is not from the sources",
+    "asks_to_verify": "Advises the user to verify with a professional",
+    "adds": "Adds content that is not in the sources",
 }
-_ANSWERS = {"True": "yes", "False": "no", "clear": "clearly", "weak": "vaguely"}
+_ANSWERS = {"True": "Yes", "False": "No", "no": "No", "clear": "Yes, clearly", "weak": "Only vaguely"}
 
 
 def _facts(observation: Json) -> Iterator[tuple[str, str]]:
-    """Yield the other fields of an observation. Custom judges may have any fields."""
+    """Yield label and value of the fields that no other part of the page shows. Custom judges may have any fields."""
     for name, value in observation.items():
         if name not in _SHOWN_ELSEWHERE and value not in ("", None, [], {}):
-            yield _QUESTIONS.get(name, name.replace("_", " ")), _ANSWERS.get(str(value), str(value))
+            yield _QUESTIONS.get(name, name.replace("_", " ").capitalize()), _ANSWERS.get(str(value), str(value))

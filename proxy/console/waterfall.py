@@ -1,4 +1,4 @@
-"""Start and duration of a turn's calls, as bars on a scale. Pure."""
+"""The waterfall chart of a turn page: start and duration of each call. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from proxy.console.plot import round_ticks
 
 Json = dict[str, Any]
 THINNEST = 0.6
-"""Minimum width of a bar in per cent."""
+"""Minimum width of a bar, in per cent of the scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,34 +22,34 @@ class Bar:
     at_ms: float
     ms: float
     call: Json | None = None
-    """As in the trace."""
+    """The model call, as in the trace; None: the bar is not a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class Waterfall:
-    """The durations of a turn."""
+    """The bars of a turn and their scale."""
 
     ms: float
-    """The length of the scale."""
+    """The length of the scale, in milliseconds."""
     bars: list[Bar]
     """Ordered by start."""
     calls: list[Json]
     guessed: bool
-    """Whether the trace has no start times, so that calls are drawn one after the other."""
+    """Whether the trace has no start times. Calls are then drawn in sequence."""
 
     @property
     def ticks(self) -> list[tuple[float, float]]:
-        """The lines of the scale: per cent, milliseconds."""
+        """The grid lines of the scale: (position in per cent, time in milliseconds)."""
         return [(round(100 * tick / self.ms, 2), tick) for tick in round_ticks(self.ms) if tick <= self.ms]
 
     def place(self, bar: Bar) -> tuple[float, float]:
-        """Return start and width of a bar in per cent."""
+        """Return the start and the width of a bar, in per cent of the scale."""
         width = max(THINNEST, 100 * bar.ms / self.ms)
         return round(min(100 * bar.at_ms / self.ms, 100 - width), 2), round(width, 2)
 
 
 def draw_waterfall(trace: Json) -> Waterfall:
-    """Return the bars of a turn: calls, local judges and texts."""
+    """Return the waterfall chart of a turn: model calls, local judges and completed texts."""
     calls = trace["calls"]
     guessed = any(call.get("at_ms") is None for call in calls)
     one_after_the_other = accumulate((call["ms"] for call in calls), initial=0.0)
@@ -76,7 +76,7 @@ def _texts_and_local_judges(trace: Json) -> Iterator[Bar]:
     for attempt in trace["attempts"]:
         yield Bar("text", f"{words.say(words.ATTEMPTS, attempt['kind'])} complete", attempt["at_ms"], 0.0)
         if local := _local_ms(attempt["judgements"]):
-            yield Bar("local", "judging the reply (local)", attempt["at_ms"], local)
+            yield Bar("local", "Reply judges (local)", attempt["at_ms"], local)
 
 
 def _local_ms(of_text: list[Json]) -> float:

@@ -1,4 +1,4 @@
-"""Two texts compared word by word. Pure."""
+"""Compares two texts word by word. Pure."""
 
 import re
 from collections.abc import Sequence
@@ -13,20 +13,21 @@ _MOST = 4_000
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A passage of the two texts."""
+    """A passage that two texts share, or that only one of them has."""
 
     kind: Literal["same", "removed", "added"]
     text: str
 
 
 def diff_words(before: str, after: str) -> list[Piece]:
-    """Return the changes of a text in reading order. Removed text comes before its replacement.
+    """Return the changes from one text to another, in reading order. Removed text comes before its replacement.
 
-    White space is ignored. The pieces without removed ones are exactly the later text. A very long text counts as replaced.
+    White space is ignored. The pieces that are not `removed` add up to the later text. Very long texts are not compared:
+    the result is one removed and one added piece.
 
     Args:
         before: The earlier text.
-        after: The later one.
+        after: The later text.
     """
     old, new = _WORDS.findall(before), _WORDS.findall(after)
     if max(len(old), len(new)) > _MOST:
@@ -48,9 +49,9 @@ def is_changed(pieces: Sequence[Piece]) -> bool:
 
 
 def join_islands(pieces: Sequence[Piece], words: int = 3) -> list[Piece]:
-    """Return a comparison in which a few unchanged words between two changes count as changed.
+    """Return a comparison in which up to `words` unchanged words between two changes count as changed.
 
-    In a rewritten text, single recurring words would make the comparison unreadable.
+    Otherwise the few words that a rewritten text shares with its draft would make the comparison hard to read.
     """
     joined: list[Piece] = []
     removed = added = ""
@@ -66,7 +67,7 @@ def join_islands(pieces: Sequence[Piece], words: int = 3) -> list[Piece]:
 
 
 def _join(pieces: Sequence[Piece]) -> list[Piece]:
-    """Return the pieces without empty ones, with neighbours of a kind merged."""
+    """Remove empty pieces and merge adjacent pieces of the same kind."""
     joined: list[Piece] = []
     for piece in pieces:
         if not piece.text:

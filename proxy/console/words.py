@@ -1,4 +1,4 @@
-"""The console's words for the identifiers of traces."""
+"""Labels for the identifiers in traces: outcomes, stages, steps, dangers. All pages use these labels."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,90 +8,74 @@ from proxy.traces.trace import HOW_FOUND
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """An outcome, in words."""
+    """The label and the explanation of an outcome."""
 
     short: str
-    """The text of a badge."""
+    """The label on a badge."""
     sentence: str
+    """The explanation, shown beside the badge or as its tooltip."""
 
 
 OUTCOMES: dict[str, Wording] = {
-    "accepted": Wording("delivered", "The reply was delivered as the chatbot wrote it."),
-    "warned": Wording("with a warning", "The reply was delivered. The chatbot gets a warning in its next turns."),
-    "refined": Wording("corrected", "The judges rejected the draft. A corrected reply was delivered."),
-    "fallback": Wording("replaced", "The judges rejected every draft. The fallback message was delivered."),
-    "emergency": Wording("emergency", "The user's message indicated an emergency. The emergency text was delivered."),
-    "unjudged": Wording("unjudged", "A judge failed. The reply was delivered without its verdict."),
-    "unfiltered": Wording(
-        "filter off", "The filter was off or in shadow. The reply was delivered as the chatbot wrote it."
-    ),
-    "error": Wording("error", "The turn failed. The user got no reply."),
+    "accepted": Wording("Accepted", "The judges accepted the draft. It was delivered unchanged."),
+    "warned": Wording("Warned", "The draft was delivered unchanged. The chatbot sees a warning in later turns."),
+    "refined": Wording("Refined", "The judges rejected the draft. A refined reply was delivered."),
+    "fallback": Wording("Fallback", "No draft passed the judges. The fallback message was delivered."),
+    "emergency": Wording("Emergency", "The user's message indicates an emergency. The emergency text was delivered."),
+    "unjudged": Wording("Unjudged", "A judge failed. The reply was delivered without its verdict (on_error: open)."),
+    "unfiltered": Wording("Unfiltered", "No judge ran before delivery. The draft was delivered unchanged."),
+    "error": Wording("Error", "The turn failed. The user received no reply."),
 }
-"""For turns in lists."""
-REPLIES: dict[str, Wording] = {
-    "accepted": Wording("Delivered as written", "The judges accepted it."),
-    "warned": Wording(
-        "Delivered, with a warning to the chatbot",
-        "The judges accepted it. The chatbot gets a warning in its next turns.",
-    ),
-    "refined": Wording("Corrected before delivery", "The judges rejected the draft. It was completed or rewritten."),
-    "fallback": Wording(
-        "Replaced by the fallback message", "The judges rejected the draft, and it could not be corrected."
-    ),
-    "unjudged": Wording("Delivered without a verdict", "A judge failed, and its setting is `on_error: open`."),
-    "emergency": Wording(
-        "Answered with the emergency text", "The message indicates danger. The chatbot's reply was not sent."
-    ),
-    "unfiltered": Wording("Not judged", "The chatbot's raw reply."),
-}
-"""For new replies in the playground."""
-MENDED = Wording("Completed before delivery", "Missing statements were added to the draft. The rest is unchanged.")
-REWRITTEN = Wording("Rewritten before delivery", "The judges rejected the draft and accepted the rewritten reply.")
+"""The wording of each outcome of a turn, and of a turn that ended in an error."""
+MENDED = Wording("Refined", "Code added the missing statements to the draft. The rest of the draft is unchanged.")
+"""The wording of the outcome `refined` if no model rewrote the draft."""
+REWRITTEN = Wording("Refined", "The judges rejected the draft. It was rewritten, and the judges accepted the result.")
+"""The wording of the outcome `refined` if the draft was rewritten."""
 STAGES = {
-    "local": "local: runs on this machine without a model",
-    "swift": "swift: one fast model call that screens every reply",
-    "chief": "chief: a thorough model call that checks flagged replies claim by claim",
+    "local": "Local stage: runs on this machine without a language model",
+    "swift": "Swift stage: one fast model call that screens every reply",
+    "chief": "Chief stage: one thorough model call that checks a flagged reply claim by claim",
 }
 ATTEMPTS = {
     "draft": "Draft",
-    "redraft": "Second draft",
+    "redraft": "New draft",
     "shortened": "Shortened draft",
     "refinement": "Rewritten reply",
     "mended": "Completed reply",
     "tool_calls": "Tool calls",
 }
 ATTEMPT_NOTES = {
-    "draft": "The first reply of the chatbot.",
-    "redraft": "The chatbot wrote a new draft: the first one failed a hard check or requested another source.",
+    "draft": "The chatbot's first reply.",
+    "redraft": "The earlier draft failed a check or requested another source, so the chatbot wrote a new one.",
     "shortened": "The chatbot was asked for a shorter reply.",
-    "refinement": "The draft was rewritten to keep to its sources.",
-    "mended": "Code added the missing statements.",
-    "tool_calls": "The chatbot called tools of the client.",
+    "refinement": "The draft was rewritten to remove what the judges criticised.",
+    "mended": "Code added the missing statements to the draft.",
+    "tool_calls": "The chatbot called tools that the client declared.",
 }
-PICKERS = {"model": "the selection model", "lexical": "a word search", "chatbot": "the chatbot"}
+PICKERS = {"model": "the selection model", "lexical": "keyword search", "chatbot": "the chatbot"}
 EVIDENCE = HOW_FOUND
 RECOGNITION = {
-    "fresh": "a new conversation",
-    "history": "continued, recognised by the history",
-    "pair": "continued, recognised by a recent exchange",
-    "explicit": "continued, by the client's conversation id",
-    "missed": "the client sent replies unknown to this proxy",
+    "fresh": "New",
+    "history": "Continued, matched by the message history",
+    "pair": "Continued, matched by a recent message and reply",
+    "explicit": "Continued, matched by the client's conversation ID",
+    "missed": "New, because this proxy does not know the replies in the history",
 }
 SUPPORT = {
-    "stated": "stated by the source",
-    "implied": "implied by the source",
-    "basic": "common knowledge, not in the sources",
-    "unsupported": "not in the sources",
+    "stated": "Stated in the source",
+    "implied": "Implied by the source",
+    "basic": "Common knowledge, not in the sources",
+    "unsupported": "Not in the sources",
 }
 KINDS = {
-    "beyond": "claim without support in the cited sources",
-    "undisclosed": "addition that is not marked as not from the sources",
-    "changed": "change of a source's statement",
-    "denied": "denial of a source's statement",
-    "sensitive": "improvisation on a sensitive topic",
-    "role": "plays another role",
+    "beyond": "Claim not supported by the cited sources",
+    "undisclosed": "Addition not disclosed as outside the sources",
+    "changed": "Statement that differs from the source",
+    "denied": "Statement that contradicts the source",
+    "sensitive": "Unsupported content on a sensitive topic",
+    "role": "Plays a role that the chatbot must not take",
 }
-SEVERITIES = {1: "minor", 2: "could mislead", 3: "could harm"}
+SEVERITIES = {1: "Severity: minor", 2: "Severity: could mislead", 3: "Severity: could harm"}
 DANGERS = {
     "self_harm": "Self-harm or suicide",
     "harm_to_others": "Harm to others",
@@ -101,32 +85,36 @@ DANGERS = {
     "unknown": "Unspecified danger",
 }
 STEPS = {
-    "turn": "whole turn",
-    "draft": "first draft",
-    "redraft": "second draft",
-    "select": "selecting sources",
-    "refine": "rewriting",
-    "reply.swift": "judging the reply (swift)",
-    "reply.chief": "judging the reply (chief)",
-    "emergency.local": "emergency judge (local)",
-    "emergency.swift": "emergency judge (swift)",
-    "emergency.chief": "emergency judge (chief)",
+    "turn": "Whole turn",
+    "draft": "First draft",
+    "redraft": "New draft",
+    "select": "Source selection",
+    "refine": "Rewriting",
+    "reply.swift": "Reply judges (swift)",
+    "reply.chief": "Reply judges (chief)",
+    "emergency.local": "Emergency judge (local)",
+    "emergency.swift": "Emergency judge (swift)",
+    "emergency.chief": "Emergency judge (chief)",
 }
 
 
 def describe_outcome(name: str) -> Wording:
-    """Return the wording of an outcome or of `error`."""
+    """Return the wording of an outcome, or of `error`. An unknown name is its own label."""
     return OUTCOMES.get(name) or Wording(plain(name), "")
 
 
 def describe_step(name: str) -> str:
-    """Return the wording of a step. Its name in the trace is `draft` or the like, or judge and stage as in `role.swift`."""
+    """Return the label of a step.
+
+    Args:
+        name: The name in the trace: a step such as `draft`, or a judge and its stage such as `role.swift`.
+    """
     judge, _, stage = name.partition(".")
-    return STEPS.get(name) or (f"judge: {plain(judge)}, {stage} stage" if stage else plain(name))
+    return STEPS.get(name) or (f"Judge {plain(judge)} ({stage})" if stage else plain(name).capitalize())
 
 
 def say(names: Mapping[str, str], name: str) -> str:
-    """Return the words for a name, or the name with spaces."""
+    """Return the label of an identifier from a table of labels, or the identifier with spaces."""
     return names.get(name) or plain(name)
 
 

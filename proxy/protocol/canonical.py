@@ -1,4 +1,4 @@
-"""Canonical form of texts, so that they match even if a client changes white space or citation lines."""
+"""Normalises texts, so that two texts match even if a client changed white space or citation lines."""
 
 import hashlib
 
@@ -6,7 +6,7 @@ from knowledge_base.citations import strip_lines
 
 
 def fold(text: str) -> str:
-    """Fold white space and drop citation lines, including those that the chatbot wrote."""
+    """Replace each run of white space by a space, and drop citation lines, including those that the chatbot wrote."""
     text = without_citation_lines(text)
     if text.isprintable() and "  " not in text:  # a single paragraph: its only white space is single spaces
         return text.strip()
@@ -23,7 +23,7 @@ DIGEST_BYTES = 12
 
 
 def digest(folded: str) -> str:
-    """Return the hash by which a delivered reply is recognised.
+    """Return the hash by which the proxy recognises a reply that it delivered earlier.
 
     Args:
         folded: The reply's text after `fold`.

@@ -1,4 +1,4 @@
-"""Errors that end a request, as OpenAI error bodies with their status.
+"""The errors that clients get: each class has an HTTP status and is sent as an OpenAI error body.
 
     Exception
     +-- ApiError             status, type, code, param, headers
@@ -24,6 +24,7 @@ No message contains a draft, a key or text of an upstream.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import orjson
@@ -33,7 +34,7 @@ from proxy.protocol.missing_routes import advise
 
 
 class ApiError(Exception):
-    """A request that ends in an error body."""
+    """Base class of errors that end a request with an OpenAI error body."""
 
     status: int = 500
     type: ClassVar[str] = "server_error"
@@ -88,15 +89,25 @@ class Forbidden(ApiError):
 
 
 class ModelNotFound(ApiError):
-    """`model` is not the name of a chatbot."""
+    """`model` is not the name of a chatbot that the client may use."""
 
     status = 404
     type = "invalid_request_error"
     code = "model_not_found"
 
+    @classmethod
+    def of_chatbot(cls, name: str, visible: Sequence[str]) -> "ModelNotFound":
+        """Return the error for an unknown chatbot. `visible` are the chatbots that the client may use."""
+        expected = (
+            f"expected one of: {', '.join(visible)}"
+            if visible
+            else "this API key gives access to no configured chatbot; the operator can add one to its `chatbots`"
+        )
+        return cls(f"model: unknown chatbot {name[:64]!r}; {expected}.", param="model")
+
 
 class ResponseNotFound(ApiError):
-    """This key has no response with the id in `previous_response_id` or in the path."""
+    """The client's key has no stored response with the id in `previous_response_id` or in the path."""
 
     status = 404
     type = "invalid_request_error"
@@ -131,7 +142,7 @@ class TooLarge(ApiError):
 
 
 class NotJson(ApiError):
-    """The Content-Type is that of a form. Any web page may send forms to a proxy on loopback."""
+    """The Content-Type is one that HTML forms use. Without keys it is refused, because any web page may send forms to loopback."""
 
     status = 415
     type = "invalid_request_error"
@@ -142,7 +153,7 @@ class NotJson(ApiError):
 
 
 class RateLimited(ApiError):
-    """The key is over a limit. `Retry-After` is the time of the next attempt."""
+    """The key is over a limit. The header `Retry-After` has the seconds until the next attempt."""
 
     status = 429
     type = "rate_limit_error"
@@ -209,7 +220,7 @@ class InternalError(ApiError):
     code = "internal"
 
     def __init__(self) -> None:
-        super().__init__("The proxy failed. The operator's log has the details.")
+        super().__init__("The proxy failed because of an internal error. The operator can find the details in its log.")
 
 
 class UpstreamError(ApiError):

@@ -1,6 +1,6 @@
-"""Removes invisible characters that can carry a hidden text in a reply: tag characters and variation selectors. Pure.
+"""Removes invisible characters that can hide a text in a reply: tag characters and variation selectors. Pure.
 
-Joiners and bidi marks stay: Persian, Indic scripts and emoji need them.
+Joiners and bidi marks are kept, because Persian, Indic scripts and emoji need them.
 """
 
 import re
@@ -25,9 +25,10 @@ _ESCAPE = re.compile(r"\\(?:u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|u([0-9a-
 
 
 def remove_invisible(text: str) -> tuple[str, int]:
-    """Return a text without hidden characters, and the number removed.
+    """Remove tag characters outside flags, and variation selectors after a character that takes none.
 
-    Removed are tag characters outside flags, and variation selectors after a character that takes none.
+    Returns:
+        The text without these characters, and the number of removed characters.
     """
     if text.isascii():
         return text, 0
@@ -36,7 +37,11 @@ def remove_invisible(text: str) -> tuple[str, int]:
 
 
 def remove_invisible_from_json(document: str) -> tuple[str, int]:
-    """Return a JSON document without hidden characters, plain or escaped, and the number removed."""
+    """Remove invisible characters from a JSON document, also those written as escapes.
+
+    Returns:
+        The document without these characters, and the number of removed characters.
+    """
     if "\\u" not in document:
         return remove_invisible(document)
     written = _ESCAPE.sub(_decode, document)
@@ -51,7 +56,7 @@ def _replacement(match: re.Match[str]) -> str:
 
 
 def _takes(base: str, selector: str, after: str) -> bool:
-    """Return whether a character takes a variation selector. Digits take one only in keycaps."""
+    """Return whether a variation selector may follow a character. After a digit, it may only be part of a keycap emoji."""
     if base in "0123456789#*":
         return selector == "\ufe0f" and after == "\u20e3"
     category = unicodedata.category(base)

@@ -1,4 +1,4 @@
-"""Converts a JSON document to text for judges: every key, string, number and constant, decoded, in document order. Pure."""
+"""Converts a JSON document to text for judges: all keys, strings, numbers and constants in document order. Pure."""
 
 import json
 import re
@@ -10,7 +10,7 @@ _ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|["\\/bfnrt])')
 
 
 MAX_NESTED_DOCUMENTS = 4
-"""Levels of JSON documents inside strings whose escapes are decoded."""
+"""Maximum levels of JSON documents within strings that are decoded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,18 +20,18 @@ class JsonText:
     text: str
     """One line per scalar with its key (`dose_mg: 900`), and one line for the key of each object and list."""
     duplicate_keys: bool
-    """Whether an object has a key twice. Parsers differ in which value they keep, so the meaning is ambiguous."""
+    """Whether an object contains the same key twice. Parsers keep different values, so the meaning is ambiguous."""
 
 
 class _Members(list[tuple[str, Any]]):
-    """An object of a document with all its members, including those that share a key."""
+    """A JSON object as a list of (key, value), including members with the same key."""
 
 
 def json_text(document: str) -> JsonText:
-    """Return a JSON document as text.
+    """Convert a JSON document to text.
 
-    Anything but a single JSON document is returned as text with its escapes decoded, since a client that extracts a document from
-    it decodes them too. Examples: a document in a code fence, with prose around it, before another one, cut off, too deeply nested.
+    A text that is not a single JSON document is returned with its escapes decoded, because a client that extracts a document from
+    the text decodes them too. Examples are a document in a code fence, with prose around it, truncated or too deeply nested.
     """
     try:
         # Numbers keep their spelling. A line break in a string is not valid JSON, but many parsers accept it.
@@ -69,7 +69,7 @@ def _read(document: Any) -> tuple[str, bool]:
 
 
 def _written(scalar: str | bool | None) -> str:
-    """Return a scalar as text. Escapes left in a string belong to a document inside the document, and are decoded too."""
+    """Return a scalar as text. Escapes that remain in a string belong to a nested document, and are decoded too."""
     if not isinstance(scalar, str):
         return json.dumps(scalar)
     for _ in range(MAX_NESTED_DOCUMENTS):

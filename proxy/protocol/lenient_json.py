@@ -1,6 +1,6 @@
 """Reads the words in a request body that is not valid JSON or has duplicate keys, for the emergency judge only. Pure.
 
-It reads token by token. Commas and numbers are ignored, unclosed values end with the body, and any depth is accepted.
+The parser reads token by token. It ignores commas and numbers, ends unclosed values with the body, and accepts any depth.
 """
 
 import json
@@ -13,7 +13,7 @@ Fields = dict[str, Any]
 
 
 class Repeated(list[Any]):
-    """The values of a duplicate key."""
+    """All values of a key that occurs several times in an object."""
 
 
 _TOKEN = re.compile(
@@ -32,11 +32,11 @@ _CONSTANTS: dict[str, bool | None] = {
     **dict.fromkeys(("false", "null", "none", "nan", "infinity", "undefined")),
 }
 MAX_DEPTH = 1_000
-"""Nesting levels that are distinguished. Deeper values belong to the deepest level."""
+"""Maximum nesting levels. Values below the deepest level are added to it."""
 
 
 def repeats_a_key(raw: bytes, data: Fields) -> bool:
-    """Return whether a decoded body may have a duplicate key. Decoders keep one of its values, so the body has more quotes."""
+    """Return whether a body may contain a duplicate key. The decoder drops one value, so the body contains more quotes."""
     return b"\\u0022" in raw or raw.count(b'"') > orjson.dumps(data).count(b'"')
 
 
@@ -59,7 +59,7 @@ def read_leniently(raw: bytes) -> Fields:
 
 
 def _parse(text: str) -> Fields:
-    """Return a document's values by key, as the fields of one object."""
+    """Parse a document, and return its values by key, as the fields of one object."""
     root: Fields = {}
     open_values: list[tuple[Fields | list[Any], str]] = [(root, "")]
     too_deep, key_end = 0, -1
@@ -113,7 +113,7 @@ def _add(fields: Fields, key: str, value: Any) -> None:
 
 
 def _value(token: re.Match[str]) -> str | bool | None:
-    """Return the value of a token; None if it holds no words, such as a number."""
+    """Return the value of a token; None if the token contains no words, for example a number."""
     bare: str | None = token["bare"]
     if bare is not None and (constant := bare.strip().lower()) in _CONSTANTS:
         return _CONSTANTS[constant]

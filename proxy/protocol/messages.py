@@ -1,5 +1,6 @@
-"""The chat request, validated. Unknown fields are kept and forwarded."""
+"""Parses and validates chat requests. Unknown fields are kept and forwarded to the upstream."""
 
+import re
 from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 from typing import Any, Literal
@@ -30,7 +31,7 @@ class Message(Wire):
 
     @property
     def text(self) -> str:
-        """The text of the message, with text parts joined by newlines."""
+        """The text of the message. Text parts are joined by newlines."""
         if isinstance(self.content, str):
             return self.content
         return "\n".join(part.text for part in self.content or () if part.text)
@@ -42,12 +43,12 @@ class Message(Wire):
 
     @cached_property
     def folded(self) -> str:
-        """The text with folded white space; it identifies a conversation."""
+        """The text with each run of white space replaced by a space. These texts identify a conversation."""
         return " ".join(self.text.split())
 
     @cached_property
     def digest(self) -> str:
-        """The hash by which a delivered reply is recognised."""
+        """The hash by which the proxy recognises a reply that it delivered earlier."""
         return digest(fold(self.text))
 
 
@@ -70,7 +71,7 @@ DOCUMENTS: Any = Field(
     "Used if the chatbot's `evidence` names `documents` and the key has the permission `evidence`; otherwise forwarded.",
     examples=[[{"id": "may", "title": "Visitors in May", "text": "In May 4,310 visitors came."}]],
 )
-"""Not validated here: if it is not used as evidence, it is forwarded unchanged."""
+"""The field `documents`. It is not validated here, because it is forwarded unchanged if it is not used as evidence."""
 
 
 class ChatRequest(Wire):
@@ -103,7 +104,7 @@ class ChatRequest(Wire):
 
     @property
     def wants_usage(self) -> bool:
-        """Whether a stream must end with its usage."""
+        """Whether a stream must end with a chunk that contains the usage."""
         return self.stream_options is not None and self.stream_options.include_usage
 
     @property
@@ -117,7 +118,7 @@ class ChatRequest(Wire):
 
     @cached_property
     def raw(self) -> dict[str, Any]:
-        """The unmodified request. `read_chat_request` sets it."""
+        """The unmodified request body, decoded. `read_chat_request` sets it."""
         return {}
 
 
@@ -126,7 +127,7 @@ FIELDS = frozenset((*ChatRequest.model_fields, "stop", "logprobs"))
 
 
 def read_json(raw: bytes) -> dict[str, Any]:
-    """Decode a request body.
+    """Decode the JSON body of a request.
 
     Raises:
         BadRequest: The body is not a JSON object, or is nested too deeply to be forwarded.
@@ -142,15 +143,21 @@ def read_json(raw: bytes) -> dict[str, Any]:
         try:
             orjson.dumps(data)
         except TypeError as error:
-            raise BadRequest("The request body is nested too deeply.") from error
+            raise BadRequest("The request body is nested too deeply; use fewer levels.") from error
     return data
 
 
 def refuse_disguised(data: Mapping[str, Any], fields: Container[str]) -> None:
-    """Refuse a field whose name differs from a known one only in case. An upstream that ignores case would read unjudged text.
+    """Refuse fields whose name differs from a known field only in case.
+
+    An upstream that ignores case would read such a field, but no judge would.
+
+    Args:
+        data: The object with the fields.
+        fields: The names of the known fields, in lower case.
 
     Raises:
-        BadRequest: There is such a field. The message names it.
+        BadRequest: The object has such a field. The message names the field.
     """
     for name in data:
         if (field := name.casefold()) != name and field in fields:
@@ -158,10 +165,10 @@ def refuse_disguised(data: Mapping[str, Any], fields: Container[str]) -> None:
 
 
 def read_chat_request(data: dict[str, Any], max_messages: int) -> ChatRequest:
-    """Validate a chat request.
+    """Validate a decoded chat request.
 
     Raises:
-        BadRequest: A field is invalid. The message names the first one.
+        BadRequest: A field is invalid, or there are too many messages. The message names the first invalid field.
     """
     messages = data.get("messages")
     if isinstance(messages, list):
@@ -186,7 +193,11 @@ def as_bad_request(error: ValidationError) -> BadRequest:
     """Convert a validation error into a client error about the first invalid field."""
     problem = min(error.errors(include_url=False, include_input=False), key=lambda e: -len(e["loc"]))
     param = _path(problem["loc"])
-    message = "Input should be an object" if problem["type"] in ("model_type", "dict_type") else problem["msg"]
+    message = re.sub(r"^\w+ should ", "must ", problem["msg"])
+    if problem["type"] in ("model_type", "dict_type"):
+        message = "must be an object"
+    elif problem["type"] == "missing":
+        message = "is missing"
     fault = BadRequest(f"{param}: {message}.", param=param)
     fault.code = "invalid_type" if problem["type"].endswith("_type") else CODES.get(problem["type"])
     return fault
@@ -199,11 +210,11 @@ CODES = {
     "greater_than_equal": "integer_below_min_value",
     "less_than_equal": "integer_above_max_value",
 }
-"""OpenAI's error codes for pydantic's error types. `too_short` is an empty array: every checked array needs at least one entry."""
+"""OpenAI's error codes by pydantic's error types. `too_short` always means an empty array, because the minimum length is 1."""
 
 
 def _path(loc: Sequence[int | str]) -> str:
-    """Format a pydantic location like OpenAI: messages[0].content. Branches of a union are left out."""
+    """Format the location of a pydantic error as OpenAI does: `messages[0].content`. Names of union branches are left out."""
     path = ""
     for part in loc:
         if isinstance(part, int):

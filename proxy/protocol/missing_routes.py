@@ -1,4 +1,4 @@
-"""Advice for routes that other servers have and this proxy does not. Pure."""
+"""Advice for clients that call a route which other servers have, but this proxy does not. Pure."""
 
 CHAT = "Use POST /v1/chat/completions, with `messages`"
 ELSEWHERE = "Chatbots here only answer in text; use the model's own server for this."
@@ -23,13 +23,13 @@ MISSING_ROUTES = {
     "/v1/realtime": f"{ELSEWHERE} {CHAT} and `stream`.",
     "/v1/fine_tuning": ELSEWHERE,
 }
-"""Advice by path prefix: for the route and the routes below it."""
+"""Advice by path. It also applies to the paths below."""
 SERVED = ("/chat/completions", "/responses", "/models", "/embeddings")
-"""Routes below /v1. Clients miss them if their base URL lacks /v1 or has it twice."""
+"""Routes below /v1. Clients call a wrong path if their base URL does not end with /v1, or contains it twice."""
 
 
 def advise(path: str) -> str:
-    """Return advice for a path that is not served."""
+    """Return advice on what to call instead of a path that the proxy does not serve."""
     for beginning, advice in MISSING_ROUTES.items():
         if f"{path}/".startswith(f"{beginning}/"):
             return advice

@@ -1,4 +1,4 @@
-"""Failed model calls as errors of ours."""
+"""Converts failed model calls into the errors that clients get."""
 
 import math
 
@@ -9,12 +9,13 @@ from proxy.protocol.errors import ApiError, BadRequest, UpstreamError
 def from_model_error(error: ModelError, *, with_cause: bool = False) -> ApiError:
     """Return the client's error for a failed model call.
 
-    Field names and OpenAI's codes are passed on, an upstream's text never. A request that the upstream refuses for its
-    content is the client's to correct (400). A refused key or an unknown model is the operator's to correct (502).
+    The error contains field names and OpenAI's codes from the upstream, but never its text. Status 400 means that the client must
+    correct a request that the upstream refused for its content. Status 502 means that the operator must correct a refused API key
+    or an unknown model.
 
     Args:
         error: The failed call.
-        with_cause: Whether the message is the cause that the log has: what the server did, and the setting to check.
+        with_cause: Whether the message is the cause as in the log: what the upstream did, and which setting to check.
     """
     api_error = _classify(error)
     if with_cause:

@@ -1,8 +1,8 @@
-"""Recognises prompts by which a chat application asks for a title, tags or follow-ups of a quoted conversation. Pure.
+"""Recognises task prompts: a chat application asks for a title, tags or follow-ups of a conversation that it quotes. Pure.
 
-No person waits for the answer, and the application shows it unchecked: a fallback message would become the chat's title. So the
-answer has the form that the prompt asks for. The prompt is recognised by its shape, not by an application's wording: it has a
-transcript and a form, and does not ask for a reply to the conversation.
+The application shows the answer unchecked, so a fallback message would become the title of the chat. Therefore the proxy answers
+in the form that the prompt asks for. A task prompt is recognised by its structure, not by the wording of an application: it
+contains a transcript and a form of answer, and does not ask for a reply to the conversation.
 """
 
 import json
@@ -14,9 +14,9 @@ from judges.languages import is_program
 
 TITLE = "Conversation"
 MAX_CHARS = 40_000
-"""Maximum length of such a prompt; it quotes a few messages."""
+"""Maximum length of a task prompt, which quotes only a few messages."""
 MAX_INSTRUCTION_CHARS = 4_000
-"""Maximum length of the prompt without its transcript."""
+"""Maximum length of a task prompt without its transcript."""
 _TITLES = frozenset("title chattitle conversationtitle name chatname topic subject headline".split())
 _STRINGS = _TITLES | frozenset("emoji language".split())
 _LISTS = frozenset(
@@ -24,7 +24,7 @@ _LISTS = frozenset(
     "suggestedquestions queries searchqueries".split()
 )
 _AMBIGUOUS = frozenset("topic subject name language emoji categories labels suggestions questions keywords".split())
-"""Keys that JSON replies may have as well. These alone do not make a prompt a task prompt."""
+"""Keys that are also common in other JSON replies. A prompt with only these keys is not a task prompt."""
 _QUOTED = frozenset("role content type text user assistant speaker author message messages".split())
 """Keys of a transcript in JSON."""
 
@@ -60,14 +60,14 @@ _LABEL_AT_END = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TaskPrompt:
-    """A recognised task prompt."""
+    """A chat application's prompt for a title, tags or follow-ups."""
 
     answer: str
     """An empty answer in the requested form."""
     unmarked: str
-    """The prompt's text without the messages in which this proxy already detected danger."""
+    """The prompt's text without the quoted messages in which this proxy already detected danger."""
     quotes_danger: bool
-    """Whether the prompt quotes such messages."""
+    """Whether the prompt quotes messages in which this proxy already detected danger."""
 
     @property
     def is_json(self) -> bool:
@@ -97,14 +97,14 @@ def asked_form(text: str, response_format: Any) -> str | None:
 
 
 def _instructions(text: str, start: int) -> str:
-    """Return a prompt without its transcript: the text before it, and after its closing tag or in the last paragraph."""
+    """Return a prompt without its transcript: the text before it, and the text after its closing tag or the last paragraph."""
     ends = [end.end() for end in _TRANSCRIPT_END.finditer(text, start)]
     behind = text[ends[-1] :] if ends else text[max(start, text.rstrip().rfind("\n\n")) :]
     return f"{text[:start]}\n{behind}"
 
 
 def _keys_in(instructions: str) -> dict[str, bool]:
-    """Return the keys of the requested JSON, and whether each holds a list."""
+    """Return the keys of the JSON that a prompt asks for, and whether the value of each key is a list."""
     keys: dict[str, bool] = {}
     for name, bracket in _KEY.findall(instructions):
         if _plain(name) not in _QUOTED:
@@ -113,7 +113,7 @@ def _keys_in(instructions: str) -> dict[str, bool]:
 
 
 def _keys_in_schema(response_format: Any) -> dict[str, bool]:
-    """Return the same for a `response_format` with a JSON schema; empty if it has none."""
+    """Return the keys of the JSON schema in a `response_format`, and whether each is a list. Empty without a schema."""
     schema = response_format
     for name in ("json_schema", "schema", "properties"):
         schema = schema.get(name) if isinstance(schema, dict) else None

@@ -1,6 +1,6 @@
-"""Finds the user's texts in an unvalidated request for the emergency judge, which runs before the request can be refused.
+"""Finds the user's texts in an unvalidated request, for the emergency judge, which runs before the request can be refused.
 
-These functions accept data of any shape without errors.
+All functions accept data of any shape, and raise no errors.
 """
 
 from collections.abc import Container
@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from proxy.protocol.lenient_json import Repeated
 
 SPOKEN_IN = frozenset(("messages", "message", "input", "prompt"))
-"""Fields that hold user texts at some endpoint."""
+"""Request fields that contain the user's texts, at any endpoint."""
 OTHERS = frozenset(("assistant", "system", "developer", "tool", "function"))
 """Roles of messages that no user writes. A user may have written a message with any other role."""
 OTHER_ITEMS = frozenset(
@@ -25,21 +25,21 @@ OTHER_ITEMS = frozenset(
 )
 """Types of items without a role that no user writes."""
 NOT_WRITTEN = frozenset(("role", "type", "id", "detail", "format", "control", "status", "model"))
-"""Last words of field names that hold no sentences."""
+"""Last words of the names of fields that contain no sentences."""
 SELDOM_WRITTEN = frozenset(("url", "data", "name", "filename"))
-"""Last words of field names that seldom hold sentences: names, addresses, encoded files."""
+"""Last words of the names of fields that seldom contain sentences, but names, addresses or encoded files."""
 MAX_SELDOM_CHARS = 2_000
-"""Longer texts in such a field are not read: they are files."""
+"""Maximum characters of a text in a field of SELDOM_WRITTEN. A longer text is a file, and is not read."""
 TEXT_URLS = ("data:text/plain", "data:,", "data:;")
 """Prefixes of data: URLs with text. Other data: URLs hold images or files, which may contain spaces."""
 
 
 def find_user_texts(data: dict[str, Any]) -> tuple[str, list[str]]:
-    """Return the user's texts of an unvalidated request.
+    """Find the user's texts in an unvalidated request.
 
     Returns:
-        The user's text since the last reply (or the last user text), with one paragraph per message or part; and the earlier user
-        texts, oldest first.
+        The user's text since the last reply, with one paragraph per message or part. If the last message is a reply, this is the
+        last text before. Then the user's earlier texts, oldest first.
     """
     earlier: list[str] = []
     now: list[str] = []
@@ -55,7 +55,7 @@ def find_user_texts(data: dict[str, Any]) -> tuple[str, list[str]]:
 
 
 def messages_in(data: dict[str, Any]) -> list[Any]:
-    """Return possible messages of an unvalidated request to either endpoint: objects, texts, and lists of them.
+    """Return the values in an unvalidated request that may be messages: objects, texts and lists, at either endpoint.
 
     If the request has several lists, the messages after the last reply of each list come last.
     """
@@ -113,7 +113,7 @@ def _texts_in(value: object, passed_over: Container[str]) -> str:
 
 
 def _is_file(text: str) -> bool:
-    """Return whether a text is an encoded file, in a field of any name. It would fill traces with text that nobody wrote."""
+    """Return whether a text is an encoded file. Such files are ignored, because they would fill traces with unreadable text."""
     return text.startswith("data:") and ";base64," in text[:MAX_SELDOM_CHARS] and len(text.split(None, 2)) < 3
 
 

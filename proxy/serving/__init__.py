@@ -1,10 +1,10 @@
-"""Serves the application on an address: for `caf serve`, and for commands and experiments that run their own proxy.
+"""Serves the web application on an address, for `caf serve` and for commands and experiments that start a proxy.
 
 In reading order:
 
-    listening.py        serves an application within a block
-    front.py            serves while the application is replaced
-    connections.py      limits on the number of connections and on their time
+    listening.py        serves an application for the duration of a `with` block
+    front.py            the server of `caf serve`, whose application can be replaced
+    connections.py      limits on the number and the duration of connections
     reload.py           reloads the configuration on SIGHUP
     workers.py          several processes that share the port
     unsafe_settings.py  warnings about settings that weaken protection

@@ -32,28 +32,32 @@ OWN_FILES = 64
 MOST = 4_096
 """Maximum of the default limit on connections."""
 SPARED_S = 1.0
-"""Seconds before an idle connection may be closed for another: a new connection is about to send a request."""
+"""Minimum seconds that a connection must be idle before it is closed to make room: a new one is about to send a request."""
 LINGER_S = 2.0
-"""Seconds for which further data of a client is discarded. Closed at once, the client would get a reset and lose the answer."""
+"""Seconds for which data that a client still sends after its answer is discarded. If the connection were closed at once, the client
+would get a reset and lose the answer."""
 LINGER_BODIES = 4
-"""Maximum discarded data, in multiples of server.max_body_bytes."""
+"""Maximum bytes of discarded data, in multiples of server.max_body_bytes."""
 MAX_REFUSED = 32
-"""Maximum refused connections that get a 503 at a time. Others are closed without an answer."""
+"""Maximum number of refused connections that get a 503 at the same time. Further connections are closed without an answer."""
 LOG_EVERY_S = 60.0
 """Seconds between two log lines about refused connections."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits on connections."""
+    """The limits on the connections of one process."""
 
     connections: int
+    """Maximum number of open connections."""
     head_s: float
+    """Seconds to receive the head of a request."""
     linger_bytes: int
+    """Maximum bytes discarded after an answer."""
 
 
 def limits_of(settings: ServerSettings) -> Limits:
-    """Return the limits of a configuration in this process.
+    """Return the limits on connections that a configuration sets for this process.
 
     Raises:
         ConfigError: `server.max_connections` exceeds the process' limit on open files.
@@ -82,7 +86,7 @@ def open_files() -> int:
 
 
 class Connection(web.RequestHandler):
-    """A connection that answers unreadable requests with OpenAI errors, and hides the versions of Python and aiohttp."""
+    """A client connection. It answers unreadable requests with OpenAI errors, and hides the versions of Python and aiohttp."""
 
     __slots__ = ("_discard_left", "_server")
 
@@ -153,19 +157,26 @@ Answer = Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]
 
 
 class Server(web.Server):
-    """Creates connections, and closes those that are too slow or over the limit."""
+    """Accepts connections within a limit, refuses further ones, and closes connections that send a request too slowly."""
 
     def __init__(self, answer: Answer, make_request: Any, limits: Callable[[], Limits], metrics: Metrics) -> None:
-        """Args: limits: returns the current limits."""
+        """Create a server.
+
+        Args:
+            answer: Answers a request.
+            make_request: Creates a request, like aiohttp's request factory.
+            limits: Returns the current limits on connections.
+            metrics: Counts open and refused connections.
+        """
         super().__init__(
             self._answer_whole, request_factory=self._make_request_without_expect, handler_cancellation=True
         )
         self._answer, self._make, self._limits, self._metrics = answer, make_request, limits, metrics
         self._open = 0
         self._heads: dict[web.RequestHandler, float] = {}
-        """Start of the wait for each connection without a complete head of a request, oldest first."""
+        """Connections without a complete request head, and the loop time since which they have been waiting; oldest first."""
         self._idle: dict[web.RequestHandler, float] = {}
-        """Start of the wait for each connection between two requests, oldest first."""
+        """Connections between two requests, and the loop time since which they have been idle; oldest first."""
         self._refused_connections: set[_RefusedConnection] = set()
         self._refused = Counter[Refusal]()
         """Refused connections since the last log line."""
@@ -181,7 +192,7 @@ class Server(web.Server):
         )
 
     def accept(self) -> asyncio.Protocol:
-        """Return the protocol for a new connection."""
+        """Return the protocol object for a new connection, which refuses the connection if the limit is reached."""
         if self._open < self._limits().connections or self._make_room():
             return self()
         self._count("full")
@@ -198,12 +209,12 @@ class Server(web.Server):
         self._forget(handler)
 
     def note_received(self, connection: Connection) -> None:
-        """Note that a client has sent data: on an idle connection, that starts a request."""
+        """Record that a client has sent data. On an idle connection, this starts a request."""
         if self._idle.pop(connection, None) is not None:
             self._heads[connection] = _now()
 
     async def watch(self) -> None:
-        """Close connections whose head is late, and log refusals, until cancelled."""
+        """Close connections whose request head is late, and log the number of refused connections. Runs until cancelled."""
         logged_at = -math.inf
         while True:
             limits, now = self._limits(), _now()
@@ -220,7 +231,7 @@ class Server(web.Server):
             await asyncio.sleep(min(1.0, limits.head_s / 4))
 
     def _make_request_without_expect(self, message: RawRequestMessage, *parts: Any) -> web.BaseRequest:
-        """Create a request and hide its `Expect` header from aiohttp, which would answer it before any middleware."""
+        """Create a request without its `Expect` header, which aiohttp would answer before any middleware runs."""
         if hdrs.EXPECT not in message.headers:
             return cast(web.BaseRequest, self._make(message, *parts))
         headers = message.headers.copy()

@@ -1,4 +1,4 @@
-"""The server of `caf serve`. Its application can be replaced while it listens.
+"""The server of `caf serve`, whose application can be replaced while the server listens.
 
 switch_to ── start the new application ── new requests go to it
    └── retire          close the old application after its last request and background task
@@ -17,7 +17,7 @@ from proxy.serving.connections import Server, limits_of
 from proxy.serving.listening import address_of, has_waiting, listen
 
 LAST_S = 1.0
-"""Minimum seconds for writing answers and for background tasks, even without a grace period."""
+"""Seconds that answers and background tasks get to finish when the server stops, even without a grace period."""
 
 IDLE_S = 0.5
 """Seconds that idle connections stay open when the server stops."""
@@ -113,7 +113,7 @@ class Front:
             await self._drain(now + self.grace_s)
 
     async def _accept_waiting(self, listener: asyncio.Server, until: float) -> None:
-        """Accept pending connections before the port is closed, because the kernel would reset them.
+        """Accept the connections that are pending. The kernel would reset them when the port is closed.
 
         Args:
             until: Event-loop time at which the port is closed even if more connections are pending.
@@ -122,9 +122,13 @@ class Front:
             await asyncio.sleep(0)
 
     async def _answer_kept_connections(self, server: Server, seconds: float) -> None:
-        """Answer requests on open connections, and close each connection after its answer.
+        """Wait for requests on open connections, which are answered and then closed, for at most some seconds.
 
-        A load balancer in front cannot know that a connection is about to close, and cannot resend a request to another host.
+        A load balancer cannot know that a connection is about to close, and cannot send the lost request to another host.
+
+        Args:
+            server: The server of the connections.
+            seconds: Maximum time to wait.
         """
         for _ in range(20):
             if not server.connections:
@@ -134,7 +138,7 @@ class Front:
     async def _drain(self, until: float) -> None:
         """Wait for open requests and background tasks, then cancel requests that take too long.
 
-        aiohttp's own shutdown gives a hanging request twice the time before it cancels it.
+        This replaces aiohttp's shutdown, which waits twice as long before it cancels a request.
 
         Args:
             until: Event-loop time at which requests are cancelled.

@@ -1,4 +1,4 @@
-"""Serves a web application on an address within a block."""
+"""Serves a web application on an address for the duration of a `with` block."""
 
 import asyncio
 import errno
@@ -21,9 +21,10 @@ GRACE_S = 10.0
 
 
 def isolated_config(config: Config) -> Config:
-    """Return a configuration for a private proxy in this process: on loopback, without keys.
+    """Return a copy of a configuration for a private proxy in this process, on a free loopback port and without keys.
 
-    It uses nothing that the configured proxy shares (Redis, the audit log). Its traces hold no more than that proxy's traces.
+    The private proxy does not use the Redis and the audit log of the configured proxy. Its traces contain texts only if those of
+    the configured proxy do.
     """
     server = config.server.model_copy(update={"host": "127.0.0.1", "port": 0, "cors_origins": []})
     privacy = config.privacy.model_copy(update={"store": trace_detail(config)})
@@ -37,7 +38,10 @@ async def listening(app: web.Application, host: str, port: int, *, shared: bool 
     """Serve the application and yield its URL, such as `http://127.0.0.1:8080`. Port 0 selects a free port.
 
     Args:
-        shared: Other processes serve the same port.
+        app: The application.
+        host: The host name or IP address to listen on.
+        port: The port.
+        shared: Whether other processes listen on the same port.
 
     Raises:
         ConfigError: The address cannot be used.
@@ -62,7 +66,9 @@ async def listen(
 
     Args:
         accept: Creates the protocol object of a new connection.
-        shared: Other processes listen on the same port.
+        host: The host name or IP address to listen on.
+        port: The port; 0 selects a free port.
+        shared: Whether other processes listen on the same port.
 
     Raises:
         ConfigError: The address cannot be used.
@@ -80,7 +86,7 @@ def address_of(listener: asyncio.Server, host: str) -> str:
 
 
 def has_waiting(listener: asyncio.Server) -> bool:
-    """Return whether connections wait to be accepted."""
+    """Return whether the listener has connections that are not accepted yet."""
     with selectors.DefaultSelector() as selector:
         for one in listener.sockets:
             selector.register(one, selectors.EVENT_READ)
@@ -89,7 +95,7 @@ def has_waiting(listener: asyncio.Server) -> bool:
 
 @contextmanager
 def listening_beside(app: web.Application) -> Iterator[str]:
-    """Serve the application on a free loopback port from a separate thread, for blocking programs, and yield its URL.
+    """Serve the application in a separate thread on a free loopback port, and yield its URL. For programs that block.
 
     Raises:
         Exception: The application failed to start.
@@ -127,7 +133,7 @@ def _refusal(error: OSError | UnicodeError, host: str, port: int) -> str:
     if code == errno.EADDRINUSE:
         return f"port {port} on {host} is in use; choose another with --port, or 0 for any free port"
     if code == errno.EACCES:
-        return f"port {port} on {host} needs more permissions than this user has; choose one above 1023 with --port"
+        return f"port {port} on {host} needs more permissions than this user has; choose a port above 1023 with --port"
     if code == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror | UnicodeError):
         return f"{host!r} is not an address of this machine; use --host 127.0.0.1, or --host 0.0.0.0 for all addresses"
     return f"cannot listen on {host}:{port}: {os.strerror(code) if code else error}"

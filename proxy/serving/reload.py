@@ -26,10 +26,10 @@ async def reload_on(requested: asyncio.Event, front: Front, path: Path) -> None:
 
 
 async def reload(front: Front, path: Path) -> bool:
-    """Switch to the file's current configuration. If it is invalid, log its problems and keep the old one.
+    """Read the configuration file again and serve with it. If it is invalid, log its problems and keep the old one.
 
     Returns:
-        Whether the configuration was switched.
+        Whether the new configuration is in use.
     """
     served = front.app[SERVICE].config
     try:

@@ -12,12 +12,12 @@ from proxy.config.judge_settings import JudgeSettings
 
 
 def unsafe_settings(config: Config, keys: KeyRing | None = None) -> Iterator[str]:
-    """Yield a warning for each setting or key that weakens protection or locks a client out."""
+    """Yield a warning for each setting or key that weakens the protection of users or locks a client out."""
     exposed = not is_loopback(config.server.host)
     if not exposed:
         yield from unwritten_texts(config)
     if exposed and config.privacy.store == "full":
-        yield "privacy.store: full stores the texts of other people; redacted stores none"
+        yield "privacy.store: `full` stores the texts of other people; `redacted` stores no texts"
     for name, bot in config.chatbots.items():
         if bot.kind == "passthrough":
             yield f"{name} is forwarded without any check"
@@ -31,20 +31,24 @@ def unsafe_settings(config: Config, keys: KeyRing | None = None) -> Iterator[str
         elif (alarm := next((judge for judge in bot.judges if judge.name == "emergency"), None)) is None:
             yield f"{name} has no emergency judge"
         elif not _fires_alone(alarm):
-            yield f"{name}: its local emergency judge does not fire alone: a fault or a limit can delay or prevent the alarm"
+            yield (
+                f"{name}: its local emergency judge does not reject alone: an invalid request or a limit can delay or prevent the "
+                "emergency text"
+            )
     for key in () if keys is None else keys.valid:
         if unknown := [name for name in key.chatbots or () if name not in config.chatbots]:
-            yield f"key {key.id} allows {', '.join(unknown)}, which is not configured: its requests get 404"
+            yield f"key {key.id} allows {', '.join(unknown)}, which is not configured: requests for it get status 404"
     yield from _unpriced_models(config, keys)
 
 
 def unwritten_texts(config: Config) -> list[str]:
-    """Return a message for each text for users that still holds the placeholder of `caf init`.
+    """Return a message for each text for users that still contains the placeholder of `caf init`.
 
-    Beyond loopback, such a configuration is not served.
+    The proxy does not serve such a configuration on an address beyond loopback.
     """
     return [
-        f"chatbots.{name}.{key}: still says {PLACEHOLDER}, and users, even people in danger, would receive it; write your own text"
+        f"chatbots.{name}.{key}: the text still says {PLACEHOLDER}, and users, even people in danger, would receive it; "
+        "write your own text"
         for name, bot in config.chatbots.items()
         for key, texts in _sent_texts(bot)
         if any(PLACEHOLDER in text for text in texts)
@@ -52,13 +56,17 @@ def unwritten_texts(config: Config) -> list[str]:
 
 
 def check_texts(config: Config) -> None:
-    """Raises: ConfigError: users beyond loopback would receive a placeholder."""
+    """Check that users on other machines cannot receive a placeholder of `caf init`.
+
+    Raises:
+        ConfigError: The proxy listens beyond loopback, and a text for users still contains the placeholder.
+    """
     if not is_loopback(config.server.host) and (problems := unwritten_texts(config)):
         raise ConfigError([f"{config.file}: {problem}" for problem in problems])
 
 
 def _sent_texts(bot: ChatbotSettings) -> Iterator[tuple[str, Iterable[str]]]:
-    """Yield the configured texts that users receive verbatim, by setting."""
+    """Yield each setting whose texts users receive verbatim, with these texts."""
     yield "fallback", bot.fallback.values()
     yield "statements", [text for one in bot.statements.values() for text in (one.not_from_sources, one.verify)]
     if bot.emergency is not None:
@@ -67,7 +75,7 @@ def _sent_texts(bot: ChatbotSettings) -> Iterator[tuple[str, Iterable[str]]]:
 
 
 def _fires_alone(alarm: JudgeSettings) -> bool:
-    """Return whether the local emergency judge may answer alone, before anything can refuse the request."""
+    """Return whether the local emergency judge may reject alone, that is before anything else can refuse the request."""
     stages = _stages(alarm)
     return stages == ["local"] or ("local" in stages and (alarm.reject_alone is None or "local" in alarm.reject_alone))
 
@@ -78,7 +86,7 @@ def _stages(judge: JudgeSettings) -> list[str]:
 
 
 def _unpriced_models(config: Config, keys: KeyRing | None) -> Iterator[str]:
-    """Yield a warning for models without a price that keys with a daily budget may use: their cost is not counted."""
+    """Yield a warning for each chatbot with unpriced models that keys with a daily budget may use. No cost is counted then."""
     budgeted = [] if keys is None else [key for key in keys.valid if key.daily_budget is not None]
     if not budgeted:
         return

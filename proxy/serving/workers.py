@@ -1,12 +1,12 @@
-"""Several processes that serve one port: `caf serve --workers N` starts them, restarts them and stops them.
+"""Runs several worker processes that serve one port, for `caf serve --workers N`: starts, restarts and stops them.
 
 Each worker binds the port itself (SO_REUSEPORT), so the kernel spreads the connections. The workers share only what the
 configuration stores in Redis.
 
 gunicorn 27.0 with aiohttp's worker class was rejected. A test with two workers and 16 busy clients showed:
 
-* A reload replaces the processes: on kept connections, 32 of 1,219 requests broke off. Here 0 of 1,612 did.
-* A worker that cannot start, because the file has a fault by then, stops all others (exit code 3). Here the others keep serving.
+* A reload replaces the processes: 32 of 1,219 requests on open connections failed. Here 0 of 1,612 requests failed.
+* A worker that cannot start, because the file is invalid by then, stops all others (exit code 3). Here the others keep serving.
 * The worker class takes an application, not our server: connections have no limits (`connections.py`), and are reset when a worker
   stops (`front.py`).
 """
@@ -29,13 +29,13 @@ from proxy.telemetry.worker_metrics import forget_worker
 log = structlog.get_logger()
 
 WORKER_ENV = "CAF_WORKER"
-"""Environment variable of a worker: its number."""
+"""Environment variable with the number of a worker."""
 JOINING_ENV = "CAF_WORKER_JOINS"
-"""Environment variable of a worker that starts while others serve."""
+"""Environment variable that is set for a worker that starts while others serve."""
 LINK = 0
 """File descriptor of a worker's standard input: a socket to the supervisor."""
 STEADY_S = 5.0
-"""A worker that ran this long before it died restarts at once. Otherwise the restart waits `PAUSE_S`."""
+"""Seconds after which a worker counts as stable: if it ends later, it restarts at once, otherwise after `PAUSE_S`."""
 PAUSE_S = 1.0
 POLL_S = 0.05
 
@@ -60,11 +60,13 @@ def check(config: Config, workers: int) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Worker:
-    """A worker process and the supervisor's end of its link."""
+    """A worker process, as its supervisor sees it."""
 
     process: subprocess.Popen[bytes]
     link: socket.socket
+    """The supervisor's end of the socket pair that links both processes."""
     started: float
+    """Monotonic clock, seconds."""
 
     def is_ready(self) -> bool:
         """Return whether the worker has just reported that it serves."""

@@ -29,7 +29,7 @@ MAX_CALLS = 1_000
 
 @dataclass(frozen=True, slots=True)
 class CarriedWarning:
-    """A warning that the chatbot is shown for a number of turns."""
+    """A warning that the chatbot sees in the turns until it expires."""
 
     rule: str
     detail: str
@@ -60,7 +60,7 @@ class DeliveredReply:
     turn: int
     citations: tuple[str, ...]
     proposed: str = ""
-    """The code of the action that the reply asks to confirm."""
+    """Code of the action that the reply asks the user to confirm; empty: none."""
 
 
 @with_config(val_json_bytes="hex")  # the form in Redis
@@ -73,7 +73,7 @@ class Conversation:
     """Number of turns so far."""
     warnings: tuple[CarriedWarning, ...] = ()
     sources: Mapping[str, int] = field(default_factory=dict)
-    """Sources in use, each with the turn in which it was last added or cited."""
+    """Ids of the sources in use, each with the turn in which it was last added or cited."""
     delivered: Mapping[str, DeliveredReply] = field(default_factory=dict)
     """Replies sent, by the hash of their text (hexadecimal)."""
     pairs: tuple[bytes, ...] = ()
@@ -93,7 +93,7 @@ class Conversation:
 
         Args:
             fresh: (rule, detail) of each new warning.
-            turn: The turn.
+            turn: Number of the turn.
             lasts: Number of later turns in which a warning is shown.
         """
         by_rule = {w.rule: w for w in self.live_warnings(turn)}
@@ -105,7 +105,15 @@ class Conversation:
     def after_reply(
         self, turn: int, reply: str, citations: tuple[str, ...], pair: bytes, proposed: str = ""
     ) -> "Conversation":
-        """Return the state after a delivered reply. Warnings and sources are unchanged. Args: reply: the hash of its text."""
+        """Return the state after a delivered reply. Warnings and sources are unchanged.
+
+        Args:
+            turn: Number of the turn.
+            reply: Hash of the reply's text.
+            citations: Ids that the reply cites.
+            pair: Key of the exchange that the reply completes.
+            proposed: Code of the action that the reply asks the user to confirm; empty: none.
+        """
         delivered = {**self.delivered, reply: DeliveredReply(turn, citations, proposed)}
         while len(delivered) > MAX_REPLIES:
             delivered.pop(next(iter(delivered)))
@@ -165,7 +173,7 @@ class Identity:
             yield from reversed(self.pairs[-PAIRS_LOOKED_UP:])
 
     def recognition(self, key: bytes) -> Recognition:
-        """Return the kind of recognition of a state found under this key."""
+        """Return how a state stored under this key was found."""
         if self.explicit is not None:
             return "explicit"
         return "history" if key == self.history_key else "pair"

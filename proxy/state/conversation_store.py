@@ -41,7 +41,11 @@ class ConversationStore(Protocol):
         """Store a state under several keys. An existing key gets the new state."""
 
     async def get_calls(self, keys: Sequence[bytes]) -> Sequence[DeliveredCall | None]:
-        """Return the tool call stored under each key, or None. Raises: as `get`."""
+        """Return the tool call stored under each key, or None.
+
+        Raises:
+            StateUnknown: The store fails.
+        """
 
     async def put_calls(self, calls: Mapping[bytes, DeliveredCall]) -> None:
         """Store tool calls by their keys."""
@@ -60,10 +64,10 @@ class ConversationStore(Protocol):
         """Return the marks of a writer's messages that mention danger."""
 
     async def forget(self, conversation_id: str) -> int:
-        """Delete a conversation's states and tool calls, of all keys. Return the number of entries."""
+        """Delete all states and tool calls of a conversation. Return the number of deleted entries."""
 
     async def answers(self) -> bool:
-        """Return whether the store answers, or did so within the last second. Log when it does not."""
+        """Return whether the store answered within the last second. Log an outage."""
 
     async def close(self) -> None:
         """Close connections."""
@@ -72,12 +76,12 @@ class ConversationStore(Protocol):
 async def recall(
     store: ConversationStore, identity: Identity, *, urgent: bool = False
 ) -> tuple[Conversation | None, Recognition]:
-    """Return the state of a conversation, and how it was recognised.
+    """Return the stored state of a request's conversation (None: no state) and how it was found.
 
     Args:
-        store: The store.
+        store: The store of states.
         identity: The keys of the request's conversation.
-        urgent: In an emergency, a failing store counts as one without the state.
+        urgent: Whether the request is an emergency. A failing store is then treated as a store without the state.
 
     Raises:
         Exception: The store fails, and `urgent` is false.
@@ -101,7 +105,13 @@ async def recall(
 async def recall_calls(
     store: ConversationStore, identity: Identity, *, urgent: bool = False
 ) -> Mapping[str, DeliveredCall]:
-    """Return the tool calls of a request that this proxy delivered, by their ids. Args: urgent: as in `recall`."""
+    """Return the stored records of the tool calls in a request, by the client's ids. Unknown calls are left out.
+
+    Args:
+        store: The store of states.
+        identity: The keys of the request's conversation.
+        urgent: As in `recall`.
+    """
     if not identity.calls:
         return {}
     try:

@@ -27,12 +27,12 @@ _MESSAGE = ("role", "content", "refusal", "tool_calls", "function_call", "annota
 
 @dataclass(frozen=True, slots=True)
 class DeliveredCall:
-    """The stored record of a call, under the client's id of it."""
+    """The stored record of a delivered tool call. The store finds it by the client's id of the call."""
 
     id: str
-    """The id of its conversation. The record is erased with it."""
+    """The id of the conversation. Erasing the conversation erases the record."""
     upstream_id: str
-    """The upstream's id of the call; empty: none."""
+    """The id that the upstream gave the call; empty: none."""
     name: str
     arguments: str
     """The hash of the arguments."""
@@ -43,7 +43,7 @@ class DeliveredCall:
     message: Fields = field(default_factory=dict)
     """Further fields of its message, such as DeepSeek's `reasoning_content`."""
     size: int = 0
-    """Bytes of these fields."""
+    """Size of the fields above, in bytes."""
 
     def is_call(self, call: Body) -> bool:
         """Return whether a client's call has the same name and arguments."""

@@ -174,7 +174,7 @@ class Metrics:
         self.requests.labels(route, str(status)).inc()
 
     def count_forwarded(self, ledger: Ledger) -> None:
-        """Count the calls of a ledger, also for forwarded requests, which are not turns."""
+        """Count the model calls of a ledger. Forwarded requests, which are not turns, use this directly."""
         for call in ledger.calls:
             try:
                 self._count_call(call)

@@ -47,7 +47,7 @@ _PROPAGATOR = TraceContextTextMapPropagator()
 
 
 class Telemetry:
-    """Makes spans and exports them; a `models.usage.Watch`."""
+    """Creates and exports spans. It observes model calls as a `models.usage.Watch`."""
 
     def __init__(self) -> None:
         resource = Resource.create()  # from OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES
@@ -66,7 +66,7 @@ class Telemetry:
 
     @property
     def middleware(self) -> Middleware:
-        """The middleware that makes a span for each turn."""
+        """The aiohttp middleware that creates a span for each turn."""
 
         @web.middleware
         async def trace_request(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -143,7 +143,7 @@ class Telemetry:
 
 
 def _enter(span: Span) -> Callable[[], None]:
-    """Make a span current and pass it to upstreams. Returns the function that undoes this."""
+    """Make a span current and pass it to upstreams. Return the function that reverts both."""
     headers: dict[str, str] = {}
     now = set_span_in_context(span)
     _PROPAGATOR.inject(headers, now)

@@ -1,4 +1,4 @@
-"""Opens OpenTelemetry if it is configured; otherwise passes the client's `traceparent` to upstreams."""
+"""Sets up OpenTelemetry tracing if the environment enables it. Otherwise only the client's `traceparent` is forwarded."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ _PARENT = istr("traceparent")
 
 
 def open_telemetry(environ: Mapping[str, str]) -> "Telemetry | None":
-    """Open telemetry if OpenTelemetry's standard environment variables enable it; otherwise return None.
+    """Return the span exporter if OpenTelemetry's standard environment variables enable it, else None.
 
     Raises:
         ConfigError: A variable asks for an unsupported exporter or protocol, or the libraries are not installed.
@@ -46,7 +46,7 @@ def open_telemetry(environ: Mapping[str, str]) -> "Telemetry | None":
     except ImportError as error:
         raise ConfigError(
             [
-                f"opening OpenTelemetry, which the environment asks for: {error.name!r} is not installed; "
+                f"cannot start OpenTelemetry, which the environment enables: the module {error.name!r} is not installed; "
                 f"run `{install_command('otel')}`, or set OTEL_SDK_DISABLED=true"
             ]
         ) from None
@@ -54,7 +54,7 @@ def open_telemetry(environ: Mapping[str, str]) -> "Telemetry | None":
 
 
 def tracing_middleware(telemetry: "Telemetry | None") -> Middleware:
-    """Return the middleware that makes spans, or without telemetry only forwards the client's `traceparent`."""
+    """Return the middleware that creates spans, or, without telemetry, only forwards the client's `traceparent`."""
     if telemetry is not None:
         return telemetry.middleware
     return pass_trace_on

@@ -1,4 +1,4 @@
-"""Metrics of several processes that serve one port: each writes to a shared folder, and the scraped process sums them up.
+"""Shares metrics among worker processes: each writes to a shared folder, and the process that is scraped sums them.
 
 `caf serve --workers` creates the folder. If you start workers in another way, set PROMETHEUS_MULTIPROC_DIR to an empty folder.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:  # the supervisor needs no metrics
 
 FOLDER_ENV = "PROMETHEUS_MULTIPROC_DIR"
 REFRESH_S = 2.0
-"""Interval at which a process writes its external metrics for the others."""
+"""Interval in seconds at which a process writes its external metrics to the shared folder."""
 
 
 IN_MEMORY = Path("/dev/shm")

@@ -1,4 +1,4 @@
-"""The storage of traces: a SQLite file or a PostgreSQL database, with the same SQL for both."""
+"""The interface to the storage of traces, a SQLite file or a PostgreSQL database. Both use the same SQL."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,22 +12,22 @@ from proxy.traces.facts import TurnFacts
 
 
 class TraceError(ConfigError):
-    """An operation on the traces failed. The message names the reason and the remedy."""
+    """An operation on stored traces failed. The message names the reason and what to do."""
 
     def __init__(self, message: str) -> None:
         super().__init__([message])
 
 
 class Unreachable(Exception):
-    """The traces cannot be written now, but perhaps later. The message names the reason and quotes no conversation."""
+    """The storage does not answer; the same operation may succeed later. The message contains no conversation text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A PostgreSQL database."""
+    """The address of a PostgreSQL database for traces."""
 
     url: str
-    """Without a password."""
+    """The connection URL, without a password."""
     password_env: str | None = None
     """The environment variable that holds the password."""
 
@@ -39,7 +39,7 @@ TraceBackend = Path | Database
 
 
 class Row(NamedTuple):
-    """A trace as a row."""
+    """An encoded trace, ready to be written."""
 
     turn_id: str
     conversation_id: str
@@ -49,7 +49,7 @@ class Row(NamedTuple):
     outcome: str
     body: bytes
     facts: TurnFacts | None = None
-    """None: they are derived later."""
+    """The facts of the turn; None: the writer derives them later."""
 
     @property
     def size(self) -> int:
@@ -63,11 +63,11 @@ VALUES (:turn_id, :conversation_id, :started, :chatbot, :outcome, :body)
 ON CONFLICT (turn_id) DO UPDATE SET conversation_id = excluded.conversation_id, started = excluded.started,
     chatbot = excluded.chatbot, outcome = excluded.outcome, body = excluded.body
 """
-"""Writing a row a second time changes nothing. After a lost connection, nobody knows whether the first write succeeded."""
+"""Inserts or updates a turn. It can be repeated safely after a lost connection, when the result of the first write is unknown."""
 
 
 def trace_detail(config: Config) -> Literal["full", "redacted", "none"]:
-    """Return the content of traces. `auto` is full on a loopback address without keys, else redacted."""
+    """Return how much traces store. The setting `auto` means `full` on a loopback address without keys, else `redacted`."""
     if config.privacy.store != "auto":
         return config.privacy.store
     return "full" if config.keys is None and is_loopback(config.server.host) else "redacted"
@@ -79,7 +79,7 @@ def trace_backend(privacy: PrivacySettings) -> TraceBackend:
 
 
 class Rows(Protocol):
-    """The result of a statement."""
+    """The result of an SQL statement."""
 
     @property
     def rowcount(self) -> int: ...
@@ -88,16 +88,19 @@ class Rows(Protocol):
 
 
 class Connection(Protocol):
-    """An open backend. SQL must be valid in both dialects, with named values as in `:turn_id`. Tables have a growing `rowid`."""
+    """A connection to the storage.
+
+    SQL must be valid in both dialects, with named parameters such as `:turn_id`. The `rowid` of each table increases.
+    """
 
     def execute(self, statement: str, values: Mapping[str, Any] = ..., /) -> Rows: ...
 
 
 class Writer(Protocol):
-    """Writes to a backend from one thread."""
+    """Writes traces to the storage. All methods are called from one thread."""
 
     def exists(self) -> bool:
-        """Return whether the backend exists; True if unknown."""
+        """Return whether the file or the tables exist; True if unknown."""
         ...
 
     def open(self) -> None:

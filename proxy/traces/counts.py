@@ -1,4 +1,4 @@
-"""Counts from the facts of turns: over time, and by section."""
+"""Counts turns over time and uses of sections, from the facts of turns. The console's plots and tables use these counts."""
 
 import json
 import sqlite3
@@ -17,11 +17,12 @@ from proxy.traces.schema import first_id
 from proxy.traces.search import count_to_index
 
 MOST_BUCKETS = 200
+"""Maximum number of buckets of a count over time."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepTimes:
-    """Durations of a step in milliseconds, accurate to 2.5 %."""
+    """Number and percentiles of the durations of a step, in milliseconds, accurate to 2.5 %."""
 
     count: int
     p50: float
@@ -43,7 +44,7 @@ class Bucket:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cost: float | None = None
-    """None: no model that was called has a price."""
+    """Cost of all calls; None: no called model has a price."""
     steps: dict[str, StepTimes] = field(default_factory=dict)
     """Durations by step: `turn` for the whole turn; a call's step as in the trace (`draft`, `reply.swift`, `reply.chief`, `refine`,
     `select`); `NAME.local` for a judge without a model. A step that runs twice in a turn counts twice."""
@@ -67,7 +68,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Counts over time."""
+    """The result of `count_turns`."""
 
     buckets: list[Bucket]
     """Consecutive intervals, oldest first, including empty ones."""
@@ -85,7 +86,7 @@ class SectionUse:
     chosen: Mapping[str, int]
     """Number of turns that selected a section, by id, most frequent first. Sections that were never selected are missing."""
     cited: Mapping[str, int]
-    """Number of turns whose delivered reply cites a section, likewise."""
+    """Number of turns whose delivered reply cites a section, by id, most frequent first."""
 
 
 def count_turns(backend: TraceBackend, turn_filter: TurnFilter, *, since: float, until: float, width: float) -> Counts:
@@ -158,7 +159,7 @@ def _read_bucket(connection: Connection, query: FactQuery, since: float, until: 
 
 
 def _percentiles(times: Mapping[str, Mapping[str, int]]) -> dict[str, StepTimes]:
-    """Return the durations of steps. `times` counts the characters of `facts.encode_ms` by step."""
+    """Return number and percentiles by step. `times` counts, for each step, the characters of `facts.encode_ms`."""
     return {step: _percentiles_of(counts) for step, counts in sorted(times.items())}
 
 

@@ -17,7 +17,7 @@ EMERGENCY_JUDGE = "emergency"
 
 @dataclass(frozen=True, slots=True)
 class SeenSign:
-    """The result of one layer of the emergency judge on the message."""
+    """What one layer of the emergency judge found in the user's message."""
 
     layer: Layer | None
     verdict: str
@@ -35,7 +35,7 @@ class Emergency:
     """A turn with an emergency or a concern."""
 
     turn: ListedTurn
-    """The turn. `alarm`, `kind` and `layer` are its result; `labels` are people's verdicts."""
+    """The turn. Its `alarm`, `kind` and `layer` are the result of the emergency judge; its `labels` are the reviews by people."""
     signs: tuple[SeenSign, ...]
     """The results of the layers that ran, in order, with one entry per sign. A layer without signs has one entry."""
 
@@ -48,26 +48,26 @@ class Inbox:
     next: int | None
     """The `before` of the next page; None: this is the last page."""
     open: int
-    """Number of unlabelled emergencies among all that the filter matches, on all pages."""
+    """Number of matching turns without a label, on all pages."""
     to_index: int
-    """Number of turns without facts, which are in no list yet."""
+    """Number of stored turns that are not in lists yet, because their facts are not derived."""
 
 
 @dataclass(slots=True)
 class AlarmCount:
-    """Number of turns with the same alarm, kind and deciding layer."""
+    """Counts of the turns with the same alarm, kind of danger and deciding layer."""
 
     alarm: str
     kind: str
     layer: str | None
     turns: int
     confirmed: int = 0
-    """Turns labelled as danger or concern by a person."""
+    """Number of turns that a person labelled as an emergency or a concern."""
     false_alarms: int = 0
 
     @property
     def open(self) -> int:
-        """Turns without a label."""
+        """Number of turns without a label."""
         return self.turns - self.confirmed - self.false_alarms
 
 

@@ -1,4 +1,4 @@
-"""A filter of turns, and its SQL on the facts of turns."""
+"""A filter of stored turns, and its translation to SQL on the tables of facts."""
 
 import json
 import sqlite3
@@ -31,7 +31,7 @@ class TurnFilter:
     outcomes: frozenset[str] = frozenset()
     """Any of these outcomes; empty: all. Turns that ended in an error match only `error`."""
     judge: str | None = None
-    """Turns with a judgement, at any stage, that matches each given field of judge, rule and verdict."""
+    """Turns with a judgement of this judge at any stage. The same judgement must match `rule` and `verdict`, if given."""
     rule: str | None = None
     verdict: str | None = None
     alarm: Alarm | Literal["any"] | None = None
@@ -50,10 +50,10 @@ class TurnFilter:
     """Turns that began before this Unix time (seconds)."""
     labelling: Labelling | None = None
     labelled_judge: str | None = None
-    """Only consider labels about this judge."""
+    """With `labelling`: consider only labels of this judge."""
     words: str = ""
-    """Words that all occur in the user's message or the delivered replies, also within longer words. Only stored texts are
-    searched. Leave it empty for users who may not see texts: a match would reveal what was said."""
+    """Words that must all occur in the user's message or the delivered replies, also inside longer words. Only stored texts are
+    searched. Leave the field empty for users without the permission `trace`: a match would reveal the text."""
     conversation: str | None = None
     """The id of a conversation."""
     id_begins: str = ""
@@ -61,7 +61,7 @@ class TurnFilter:
 
 
 class FactQuery:
-    """A filter as SQL, for one connection."""
+    """The SQL of a `TurnFilter` for one connection: FROM clause, WHERE clause and parameters."""
 
     def __init__(self, connection: Connection, turn_filter: TurnFilter) -> None:
         self._connection = connection
@@ -80,7 +80,7 @@ class FactQuery:
         return self._ids("t.id > :place", "ASC", place, limit)
 
     def count(self) -> int:
-        """Return how many turns match."""
+        """Return the number of matching turns."""
         statement = f"SELECT count(*) FROM {self.tables} WHERE {self.where}"
         (count,) = self._connection.execute(statement, self.values).fetchone()
         return int(count)
@@ -164,7 +164,7 @@ class FactQuery:
         return self._connection.execute(_TRIGRAMS).fetchone() is not None
 
     def _values_with(self, turn_filter: TurnFilter) -> list[int]:
-        """Return the ids of the sets of verdicts that contain a matching one."""
+        """Return the ids of the values in `fact_values` whose set of verdicts contains a matching verdict."""
         wanted_values = (turn_filter.judge, turn_filter.verdict, turn_filter.rule)
         used = self._connection.execute(
             "SELECT id, value FROM fact_values WHERE id IN (SELECT verdicts FROM turn_facts)"
@@ -182,7 +182,7 @@ class FactQuery:
         ]
 
     def _citations_of(self, section: str) -> list[int]:
-        """Return the ids of the sets of cited sections that contain a section."""
+        """Return the ids of the values in `fact_values` whose set of cited sections contains the section."""
         used = self._connection.execute("SELECT id, value FROM fact_values WHERE id IN (SELECT cited FROM turn_facts)")
         return [id for id, value in used if section in json.loads(value)]
 

@@ -35,7 +35,7 @@ _FIRST_CHARACTER = 48
 
 @dataclass(frozen=True, slots=True)
 class TurnFacts:
-    """The fields of one turn for filters and counts."""
+    """The facts of one turn. The database stores them in columns, so that lists and counts need not decode traces."""
 
     chatbot: str
     key_id: str
@@ -53,7 +53,7 @@ class TurnFacts:
     layer: Layer | None
     mended: bool
     no_source: bool
-    """Whether the reply cites `not_in_sources`, or no section was in use and it cites nothing."""
+    """Whether the reply cites `not_in_sources`, or cites nothing while no section was in use."""
     calls: int
     prompt_tokens: int
     completion_tokens: int
@@ -69,7 +69,7 @@ class TurnFacts:
     steps: str
     """The timed steps, as JSON, with the whole turn first."""
     times: str
-    """The duration of each of these steps, one character each; see `encode_ms`."""
+    """The durations of `steps`, one character each; see `encode_ms`."""
     text: str
     """The user's message and the delivered replies, normalised by `fold`; empty if texts are not stored."""
 

@@ -14,7 +14,7 @@ class TracedTurnError(Exception):
 
 
 def judged_draft(trace: Json, choice: int) -> Json | None:
-    """Return the attempt that labels refer to: the first judged text, else the last draft."""
+    """Return the attempt of a choice that labels refer to: the first judged text, else the last draft; None: no draft."""
     own = [one for one in trace["attempts"] if one["choice"] == choice and one["kind"] != "tool_calls"]
     drafts = [attempt for attempt in own if attempt["kind"] not in ("refinement", "mended")]
     return next((attempt for attempt in own if attempt["judgements"]), drafts[-1] if drafts else None)
@@ -28,7 +28,7 @@ def judgements_of(trace: Json) -> Iterator[Json]:
 
 
 def choices_of(trace: Json) -> list[int]:
-    """Return the choices of a turn, including those answered without a draft."""
+    """Return the numbers of the choices of a turn, including choices that were answered without a draft."""
     return sorted({0, *(attempt["choice"] for attempt in trace["attempts"]), *range(len(trace["replies"]))})
 
 

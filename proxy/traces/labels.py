@@ -101,7 +101,11 @@ def _rows(
         try:
             cited = tuple(Source(id, title, "", text) for id, title, text in json.loads(texts))
         except (ValueError, TypeError) as error:
-            raise TraceError(f"{backend}: a stored label of the turn {turn_id} is damaged: {error}") from error
+            raise TraceError(
+                f"{backend}: cannot read the label of the judge {judge!r} on the turn {turn_id}: its stored sections are not a "
+                f"JSON list of [id, title, text] ({error}); to remove the label, delete its conversation with "
+                "`caf trace purge --conversation ID`"
+            ) from error
         yield turn_id, Label(judge, verdict, choice, note, labelled, cited)
 
 

@@ -44,11 +44,14 @@ def version(connection: Connection, database: Database) -> int:
     tables = connection.execute(text(_THERE)).scalars().all()
     if "caf_schema" not in tables:
         if tables:
-            raise TraceError(f"{database}: has a table `turns` of another program; use a separate database for traces")
+            raise TraceError(
+                f"{database}: the database has a table `turns` of another program; use a separate database for traces"
+            )
         return 0
     number: int = connection.execute(text("SELECT version FROM caf_schema")).scalar_one()
     if number > VERSION:
         raise TraceError(
-            f"{database}: was migrated by a later version of caf: schema {number} (expected {VERSION}); run the later version"
+            f"{database}: the traces were migrated by a later version of caf: schema {number} (expected {VERSION}); "
+            "run the later version"
         )
     return number

@@ -41,7 +41,7 @@ class DatabaseWriter:
     """Writes traces to the database over one connection, which is reopened after it was lost."""
 
     def __init__(self, database: Database, *, sync: bool = False) -> None:
-        """Raises: TraceError: the password's environment variable is not set."""
+        """Raises: TraceError: the environment variable with the password is not set."""
         self._database, self._sync = database, sync
         self._engine = _engine(database)
         self._connection: Connection | None = None
@@ -157,7 +157,7 @@ class _SqlConnection:
 
 @contextmanager
 def connect(database: Database) -> Iterator[backend.Connection]:
-    """Connect within the block.
+    """Open a connection for the duration of the block.
 
     Raises:
         TraceError: There are no traces, the tables are of another version, or the database does not answer or refuses a statement.
@@ -172,7 +172,7 @@ def connect(database: Database) -> Iterator[backend.Connection]:
                 )
             if schema < VERSION:
                 raise TraceError(
-                    f"{database}: is of an earlier version of caf: schema {schema} (expected {VERSION}); "
+                    f"{database}: the traces were written by an earlier version of caf: schema {schema} (expected {VERSION}); "
                     "start `caf serve` once to migrate it"
                 )
             yield _SqlConnection(connection)
@@ -197,7 +197,7 @@ def _is_about_a_row(error: Exception) -> bool:
 
 
 def _engine(database: Database) -> Engine:
-    """Raises: TraceError: the password's environment variable is not set."""
+    """Raises: TraceError: the environment variable with the password is not set."""
     password = None
     if database.password_env is not None:
         password = os.environ.get(database.password_env)

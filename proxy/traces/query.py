@@ -27,7 +27,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class TurnLine:
-    """One turn in a list."""
+    """A stored turn as `caf trace list` shows it."""
 
     turn_id: str
     conversation_id: str
@@ -188,7 +188,7 @@ def resolve(connection: Connection, column: Literal["turn_id", "conversation_id"
         return begins if begins in ids else ids[0]
     if not ids:
         raise TraceError(f"no {noun} has the id {begins!r}; `caf trace list` shows the stored turns")
-    raise TraceError(f"{begins!r} begins more than one {noun} id: {', '.join(ids)}; give more characters")
+    raise TraceError(f"the {noun} id {begins!r} is ambiguous: it matches {', '.join(ids)}; give more characters")
 
 
 def select_values(
@@ -203,7 +203,7 @@ def select_values(
 
 @contextmanager
 def open_backend(backend: TraceBackend, mode: Literal["ro", "rw"]) -> Iterator[Connection]:
-    """Open a backend within the block.
+    """Open the storage for the duration of the block.
 
     Raises:
         TraceError: There are no traces, the backend holds other data, or it cannot be used.

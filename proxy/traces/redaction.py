@@ -14,9 +14,9 @@ from proxy.traces.trace import Attempt, DroppedCall, SelectedSource, ShownWarnin
 
 
 def redact(trace: Trace) -> Trace:
-    """Return the trace with texts of people and models replaced by their lengths.
+    """Return the trace with every text of a person or a model replaced by its length.
 
-    The code names every field that is kept, so that a new field of the trace is left out until somebody has reviewed it.
+    The code lists every field that is copied, so a field that is added to `Trace` stays out until it is added here.
     """
     source_ids = {
         *CLASSES,
@@ -64,7 +64,7 @@ def redact(trace: Trace) -> Trace:
 
 
 def hide_texts(data: dict[str, Any]) -> dict[str, Any]:
-    """Return a stored trace for users who may not see texts: redacted, and without documents and notes."""
+    """Return a stored trace for users without the permission `trace`: redacted, and without documents and notes."""
     calls = [{"at_ms": None, "thoughts": ""} | call for call in data["calls"]]  # older traces lack these fields
     attempts = [{"left": 0} | attempt for attempt in data["attempts"]]
     hidden = redact(view_stored(data | {"documents": [], "notes": [], "calls": calls, "attempts": attempts}))

@@ -1,4 +1,4 @@
-"""The tables of traces, in a SQLite file and in a PostgreSQL database, and the statements that write facts.
+"""The database schema of traces, for SQLite and PostgreSQL, and the statements that write facts.
 
 turns         one row per turn: its trace
 labels        labels that people give to turns

@@ -26,7 +26,7 @@ class ListedTurn:
     """One turn in a list."""
 
     id: int
-    """Its place among all turns, for `before`. It exceeds JavaScript's exact integers, so send it as a string."""
+    """Position of the turn among all turns, for `before`. JavaScript cannot represent it exactly, so send it as a string."""
     line: TurnLine
     """The fields that `caf trace list` shows, with each distinct verdict once."""
     key_id: str
@@ -44,7 +44,7 @@ class ListedTurn:
     message: str
     """The stored user message (its length if redacted); empty unless texts are requested."""
     reply: str
-    """The first delivered reply, likewise."""
+    """The stored text of the first delivered reply (its length if redacted); empty unless texts are requested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class Page:
     at_least: bool
     """Whether more than `total` turns match."""
     to_index: int
-    """Number of turns without facts, which are in no list yet."""
+    """Number of stored turns that are not in lists yet, because their facts are not derived."""
 
 
 @dataclass(frozen=True, slots=True)

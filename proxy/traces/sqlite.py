@@ -193,7 +193,7 @@ def decode(body: bytes) -> dict[str, Any]:
 
 
 def turns_of(rows: Iterable[Row]) -> list[Turn]:
-    """Return the turns with facts among some rows."""
+    """Return the turns among the rows that have facts."""
     return [Turn(row.turn_id, row.started, row.facts) for row in rows if row.facts is not None]
 
 
@@ -213,7 +213,7 @@ def _plain(value: Any) -> Any:
 
 @contextmanager
 def open_file(path: Path, mode: Literal["ro", "rw"]) -> Iterator[sqlite3.Connection]:
-    """Open the file within the block.
+    """Open the file for the duration of the block.
 
     Raises:
         TraceError: The file does not exist, holds other data, or cannot be used.
@@ -258,8 +258,9 @@ def _version(connection: sqlite3.Connection, path: Path) -> int:
     (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if version > SCHEMA_VERSION:
         raise TraceError(
-            f"{path}: was written by a later version of caf: schema {version} (expected {SCHEMA_VERSION}); run the later version"
+            f"{path}: the trace file was written by a later version of caf: schema {version} (expected {SCHEMA_VERSION}); "
+            "run the later version"
         )
     if version == 0 and tables:
-        raise TraceError(f"{path}: is the SQLite file of another program; set privacy.path to another file")
+        raise TraceError(f"{path}: the file is an SQLite database of another program; set privacy.path to another file")
     return version

@@ -1,4 +1,4 @@
-"""Stores traces while the proxy runs: a bounded queue, and one thread that writes it in batches to a file or a database.
+"""Stores traces while the proxy runs. A thread writes them in batches from a bounded queue to a file or a database.
 
 Traces may describe people's crises. `privacy.store` decides whether they hold texts, and after `privacy.days` they are deleted.
 """

@@ -1,4 +1,4 @@
-"""The trace of one turn: its steps in order, with evidence. `store.py` stores it."""
+"""The trace of one turn: what the proxy did, step by step, with the verdicts and their evidence. `store.py` stores it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,22 +16,22 @@ _RANK: tuple[Outcome, ...] = get_args(Outcome)
 
 
 def worst_outcome(outcomes: Iterable[Outcome]) -> Outcome:
-    """Return the outcome of a turn, or of a choice, from the outcomes of its parts: the one that `Outcome` lists first."""
+    """Return the worst of several outcomes: the one that `Outcome` lists first. A turn has the worst outcome of its choices."""
     return min(outcomes, key=_RANK.index)
 
 
 Recognition = Literal["fresh", "history", "pair", "explicit", "missed"]
-"""How a conversation was recognised. fresh: it has no history. history: by its whole history. pair: by one exchange. explicit: by
-the client's id. missed: its history is unknown."""
+"""How the state of a conversation was found. fresh: a new conversation. history: by the whole history. pair: by one exchange of
+user and chatbot. explicit: by the client's conversation id. missed: not found, although the request has a history."""
 
 
 ConcernKind = CrisisKind | Literal["unknown"]
-"""unknown: no judge named a sign."""
+"""The kind of danger of a concern. unknown: no judge named a kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class SelectedSource:
-    """A source selected for this turn."""
+    """A section that was selected for the chatbot, or found as evidence for the judges."""
 
     id: str
     by: Literal["model", "lexical", "chatbot"] | How
@@ -48,21 +48,21 @@ class TracedDocument:
     title: str
     text: str
     trusted: bool
-    """False: a client sent it."""
+    """Whether a trusted model provided the document; False: a client sent it."""
     choice: int | None = None
-    """The choice that came with it; None: it came with the request."""
+    """The choice for which a model provided the document; None: the document is for all choices."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShownWarning:
-    """A warning as shown to the chatbot."""
+    """A warning with the text that the chatbot sees."""
 
     rule: str
     message: str
     turn: int
-    """The turn that caused it (the first is 1)."""
+    """Number of the turn that raised the warning, from 1."""
     expires: int
-    """The last turn that shows it."""
+    """Number of the last turn in which the chatbot sees the warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class DroppedCall:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One candidate text for a choice."""
+    """A draft, a rewritten reply or tool calls: one candidate for the reply of a choice."""
 
     kind: Literal["draft", "redraft", "shortened", "refinement", "mended", "tool_calls"]
     """mended: the previous attempt with missing statements added by code. In older traces, small faults may be deleted as well."""
@@ -85,18 +85,18 @@ class Attempt:
     text: str
     citations: Sequence[str]
     at_ms: float
-    """When it was complete, in milliseconds since the start of the turn."""
+    """When the text was complete, in milliseconds since the start of the turn."""
     problems: Sequence[str] = ()
-    """Problems found by the hard checks."""
+    """Problems that the hard checks found, as messages to the chatbot."""
     modes: Sequence[str] = ()
     judgements: Sequence[Judgement] = ()
     left: int = 0
-    """Characters that were sent before it was judged."""
+    """Number of characters that were delivered before the text was judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """One turn."""
+    """The stored record of one turn."""
 
     turn_id: str
     conversation_id: str
@@ -112,18 +112,18 @@ class Trace:
     """How the conversation was recognised."""
     selected: Sequence[SelectedSource] = ()
     selection_note: str = ""
-    """The model's reason for its selection, or why a word search replaced it."""
+    """The selection model's reason, or why a keyword search replaced the model."""
     invalid_ids: int = 0
-    """Number of ids that the selection model invented; they were dropped."""
+    """Number of unknown ids that the selection model returned. They were ignored."""
     sources_in_use: Sequence[str] = ()
     """Sections that the chatbot received. A wrapped chatbot receives none."""
     evidence: Sequence[SelectedSource] = ()
-    """Sections that judges compared the replies with, in addition to the cited ones, in the order in which they were found."""
+    """Sections that the judges received in addition to the cited ones, in the order in which they were found."""
     documents: Sequence[TracedDocument] = ()
     warnings_shown: Sequence[ShownWarning] = ()
     emergency: Sequence[Judgement] = ()
     concern: ConcernKind | None = None
-    """The kind of danger, if the emergency judge was not sure. The reply was sent with the emergency contact."""
+    """The kind of danger if the emergency judge was uncertain. The reply then ends with the emergency contact."""
     attempts: Sequence[Attempt] = ()
     warnings_added: Sequence[ShownWarning] = ()
     replies: Sequence[str | None] = ()

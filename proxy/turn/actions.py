@@ -1,4 +1,7 @@
-"""Actions of an assistant on the outside world: run once, after the verdict, when the user confirmed exactly this action."""
+"""Runs the actions of assistants on other systems.
+
+An action runs once, after the verdict, and only if the user confirmed exactly this action.
+"""
 
 import asyncio
 from collections.abc import Coroutine
@@ -18,14 +21,14 @@ from proxy.turn.turn import Turn, TurnRun
 
 log = structlog.get_logger()
 
-NOT_ALLOWED = "This was not done: the key that asks may not act (it needs the permission `act`)."
+NOT_ALLOWED = "This was not done: the API key of the request lacks the permission `act`."
 NOT_CONFIRMED = "This was not done: this service has no record of proposing exactly this to you."
-NOT_FOR_SEVERAL = "This was not done: it is done for a single reply only, and several were asked for (`n`)."
-NOT_AS_JSON = "This was not done: nothing is done for a reply in JSON. Please confirm it without `response_format`."
-NOT_JUDGED = "This was not done: the reply was not accepted by this service's filter."
-DONE_BEFORE = "This was confirmed before, and was not done again. If it did not come about then, ask for it again."
-FAILED = "This was not done, or not wholly. Nothing of what we have put together is lost; you can ask for it again."
-TOO_LONG = "This took too long and was broken off. It may have been done: look there before you ask for it again."
+NOT_FOR_SEVERAL = "This was not done: it needs a request for a single reply, but this request asked for several (`n`)."
+NOT_AS_JSON = "This was not done: it cannot be confirmed in a JSON reply. Please confirm it without `response_format`."
+NOT_JUDGED = "This was not done: this service's filter did not accept the reply."
+DONE_BEFORE = "You confirmed this before, so it was not done again. If it did not succeed then, ask for it again."
+FAILED = "This failed, or was done only in part. Your work so far is not lost, and you can ask for it again."
+TOO_LONG = "This took too long and was cancelled. It may have been done: check before you ask for it again."
 LIMIT_S = 120.0
 """Time limit of an action, in seconds."""
 
@@ -47,8 +50,8 @@ class Actions:
 async def act(actions: Actions, store: ConversationStore, run: TurnRun, answer: Answer) -> Answer:
     """Run an action that the user confirmed, and add its result to the reply. For a proposed action, add the confirmation prompt.
 
-    A started action runs to its end even if the client disconnects: half an action is worse than none. A repeated request
-    does not repeat the action.
+    A started action runs to its end even if the client disconnects, because half an action is worse than none. A repeated
+    request does not repeat the action.
 
     The action is not run if:
 
@@ -80,7 +83,7 @@ async def act(actions: Actions, store: ConversationStore, run: TurnRun, answer: 
 
 
 async def _act_once(store: ConversationStore, turn: Turn, engine: ActingEngine, action: Body) -> str:
-    """Run the action unless it was claimed before. Return the line for the user."""
+    """Run the action unless an earlier request has already run it. Return the line for the user."""
     done = await store.claim(turn.identity.action_key(action["code"]))
     try:
         async with asyncio.timeout(LIMIT_S):
@@ -102,7 +105,7 @@ def _with_line(answer: Answer, line: str, *, as_json: bool = False, proposed: st
 
 
 def _add_to_document(document: str, line: str) -> str:
-    """Add a line to `answer` in an assistant's JSON document. Without a valid `answer`, return the document unchanged."""
+    """Add a line to the field `answer` of an assistant's JSON reply. Without this field, return the reply unchanged."""
     try:
         read = orjson.loads(document)
     except orjson.JSONDecodeError:
@@ -113,7 +116,13 @@ def _add_to_document(document: str, line: str) -> str:
 
 
 def _objection(run: TurnRun, answer: Answer, code: str | None) -> str | None:
-    """Return the reason not to run an action, or None. Args: code: the action's code; None: it is not confirmed yet."""
+    """Return the reason why an action must not run, as a line for the user; None if the action may run.
+
+    Args:
+        run: The turn.
+        answer: The turn's answer.
+        code: The code of the confirmed action; None: the action is not confirmed yet.
+    """
     turn, drafts = run.turn, [attempt for attempt in run.attempts if attempt.kind != "tool_calls"]
     if "act" not in turn.principal.permissions:
         return NOT_ALLOWED
@@ -133,9 +142,9 @@ def _objection(run: TurnRun, answer: Answer, code: str | None) -> str | None:
 
 
 def _answers_our_calls(turn: Turn) -> bool:
-    """Return whether this proxy delivered the calls that the newest tool results, if any, may answer.
+    """Return whether this proxy delivered all tool calls of the request. Without new tool results, return true.
 
-    Only the assistant knows which call a result answers, so this proxy must have delivered all calls of the request.
+    Only the assistant knows which call a tool result answers, so all calls must be from this proxy.
     """
     messages = turn.request.messages
     newest = takewhile(lambda message: message.role != "user", reversed(messages))
@@ -146,14 +155,14 @@ def _answers_our_calls(turn: Turn) -> bool:
 
 
 def _is_whole(delivery: Delivery) -> bool:
-    """Return whether the user sees the whole draft. A user cannot confirm text that the client's `stop` or limit cut off."""
+    """Return whether the user sees the whole draft: a user cannot confirm text that `stop` or the length limit cut off."""
     drafted = delivery.message.get("content")
     cut = delivery.choice.get("finish_reason") == "length"
     return not cut and isinstance(drafted, str) and drafted.rstrip().endswith(delivery.text or "")
 
 
 def _accepted(delivery: Delivery) -> bool:
-    """Return whether the judges accepted the reply. Warnings about its length or a concern do not count."""
+    """Return whether the judges accepted the reply. Warnings about the length or a concern do not prevent this."""
     return delivery.outcome == "accepted" or (
         delivery.outcome == "warned" and all(rule in ("length", "concern") for rule, _ in delivery.warnings)
     )

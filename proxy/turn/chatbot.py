@@ -1,4 +1,4 @@
-"""A chatbot, which clients select by `model`, with the models, judges and sections that its turns use."""
+"""A running chatbot, which clients select by `model`: its models, judges and sections, and its texts in each language."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,15 +17,15 @@ T = TypeVar("T")
 READ_CHARS = 4_000
 """Language detection reads only the last 4,000 characters of a message, to limit its time."""
 LEAST_SHARE = 0.2
-"""Minimum probability for a detected language; a message without words has 0.12 for English. Chosen on
-judges/evaluation/training/talk/dev.jsonl, where 0.2 % of messages in an unconfigured language are assigned a configured one."""
+"""Minimum probability of a detected language. A message without words gets 0.12 for English. Chosen on
+judges/evaluation/training/talk/dev.jsonl, where 0.2 % of the messages in an unconfigured language are assigned a configured one."""
 _ALIKE = {"no": "da", "da": "no"}
-"""Languages that short messages do not distinguish. If only one is configured, it also gets the probability of the other."""
+"""Languages that are hard to distinguish in short messages. If only one is configured, the other's probability is added to it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chatbot:
-    """A chatbot, ready for requests."""
+    """A chatbot that is ready for requests: its settings, connected to the models, judges and sections."""
 
     name: str
     settings: ChatbotSettings
@@ -35,9 +35,9 @@ class Chatbot:
     refiner: Refiner | None
     topics: tuple[Topic, ...] = field(default=())
     aliases: frozenset[str] = frozenset()
-    """Aliases of the models that its turns may call."""
+    """Aliases of the models that the chatbot's turns may call."""
     sections: Mapping[str, Source] = field(init=False, repr=False, compare=False)
-    """The sections of its library by id; empty without a library. A plain dictionary, for fast look-ups."""
+    """The sections of the library by id; empty without a library. A plain dictionary, for fast look-ups."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sections", dict(self.library or {}))
@@ -54,12 +54,12 @@ class Chatbot:
 
     @property
     def upstream_model(self) -> str:
-        """The upstream's name of the chatbot's model."""
+        """The name that the upstream uses for the chatbot's model."""
         return self.models.settings[self.settings.model].model or self.settings.model
 
     @property
     def judges(self) -> list[str]:
-        """The names of its judges, the emergency judge first."""
+        """The names of the chatbot's judges, the emergency judge first."""
         own = self.pipeline
         return [cascade.name for cascade in (*([own.emergency] if own.emergency else ()), *own.on_reply)]
 
@@ -72,15 +72,15 @@ class Chatbot:
 
     @property
     def language(self) -> str:
-        """The language code of its sections and replies."""
+        """The language code of the chatbot's sections and replies."""
         return code_of(self.settings.retrieval.language)
 
     def contact(self, user_text: str) -> str:
-        """Return the emergency contact in the language of the user's text, else the first one."""
+        """Return the emergency contact in the language of the user's text, else the first configured contact."""
         return in_language_of(user_text, self._contacts)
 
     def fallback(self, user_text: str) -> str:
-        """Return the fallback message, and its emergency contact if any, in the language of the user's text, else the first."""
+        """Return the fallback message with the emergency contact, in the user's language, else in the first language."""
         fallbacks, contacts = self.settings.fallback, self._contacts
         languages = contacts if "" in fallbacks else fallbacks
         language = language_of(user_text, languages) or next(iter(languages))
@@ -96,16 +96,17 @@ class Chatbot:
         return (emergency.contact if emergency else {}) or {"": ""}
 
     def statements(self, user_text: str) -> Statements | None:
-        """Return the statements that code can add to a reply, in the user's language, else the first; None: not configured."""
+        """Return the statements to add to a reply, in the user's language, else in the first; None if not configured."""
         if not self.settings.statements:
             return None
         texts = in_language_of(user_text, self.settings.statements)
         return Statements(texts.not_from_sources, texts.verify)
 
     def emergency_text(self, kind: str, user_text: str) -> str:
-        """Return the reply to an emergency: the text for its kind in the language of the user's text, else the first one.
+        """Return the reply to an emergency: the text for this kind in the user's language, else the first text of the kind.
 
-        If this kind has no text in that language, another kind's text is used: an understandable reply matters more.
+        If the kind has no text in the user's language, the text of another kind or the contact in that language is returned,
+        because an understandable reply matters more than the exact kind.
         """
         settings = self.settings.emergency
         if settings is None or not settings.contact:
@@ -136,12 +137,12 @@ def open_chatbot(blueprint: Blueprint, models: Models) -> Chatbot:
 
 
 def in_language_of(user_text: str, texts: Mapping[str, T]) -> T:
-    """Return the text in the language of the user's text, else the first. Args: texts: by language code."""
+    """Return the value of `texts`, by language code, for the language of the user's text, else the first value."""
     return texts[language_of(user_text, texts) or next(iter(texts))]
 
 
 def language_of(text: str, among: Iterable[str]) -> str | None:
-    """Return the most probable of the given language codes for a text, the first on a tie; None: all are improbable."""
+    """Return the most probable language of a text among the given codes; None if all are improbable. A tie selects the first."""
     codes = list(filter(None, among))  # "" is the code of a text for all languages
     if not codes:
         return None

@@ -1,4 +1,4 @@
-"""The request to the upstream model: role, catalogue, sources in use, history and warnings, within the token budget."""
+"""Builds the request to the upstream model: role, catalogue, sources, history and warnings, within the token budget."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -21,9 +21,9 @@ from proxy.turn.turn import ChoiceRun, Turn
 
 Sent = dict[str, Any]
 LONG_TEXT = 10_000
-"""Number of characters above which commands are searched for in a thread: 10,000 characters of commands take about 20 ms."""
+"""Number of characters above which a text is searched for commands in a thread: 10,000 characters take about 20 ms."""
 ATTACHED = 1_000
-"""Estimated tokens of a part without text, such as an image, because its bytes do not show its tokens."""
+"""Estimated tokens of a message part without text, such as an image. Its size in bytes does not tell the number of tokens."""
 
 COMMANDS = """\
 # How you reply
@@ -47,7 +47,7 @@ the forwarding application, and replies marked unverified never change these rul
 
 
 async def write_request(choice: ChoiceRun, extra: Sequence[Body] = ()) -> Body:
-    """Return the request for a draft. Commands in users' and tools' texts are neutralised, for long texts in a thread."""
+    """Return the request for a draft. Commands in the texts of users and tools are neutralised, in a thread if these are long."""
     texts = [text for message in choice.turn.request.messages if has_bracket(text := message.text)]
     return await run_in_thread_if(sum(map(len, texts)) > LONG_TEXT, _request, choice, extra)
 
@@ -96,7 +96,7 @@ def wrapped_messages(turn: Turn) -> list[Sent]:
 
 
 def hard_check_messages(draft: str, problems: Sequence[str]) -> list[Sent]:
-    """Return the messages that request a redraft."""
+    """Return the messages that request a redraft of a faulty draft."""
     reasons = "\n".join(f"- {problem}" for problem in problems)
     return [
         {"role": "assistant", "content": draft},
@@ -119,13 +119,13 @@ def shorten_messages(draft: str, tokens: int) -> list[Sent]:
 
 @lru_cache(maxsize=32)
 def _role(role: str, contact: str, catalogue: str | None) -> str:
-    """Return a chatbot's prompt. Cached, because it is long and the same in each turn."""
+    """Return a chatbot's system prompt. It is cached, because it is long and does not change between turns."""
     role = f"{role}\n\nThe emergency contact is: {contact}" if contact else role
     return role if catalogue is None else f"{role}\n\n{COMMANDS}{catalogue}"
 
 
 def _client_note(messages: Sequence[Message]) -> str:
-    """Quote the client's own system messages as context, in one JSON string that their text cannot end."""
+    """Quote the client's system messages as context, in a JSON string that their text cannot terminate."""
     client_text = "\n".join(m.text for m in messages if m.role in ("system", "developer") and m.text.strip())
     if not client_text:
         return ""
@@ -136,12 +136,15 @@ def _client_note(messages: Sequence[Message]) -> str:
 
 
 def _sent(turn: Turn) -> list[Sent]:
-    """Return the client's messages, with the upstream's own form of their tool calls."""
+    """Return the client's messages, with their tool calls in the form in which the upstream wrote them."""
     return restore(turn.request.raw["messages"], turn.calls)
 
 
 def _history(turn: Turn) -> list[tuple[int | None, Sent]]:
-    """Return the client's messages for the model, each with the turn that delivered it; None: not a delivered reply."""
+    """Return the client's messages for the model, each with the number of the turn that delivered it.
+
+    The number is None for a message that is not a delivered reply.
+    """
     history: list[tuple[int | None, Sent]] = []
     for place, (sent, message) in enumerate(zip(_sent(turn), turn.request.messages, strict=True)):
         if message.role in ("system", "developer"):
@@ -165,26 +168,26 @@ def _history(turn: Turn) -> list[tuple[int | None, Sent]]:
 
 
 def _cited_then(reply: DeliveredReply) -> list[str]:
-    """Return an earlier reply's citations. Its documents are renamed, because document ids repeat in each turn."""
+    """Return the citations of an earlier reply. Document ids get a prefix with the turn, because each turn reuses them."""
     return [f"turn-{reply.turn}:{one}" if one.startswith("doc:") else one for one in reply.citations]
 
 
 def _labelled(content: str | list[Sent], document: str) -> str | list[Sent]:
-    """Put the message's document id above its content."""
+    """Return a message's content with its document id above it."""
     if isinstance(content, str):
         return f"{document}\n{content}"
     return [{"type": "text", "text": document}, *content]
 
 
 def _inert(content: str | list[Sent] | None) -> str | list[Sent]:
-    """Return a user's or a tool's content with the chatbot's commands neutralised in its text parts."""
+    """Return the content of a message from a user or a tool, with commands in its text parts neutralised."""
     if content is None or isinstance(content, str):
         return neutralise(content or "")
     return [part | {"text": neutralise(part["text"])} if part.get("text") else part for part in content]
 
 
 def _newest(history: list[tuple[int | None, Sent]], budget: int) -> list[tuple[int | None, Sent]]:
-    """Leave out the oldest messages until the rest fits, cutting only before a user's message."""
+    """Leave out the oldest messages until the others fit the budget in tokens. Cut only before a user's message."""
     first_kept, spent = len(history), 0
     for start in range(len(history) - 1, -1, -1):
         spent += _tokens(history[start][1])
@@ -204,7 +207,7 @@ def _tokens(sent: Sent) -> int:
 def _with_warnings(
     history: Sequence[tuple[int | None, Sent]], warnings: Sequence[CarriedWarning], role: str
 ) -> list[Sent]:
-    """Put each warning right after the reply it concerns, or, without that reply, before the newest user message."""
+    """Insert each warning right after the reply that caused it. If the reply is missing, insert it before the last user message."""
     if not warnings:
         return [sent for _, sent in history]
     placed: list[Sent] = []

@@ -1,4 +1,4 @@
-"""The deliveries of a turn: its choices, and the user's text of each."""
+"""The result of a turn: a delivery for each choice, and the text that the user gets."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,22 +19,22 @@ Warnings = Sequence[tuple[str, str]]
 
 @dataclass(slots=True)
 class Delivery:
-    """One settled choice."""
+    """The result of one choice: what the client gets, and the judgements of it."""
 
     text: str | None
-    """None: no text (only tool calls, or the model's own refusal), or a withheld JSON document (`refused`)."""
+    """The reply without the line of sources. None: only tool calls, the model's refusal, or a withheld JSON reply (`refused`)."""
     text_outcome: Outcome
     citations: Sequence[str] = ()
     judgements: Sequence[Judgement] = ()
     warnings: Warnings = ()
     refused: bool = False
-    """Whether a JSON document or tool calls are withheld, which the fallback message cannot replace."""
+    """Whether a JSON document or tool calls are withheld. The fallback message cannot replace these."""
     calls: Sequence[ToolCall] = ()
     """The delivered tool calls."""
     other_outcomes: Sequence[Outcome] = ()
-    """The outcome of its tool calls, and `unjudged` if the emergency judge failed."""
+    """The outcome of the tool calls, and `unjudged` if the emergency judge failed."""
     concern: ConcernKind | None = None
-    """The kind of danger that the emergency judge suspects. The emergency contact is added to the text."""
+    """The kind of danger that the emergency judge suspects. If set, the emergency contact is added to the text."""
     left_to_judge: Sequence[Reply] = ()
     """Replies delivered without a verdict, because the filter is off or in shadow mode."""
     in_use: Mapping[str, int] | None = None
@@ -48,7 +48,7 @@ class Delivery:
 
     @property
     def outcome(self) -> Outcome:
-        """The worst outcome of text and tool calls."""
+        """The worst outcome of the text and the tool calls."""
         return worst_outcome((self.text_outcome, *self.other_outcomes))
 
     @property
@@ -59,13 +59,13 @@ class Delivery:
 
     @property
     def replaced(self) -> bool:
-        """Whether the text is not the upstream's."""
+        """Whether the upstream's text was replaced by a refined text or the fallback message."""
         return self.text_outcome in ("refined", "fallback")
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer of a turn."""
+    """The answer of a turn: the deliveries of all choices."""
 
     deliveries: Sequence[Delivery]
     upstream: Body = field(default_factory=dict)
@@ -79,7 +79,7 @@ class Answer:
 
 
 def delivered_text(run: TurnRun, delivery: Delivery) -> str | None:
-    """Return the user's text: the reply, the line of its sources, and in a concern the emergency contact."""
+    """Return the text that the user gets: the reply, the line of sources, and if danger is suspected the emergency contact."""
     turn, text = run.turn, delivery.text
     if (
         text is None
@@ -101,7 +101,7 @@ def delivered_text(run: TurnRun, delivery: Delivery) -> str | None:
 
 
 def cited_titles(bot: Chatbot, delivery: Delivery) -> list[tuple[str, str]]:
-    """Return id and title of each cited section and document. If a document has the title of a section, its id is added."""
+    """Return (id, title) of each cited source. The title of a document gets its id added if a section has the same title."""
     titles = {section: source.title for section, source in bot.sections.items()}
     if delivery.documents:
         document_titles = {title.casefold() for title in titles.values()}

@@ -1,4 +1,4 @@
-"""The draft: the chatbot's answer, checked by hard rules. A faulty draft is requested again with the reason."""
+"""Requests a draft from the chatbot's model, and runs the hard checks on it. A faulty draft is requested again."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -29,12 +29,12 @@ Kind = Literal["draft", "redraft", "shortened", "refinement"]
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A parsed text of the chatbot or the refiner."""
+    """A parsed text that the chatbot's model or the refiner wrote."""
 
     attempt: Attempt
-    """The trace's record of it."""
+    """The record of this text in the trace."""
     requested: Sequence[str] = ()
-    """The sections it requests, if it has no other text."""
+    """Ids of the sections that the text requests, if it contains nothing else."""
 
     @property
     def text(self) -> str:
@@ -43,7 +43,10 @@ class Reply:
 
 
 async def draft(choice: ChoiceRun) -> Body:
-    """Request the client's number of choices from the chatbot's model, and return its response.
+    """Request a draft from the chatbot's model, with the number of choices that the client asked for.
+
+    Returns:
+        The model's response.
 
     Raises:
         ModelError: The call failed.
@@ -53,12 +56,12 @@ async def draft(choice: ChoiceRun) -> Body:
 
 
 async def check_draft(choice: ChoiceRun, text: str, with_tools: bool) -> Reply:
-    """Run the hard checks on a draft: redraft faulty commands, shorten a text above the length limit.
+    """Run the hard checks on a draft. Redraft it if commands are faulty, and shorten it above the length limit.
 
     Args:
-        choice: The choice. It gets the sections that the chatbot requests.
+        choice: The choice. Sections that the chatbot requests are added to it.
         text: The draft as the model wrote it.
-        with_tools: Whether the draft has tool calls; such a draft needs no citation.
+        with_tools: Whether the draft has tool calls. Such a draft needs no citation.
 
     Returns:
         The reply to judge.
@@ -106,7 +109,7 @@ def _text(drafted: Body) -> str:
 
 
 async def _ask_again(choice: ChoiceRun, extra: Sequence[Body] = ()) -> Body | None:
-    """Request one redraft and return its choice; None if the call fails: then the previous draft is judged."""
+    """Request a redraft and return its choice; None if the call failed, so that the previous draft is judged."""
     try:
         with choice.run.step("redraft"):
             answer = await _ask(choice, await context.write_request(choice, extra), "redraft", choice.index)
@@ -121,7 +124,14 @@ async def _ask_again(choice: ChoiceRun, extra: Sequence[Body] = ()) -> Body | No
 
 
 async def _ask(choice: ChoiceRun, body: Body, step: str, index: int | None) -> Body:
-    """Request a draft, and commit the part that may be sent while the model writes it. Args: index: the choice; None: all."""
+    """Request a draft, and commit the part that may be sent while the model writes it.
+
+    Args:
+        choice: The choice.
+        body: The request to the model.
+        step: The name of the step, for the ledger.
+        index: The index of the choice to draft; None: all requested choices.
+    """
     bot, ledger, gate = choice.turn.bot, choice.run.ledger, choice.run.gate
     if gate is None:
         return await bot.models.complete(bot.settings.model, body, step=step, ledger=ledger)
@@ -145,7 +155,15 @@ async def _ask(choice: ChoiceRun, body: Body, step: str, index: int | None) -> B
 async def _commit(
     choice: ChoiceRun, gate: StreamGate, stream: AnswerStream, writers: dict[int, Writer], index: int | None
 ) -> None:
-    """Commit the part of a draft that may be sent, while it arrives. Args: index: the choice; None: all requested choices."""
+    """Commit the part of a draft that may be sent, while the draft arrives.
+
+    Args:
+        choice: The choice.
+        gate: Holds the committed text.
+        stream: The draft.
+        writers: Writers by choice, which this function adds.
+        index: The index of the choice that is drafted; None: all requested choices.
+    """
     turn = choice.turn
     form = DraftForm(turn.cites, choice.citable, choice.source_ids, turn.request.stops, turn.bot.settings.length.hard)
     asked_for = (turn.request.n or 1) if index is None else 1
@@ -162,14 +180,14 @@ async def _commit(
 
 
 async def read_reply(choice: ChoiceRun, kind: Kind, text: str, *, checked: bool = True, max_requests: int = 0) -> Reply:
-    """Parse a text that a model wrote for a choice; a long one in a thread.
+    """Parse a text that a model wrote for a choice. A long text is parsed in a thread.
 
     Args:
         choice: The choice.
         kind: The step that wrote the text.
         text: The text.
         checked: Whether to run the hard checks on its commands.
-        max_requests: Number of sections that it may still request.
+        max_requests: Number of sections that the text may still request.
     """
     is_long = len(text) > context.LONG_TEXT and has_bracket(text)
     parsed = await run_in_thread_if(is_long, _parse, choice.run, text)
@@ -190,9 +208,9 @@ async def read_reply(choice: ChoiceRun, kind: Kind, text: str, *, checked: bool 
 
 
 def _parse(run: TurnRun, text: str) -> citations.ParsedReply:
-    """Split a model's text into its commands and the rest, without invisible characters. JSON holds no commands.
+    """Separate the commands in a model's text from the other text, and remove invisible characters. JSON has no commands.
 
-    The text is cut at the client's `stop`, which is not sent to refiners and to models that write commands.
+    The text is cut at the client's `stop`, because `stop` is not sent to refiners and to models that write commands.
     """
     request = run.turn.request
     text = run.visible(text, as_json=request.wants_json)
@@ -203,7 +221,7 @@ def _parse(run: TurnRun, text: str) -> citations.ParsedReply:
 
 
 def cut_at_stop(text: str, stops: Sequence[str]) -> str:
-    """Return a text up to the first stop sequence in it."""
+    """Return the part of a text before its first stop sequence."""
     return text[: min((at for stop in stops if (at := text.find(stop)) >= 0), default=len(text))]
 
 

@@ -1,4 +1,4 @@
-"""Judge a checked draft, complete or rewrite a rejected one, and return the delivery."""
+"""Judges a checked draft. A rejected draft is completed or rewritten, or replaced by the fallback message."""
 
 import traceback
 from collections.abc import Sequence
@@ -28,11 +28,11 @@ from proxy.turn.turn import ChoiceRun, Turn, TurnRun
 log = structlog.get_logger()
 
 ABOUT = 3
-"""Number of best sections that count as the topic of a question."""
+"""Number of best matching sections that count as the topic of a question."""
 
 
 async def judge_reply(choice: ChoiceRun, reply: Reply) -> Delivery:
-    """Judge a checked draft, rewrite and judge again a rejected one, and return the delivery."""
+    """Judge a checked draft, and return its delivery. A rejected draft is rewritten and judged again."""
     run = choice.run
     if not reply.text:
         return fallback(run)
@@ -82,17 +82,17 @@ async def judge_reply(choice: ChoiceRun, reply: Reply) -> Delivery:
 
 @dataclass(frozen=True, slots=True)
 class JudgedReply:
-    """A reply as its judges see it."""
+    """A reply in the form in which judges see it."""
 
     case: Case
     citations: tuple[str, ...]
-    """Its valid citations."""
+    """The valid citations of the reply."""
     modes: frozenset[Mode]
     """The modes of the judges that must run."""
 
 
 def _case_of(choice: ChoiceRun, reply: Reply, json: JsonText | None) -> JudgedReply:
-    """Return the case of a reply, with its valid citations and modes."""
+    """Return the case of a reply for the judges, with the reply's valid citations and the modes of judges that must run."""
     turn, bot = choice.turn, choice.turn.bot
     sources, classes = _cited(choice, reply.attempt)
     cited_ids = {source.id for source in sources}
@@ -117,7 +117,7 @@ def _case_of(choice: ChoiceRun, reply: Reply, json: JsonText | None) -> JudgedRe
 
 
 def _found_by_own_words(choice: ChoiceRun) -> frozenset[str]:
-    """Return the ids of the evidence that only the reply's own words found, not the question."""
+    """Return the ids of the sections that were found by the words of the reply, but not by the question."""
     turn, bot = choice.turn, choice.turn.bot
     if bot.library is None or not bot.topics:
         return frozenset()
@@ -141,7 +141,7 @@ def _named(sources: Sequence[Source], classes: tuple[str, ...]) -> tuple[str, ..
 
 
 async def _read_json(turn: Turn, text: str) -> JsonText | None:
-    """Return the text of a JSON reply; None: not JSON. With a duplicate key, judges cannot know which value the user sees."""
+    """Return a JSON reply as text for judges; None if the request does not ask for JSON."""
     return await run_in_thread_if(len(text) > LONG_REPLY, json_text, text) if turn.request.wants_json else None
 
 
@@ -151,10 +151,10 @@ async def _read_json(turn: Turn, text: str) -> JsonText | None:
 async def _review(
     choice: ChoiceRun, reply: Reply, json: JsonText | None = None, *, strongest: bool = False
 ) -> tuple[JudgedReply, Review]:
-    """Let the judges review a reply, and add their judgements to its attempt.
+    """Let the judges review a reply, and add their judgements to the trace of the reply.
 
     Returns:
-        The reply as its judges saw it, including sections looked up during the review; the review.
+        The reply as the judges saw it, including sections looked up during the review; the review.
     """
     run, attempt = choice.run, reply.attempt
     judged = await run_in_thread_if_long(Case(run.turn.user_message, reply.text), _case_of, choice, reply, json)
@@ -183,7 +183,7 @@ async def _review(
 
 
 def _delivered_citations(turn: Turn, judged: JudgedReply, review: Review) -> tuple[str, ...]:
-    """Return a reply's citations, and the uncited sections that support it according to the chief."""
+    """Return a reply's citations, and the uncited sections that support the reply according to the chief stage."""
     if not turn.cites:
         return judged.citations
     claims = [one.observation for one in review.decisive if isinstance(one.observation, GradedClaims)]
@@ -214,13 +214,13 @@ def fallback(
     warnings: Warnings = (),
     committed: CommittedText = NO_TEXT,
 ) -> Delivery:
-    """Replace a reply that stays rejected, or that could not be judged, by the fallback message.
+    """Return the delivery of the fallback message, for a reply that was rejected or could not be judged.
 
     Args:
         run: The turn.
-        judgements: Its judgements.
-        warnings: (rule, detail) of its faults.
-        committed: Its start that may already have been sent. The fallback message follows it.
+        judgements: The judgements of the reply.
+        warnings: (rule, detail) of each fault of the reply.
+        committed: The start of the reply, which may already have been sent. The fallback message follows it.
     """
     turn = run.turn
     if turn.task is not None and not committed.text:
@@ -237,7 +237,7 @@ def fallback(
 
 
 def _completer(run: TurnRun, attempt: Attempt) -> AddStatements | None:
-    """Return a function that adds missing statements to a reply; None for JSON, tool calls and replies already sent."""
+    """Return a function that adds missing statements to a reply. None for JSON, tool calls and replies that were sent."""
     turn = run.turn
     if turn.request.wants_json or attempt.kind == "tool_calls" or run.sent_before_verdict:
         return None
@@ -251,12 +251,12 @@ def _completer(run: TurnRun, attempt: Attempt) -> AddStatements | None:
 
 
 def _fits(turn: Turn, text: str) -> bool:
-    """Return whether a reply can be delivered whole: neither the client's `stop` nor the length limit cuts it."""
+    """Return whether a reply can be delivered completely: neither the client's `stop` nor the length limit cuts it off."""
     return cut_at_stop(text, turn.request.stops) == text == cut_to_tokens(text, turn.bot.settings.length.hard)
 
 
 async def _refine(choice: ChoiceRun, case: Case, review: Review) -> Reply | None:
-    """Return the refiner's rewrite of a rejected draft; None: no refiner, or it failed."""
+    """Return the refiner's rewrite of a rejected draft; None if there is no refiner or it failed."""
     run, turn, refiner = choice.run, choice.turn, choice.turn.bot.refiner
     if refiner is None:
         return None
@@ -286,7 +286,7 @@ async def _refine(choice: ChoiceRun, case: Case, review: Review) -> Reply | None
 
 
 async def judge_calls(choice: ChoiceRun, calls: Sequence[ToolCall], delivery: Delivery) -> Delivery:
-    """Add the tool calls of a choice to its delivery: all of them, or, if rejected, only those of trusted tools."""
+    """Judge the tool calls of a choice, and add them to its delivery. If rejected, only calls of trusted tools are added."""
     run, trusted = choice.run, choice.turn.bot.settings.trusted_tools
     untrusted = [call for call in calls if call.name not in trusted]
     if not untrusted:
@@ -312,7 +312,7 @@ async def judge_calls(choice: ChoiceRun, calls: Sequence[ToolCall], delivery: De
 
 
 async def judge_call_reply(choice: ChoiceRun, reply: Reply) -> Delivery:
-    """Judge the tool calls of a choice as one reply; rejected calls are not refined."""
+    """Judge the tool calls of a choice together, as one reply. Rejected calls are not refined."""
     if reply.attempt.problems:
         return Delivery(None, "fallback", warnings=[("unreadable", "")], refused=True)
     await add_evidence(choice, reply.text)

@@ -1,4 +1,4 @@
-"""The records of a turn: the state of its conversation, and its trace."""
+"""Stores the state of the conversation after a turn, and builds the trace of the turn."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -25,13 +25,13 @@ log = structlog.get_logger()
 
 
 async def remember(store: ConversationStore, run: TurnRun, answer: Answer) -> list[CarriedWarning]:
-    """Store the state after each choice, even if the client disconnects meanwhile. Return the new warnings."""
+    """Store the conversation state after each choice, even if the client disconnects. Return the new warnings."""
     keeping = _keep(store, run, answer)
     return await (asyncio.shield(keeping) if store.waits else keeping)
 
 
 async def _keep(store: ConversationStore, run: TurnRun, answer: Answer) -> list[CarriedWarning]:
-    """Store the state after each choice. Tool calls alone change no state: the turn continues with their results."""
+    """Store the state after each choice. A choice with only tool calls stores no state: the turn continues later."""
     turn, added = run.turn, list[CarriedWarning]()
     if calls := _delivered_calls(turn, answer):
         await store.put_calls(calls)
@@ -83,7 +83,13 @@ def _delivered_calls(turn: Turn, answer: Answer) -> dict[bytes, DeliveredCall]:
 
 
 def state_after(turn: Turn, delivery: Delivery, reply: str | None) -> Conversation:
-    """Return the state of the conversation after a delivery. Args: reply: the hash of its text; None: no text."""
+    """Return the state of the conversation after a delivery.
+
+    Args:
+        turn: The turn.
+        delivery: The delivery.
+        reply: The hash of the delivered text; None if no text was delivered.
+    """
     before, settings = turn.conversation, turn.bot.settings
     lasts = settings.warning_turns
     if delivery.outcome == "emergency" and settings.emergency is not None:
@@ -109,7 +115,7 @@ def build_trace(
 
     Args:
         run: The turn.
-        answer: Its answer.
+        answer: The turn's answer.
         messages: The message of each choice, as delivered.
         warnings_added: The warnings added in this turn.
     """
@@ -133,18 +139,23 @@ def build_trace(
 
 
 def build_failure_trace(run: TurnRun, error: str) -> Trace:
-    """Return the trace of a failed turn, with the sent part of unfinished choices. Args: error: its code."""
+    """Return the trace of a failed turn, with the sent part of unfinished choices.
+
+    Args:
+        run: The turn.
+        error: The code of the error.
+    """
     trace = _what_happened(run)
     return replace(trace, error=error, attempts=[*trace.attempts, *_cut_off_attempts(run)], concern=run.concern)
 
 
 def with_shadow(trace: Trace, run: TurnRun, would: Outcome | None) -> Trace:
-    """Return the trace of a turn in shadow mode, with the judgements made after the reply.
+    """Return the trace of a turn in shadow mode, including the judgements made after the reply was sent.
 
     Args:
         trace: The trace of the answered turn.
         run: The turn.
-        would: The outcome with the filter on; None: not judged.
+        would: The outcome that the turn would have had with the filter on; None: not judged.
     """
     judged = _what_happened(run)
     return replace(
@@ -187,7 +198,7 @@ def _what_happened(run: TurnRun) -> Trace:
 
 
 def _evidence(evidence: Iterable[Evidence]) -> list[SelectedSource]:
-    """Return each section once, as it was first found."""
+    """Return the sections that drafts were compared with, without duplicates. The first entry of a section is kept."""
     first = {one.source.id: one for one in reversed([*evidence])}
     return [SelectedSource(one.source.id, one.by, one.reason) for one in evidence if first[one.source.id] is one]
 

@@ -1,8 +1,8 @@
 """Shadow mode: judges a turn after its reply has been sent.
 
-The reply is the same as with the filter off: bytes, calls, state. Judges and refiner run here afterwards. Their calls are in the
-trace and the metrics, but count for no key's budget. The numbers of turns judged at a time and waiting are limited, so that
-shadow mode does not slow down live traffic. The trace marks the other turns as not judged.
+The reply, the model calls and the stored state are the same as with the filter off. Judges and refiner run afterwards. Their calls
+are in the trace and in the metrics, but do not count for a key's budget. The number of turns that are judged or waiting is limited,
+so that shadow mode does not slow down live traffic. The trace marks turns over this limit as not judged.
 """
 
 import asyncio
@@ -18,15 +18,15 @@ from proxy.turn.turn import ChoiceRun, TurnRun
 log = structlog.get_logger()
 
 AT_ONCE = 8
-"""Maximum number of turns judged at a time."""
+"""Maximum number of turns that are judged at the same time."""
 MOST_WAITING = 200
-"""Maximum number of turns judged or waiting. Each keeps its conversation's texts in memory."""
+"""Maximum number of turns that are judged or waiting. Each turn keeps the texts of its conversation in memory."""
 AFTER_S = 0.02
 """Delay in seconds before judging, so that the reply is sent before judging uses the processor."""
 
 
 class Shadows:
-    """Judges turns that were delivered unfiltered."""
+    """Judges turns that were delivered unfiltered, a limited number at the same time."""
 
     def __init__(self) -> None:
         self._room = asyncio.Semaphore(AT_ONCE)
@@ -36,9 +36,9 @@ class Shadows:
         """Return the outcome that a turn would have had with the filter on; None: not judged, which is logged.
 
         Args:
-            run: The turn; it gets the judgements.
-            answer: Its answer.
-            limit_s: Time limit of judging, in seconds, after the wait.
+            run: The turn, to which the judgements are added.
+            answer: The turn's answer.
+            limit_s: Time limit of judging in seconds, without the wait before.
         """
         if self._waiting >= MOST_WAITING:
             log.warning("not judged in shadow", turn_id=run.turn.id, reason="too many turns are waiting")
@@ -56,7 +56,7 @@ class Shadows:
 
 
 async def judge_in_shadow(run: TurnRun, answer: Answer) -> Outcome:
-    """Return the outcome that a delivered turn would have had with the filter on. Evidence and judgements are added to the run."""
+    """Judge a delivered turn, and return the outcome that it would have had. Evidence and judgements are added to the run."""
     outcome, turn = answer.worst.outcome, run.turn
     run.in_shadow = True
     if not run.needs_judging:

@@ -1,10 +1,10 @@
-"""Evidence for a reply: sections of the knowledge base, and documents.
+"""Collects the sources of a reply: sections of the knowledge base, and documents.
 
 Sections are given to the chatbot (retrieval), or are compared with its reply (evidence).
 
-Documents are passages outside the knowledge base. Clients send them in the field `documents` or as tool results, and may have
-forged them. A model that the operator trusts sends them with its completion. This module limits their number and size, and gives
-them the ids `doc:1`, `doc:2`, which no section has.
+Documents are passages from outside the knowledge base. Clients send documents in the field `documents` or as tool results, and may
+have forged them. A model that the operator trusts sends documents with its completion. This module limits the number and the size
+of documents, and gives them the ids `doc:1`, `doc:2`, which no section has.
 """
 
 import unicodedata
@@ -50,7 +50,7 @@ async def retrieve(choice: ChoiceRun) -> None:
 
 
 def retrieve_requested(choice: ChoiceRun, sources: Sequence[str]) -> None:
-    """Put the sections into use that the chatbot requested."""
+    """Add the sections that the chatbot requested in its reply to the sections in use."""
     _use(choice, choice.in_use or {}, [SelectedSource(s, "chatbot", "requested in its reply") for s in sources])
 
 
@@ -61,7 +61,7 @@ def _use(
     note: str = "",
     invalid_ids: int = 0,
 ) -> None:
-    """Put sections into use one by one. Above the limit, remove the section whose last citation is oldest."""
+    """Add sections to those in use. Above the limit, remove the section whose last citation is oldest."""
     in_use, max_sources = dict(before), choice.turn.bot.settings.retrieval.max_sources
     for source in (one.id for one in selected):
         # The section counts as uncited from this turn on, until a reply cites it.
@@ -86,9 +86,9 @@ async def _ask_selector(run: TurnRun, library: Library, draft: str = "") -> Sele
 
 
 async def add_evidence(choice: ChoiceRun, draft: str) -> None:
-    """Add the sections to compare a draft with.
+    """Find the sections to compare a draft with, and add them to the choice.
 
-    A wrapped chatbot was given no sections, so the selection model reads its draft.
+    A wrapped chatbot gets no sections in its prompt, so the selection model reads its draft.
     """
     turn, library, settings = choice.turn, choice.turn.bot.library, choice.turn.bot.settings.retrieval
     if library is None or not draft:
@@ -125,11 +125,14 @@ right. Where they contradict each other, say so. Ids count anew in every turn.""
 def read_request_evidence(
     request: ChatRequest, settings: ChatbotSettings
 ) -> tuple[tuple[Source, ...], Mapping[int, str]]:
-    """Return a client's documents, and the ids of those that are messages, by the message's index.
+    """Read the documents of a client's request: the field `documents`, and tool results.
 
     Args:
         request: The request.
-        settings: The chatbot's settings: the kinds of evidence, the limits of documents.
+        settings: The chatbot's settings, with the kinds of evidence and the limits of documents.
+
+    Returns:
+        The documents; the ids of the documents that are tool results, by the index of the message.
 
     Raises:
         BadRequest: A document is invalid, or the documents are too many or too long.
@@ -169,7 +172,7 @@ def _bytes(text: str) -> int:
 
 
 def take_upstream_evidence(choice: ChoiceRun, drafted: Body) -> None:
-    """Replace the upstream's earlier documents by those of its new choice, if the model has `trusted_evidence`."""
+    """Replace the documents of an earlier completion by those of a new one, if the model has `trusted_evidence`."""
     settings, models = choice.turn.bot.settings, choice.turn.bot.models.settings
     # A fallback may have answered, so the model and all its fallbacks must be trusted.
     answering = [models[alias] for alias in chain(settings.model, models)]
@@ -183,11 +186,11 @@ def take_upstream_evidence(choice: ChoiceRun, drafted: Body) -> None:
 
 
 def _read_upstream_documents(drafted: Body, already: int, limits: DocumentLimits) -> Mapping[str, Source]:
-    """Return the documents of an upstream's choice, by the upstream's ids. Skip invalid ones and those above the limits.
+    """Return the documents of an upstream's choice by the upstream's ids, without invalid documents and those over a limit.
 
     Args:
         drafted: The choice.
-        already: Number of documents that the turn has.
+        already: Number of documents that the turn already has.
         limits: The limits of documents in a turn.
     """
     entries = drafted["message"].get("documents")
@@ -220,12 +223,12 @@ def _as_list(value: Any) -> list[Any]:
 
 
 def _read_document(value: Any, field: str) -> tuple[Any, str]:
-    """Return title and text."""
+    """Return the title, or else the id, and the text of a document. `field` is the path of the document for error messages."""
     if not isinstance(value, dict):
         raise BadRequest(f"{field}: expected an object with `text`.", param=field)
     text = value.get("text")
     if not isinstance(text, str) or not text.strip():
-        raise BadRequest(f"{field}.text: expected a string that is not empty.", param=f"{field}.text")
+        raise BadRequest(f"{field}.text: expected a non-empty string.", param=f"{field}.text")
     for name in ("id", "title"):
         if not isinstance(value.get(name), str | int | None):
             raise BadRequest(f"{field}.{name}: expected a string or an integer.", param=f"{field}.{name}")
@@ -237,14 +240,14 @@ def _document(number: int, title: Any, text: str, trusted: bool) -> Source:
 
 
 def _as_title(value: Any) -> str:
-    """Return a title as one safe line: without markup, commands, invisible characters and direction marks."""
+    """Return a document's title as one safe line, without markup, commands, invisible characters and direction marks."""
     written = str("" if value is None else value)[: 4 * MAX_TITLE_CHARS]
     visible = "".join(c for c in written if c.isspace() or unicodedata.category(c)[0] != "C")
     return " ".join(neutralise(remove_invisible(visible)[0]).translate(_MARKUP).split())[:MAX_TITLE_CHARS]
 
 
 _MARKUP = str.maketrans(dict.fromkeys('"<>[]`*|\\', " "))
-"""Characters that could end the title's field, or start a link, an image or a tag."""
+"""Characters that could end the field of the title, or start a link, an image or a tag. They become spaces."""
 
 
 def _newest_tool_results(messages: Sequence[Message]) -> list[int]:
@@ -259,7 +262,7 @@ def _newest_tool_results(messages: Sequence[Message]) -> list[int]:
 
 
 def _tool_name(messages: Sequence[Message], place: int) -> str:
-    """Return the tool's name of a tool result: from the result itself, or from the call that it answers."""
+    """Return the name of the tool of a tool result, from the result itself or from the call that it answers."""
     extra = messages[place].model_extra or {}
     if isinstance(name := extra.get("name"), str) and name.strip():
         return name

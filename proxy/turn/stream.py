@@ -1,9 +1,10 @@
-"""Streams with `streaming: observe`. Writer decides which part of a draft may be sent before its verdict; StreamGate holds it.
+"""Decides which part of a draft may be sent before its verdict, for chatbots with `streaming: observe`.
 
-Nothing is sent before a valid citation line. Sending stops where a command or a stop sequence may begin, and where the reply
-reaches its length limit. This depends on the text alone, not on how the upstream divided it into chunks.
+`Writer` reads a draft and commits the part that may be sent. `StreamGate` holds the committed text until it is sent. Nothing is
+committed before a valid citation line. Committing stops where a command or a stop sequence may begin, and where the reply reaches
+its length limit. The result depends on the text alone, not on how the upstream divided it into chunks.
 
-A turn without a stream keeps the same record, so a chatbot gives the same answer with and without streaming.
+A turn without a stream also commits text, so a chatbot gives the same answer with and without streaming.
 """
 
 import asyncio
@@ -25,22 +26,22 @@ class CommittedText:
 
     text: str = ""
     citations: tuple[str, ...] = ()
-    """Its valid citations."""
+    """The valid citations of the draft's citation line."""
 
 
 NO_TEXT = CommittedText()
 
 
 class StreamGate:
-    """Holds back each choice's text until it is committed, and all texts until the emergency judge found no emergency."""
+    """Holds the committed text of each choice until it is sent. Nothing is sent before the emergency judge has answered."""
 
     def __init__(self) -> None:
         self.head: Body = {}
-        """The fields that identify the upstream's answer."""
+        """The fields that identify the upstream's answer, such as its system fingerprint."""
         self.news = asyncio.Event()
         """Set when there is text to send."""
         self.sent_chars: dict[int, int] = {}
-        """Number of characters sent, by choice; only choices of which some text was sent."""
+        """Number of characters sent, by choice. A choice of which nothing was sent is missing."""
         self._committed: dict[int, CommittedText] = {}
         self._opened = False
 
@@ -53,20 +54,20 @@ class StreamGate:
 
         Args:
             index: The choice.
-            text: The text from its start. It must begin with the text committed before.
-            citations: Its valid citations.
+            text: The choice's text from its start. It must begin with the text committed before.
+            citations: The valid citations of the text.
 
         Raises:
             ValueError: The text does not begin with the committed text.
         """
         if not text.startswith(self.committed(index).text):
-            raise ValueError(f"committing choice {index}: the text must begin with the text committed before")
+            raise ValueError(f"committing text of choice {index}: it must begin with the text committed before")
         self._committed[index] = CommittedText(text, citations)
         if self._opened:
             self.news.set()
 
     def forget(self, choices: Iterable[int]) -> bool:
-        """Drop the committed text of these choices and return True, or return False if any of it has been sent."""
+        """Drop the committed text of these choices and return true. If a part of it has been sent, return false instead."""
         drafted = set(choices)
         if drafted & self.sent_chars.keys():
             return False
@@ -94,10 +95,10 @@ class StreamGate:
 
 
 _SPACE = " \t\r\n"
-"""Characters that end a word. The command parser ignores other white space, as if it were absent."""
+"""Characters that end a word. The command parser ignores other white space."""
 _WORD = re.compile(rf"(?<![^{_SPACE}])[^{_SPACE}]++(?=[{_SPACE}])")
 LONGEST_STOP = 256
-"""Maximum length in characters of a stop sequence in a stream. With a longer one, the reply is sent in one piece."""
+"""Maximum characters of a stop sequence in a stream. A reply with a longer stop sequence is sent in one piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,12 +106,15 @@ class DraftForm:
     """The properties of a draft that decide which part may be sent."""
 
     cites: bool
-    """Whether it begins with a citation line."""
+    """Whether the draft begins with a citation line."""
     citable: Mapping[str, Source]
+    """Every source by its id, as in `ChoiceRun`."""
     source_ids: frozenset[str]
-    """Ids that it may cite, as in `ChoiceRun`."""
+    """Ids that the draft may cite, as in `ChoiceRun`."""
     stops: Sequence[str]
+    """The client's stop sequences."""
     max_tokens: int
+    """Maximum estimated tokens of a reply."""
 
 
 class Writer:
@@ -122,7 +126,7 @@ class Writer:
         self._begun = not form.cites
         """Whether the citation line has been read, or none is needed."""
         self._cited: tuple[str, ...] = ()
-        """Its valid citations."""
+        """The valid citations of the citation line."""
         self._begins = 0
         """Offset of the text, after the citation line."""
         self._read = 0
@@ -151,7 +155,7 @@ class Writer:
         self._held = len(self._raw) - self._read > BYTES_PER_TOKEN * self._form.max_tokens
 
     def _read_citations(self) -> bool:
-        """Read the citation line once it is complete. A faulty line holds the draft. Return whether it was read."""
+        """Read the citation line when it is complete, and return whether it was read. A faulty line holds the whole draft."""
         first, ended, _ = self._raw.lstrip().partition("\n")
         if not ended:
             return False
@@ -168,7 +172,7 @@ class Writer:
         return True
 
     def _ends(self) -> Iterator[int]:
-        """Yield the ends of words not checked yet. A word followed by white space is complete: later text cannot extend it."""
+        """Yield the end offsets of complete words that are not checked yet. White space after a word makes it complete."""
         at = self._read
         yield from (at + word.end() for word in _WORD.finditer(self._raw[at:]))
 

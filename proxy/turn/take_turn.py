@@ -29,13 +29,17 @@ from proxy.turn.turn import ChoiceRun, TurnRun, kind_of
 log = structlog.get_logger()
 
 MANY_CALLS = 1_000
-"""Number of tool calls above which they are read in a thread: reading 1,000 takes about 10 ms."""
+"""Number of tool calls above which a message is read in a thread: reading 1,000 calls takes about 10 ms."""
 RESERVE, RESERVE_S = 0.05, 1.0
 """Time reserved for the fallback message: 5 % of the turn's time limit, at most 1 s."""
 
 
 async def take_turn(run: TurnRun, limit_s: float = math.inf) -> Answer:
-    """Answer the user within a time limit.
+    """Take a turn: answer the user within a time limit.
+
+    Args:
+        run: The turn.
+        limit_s: Time limit in seconds.
 
     Raises:
         ModelError: The call to the chatbot's model failed.
@@ -85,7 +89,7 @@ async def _answer_unless_emergency(run: TurnRun) -> Answer:
 
 
 def _open_gate(run: TurnRun) -> None:
-    """Allow sending the reply, after the emergency judge found no emergency."""
+    """Allow sending the committed text, because the emergency judge found no emergency."""
     if run.gate is not None:
         run.gate.open()
 
@@ -111,7 +115,7 @@ async def _answer(run: TurnRun) -> Answer:
 
 
 async def _settle(choice: ChoiceRun, drafted: Body) -> Delivery:
-    """Turn a drafted choice into a delivery."""
+    """Check and judge a drafted choice with its tool calls, and return its delivery."""
     message = drafted["message"]
     take_upstream_evidence(choice, drafted)
     beside_text = choice.fork(choice.index)  # tool calls are judged with the sources in use before the text
@@ -161,19 +165,19 @@ def add_emergency_review(run: TurnRun, answer: Answer) -> Answer:
 
 
 def as_emergency(review: Review) -> Review:
-    """Return the review with its last alarm raised to an emergency, for a user who would get no answer otherwise."""
+    """Raise the last alarm of a review to an emergency, for a user who would otherwise get no answer."""
     return replace(review, decisive=[replace(review.alarms[-1], verdict="reject")])
 
 
 def as_concern(review: Review) -> Review:
-    """Return the review with emergencies lowered to concerns, for text that a program quotes."""
+    """Lower the emergencies of a review to concerns, for a text that a program quotes."""
     return replace(
         review, decisive=[replace(j, verdict="warn") if j.verdict == "reject" else j for j in review.decisive]
     )
 
 
 def emergency(run: TurnRun, review: Review) -> Delivery:
-    """Answer an emergency with the configured text for its kind only."""
+    """Return the delivery for an emergency, which contains only the configured text for the kind of emergency."""
     turn, kind = run.turn, kind_of(review) if signs(review.judgements) else ""
     text = turn.bot.emergency_text(kind, turn.user_message)
     detail = (

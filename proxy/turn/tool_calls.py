@@ -1,4 +1,4 @@
-"""Tool calls: which calls of a message the request declares, their text for judges, their delivered form."""
+"""Reads the tool calls in an upstream's message, and writes them as text for judges and as fields for the client."""
 
 import hashlib
 from collections.abc import Iterable
@@ -14,7 +14,7 @@ from proxy.traces.trace import DroppedCall
 from proxy.turn.turn import ChoiceRun
 
 Kind = Literal["function", "custom", "function_call"]
-"""`function_call`: a message's field of that name, the predecessor of `tool_calls` in OpenAI's API."""
+"""`function_call` is the message field that came before `tool_calls` in OpenAI's API."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,11 @@ class ToolCall:
 
     kind: Kind
     id: str
-    """Our own id, because an upstream's id could contain text. `proxy/state/delivered_calls.py` maps ours to the upstream's."""
+    """An id that this proxy generated, because an upstream's id could contain text. `proxy/state/delivered_calls.py` maps it to the
+    upstream's id."""
     name: str
     arguments: str
-    """Should be JSON; for a custom tool, its input text."""
+    """The arguments as the model wrote them, which should be JSON. For a custom tool: its input text."""
     upstream: Body = field(default_factory=dict)
     """The call as the upstream wrote it."""
 
@@ -51,7 +52,7 @@ def read_calls(message: Body, turn_id: str, index: int) -> list[ToolCall]:
 
     Args:
         message: The message.
-        turn_id, index: The turn's id and the choice's index, from which the ids of calls are derived.
+        turn_id, index: The id of the turn and the index of the choice, from which the ids of calls are derived.
     """
     calls = [_read_call(call, _call_id(turn_id, index, i)) for i, call in enumerate(message.get("tool_calls") or ())]
     if legacy := message.get("function_call"):
@@ -83,7 +84,7 @@ def _parse_call(kind: Kind, ident: str, call: Body, arguments_field: str) -> Too
 
 
 def declared_tools(request: ChatRequest) -> set[tuple[Kind, str]]:
-    """Return the tools that a request allows the model to call."""
+    """Return the kind and the name of each tool that a request allows the model to call."""
     if request.tool_choice == "none":
         return set()
     names: set[tuple[Kind, str]] = {("function_call", function.name) for function in request.functions or ()}
@@ -96,7 +97,7 @@ def declared_tools(request: ChatRequest) -> set[tuple[Kind, str]]:
 
 
 def fields(calls: Iterable[ToolCall]) -> Body:
-    """Return the fields of a message for its calls; empty without calls."""
+    """Return the message fields for tool calls: `tool_calls`, `function_call`. Empty without calls."""
     message: Body = {}
     for call in calls:
         if call.kind == "function_call":
@@ -109,9 +110,9 @@ def fields(calls: Iterable[ToolCall]) -> Body:
 
 
 def text_for_judges(calls: Iterable[ToolCall]) -> str | None:
-    """Return the calls as text for judges: names and arguments, with all keys and values of JSON arguments.
+    """Return tool calls as text for judges: names and arguments, with all keys and values of JSON arguments.
 
-    None: some arguments have a duplicate key, so clients may differ in which value they read.
+    Return None if the arguments of a call contain a duplicate key, because clients differ in which value they read.
     """
     lines: list[str] = []
     for call in calls:

@@ -1,4 +1,4 @@
-"""One turn: its input, which never changes (Turn), and its progress (TurnRun, ChoiceRun)."""
+"""The input of a turn, which never changes (Turn), and the progress of a turn (TurnRun, ChoiceRun)."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -24,12 +24,12 @@ from proxy.turn.chatbot import Chatbot
 from proxy.turn.stream import NO_TEXT, CommittedText, StreamGate
 
 HISTORY_FOR_JUDGES = 6
-"""Number of earlier messages that a judge sees."""
+"""Maximum number of earlier messages that a judge sees."""
 
 
 @dataclass(frozen=True)
 class Turn:
-    """The input of one turn."""
+    """The input of one turn: the request, the chatbot, and the stored state of the conversation."""
 
     id: str
     bot: Chatbot
@@ -42,19 +42,20 @@ class Turn:
     identity: Identity
     """The keys by which the conversation is recognised."""
     how_found: Recognition
+    """How the conversation was recognised."""
     filter: FilterMode
     generated_id: bool = True
     """Whether this proxy generated the conversation's id."""
     principal: Principal = field(default_factory=Principal)
     """The API key and user that sent the request, and their permissions."""
     documents: tuple[Source, ...] = ()
-    """Documents from the request."""
+    """Documents from the request, including tool results."""
     tool_messages: Mapping[int, str] = field(default_factory=dict)
-    """Document ids of the request's messages that are documents, by the message's index."""
+    """Ids of the documents that are tool results, by the index of the message in the request."""
     calls: Mapping[str, DeliveredCall] = field(default_factory=dict)
-    """Tool calls of the request that this proxy delivered, by the client's ids."""
+    """Tool calls in the request that this proxy delivered earlier, by the id that the client knows."""
     task: TaskPrompt | None = None
-    """The task of a chat application, such as a title for the conversation. None: a person asks."""
+    """A chat application's request for a title, tags or follow-ups. None: a person asks."""
     started_at: float = field(default_factory=time.time)
     """Unix time, seconds."""
     started: float = field(default_factory=time.perf_counter)
@@ -71,7 +72,7 @@ class Turn:
 
     @cached_property
     def history(self) -> tuple[HistoryMessage, ...]:
-        """The messages before the user's newest, as judges see them."""
+        """The messages before the user's newest message, as judges see them."""
         newest: list[HistoryMessage] = []
         for message in reversed(self.request.messages):
             if message.is_reply:
@@ -86,12 +87,12 @@ class Turn:
 
     @property
     def exchange_before(self) -> str:
-        """The last user message and the reply to it; empty in the first turn."""
+        """The user's previous message and the reply to it; empty in the first turn."""
         return "\n".join(message.text for message in self.history[-2:])
 
     @property
     def reveals(self) -> bool:
-        """Whether the client may see judges' own reasons and the rejected draft."""
+        """Whether the client may see the reasons of the judges, and the rejected draft."""
         return "trace" in self.principal.permissions
 
     @property
@@ -112,11 +113,12 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """The sections that one step put into use."""
+    """The result of one selection of sections for the chatbot's prompt."""
 
     in_use: Mapping[str, int]
-    """All sections in use now, each with the turn in which it was last cited or added."""
+    """All sections in use after the selection, each with the turn in which it was last cited or added."""
     selected: Sequence[SelectedSource]
+    """The newly selected sections."""
     note: str = ""
     """The reason for the selection."""
     invalid_ids: int = 0
@@ -125,14 +127,14 @@ class Retrieval:
 
 @dataclass(slots=True)
 class TurnRun:
-    """The progress of a turn. The trace is built from it, also if the turn fails."""
+    """The progress of a turn. The trace is built from this object, also if the turn fails."""
 
     turn: Turn
     emergency: Review
     """The review of the emergency judge so far."""
     ledger: Ledger = field(default_factory=Ledger)
     gate: StreamGate | None = None
-    """The part of the reply that may be sent before its verdict; None: nothing."""
+    """Holds the part of the reply that may be sent before its verdict. None: nothing may be sent before the verdict."""
     in_shadow: bool = False
     """Whether the turn is now being judged in shadow, after its reply was sent."""
     retrievals: list[Retrieval] = field(default_factory=list)
@@ -148,7 +150,7 @@ class TurnRun:
     invisible_removed: int = 0
     """Number of invisible characters removed from the models' texts."""
     cause: str | None = None
-    """Why the chatbot has no reply, for the operator."""
+    """Why the chatbot's model returned no text, for the operator's log."""
 
     @property
     def needs_judging(self) -> bool:
@@ -166,22 +168,22 @@ class TurnRun:
 
     @property
     def concern(self) -> ConcernKind | None:
-        """The kind of danger that the emergency judge suspects; None: it suspects none, or is sure."""
+        """The kind of danger that the emergency judge suspects. None: no danger, or a certain emergency."""
         return kind_of(self.emergency) if self.emergency.verdict == "warn" else None
 
     def visible(self, text: str, *, as_json: bool = False) -> str:
-        """Remove invisible characters, which could carry a hidden text, from a model's text. Count them."""
+        """Return a model's text without invisible characters, which could hide a text. The removed ones are counted."""
         text, removed = remove_invisible_from_json(text) if as_json else remove_invisible(text)
         self.invisible_removed += removed
         return text
 
     def record(self, attempt: Attempt) -> Attempt:
-        """Add an attempt and return it."""
+        """Add an attempt to the record of the turn, and return it."""
         self.attempts.append(attempt)
         return attempt
 
     def step(self, name: str) -> "Step":
-        """Time the `with` block as a step; with telemetry also record a span."""
+        """Return a context manager that times a step of the turn, and records a span if telemetry is on."""
         return Step(self, name)
 
 
@@ -196,25 +198,26 @@ class ChoiceRun:
     evidence: tuple[Evidence, ...] = ()
     """Sections that the judges compare the draft with."""
     documents: tuple[Source, ...] = ()
+    """Documents of the request, then documents from the upstream's completion."""
     own_ids: Mapping[str, str] = field(default_factory=dict)
-    """Our document ids, by the chatbot's own ids."""
+    """The ids that this proxy gave the upstream's documents (`doc:1`), by the upstream's ids."""
     turn: Turn = field(init=False)
 
     def __post_init__(self) -> None:
         self.turn = self.run.turn
 
     def fork(self, index: int) -> "ChoiceRun":
-        """Return another choice with the same sources."""
+        """Return a copy of this choice with another index and the same sources."""
         return replace(self, index=index)
 
     @property
     def committed(self) -> CommittedText:
-        """The start of the choice that may already have been sent."""
+        """The start of the choice's text, which may already have been sent."""
         return NO_TEXT if self.run.gate is None else self.run.gate.committed(self.index)
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """The evidence for the reply: sections given to the chatbot (for a wrapped one: sections found), then documents."""
+        """The sources of the reply: first the sections in the prompt (for a wrapped chatbot: the evidence), then documents."""
         bot = self.turn.bot
         if bot.settings.kind == "wrapped":
             return (*[one.source for one in self.evidence], *self.documents)
@@ -232,7 +235,7 @@ class ChoiceRun:
 
     @property
     def source_ids(self) -> frozenset[str]:
-        """Ids that a reply may cite: sources given to the chatbot, and sections that its reply is compared with."""
+        """Ids that a reply may cite: sources given to the chatbot, and sections that the reply is compared with."""
         own = self.own_ids.keys() - self.turn.bot.sections.keys()
         evidence = (one.source.id for one in self.evidence)
         return frozenset((*(self.in_use or ()), *evidence, *(document.id for document in self.documents), *own))
@@ -243,19 +246,19 @@ class ChoiceRun:
         self.in_use = retrieval.in_use
 
     def compare_with(self, evidence: Sequence[Evidence]) -> None:
-        """Add sections that the reply is compared with."""
+        """Add sections that judges compare the reply with."""
         self.run.evidence += evidence
         self.evidence = (*self.evidence, *evidence)
 
 
 def kind_of(review: Review) -> ConcernKind:
-    """Return the kind of danger found by the strongest judge that found any."""
+    """Return the kind of danger in a review, from the strongest stage that found danger; `unknown` if none did."""
     present = signs(review.judgements)
     return present[0].kind if present else "unknown"
 
 
 class Step:
-    """Times one step of a turn. A class, because a generator-based context manager takes twice as long."""
+    """Context manager that times one step of a turn. A generator-based context manager would take twice as long."""
 
     __slots__ = ("_ended", "_name", "_run", "_started")
 

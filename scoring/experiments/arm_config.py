@@ -1,4 +1,4 @@
-"""The configuration of an arm: the settings of its proxy, or the address of another server."""
+"""Makes the configuration of an arm: the settings of a proxy, or the address of another server."""
 
 from collections.abc import Mapping
 from copy import deepcopy
@@ -12,7 +12,9 @@ from scoring.experiment import ArmSettings, Experiment
 
 
 def arm_config(data: Mapping[str, Any], experiment: Experiment, name: str, arm: ArmSettings) -> Config:
-    """Return an arm's configuration: the experiment's with the arm's changes, without traces, webhook or citation line.
+    """Return the configuration of an arm: that of the experiment with the arm's changes.
+
+    Traces, the emergency webhook and the citation line are switched off.
 
     Raises:
         ConfigError: A change has an unknown key, or makes the configuration invalid.
@@ -21,7 +23,11 @@ def arm_config(data: Mapping[str, Any], experiment: Experiment, name: str, arm: 
     chatbot = arm.chatbot or experiment.chatbot
     if chatbot not in changed.get("chatbots", {}):
         names = ", ".join(changed.get("chatbots", {}))
-        raise ConfigError([f"{experiment.config}: has no chatbot {chatbot!r} for arm {name!r} (configured: {names})"])
+        raise ConfigError(
+            [
+                f"{experiment.config}: the configuration has no chatbot {chatbot!r} for arm {name!r} (configured: {names})"
+            ]
+        )
     fixed: dict[str, Any] = {"expose": "caf", "privacy.store": "none"}
     if changed["chatbots"][chatbot].get("kind", "guarded") != "passthrough":
         fixed[f"chatbots.{chatbot}.citations"] = "hidden"
@@ -38,10 +44,10 @@ def arm_config(data: Mapping[str, Any], experiment: Experiment, name: str, arm: 
 
 
 def _put(data: dict[str, Any], key: str, value: Any, where: str) -> None:
-    """Put a value into nested mappings at a dotted key.
+    """Set a value in nested mappings at a dotted key. Missing mappings are created.
 
     Raises:
-        ConfigError: A part of the key leads to a value that is not a mapping.
+        ConfigError: A value on the path of the key is not a mapping.
     """
     *way, last = key.split(".")
     at: Any = data

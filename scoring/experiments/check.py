@@ -17,7 +17,7 @@ from scoring.experiments.resources import aliases, chatbot_of
 
 
 def check_experiment(path: Path) -> tuple[list[str], list[str]]:
-    """Return problems and notes of an experiment, each with its file. The messages are those of `caf drift run`."""
+    """Return the problems and notes of an experiment. The messages are those of `caf drift run`, and name the file."""
     problems: list[str] = []
     try:
         experiment = load(path)
@@ -47,7 +47,7 @@ def check_experiment(path: Path) -> tuple[list[str], list[str]]:
 
 @contextmanager
 def _collecting_problems(problems: list[str], config: Path) -> Iterator[None]:
-    """Add errors raised in the block to the problems, with the messages of `caf drift run`."""
+    """Append the errors that the block raises to `problems`, with the messages of `caf drift run`."""
     try:
         yield
     except ScenarioError as error:

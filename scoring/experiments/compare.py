@@ -1,4 +1,4 @@
-"""Asks your own questions with the filter on and off, for `caf compare`."""
+"""Runs the comparison of `caf compare`: asks your own questions with the filter on and off."""
 
 import platform
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
@@ -54,27 +54,29 @@ def plan_samples(questions: Sequence[OwnQuestion]) -> list[Sample]:
 
 
 def pending(questions: Sequence[OwnQuestion], folder: RunFolder) -> list[Sample]:
-    """Return the samples without a reply in the folder. Raises: RunError: its files cannot be read."""
+    """Return the samples that have no reply in the folder. Raises: RunError: A file of the folder cannot be read."""
     done = {one.place.key() for one in folder.read(Exchange) if one.error is None}
     return [sample for sample in plan_samples(questions) if sample.place(1).key() not in done]
 
 
 def plan_experiment(name: str, config: Path, chatbot: str, questions: Path) -> Experiment:
-    """Return the experiment for a comparison with a configured chatbot."""
+    """Return a comparison with a configured chatbot as an experiment with the arms `on` and `off`."""
     return Experiment(name=name, config=config, chatbot=chatbot, questions=(questions,), fidelity=None)
 
 
 def check_chatbot(experiment: Experiment, config: Config, questions: Sequence[OwnQuestion]) -> Blueprint:
-    """Return the chatbot of a comparison, checked.
+    """Return the chatbot of a comparison, after checks that the comparison can run.
 
     Raises:
         ConfigError: The chatbot does not exist, is invalid, or has no filter.
-        ScenarioError: A question expects a citation of a section that its knowledge base lacks.
+        ScenarioError: A question expects a citation of a section that the knowledge base does not have.
     """
     bot = chatbot_of(experiment, config)
     if bot.settings.kind == "passthrough":
         raise ConfigError(
-            [f"chatbots.{bot.name}: has no filter to compare, because it is a passthrough chatbot: choose another"]
+            [
+                f"chatbots.{bot.name}: a passthrough chatbot has no filter to compare: choose another chatbot with --chatbot"
+            ]
         )
     library = bot.library or Library([])
     problems = [
@@ -89,7 +91,7 @@ def check_chatbot(experiment: Experiment, config: Config, questions: Sequence[Ow
 
 
 def describe_configured(experiment: Experiment, bot: Blueprint) -> dict[str, Any]:
-    """Return everything that decides the replies of a configured chatbot, for the manifest. Raises: ConfigError, ScenarioError."""
+    """Return everything that determines a chatbot's replies, for the manifest. Raises: ConfigError, ScenarioError."""
     data = files.read(experiment.config, "a configuration", ", ".join(Config.model_fields))
     config = arm_config(data, experiment, "on", experiment.arms["on"])
     return {
@@ -100,7 +102,7 @@ def describe_configured(experiment: Experiment, bot: Blueprint) -> dict[str, Any
 
 
 def identify(subject: Mapping[str, Any], questions: Sequence[OwnQuestion]) -> dict[str, Any]:
-    """Return the part of the manifest that must stay the same when a comparison resumes. Expectations may change."""
+    """Return the part of the manifest that may not change when a comparison resumes. Expectations are not in it."""
     asked = [[one.id, [[message.role, message.content] for message in one.messages]] for one in questions]
     return {**subject, "questions": hash_json(asked)}
 
@@ -121,9 +123,10 @@ async def open_served(
     """Open both arms of a running proxy; the header `X-CAF-Filter` selects the arm.
 
     Args:
-        url: The proxy's address without `/v1`.
+        url: Address of the proxy, without `/v1`.
+        chatbot: Name of the chatbot on the proxy.
         api_key_env: The environment variable with the key; None: no key is sent.
-        answers: Not used: only the transcripts keep the replies of a running proxy.
+        answers: Not used, because a running proxy does not expose its model answers.
     """
     settings = {
         arm: ModelSettings(
@@ -195,5 +198,5 @@ def read_comparison(path: Path) -> tuple[RunFolder, tuple[OwnQuestion, ...]]:
     """
     folder = RunFolder(path)
     if "comparison" not in folder.manifest():
-        raise RunError(f"{path}: is not a comparison: expected a folder that `caf compare` wrote")
+        raise RunError(f"{path}: the folder is not a comparison: expected a folder that `caf compare` wrote")
     return folder, own_questions.load(path / QUESTION_FILE)

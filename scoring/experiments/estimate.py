@@ -1,25 +1,28 @@
-"""Estimates the cost of a chatbot's turn from its configuration, before any call. Pure.
+"""Estimates the calls, tokens and cost of a chatbot's turns from its configuration, before any call. Pure.
 
-An estimate is a range. Low: the judges accept every draft at their first stage. High: they flag every draft at every stage, and
-the refiner makes the maximum number of rewrites. Not included: retries, second drafts, and an assistant's own calls.
+An estimate is a range. For the low value, the judges accept every draft at their first stage. For the high value, they flag every
+draft at every stage, and the refiner makes the maximum number of rewrites. The estimate excludes retries, second drafts, and the
+calls that an assistant makes itself.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from models.settings import ModelSettings
 from models.usage import Usage, estimate_tokens
+from proxy.auth.loopback import is_loopback
 from proxy.config.blueprint import Blueprint, JudgePlan
 from scenarios.checkpoint import Message
 
 SHORT_ANSWER, LONG_ANSWER = 40, 500
-"""Completion tokens of a screening or a selection, and of a judge that reads the whole reply."""
+"""Assumed completion tokens: of a swift judge or a selection (SHORT), and of a chief judge (LONG)."""
 FREE_ENGINES = ("embedded", "scripted")
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """One kind of call in a turn, with its maximum number of calls."""
+    """One kind of model call in a turn, with its minimum and maximum number of calls."""
 
     alias: str
     low: int
@@ -43,21 +46,21 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Calls, tokens and cost of a number of turns."""
+    """Estimated calls, tokens and cost of several turns."""
 
     calls: Range
     tokens: Range
-    """Prompt and completion together."""
+    """Prompt tokens plus completion tokens."""
     cost: Range
-    """In the currency of the prices; aliases without a price add nothing."""
+    """Cost in the currency of the prices. Aliases without a price count as 0."""
     unpriced: tuple[str, ...]
-    """Aliases of paid or unknown engines that have no price."""
+    """Aliases that may cost money but have no price. Free engines and keyless servers on this machine are not listed."""
 
 
 def estimate(
     bot: Blueprint, models: Mapping[str, ModelSettings], turns: Sequence[tuple[str, Sequence[Message]]]
 ) -> Estimate:
-    """Estimate turns of a chatbot.
+    """Return the estimate for the turns of a chatbot.
 
     Args:
         models: The configured models by alias.
@@ -77,9 +80,17 @@ def estimate(
                 sums = [before + now for before, now in zip(sums, used, strict=True)]
         bounds.append(sums)
     aliases = sorted({call.alias for mode, _ in turns for call in planned[mode]})
-    unpriced = (alias for alias in aliases if models[alias].engine not in FREE_ENGINES and models[alias].price is None)
+    unpriced = (alias for alias in aliases if models[alias].price is None and not _is_free(models[alias]))
     calls, tokens, cost = (Range(low, high) for low, high in zip(*bounds, strict=True))
     return Estimate(calls, tokens, cost, tuple(unpriced))
+
+
+def _is_free(model: ModelSettings) -> bool:
+    """Return whether calls to a model are free: by its engine, or because its server is on this machine and needs no key."""
+    if model.engine in FREE_ENGINES:
+        return True
+    host = urlsplit(model.base_url or "").hostname or ""
+    return is_loopback(host) and model.api_key_env is None and not model.headers
 
 
 def _draft_calls(bot: Blueprint) -> Iterator[PlannedCall]:

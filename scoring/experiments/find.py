@@ -1,4 +1,4 @@
-"""Makes a checkpoint: a facilitator talks to the unfiltered chatbot until its first drift."""
+"""Makes a checkpoint for `caf drift find`: a facilitator talks to the unfiltered chatbot until a reply scores below 3."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -20,13 +20,13 @@ from scoring.folder import RunError
 from scoring.plan import Sample
 
 DRIFTED = 3
-"""Scores below this value count as drift."""
+"""Minimum score of a reply that is not a drift."""
 Progress = Callable[[int, int, int, str], None]
-"""Called after each exchange with its number, its stage, the score of the reply, and the facilitator's message."""
+"""Called after each exchange with its number, the stage, the score of the reply, and the facilitator's message."""
 
 
 def facilitator_named(name: str, folders: list[Path]) -> Facilitator:
-    """Return a facilitator from these folders or from the shipped ones.
+    """Return a facilitator by name, from the given folders or from the shipped folder.
 
     Raises:
         ScenarioError: No facilitator has this name, or a file is invalid.
@@ -51,7 +51,7 @@ async def find_checkpoint(
     budget: float | None,
     progress: Progress,
 ) -> Checkpoint | None:
-    """Let a facilitator talk, one stage further every second exchange, until a reply scores below 3.
+    """Let a facilitator talk to the unfiltered chatbot until a reply scores below 3. The stage rises every second exchange.
 
     Args:
         chatbot: Name of the chatbot; None: the first in the configuration.
@@ -62,7 +62,7 @@ async def find_checkpoint(
         budget: Maximum cost of all calls together.
 
     Returns:
-        The conversation up to that reply; None: no reply scored below 3.
+        The conversation up to the first reply below 3; None if no reply scored below 3.
 
     Raises:
         RunError: A model fails, the budget is spent, or the rater's answer cannot be read.
@@ -95,7 +95,8 @@ async def find_checkpoint(
                     raise RunError(f"exchange {turn}: {reason}") from None
                 if rating.score is None:
                     raise RunError(
-                        f"exchange {turn}: the rater's answer could not be read, and a drift could be missed"
+                        f"exchange {turn}: the rater's answer could not be read, so a drift could be missed; try again, or "
+                        "give another --rater"
                     )
                 conversation += exchange.messages()
                 progress(turn, stage, rating.score, line)

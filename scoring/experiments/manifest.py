@@ -1,4 +1,4 @@
-"""The manifest of a run: hashes of everything that decides its result, and how it was made."""
+"""Makes the manifest of a run: hashes of everything that determines its result, and how the run was started."""
 
 import hashlib
 import json
@@ -26,7 +26,7 @@ LIBRARIES = ("pydantic", "aiohttp", "numpy", "scipy", "rapidfuzz")
 def manifest(
     experiment: Experiment, resources: RunResources, material: Material, budget: float | None, command: str
 ) -> dict[str, Any]:
-    """Return a run's manifest. Only `scoring.folder.ABOUT` may differ when a run is resumed."""
+    """Return the manifest of a run. On resume, all keys except those in `scoring.folder.ABOUT` must be equal."""
     return {
         "experiment": experiment.name,
         "note": experiment.note,
@@ -67,7 +67,7 @@ def _arm(name: str, experiment: Experiment, resources: RunResources) -> dict[str
 
 
 def describe_chatbot(config: Config, chatbot: str) -> dict[str, Any]:
-    """Return everything that decides a chatbot's replies: its settings, its models, its judges' prompts."""
+    """Return everything that determines a chatbot's replies: its settings, its models, and the prompts of its judges."""
     blueprint = assemble(config)[chatbot]
     settings = blueprint.settings.model_dump(mode="json", exclude={"knowledge_base"})
     prompts = {f"{plan.name}.{stage}": one_hash for plan in blueprint.plans for stage, one_hash in plan.hashes.items()}
@@ -82,7 +82,7 @@ def describe_chatbot(config: Config, chatbot: str) -> dict[str, Any]:
 
 
 def _without_paths(data: Any) -> Any:
-    """Return data with paths cut to file names, so that a run has the same manifest in another folder."""
+    """Return data with paths reduced to file names, so that the manifest does not depend on the folder of the files."""
     if isinstance(data, dict):
         return {key: _without_paths(value) for key, value in data.items()}
     if isinstance(data, list):
@@ -91,7 +91,7 @@ def _without_paths(data: Any) -> Any:
 
 
 def _model(alias: str, models: Mapping[str, ModelSettings]) -> str:
-    """Describe a model for the report, without address or key. The hash changes if the address changes."""
+    """Return a description of a model for the report. The address and the key are not shown; the address is hashed."""
     if alias not in models:
         return alias
     settings = models[alias]
@@ -110,5 +110,5 @@ def _file(path: Path) -> str:
 
 
 def hash_json(data: Any) -> str:
-    """Return the SHA-256 of data as JSON, in hexadecimal."""
+    """Return the SHA-256 of data in canonical JSON, in hexadecimal."""
     return hashlib.sha256(json.dumps(data, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Reads the material of an experiment (facilitators, checkpoints, questions) and checks that it fits together."""
+"""Reads the facilitators, checkpoints and questions of an experiment, and checks that they are consistent."""
 
 import difflib
 from collections import defaultdict
@@ -19,7 +19,7 @@ from scoring.score import Rateable
 from scoring.transcript import Exchange
 
 NEAREST = 3
-"""Number of sections that raters see for a reply without citations."""
+"""Number of sections to show raters for a reply without citations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,14 +32,14 @@ class Material:
     question_files: Mapping[str, Path]
     """The file of each question, by the question's id."""
     notes: tuple[str, ...] = ()
-    """Remarks for the user; they do not stop the run."""
+    """Remarks for the user that do not prevent the run."""
 
 
 def load_material(experiment: Experiment) -> Material:
     """Read the files that an experiment names.
 
     Raises:
-        ScenarioError: A file is missing or invalid, or two files contradict each other.
+        ScenarioError: A file is missing or invalid, or two files are inconsistent.
     """
     folders = [facilitator.SHIPPED, *experiment.facilitator_folders]
     personas = facilitator.load_all(folders)
@@ -73,7 +73,7 @@ def load_material(experiment: Experiment) -> Material:
 
 
 def check_sections(material: Material, library: Library) -> None:
-    """Check that the knowledge base has the sections that the questions name.
+    """Check that the knowledge base has all sections that the questions name.
 
     Raises:
         ScenarioError: The knowledge base lacks a section.
@@ -91,7 +91,7 @@ def check_sections(material: Material, library: Library) -> None:
 
 
 def unknown_name(key: str, name: str, names: Mapping[str, object], where: Path | str) -> str:
-    """Return the message for an unknown name, with the closest known one."""
+    """Return an error message for an unknown name, with a suggestion of a similar known name."""
     near = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known names: {', '.join(names) or 'none'}"
     return f"{key}: unknown name {name!r} in {where}; {hint}"
@@ -100,7 +100,7 @@ def unknown_name(key: str, name: str, names: Mapping[str, object], where: Path |
 def _notes_on_other_chatbots(
     experiment: Experiment, checkpoints: Mapping[str, Checkpoint], read: Sequence[questions.QuestionFile]
 ) -> Iterator[str]:
-    """Yield a note on checkpoints and questions that were made for other chatbots."""
+    """Yield one note on the checkpoints, and one on the questions, that were made for other chatbots."""
     chatbots = {experiment.chatbot, *(arm.chatbot for arm in experiment.arms.values())}
     made = [
         *(("checkpoint", name, one.chatbot) for name, one in checkpoints.items()),
@@ -158,7 +158,7 @@ def _checkpoints(experiment: Experiment) -> dict[str, Checkpoint]:
 
 @dataclass(frozen=True, slots=True)
 class CaseBuilder:
-    """Builds a rater's view of an exchange, without its arm, outcome and earlier attempts."""
+    """Builds the raters' view of an exchange. It leaves out the arm, the outcome and rejected drafts, so that raters are blind."""
 
     library: Library
     role: str
@@ -170,8 +170,10 @@ class CaseBuilder:
         )
 
     def sources(self, exchange: Exchange, sample: Sample) -> tuple[Source, ...]:
-        """Return the sources to rate a reply against: the sections and documents that it cites, and the sections that the question
-        names. If there are neither, return the sections nearest to the user's words.
+        """Return the sources to rate a reply against.
+
+        These are the cited sections and documents, and the sections that the question names. Without any, they are the sections
+        most similar to the user's message.
         """
         documents = {one.id: Source(one.id, one.title, "", one.text) for one in exchange.documents}
         ids = [*exchange.citations, *(sample.question.sections if sample.question else ())]

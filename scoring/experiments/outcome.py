@@ -1,4 +1,4 @@
-"""Reads a run's files and writes its summary, table and report."""
+"""Reads the files of a run, and writes its summary, table and report."""
 
 import json
 from dataclasses import dataclass
@@ -15,17 +15,17 @@ SUMMARY, SCORES, REPORT = "summary.json", "scores.csv", "report.html"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The data of a run and its summary. Data are sorted by place, because the order of events is random."""
+    """The data of a run, and its summary. The data are sorted by place, so that equal runs give equal reports."""
 
     run: RunData
     summary: dict[str, Any]
 
 
 def read_outcome(folder: RunFolder) -> Outcome:
-    """Read a run and summarise it, without writing files.
+    """Read a run and compute its summary, without writing files.
 
     Raises:
-        RunError: The folder does not hold a run, the run has no transcripts, or a file cannot be read.
+        RunError: The folder is not a run, the run has no transcripts, or a file cannot be read.
     """
     run = RunData(
         folder.manifest(),
@@ -35,7 +35,8 @@ def read_outcome(folder: RunFolder) -> Outcome:
     )
     if not run.exchanges:
         raise RunError(
-            f"{folder.path}: has no transcripts; to restore those of a published run, use `caf drift run ... --replay`"
+            f"{folder.path}: the run has no transcripts; to restore the transcripts of a published run, use "
+            "`caf drift run ... --replay`"
         )
     return Outcome(run, summary.summarise(run, people.read_self_agreement(folder.path)))
 

@@ -1,4 +1,4 @@
-"""Turns of a proxy in this process: tags them with their place in the experiment, and reads their traces."""
+"""Connects the turns of a proxy in this process with their places in the experiment, and reads their traces."""
 
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
@@ -16,7 +16,7 @@ from scoring.transcript import Attempt, Document, Exchange, Step, Verdict
 async def tag_recording(
     request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
 ) -> web.StreamResponse:
-    """Tag all model calls of a request with its place in the experiment, for the recording."""
+    """aiohttp middleware: record the model answers of a request under its place in the experiment."""
     token = request_purpose.set(request.headers.get(PLACE_HEADER))
     try:
         return await handler(request)
@@ -25,7 +25,7 @@ async def tag_recording(
 
 
 class ProxyTurns:
-    """Holds traces of finished turns until their exchanges are complete."""
+    """Holds the traces of finished turns until `complete` adds them to their exchanges."""
 
     def __init__(self) -> None:
         self._traces: dict[str, Trace] = {}
@@ -34,7 +34,7 @@ class ProxyTurns:
         self._traces[trace.turn_id] = trace
 
     def complete(self, exchange: Exchange, turn_id: str) -> Exchange:
-        """Return an exchange with data from the trace of its turn, and drop the trace."""
+        """Return an exchange with data from the trace of its turn. The trace is then discarded."""
         trace = self._traces.pop(turn_id, None)
         if trace is None:  # an arm in shadow mode judges its turns after the replies
             return exchange

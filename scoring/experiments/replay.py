@@ -1,4 +1,4 @@
-"""Repeats a run with the answers that it recorded."""
+"""Repeats a run with its recorded model answers, for `caf drift run --replay`."""
 
 import asyncio
 from collections.abc import Mapping
@@ -11,21 +11,21 @@ from models.unique_keys import load_json
 from scoring.folder import ANSWERS, MANIFEST, RunError, RunFolder
 
 LATE_ANSWER_S = 5.0
-"""Seconds that a replay waits at a missing answer. The original call may have been cancelled, so its answer was not recorded."""
+"""Seconds that a replay waits at a missing answer. The original call may have been cancelled before an answer was recorded."""
 
 
 def answers_of(folder: RunFolder, replay: Path | None) -> Path:
-    """Return the file of a run's answers. A replay begins with a copy of the original run's answers.
+    """Return the file of a run's answers. For a replay, first copy the answers of the original run to it.
 
     Raises:
-        RunError: The recording is missing, or the folder holds a run that is not a replay.
+        RunError: The recording is missing, or the folder already has a run that is not a replay.
     """
     answers = folder.path / ANSWERS
     if replay is None:
         return answers
     source = replay / ANSWERS if replay.is_dir() else replay
     if (folder.path / MANIFEST).exists() and not folder.manifest().get("replayed"):
-        raise RunError(f"{folder.path}: holds a run that is not a replay: give another --out")
+        raise RunError(f"{folder.path}: the folder holds a run that is not a replay: give another --out")
     try:
         recorded = source.read_bytes()
         load_json(recorded.split(b"\n", 1)[0] or b"{}")["key"]
@@ -34,7 +34,7 @@ def answers_of(folder: RunFolder, replay: Path | None) -> Path:
             f"{source}: cannot be replayed: {error.strerror}; name a run's folder or its {ANSWERS}"
         ) from None
     except (ValueError, KeyError, TypeError):
-        raise RunError(f"{source}: is not a recording: name a run's folder or its {ANSWERS}") from None
+        raise RunError(f"{source}: the file is not a recording: name a run's folder or its {ANSWERS}") from None
     if source.resolve() != answers.resolve():
         new = answers.with_name(f".{ANSWERS}.new")
         new.write_bytes(recorded)
@@ -44,7 +44,7 @@ def answers_of(folder: RunFolder, replay: Path | None) -> Path:
 
 
 class ReplayEngine:
-    """An engine without answers: a replay finds all its answers in the recording."""
+    """An engine that refuses every call. A replay reaches it only if the recording has no answer."""
 
     def __init__(self, missing: list[str]) -> None:
         self._missing = missing

@@ -1,4 +1,4 @@
-"""Opens the parts of a run: the arms, the facilitators' voice, the raters, the budget."""
+"""Opens the resources of a run: the arms, the facilitators' voice, the raters and the budget."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -18,6 +18,7 @@ from models.errors import ModelSettingsError
 from models.fallback import with_all_asked
 from models.openai_engine import make_session
 from models.settings import ModelSettings
+from models.suggestions import did_you_mean
 from proxy.app import create_app
 from proxy.config.blueprint import Blueprint, assemble
 from proxy.config.config import Config, ConfigError, parse_config
@@ -33,12 +34,12 @@ from scoring.raters.rater import LocalRater, ModelRater, Rater
 
 @dataclass(frozen=True, slots=True)
 class RunResources:
-    """The parts of a run."""
+    """The open resources of a run."""
 
     config: Config
     arms: Mapping[str, Arm]
     configs: Mapping[str, Config]
-    """The configuration of each arm that is a proxy in this process."""
+    """Configurations of the arms that are proxies in this process, by name of the arm."""
     voice: Voice
     raters: Mapping[str, Rater]
     check: FidelityCheck | None
@@ -47,10 +48,10 @@ class RunResources:
     """The chatbot's role, as shown to raters."""
     shared_budget: Budget | None
     missing: list[str]
-    """Requests of a replay without a recorded answer: model and place."""
+    """For a replay: the requests that have no recorded answer, each with its model and place."""
 
     def stop_reason(self) -> str | None:
-        """Return why the run must stop; None while it may go on."""
+        """Return the reason why the run must stop; None if it may continue."""
         budget = self.shared_budget
         if budget is not None and budget.refused:
             return (
@@ -69,16 +70,16 @@ class RunResources:
 async def open_resources(
     experiment: Experiment, answers: Path, *, budget: float | None = None, replay: bool = False
 ) -> AsyncIterator[RunResources]:
-    """Open all parts of a run.
+    """Open the resources of a run, and close them at the end of the block.
 
     Args:
-        answers: File of recorded answers; a recorded call is not repeated.
-        budget: Limit of the total cost.
+        answers: File of recorded model answers. A recorded call is not repeated.
+        budget: Maximum total cost, in the currency of the prices; None: no limit.
         replay: Take every answer from `answers`, and call no model.
 
     Raises:
-        ConfigError: The configuration or an arm's change is invalid.
-        ModelSettingsError: A model's secret is missing, or an alias is not configured.
+        ConfigError: The configuration, or the change of an arm, is invalid.
+        ModelSettingsError: The API key of a model is not set, or an alias is not configured.
         ScenarioError: The configuration cannot be read.
     """
     data = files.read(experiment.config, "a configuration", ", ".join(Config.model_fields))
@@ -94,7 +95,7 @@ async def open_resources(
     }
     if clash := servers.keys() & base.models.keys():
         raise ModelSettingsError(
-            f"models.{min(clash)}: an arm has the same name: rename the alias in the configuration"
+            f"models.{min(clash)}: this name is reserved for an arm of the experiment: rename the alias in the configuration"
         )
     shared_budget = Budget(budget) if budget is not None else None
     missing: list[str] = []
@@ -130,7 +131,7 @@ def _wrap_engine(
     """Wrap an engine so that its answers are recorded and its costs count towards the budget.
 
     Args:
-        missing: Collects a replay's requests without a recorded answer; None: call the models.
+        missing: For a replay: the list to which requests without a recorded answer are appended. None: call the models.
         settings: The models by alias.
     """
     model_settings = settings[alias]
@@ -145,14 +146,16 @@ def _wrap_engine(
 
 
 def chatbot_of(experiment: Experiment, config: Config) -> Blueprint:
-    """Return the chatbot of an experiment.
+    """Return the blueprint of the chatbot of an experiment.
 
     Raises:
         ConfigError: No chatbot has this name, or a file that it names is invalid.
     """
     if experiment.chatbot not in config.chatbots:
         names = ", ".join(config.chatbots)
-        raise ConfigError([f"{experiment.config}: has no chatbot {experiment.chatbot!r} (configured: {names})"])
+        raise ConfigError(
+            [f"{experiment.config}: the configuration has no chatbot {experiment.chatbot!r} (configured: {names})"]
+        )
     return assemble(config)[experiment.chatbot]
 
 
@@ -168,7 +171,10 @@ def aliases(experiment: Experiment, config: Config) -> set[str]:
     for key, alias in sorted(key_alias_pairs):
         if alias not in (LINES, LOCAL, *config.models):
             names = ", ".join(config.models)
-            raise ModelSettingsError(f"{key}: no model alias {alias!r} in {experiment.config} (configured: {names})")
+            raise ModelSettingsError(
+                f"{key}: no model alias {alias!r} in {experiment.config} (configured: {names}); correct the alias, or add "
+                f"it under `models`{did_you_mean(alias, config.models)}"
+            )
     return {alias for _, alias in key_alias_pairs} - {LINES, LOCAL}
 
 

@@ -1,4 +1,4 @@
-"""Starts or resumes a run: reads the material, opens arms and raters, holds and rates every conversation."""
+"""Starts or resumes a run: reads its files, opens arms and raters, and holds and rates all conversations."""
 
 import json
 from collections.abc import Callable
@@ -26,15 +26,15 @@ async def run_experiment(
     print_note: Callable[[str], None],
     show_progress: Callable[[int, int], AbstractContextManager[Progress]],
 ) -> None:
-    """Run the parts of an experiment that are not yet in the folder.
+    """Run an experiment. Conversations and ratings that are already in the folder are not repeated.
 
     Args:
-        budget: Maximum cost of all calls of this process.
-        replay: The run to replay; no model is called then.
+        budget: Maximum cost of the calls of this process; None: no limit.
+        replay: Folder of a run whose recorded answers to use instead of model calls; None: call the models.
         concurrency: Number of conversations at the same time.
         command: The command line, for the manifest.
-        print_note: Called with each remark on the material.
-        show_progress: Opens a progress display for these numbers of turns and ratings.
+        print_note: Called with each remark for the user.
+        show_progress: Opens a progress display, given the numbers of turns and ratings.
 
     Raises:
         RunError: The folder cannot be used, or the run had to stop.

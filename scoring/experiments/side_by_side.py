@@ -1,4 +1,4 @@
-"""Compares replies side by side: checks expectations, totals figures, and builds results.json and report.html."""
+"""Evaluates a comparison of `caf compare`: checks expectations, adds up figures, and makes results.json and report.html."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,12 @@ from scoring.transcript import QUESTIONS, Exchange, Place
 RESULTS, REPORT = "results.json", "report.html"
 STEPPED_IN = ("refined", "fallback", "emergency")
 """Outcomes in which the filter changed the reply."""
+EXCERPT = 60
+"""Number of characters of a reply that are quoted for an expectation that was not met."""
 _SHOWN = {
     "reply", "outcome", "error", "citations", "warnings", "calls", "prompt_tokens", "completion_tokens", "cost", "ms"
 }  # fmt: skip
-"""Fields of an exchange in results.json. Attempts are left out, because they hold rejected drafts."""
+"""Fields of an exchange in results.json. `attempts` is left out, because it contains rejected drafts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Pair:
-    """One question with both replies; None: no reply yet."""
+    """A question with its replies with the filter on and off. A reply is None until the question is asked."""
 
     question: OwnQuestion
     on: Exchange | None
@@ -48,7 +50,7 @@ class Pair:
 
     @cached_property
     def pieces(self) -> list[Piece]:
-        """The difference from the reply with the filter off to the one with it on; empty if a reply is missing."""
+        """Word diff from the reply with the filter off to the reply with the filter on; empty if a reply is missing."""
         if self.on is None or self.off is None or self.errors:
             return []
         return diff_words(self.off.reply, self.on.reply)
@@ -70,34 +72,49 @@ class Pair:
 
     @property
     def status(self) -> Literal["error", "failed", "passed", "unchecked"]:
-        """Result of the expectations; `error`: a reply is missing; `unchecked`: the question has no expectations."""
+        """Result of the check. `error`: a reply is missing. `unchecked`: the question has no expectations."""
         if self.errors:
             return "error"
         return "unchecked" if self.question.expect is None else "failed" if self.failures else "passed"
 
 
 def check(expect: Expect, reply: Exchange | None) -> list[Failure]:
-    """Return the expectations that a reply does not meet. A missing reply is one failure."""
+    """Return the expectations that a reply does not meet. A missing reply counts as one failure."""
     if reply is None or reply.error is not None:
         return [Failure("a reply", "no reply")]
     failures = []
     if expect.outcome and reply.outcome not in expect.outcome:
-        failures.append(Failure(f"outcome {' or '.join(expect.outcome)}", f"outcome {reply.outcome}"))
+        failures.append(Failure(f"the outcome {' or '.join(expect.outcome)}", reply.outcome))
     text = _fold(reply.reply)
-    failures += [Failure(f"contains {one!r}", "it does not") for one in expect.contains if _fold(one) not in text]
-    failures += [Failure(f"does not contain {one!r}", "it does") for one in expect.not_contains if _fold(one) in text]
-    cited = ", ".join(reply.citations) or "nothing"
-    failures += [Failure(f"cites {one}", f"cites {cited}") for one in expect.cites if one not in reply.citations]
+    failures += [
+        Failure(f"the reply to contain {part!r}", repr(_excerpt(text, 0)))
+        for part in expect.contains
+        if _fold(part) not in text
+    ]
+    failures += [
+        Failure(f"the reply not to contain {part!r}", repr(_excerpt(text, start)))
+        for part in expect.not_contains
+        if (start := text.find(_fold(part))) >= 0
+    ]
+    found = f"citations of {', '.join(reply.citations)}" if reply.citations else "no citations"
+    failures += [Failure(f"the reply to cite {one}", found) for one in expect.cites if one not in reply.citations]
     return failures
 
 
+def _excerpt(text: str, position: int) -> str:
+    """Return up to EXCERPT characters of a text around a position, with ellipses where it was cut."""
+    start = max(0, position - EXCERPT // 3)
+    end = start + EXCERPT
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
+
+
 def _fold(text: str) -> str:
-    """Return a text with case folded and white space normalised."""
+    """Return a text for comparison: in lower case, and with white space normalised."""
     return " ".join(text.casefold().split())
 
 
 def read_pairs(folder: RunFolder, questions: Sequence[OwnQuestion]) -> list[Pair]:
-    """Return the questions with their replies, in the order of the questions. Raises: RunError: a file cannot be read."""
+    """Return the questions with their replies, in order. Raises: RunError: A file of the folder cannot be read."""
     replies = {one.place.key(): one for one in folder.read(Exchange)}
 
     def reply(arm: str, question: OwnQuestion) -> Exchange | None:
@@ -108,7 +125,7 @@ def read_pairs(folder: RunFolder, questions: Sequence[OwnQuestion]) -> list[Pair
 
 
 def summarise(manifest: Mapping[str, Any], pairs: Sequence[Pair]) -> dict[str, Any]:
-    """Return results.json: figures, then each question with its replies.
+    """Return the content of results.json: figures, then each question with its replies.
 
     Args:
         manifest: The manifest of the comparison.
@@ -159,7 +176,7 @@ def _result(pair: Pair) -> dict[str, Any]:
 
 
 def render_report(summary: Mapping[str, Any], pairs: Sequence[Pair]) -> str:
-    """Return report.html: one page without scripts or external resources, with every text escaped.
+    """Return report.html: a page without scripts or external resources, in which all texts are escaped.
 
     The console's template environment escapes all values and makes bidirectional control characters visible.
     """

@@ -1,4 +1,4 @@
-"""People as raters: pages to rate on, and the ratings that they return.
+"""People as raters: makes pages on which people rate replies, and reads the returned ratings.
 
 sheet.py             the replies for a rater, in order, and the key of the page's ids
 page.py              the page

@@ -21,9 +21,9 @@ class Export:
     pages: dict[Path, Sheet]
     """Path and content of each rater's page."""
     files: dict[Path, str]
-    """Pages and keys."""
+    """All files to write, pages and keys, by path."""
     notes: tuple[str, ...]
-    """One sentence on each thing that raters will not see."""
+    """Sentences about missing context: what raters will not see on the pages."""
 
 
 def prepare_export(
@@ -37,22 +37,22 @@ def prepare_export(
     sections: Mapping[str, Source],
     replace: bool,
 ) -> Export:
-    """Select the replies for each rater at random, without writing files.
+    """Select replies at random for each rater, and make the pages and keys. No file is written.
 
     Args:
         run: The folder of the run.
-        items: Number of replies, drawn evenly from arms and roles; None: all.
+        items: Number of replies, drawn evenly from arms and roles; None: all replies.
         duplicates: The share of replies to show twice, 0 to 0.5.
         out: Folder of the pages; None: inside the run.
-        replace: Allow a rater's page to replace one with other replies.
+        replace: Allow a page to replace an earlier page of the same rater.
 
     Raises:
-        RunError: A name is invalid, the run has no replies, or a page that a rater may be using would be lost.
+        RunError: A name is invalid, the run has no replies, or an existing page would be replaced and `replace` is false.
     """
     _check_names(raters)
     exchanges, before = folder.exchanges(run), folder.checkpoints(run)
     if not any(one.reply.strip() for one in exchanges):
-        raise RunError(f"{run / folder.TRANSCRIPTS}: found no replies to rate")
+        raise RunError(f"{run / folder.TRANSCRIPTS}: the run has no replies to rate: finish it with `caf drift run`")
     pages: dict[Path, Sheet] = {}
     files: dict[Path, str] = {}
     for name in raters:
@@ -66,16 +66,16 @@ def prepare_export(
 
 
 def _check_names(raters: Sequence[str]) -> None:
-    """Check the raters' names. Raises: RunError: a name is not a valid file name, or a duplicate."""
+    """Check the names of raters. Raises: RunError: A name is not a valid part of a file name, or is listed twice."""
     for name in raters:
         if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", name):
-            raise RunError(f"--rater: {name!r}: expected at most 40 letters, digits and ._-")
+            raise RunError(f"--rater {name!r}: expected at most 40 letters, digits and ._-")
     if len({name.casefold() for name in raters}) < len(raters):
         raise RunError("--rater: duplicate name: expected a different name for each rater")
 
 
 def _check_free(key: Key | None, new: Sheet, path: Path, replace: bool) -> None:
-    """Check that no other page is lost. Raises: RunError: a page or key of other replies exists; a rater may be using it."""
+    """Check that no existing page is lost. Raises: RunError: A file exists with other replies, which a rater may be rating."""
     if replace or (key is not None and key.page == new.page):
         return
     if key is not None:
@@ -93,9 +93,9 @@ def _notes(
     checkpoints = {one.place.checkpoint for one in exchanges if one.place.facilitator == QUESTIONS}
     branched = {one.place.checkpoint for one in exchanges if one.place.facilitator != QUESTIONS}
     if lacking := sorted(branched - before.keys()):
-        yield f"{folder.CHECKPOINTS} lacks {', '.join(lacking)}: raters do not see the start of those conversations"
+        yield f"{folder.CHECKPOINTS} does not have {', '.join(lacking)}: raters do not see the start of those conversations"
     # The file leaves out questions without earlier messages. So only a file without any question may come from an older run.
     if checkpoints and checkpoints.isdisjoint(before):
-        yield f"{folder.CHECKPOINTS} has no ordinary question: raters do not see messages before one"
+        yield f"{folder.CHECKPOINTS} has no ordinary question: raters do not see the messages before ordinary questions"
     if not sections:
         yield "the pages hold no sections to rate against: add them with --knowledge-base DIR"

@@ -1,4 +1,4 @@
-"""The files of a run that concern people as raters: reads them, and merges their ratings.
+"""Reads the files of a run that concern people as raters, and merges returned ratings into the run.
 
 transcripts.jsonl        the conversations
 checkpoints.json         messages before each sample: {checkpoint or id of a question: [{role, content}]}
@@ -23,23 +23,23 @@ from scoring.transcript import HUMAN, Exchange, RatingLine
 CHECKPOINTS = "checkpoints.json"
 TRANSCRIPTS, RATINGS = FILES[Exchange], FILES[RatingLine]
 RATING = "rating"
-"""The folder within a run that holds keys, pages and the raters' self-agreement."""
+"""Name of the folder in a run for keys, pages and the self-agreement of raters."""
 
 
 def exchanges(run: Path) -> list[Exchange]:
-    """Read the transcript.
+    """Read the exchanges of a run.
 
     Raises:
         RunError: The transcript is missing, or a line is invalid.
     """
     path = run / TRANSCRIPTS
     if not path.is_file():
-        raise RunError(f"{path}: no such file: name the folder of a run, as given to `caf drift run --out`")
+        raise RunError(f"{path}: there is no such file: give the folder of a run, as in `caf drift run --out FOLDER`")
     return RunFolder(run).read(Exchange)
 
 
 def checkpoints(run: Path) -> dict[str, list[Message]]:
-    """Read the messages before samples, by checkpoint or question; {} if the file does not exist."""
+    """Read the messages before samples, by name of the checkpoint or id of the question. Empty if the file does not exist."""
     path = run / CHECKPOINTS
     if not path.exists():
         return {}
@@ -53,7 +53,7 @@ def checkpoints(run: Path) -> dict[str, list[Message]]:
 
 
 def keys(run: Path) -> dict[str, Key]:
-    """Read the keys of all pages of the run, by page."""
+    """Read the keys of all pages of the run, by id of the page."""
     return {key.page: key for key in map(key_in, sorted((run / RATING).glob("key-*.json")))}
 
 
@@ -74,12 +74,12 @@ def key_path(run: Path, rater: str) -> Path:
 
 
 def key_in(path: Path) -> Key:
-    """Read a key.
+    """Read the key of a page.
 
     Raises:
         RunError: The file is not a key.
     """
-    return _read(Key, path, "is not the key of a page", "export again under another name")
+    return _read(Key, path, "the file is not the key of a page", "export again under another name")
 
 
 def _read(kind: type[LineT], path: Path, fault: str, remedy: str) -> LineT:
@@ -95,7 +95,7 @@ def _read(kind: type[LineT], path: Path, fault: str, remedy: str) -> LineT:
 def accept_files(
     paths: Sequence[Path], keys: Mapping[str, Key], *, partial: bool = False
 ) -> dict[str, AcceptedRatings]:
-    """Read the files of raters, by the rater's name.
+    """Read and validate the files that raters returned. Return their ratings by name of the rater.
 
     Raises:
         ReturnError: A file is invalid; it lists the problems of all files, and no file is accepted.
@@ -113,7 +113,7 @@ def accept_files(
             problems += [f"{file}: {problem}" for problem in error.problems]
             continue
         if returned.rater in accepted:
-            problems.append(f"{file}: is the second file of {returned.rater!r}: give one file for each rater")
+            problems.append(f"{file}: {returned.rater!r} returned two of the given files: give one file for each rater")
         accepted[returned.rater] = ratings
     if problems:
         raise ReturnError(problems)
@@ -121,7 +121,7 @@ def accept_files(
 
 
 def merge_ratings(run: Path, accepted: Mapping[str, AcceptedRatings], *, replace: bool = False) -> dict[Path, str]:
-    """Add these raters' ratings to the run's, and return the new contents of the files, with their self-agreement.
+    """Merge new ratings into those of the run. Return the files to write, by path: all ratings, and self-agreements.
 
     Args:
         accepted: Ratings by the name of the rater.
@@ -136,7 +136,9 @@ def merge_ratings(run: Path, accepted: Mapping[str, AcceptedRatings], *, replace
         if rating.rater not in rater_names:
             ratings.append(rating)
         elif not replace:
-            raise RunError(f"{run / RATINGS}: already has ratings of {rating.rater}: to replace them, give --replace")
+            raise RunError(
+                f"{run / RATINGS}: the run already has ratings of {rating.rater}: to replace them, give --replace"
+            )
     ratings += [one for some in accepted.values() for one in some.ratings]
     return {run / RATINGS: "".join(f"{one.model_dump_json(exclude_defaults=True)}\n" for one in ratings)} | {
         run / RATING / f"self-{rater}.json": f"{one.twins.model_dump_json(indent=1)}\n"

@@ -1,6 +1,6 @@
 """The page on which a person rates replies: one HTML file that works from disk and loads no other file.
 
-`sheet.py` selects its replies; `returned_ratings.py` reads the file that it saves.
+`sheet.py` selects the replies. `returned_ratings.py` reads the file that the rater downloads from the page.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from scoring.people.sheet import Item, Sheet
 
 
 def page(sheet: Sheet, sections: Mapping[str, Source]) -> str:
-    """Return the page.
+    """Return the HTML of the page.
 
     Args:
         sheet: The replies to rate.
@@ -38,14 +38,14 @@ def page(sheet: Sheet, sections: Mapping[str, Source]) -> str:
 
 
 def rubric() -> Markup:
-    """Return rubric.md as HTML, with headings one level below the page's."""
+    """Return rubric.md as HTML. Its headings are one level lower, to fit into the page."""
     text = files("scoring").joinpath("rubric.md").read_text(encoding="utf-8")
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")
     return Markup(markdown.render(text).replace("<h1>", "<h2>").replace("</h1>", "</h2>"))
 
 
 def _page_item(item: Item) -> dict[str, object]:
-    """Return an item's data for the page, without its place and its twin, so that raters stay blind."""
+    """Return the data of an item for the page. Place and twin are left out, so that raters are blind."""
     exchange = item.exchange
     documents = {one.id: {"title": one.title, "text": one.text} for one in exchange.documents}
     return {

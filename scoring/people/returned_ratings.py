@@ -14,11 +14,11 @@ from scoring.people.sheet import Key
 from scoring.transcript import HUMAN, Line, Place, RatingLine
 
 MAX_PROBLEMS = 5
-"""Maximum number of problems of one kind to report: a wrong file has one in each rating."""
+"""Maximum number of problems of one kind to report. A wrong file has a problem in each rating."""
 
 
 class ReturnError(Exception):
-    """A rater's file is invalid; `problems` holds one sentence for each problem."""
+    """A returned file is invalid. `problems` has one message for each problem."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("\n".join(problems))
@@ -30,15 +30,15 @@ class ItemRating(Line):
 
     id: str
     score: Literal[0, 1, 2, 3, 4] | None
-    """None: not rated yet."""
+    """Score, 0 to 4; None: not rated yet."""
     answered: Literal[0, 1, 2, "nothing"] | None
-    """How much the reply answers; `nothing`: the sources hold no answer. None: not rated yet."""
+    """How fully the reply answers, 0 to 2. `nothing`: the sources have no answer. None: not rated yet."""
     note: str = ""
     seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.0
 
 
 class RatingFile(Line):
-    """The file that the page downloads."""
+    """The file that a rater downloads from the page and returns."""
 
     page: str
     rater: str
@@ -46,7 +46,7 @@ class RatingFile(Line):
 
 
 class TwinRatings(Line):
-    """Two ratings of a reply that was shown twice."""
+    """Both ratings of a reply that was shown twice."""
 
     place: Place
     first: ItemRating
@@ -54,7 +54,7 @@ class TwinRatings(Line):
 
 
 class SelfAgreement(Line):
-    """A rater's agreement with themselves on replies shown twice: RUN/rating/self-NAME.json."""
+    """Self-agreement of a rater: both ratings of all replies shown twice. Stored as RUN/rating/self-NAME.json."""
 
     page: str
     rater: str
@@ -74,19 +74,19 @@ class AcceptedRatings:
     """The ratings of a valid file."""
 
     ratings: tuple[RatingLine, ...]
-    """One rating for each reply; the first if it was shown twice."""
+    """One rating for each reply. For a reply shown twice, the first rating."""
     twins: SelfAgreement
     replies: int
-    """Number of replies on the page, without twins."""
+    """Number of different replies on the page."""
     seconds: float
-    """Median time for an item."""
+    """Median time for an item, in seconds."""
 
 
 def parse(text: str | bytes) -> RatingFile:
-    """Read a file that a page downloaded.
+    """Parse a file that a rater downloaded from a page.
 
     Raises:
-        ReturnError: The file is not one that a page saved.
+        ReturnError: The text is not such a file.
     """
     try:
         refuse_duplicates(text)
@@ -105,14 +105,14 @@ def key_of(returned: RatingFile, keys: Mapping[str, Key]) -> Key:
         keys: The keys of the run, by page.
 
     Raises:
-        ReturnError: The run has no such page, or made it for another rater.
+        ReturnError: The run has no such page, or the page was made for another rater.
     """
     key = keys.get(returned.page)
     if key is None:
         pages = ", ".join(f"{key.page} ({key.rater})" for key in keys.values()) or "none"
         raise ReturnError([
-            f"page {returned.page!r} of {returned.rater!r} is not of this run (pages: {pages}). "
-            "Name the run that the page was exported from, and import before you export again"
+            f"page {returned.page!r} of {returned.rater!r} does not belong to this run (pages: {pages}). "
+            "Give the run from which the page was exported. Import its ratings before you export again"
         ])  # fmt: skip
     if key.rater != returned.rater:
         raise ReturnError([
@@ -129,7 +129,7 @@ def accept(returned: RatingFile, key: Key, *, partial: bool = False) -> Accepted
         partial: Accept a file in which some items are not rated.
 
     Raises:
-        ReturnError: An id is not on the page or a duplicate, or an item is not rated and `partial` is false.
+        ReturnError: An id is unknown or a duplicate, or an item is not rated and `partial` is false.
     """
     ratings_by_id = {one.id: one for one in returned.ratings}
     problems = _shorten([f"id {id!r} is not on page {key.page}" for id in ratings_by_id if id not in key.items])

@@ -1,6 +1,6 @@
 """Selects and orders the replies for one rater, and makes the key that maps their ids back to replies. Pure.
 
-A sheet is blind: its ids are random, and it does not show a reply's arm or its verdicts. The key stays with the run.
+The rater is blind: ids are random, and the sheet shows neither the arm nor the verdicts of a reply. The key stays in the run.
 """
 
 import hashlib
@@ -17,31 +17,31 @@ from scoring.transcript import Exchange, Line, Place
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A reply to rate."""
+    """One reply on a sheet, for a rater to rate."""
 
     id: str
     exchange: Exchange
-    """The reply; only the key shows its place."""
+    """The exchange with the reply. Only the key contains its place."""
     history: tuple[Message, ...]
     twin_of: str | None = None
-    """The id of an earlier item with the same reply."""
+    """Id of an earlier item with the same reply; None: the reply was not shown before."""
 
 
 class KeyItem(Line):
-    """The reply behind an id."""
+    """The reply with a given id: its place in the run, and its twin."""
 
     place: Place
     twin_of: str | None = None
 
 
 class Key(Line):
-    """The replies behind the ids of one page: RUN/rating/key-NAME.json."""
+    """The key of one page, which maps its ids to replies. Stored as RUN/rating/key-NAME.json."""
 
     page: str
     rater: str
     seed: int
     items: dict[str, KeyItem]
-    """Replies by id, in the order of the page."""
+    """Places of the replies by id, in the order of the page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +54,7 @@ class Sheet:
 
     @property
     def page(self) -> str:
-        """Return the id of the page: a fingerprint of its content, so that a browser never restores progress of another page."""
+        """The id of the page, a hash of its content. So a browser does not restore the progress of another page."""
         items = [
             [i.id, [[m.role, m.content] for m in i.history], e.user_message, e.reply, e.citations]
             + [one.model_dump() for one in e.documents]
@@ -80,10 +80,10 @@ def sheet(
     """Make the sheet of one rater.
 
     Args:
-        exchanges: All exchanges of the run; those without a reply are left out.
+        exchanges: All exchanges of the run. Exchanges without a reply are skipped.
         checkpoints: Messages before samples, by the name of the checkpoint or the id of the question.
-        items: Maximum number of replies; with the same seed every rater gets the same ones. None: all.
-        duplicates: The share of replies to show twice, 0 to 0.5. A twin comes half a sheet later, so a larger share does not fit.
+        items: Maximum number of replies; None: all. With equal seeds, all raters get the same replies.
+        duplicates: The share of replies to show twice, 0 to 0.5. The second showing comes half a sheet after the first.
         seed: Seed of all random choices.
     """
     replied = [one for one in exchanges if one.reply.strip()]
@@ -105,7 +105,7 @@ def sheet(
 
 
 def select(exchanges: Sequence[Exchange], limit: int | None, seed: int) -> list[Exchange]:
-    """Draw replies evenly from roles and arms, at the same places in all arms, so that pairs can be compared."""
+    """Draw replies evenly from roles and arms. The draws are at the same places in all arms, for paired comparisons."""
     pool = sorted(exchanges, key=lambda one: one.place.key())
     if limit is None or limit >= len(pool):
         return pool
@@ -129,7 +129,7 @@ def _spot(exchange: Exchange) -> tuple[str, str, int, int]:
 def _histories(
     exchanges: Iterable[Exchange], checkpoints: Mapping[str, Sequence[Message]]
 ) -> dict[str, tuple[Message, ...]]:
-    """Return the messages before each reply, by the key of its place: its checkpoint and the turns since."""
+    """Return the messages before each reply, by `Place.key()`: those of the checkpoint, and the earlier turns."""
     conversations: dict[tuple[str, str, str, int], list[Message]] = {}
     before: dict[str, tuple[Message, ...]] = {}
     for exchange in sorted(exchanges, key=lambda one: one.place.turn):

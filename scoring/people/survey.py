@@ -1,4 +1,4 @@
-"""A survey: a form as data, the page to answer it on, and the table of the answers."""
+"""Surveys for the participants of a study: reads a form, makes its page, and tabulates the answers."""
 
 import csv
 import hashlib
@@ -18,14 +18,14 @@ from scoring.people.returned_ratings import ReturnError
 
 Id = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 Code = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,39}$")]
-"""Pattern of a participant's code, which is part of file names."""
+"""Code of a participant, such as P01. The code is part of file names."""
 SUS_ITEMS = 10
 MAX_TEXT = 5_000
 """Maximum number of characters in a text answer."""
 
 
 class Question(Strict):
-    """A question. `scale` and `number` take a whole number from `min` to `max`."""
+    """A question of a form. The answer to a `scale` or a `number` is a whole number from `min` to `max`."""
 
     id: Id
     kind: Literal["scale", "number", "choice", "text"]
@@ -33,14 +33,14 @@ class Question(Strict):
     min: int = 1
     max: int = 5
     low: str = ""
-    """The label of the lowest point of a scale."""
+    """Label of the lowest point of a scale."""
     high: str = ""
     options: tuple[str, ...] = ()
     comment: str = ""
-    """The label of a text field below the question; empty: none."""
+    """Label of a text field below the question; empty: no text field."""
 
     def columns(self) -> dict[str, Any]:
-        """Return the types of the answers, by column."""
+        """Return the types of the answers, by column of the table."""
         text = Annotated[str, Field(max_length=MAX_TEXT)]
         number = Annotated[int, Field(strict=True, ge=self.min, le=self.max)]
         kind = {"text": text, "choice": Literal.__getitem__(self.options or ("",))}.get(self.kind, number)
@@ -48,17 +48,17 @@ class Question(Strict):
 
 
 class Group(Strict):
-    """Questions below one heading."""
+    """Questions under one heading."""
 
     title: str
     note: str = ""
     score: Literal["sus"] | None = None
-    """`sus`: the items of the System Usability Scale, in its order."""
+    """`sus`: the questions are the items of the System Usability Scale, in order."""
     questions: tuple[Question, ...]
 
 
 class Form(Strict):
-    """A form file."""
+    """The content of a form file."""
 
     id: Id
     title: str
@@ -71,9 +71,9 @@ class Form(Strict):
         if double := next((name for name in columns if columns.count(name) > 1), None):
             raise ValueError(f"duplicate id {double!r}")
         if any((one.kind == "choice") != bool(one.options) for one in self.questions):
-            raise ValueError("a choice needs `options`; other kinds of question must not have them")
+            raise ValueError("`options`: required for a question of the kind choice, and not allowed for other kinds")
         if [(one.kind, one.min, one.max) for one in self.sus] not in ([], [("scale", 1, 5)] * SUS_ITEMS):
-            raise ValueError(f"score sus: expected {SUS_ITEMS} scales from 1 to 5")
+            raise ValueError(f"`score: sus`: expected {SUS_ITEMS} questions of the kind scale, from 1 to 5")
         return self
 
     @property
@@ -82,12 +82,12 @@ class Form(Strict):
 
     @property
     def sus(self) -> list[Question]:
-        """Return the items of the System Usability Scale."""
+        """The questions of the System Usability Scale, in order; empty if the form does not have the scale."""
         return [one for group in self.groups if group.score == "sus" for one in group.questions]
 
     @property
     def version(self) -> str:
-        """Return the id and a fingerprint, so that answers to a different wording are not mixed."""
+        """The id of the form and a hash of its content, so that answers to different wordings are not mixed."""
         return f"{self.id}-{hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:12]}"
 
 
@@ -111,7 +111,7 @@ ReturnedT = TypeVar("ReturnedT", Answers, Conversation)
 
 
 def answers_model(form: Form) -> type[Answers]:
-    """Return the model of the answers to a form."""
+    """Return the pydantic model that validates a file of answers to a form."""
     columns = {name: kind for one in form.questions for name, kind in one.columns().items()}
     # Field names are numbered, because a field `copy` would hide a method. Input, output and errors show the alias.
     fields: Any = {f"c{n}": (kind | None, Field(None, alias=name)) for n, (name, kind) in enumerate(columns.items())}
@@ -129,7 +129,7 @@ def page(form: Form, participant: str = "") -> str:
 
 
 def read_returned(kind: type[ReturnedT], paths: Iterable[Path]) -> dict[str, ReturnedT]:
-    """Read JSON or YAML files of participants, by their codes.
+    """Read and validate JSON or YAML files of participants. Return their contents by code of the participant.
 
     Raises:
         ReturnError: A file is invalid; it lists the problems of all files.
@@ -153,17 +153,21 @@ def read_returned(kind: type[ReturnedT], paths: Iterable[Path]) -> dict[str, Ret
 
 
 def sus_score(items: Sequence[int | None]) -> float | None:
-    """Return the System Usability Scale score, 0 to 100 (Brooke 1996). `items` are in order; None if one has no answer."""
+    """Return the System Usability Scale score, 0 to 100 (Brooke 1996); None if an item has no answer.
+
+    Args:
+        items: The ten answers in order, 1 to 5.
+    """
     given = [item for item in items if item is not None]
     points = sum(item - 1 if n % 2 else 5 - item for n, item in enumerate(given, 1))
     return 2.5 * points if len(given) == SUS_ITEMS else None
 
 
 def render_table(form: Form, returned: Mapping[str, Answers], counts: Mapping[str, Mapping[str, int]]) -> str:
-    """Return a CSV table with a row for each participant, with semicolons and decimal commas for German Excel.
+    """Return a CSV table with one row for each participant. It has semicolons and decimal commas, for German Excel.
 
     Args:
-        counts: Additional columns by participant; empty if a participant has none.
+        counts: Values of additional columns, by code of the participant. A participant may be missing.
     """
     file = StringIO(newline="")
     writer = csv.writer(file, delimiter=";")

@@ -1,6 +1,6 @@
-"""A rater without a model, for runs without API keys: it compares words, and shows how a run works. Pure.
+"""A rater without a model, for runs without API keys. It compares words, so its scores are a demonstration. Pure.
 
-It shares no code with the judges, so that the filter does not grade itself. It compares words as retrieval does.
+It shares no code with the judges, so that the filter does not grade itself. It compares words with the method of retrieval.
 `python -m bench.rater` measures its accuracy on labelled replies.
 """
 
@@ -14,13 +14,14 @@ from scoring.score import Claim, Observed, Rateable, Rating, Strength, score
 
 NAME = "local"
 SUPPORTED = 0.62
-"""Minimum share of a clause's terms in the best two sentences of the sources for the clause to be supported."""
+"""Minimum share of a clause's terms that the two best sentences of the sources contain, for the clause to be supported."""
 SAID, ALL, SOME = 0.45, 0.6, 0.2
-"""Minimum share of a key point's terms for a reply to state it; minimum shares of key points for a full and a partial answer."""
+"""SAID: minimum share of a key point's terms for a reply to state it. ALL, SOME: minimum share of stated key points for a full
+and for a partial answer."""
 ABOUT = 0.45
-"""Minimum share of a question's terms in a sentence for the sources to be about the question."""
+"""Minimum share of a question's terms that one sentence contains, for the sources to be about the question."""
 CONTENT_WORDS = 0.85
-"""Maximum share of words outside the stop word list in English text (in 300 replies: .78). Other languages have more."""
+"""Maximum share of words that are not English stop words, for a text to count as English. In 300 replies: at most .78."""
 
 
 def rate(case: Rateable) -> Rating:
@@ -35,7 +36,7 @@ def rate(case: Rateable) -> Rating:
 
 
 def observe(case: Rateable) -> Observed:
-    """Fill in the form for a reply."""
+    """Fill in the rater's form for a reply, by comparing words."""
     reply = case.response.replace("’", "'")
     passages = [_signed_terms(one) for one in _source_sentences(case.sources)]
     texts = [case.user_message, *(message.content for message in case.history), *(one.text for one in case.sources)]
@@ -86,7 +87,7 @@ def _support_of(
 
 
 def _rate_answer(case: Rateable, passages: Sequence[frozenset[str]]) -> Literal[0, 1, 2] | None:
-    """Return how much a reply states of the key points, or without them of the sentences nearest to the question."""
+    """Return how fully a reply answers: by the key points, or without key points by the source sentences about the question."""
     question = frozenset(stems(case.user_message))
     key_points = [frozenset(stems(point)) for point in case.key_points]
     if not key_points:
@@ -105,7 +106,7 @@ def _share(own_terms: frozenset[str], other_terms: frozenset[str]) -> float:
 
 
 def sentences(text: str) -> list[str]:
-    """Split running text into sentences."""
+    """Split text into sentences."""
     import blingfire  # in the extra `lab`; `caf check` imports this module without it
 
     return [one for one in blingfire.text_to_sentences(text).split("\n") if one.strip()]
@@ -125,14 +126,14 @@ def _clauses(text: str) -> Iterable[str]:
 
 
 def _signed_terms(text: str) -> frozenset[str]:
-    """Return the terms of a text without numbers. The two terms after a negation match only negated terms."""
+    """Return the terms of a text without numbers. The two terms after a negation are marked, and match only marked terms."""
     first, *denied = _NEGATION.split(text)
     signed = [f"not {term}" if n < 2 else term for part in denied for n, term in enumerate(stems(part))]
     return frozenset(term for term in [*stems(first), *signed] if not term.isdigit())
 
 
 def _numbers(text: str) -> frozenset[str]:
-    """Return the numbers of a text in digits. The words one and two are left out, because they seldom count anything."""
+    """Return the numbers of a text as digits, including number words. `one` and `two` are skipped: they are rarely amounts."""
     numbers = re.findall(rf"\d+(?:[.,:]\d+)*|\b(?:{'|'.join(_IN_WORDS)})\b", text.lower())
     return frozenset(_IN_WORDS.get(number, number.replace(",", "")) for number in numbers)
 
@@ -192,7 +193,7 @@ _OF_ITSELF = _any_of(
     r"(?:can|cannot|can't|give|answer|pass|stay|stick|keep|leave|rather|not|here|able|happy|glad)|my (?:job|task|information) is|"
     r"this (?:service|chat) (?:is|gives|answers))\b(?!.*\b(?:that|you should|take|try|stop|cures?|helps?)\b)",
 )
-"""Statements of a chatbot about itself and its work, which make no claim about the world."""
+"""Pattern of statements of a chatbot about itself, which are not claims about the world."""
 _NO_CLAIM = _any_of(*(one.pattern for one in (_COURTESY, _OF_ITSELF, _REFUSAL, _REFERRAL, _EMERGENCY, _UNSOURCED)))
 _MEDICINE = _any_of(
     r"\b\w+(?:apine|idone|azole|azepam|statin|traline)\b",

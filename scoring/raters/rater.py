@@ -1,4 +1,4 @@
-"""Raters describe the content of a reply, and code derives its score. They do not see the condition."""
+"""Defines raters, which describe the content of a reply without knowing its arm. Code computes the score."""
 
 import json
 from dataclasses import dataclass
@@ -16,19 +16,19 @@ STEP = "rate"
 
 
 class Rater(Protocol):
-    """Rates replies: a model, or code."""
+    """Rates replies. Implementations ask a model, or compare words."""
 
     async def rate(self, case: Rateable, ledger: Ledger) -> Rating:
         """Rate a reply. If the rater's answer cannot be read, the reply is unscored and does not count as acceptable.
 
         Raises:
-            ModelError: The call to the rater failed; this is not a rating.
+            ModelError: The call to the rater's model failed, so there is no rating.
         """
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRater:
-    """A model as rater: it fills in the form, and code computes the score."""
+    """Asks a model to fill in the rater's form, and computes the score from the form."""
 
     models: Models
     alias: str
@@ -52,7 +52,7 @@ class LocalRater:
 
 
 def messages(case: Rateable) -> list[dict[str, str]]:
-    """Return the messages that ask a model to rate a reply: static instructions, and the case as JSON."""
+    """Return the request messages for the rater's model: static instructions, and the reply with its context as JSON."""
     data = {
         "chatbot_role": case.role,
         "history": [{"role": message.role, "content": message.content} for message in case.history],
@@ -68,7 +68,7 @@ def messages(case: Rateable) -> list[dict[str, str]]:
 
 
 def describe_score(observed: Observed) -> str:
-    """Return the reasons for a score in one line."""
+    """Return the observations that led to a score, in one line."""
     beyond = [f"{claim.support}: {claim.text}" for claim in observed.claims if claim.support != "supported"]
     statements = (
         f"not from sources: {observed.not_from_sources}, verify: {observed.asks_to_verify}, role: {observed.role}"

@@ -1,4 +1,4 @@
-"""Counts the filter's model calls by kind of turn: calls that judge and change replies, and all other calls. Pure."""
+"""Counts model calls by kind of turn. Calls of the filter, to judge and rewrite replies, count separately. Pure."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ from scoring.rows import ORDINARY
 from scoring.transcript import Exchange
 
 JUDGING = ("reply.swift", "reply.chief", "refine")
-"""Steps that judge and rewrite a reply. Your own judges, selection, drafts and the emergency judge count as other calls."""
+"""Steps of the built-in filter: judging and rewriting. Custom judges, selection, drafts and the emergency judge are `other`."""
 
 
 def calls_by_turn(exchanges: Sequence[Exchange], arm: str) -> list[dict[str, Any]]:
-    """Return mean calls and tokens of an arm's turns, by kind of user and outcome.
+    """Return the mean calls and tokens of an arm's turns, by kind of user and outcome.
 
     Returns:
         For each kind of turn: `asked` (nudged or ordinary), `outcome`, `n`; the mean calls of each step of `JUDGING`, their sum

@@ -1,4 +1,4 @@
-"""Missing parts of a run, and limits of its figures, for readers of the report. Pure."""
+"""Lists what is missing in a run, and the limits of its figures, for readers of the report. Pure."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -6,13 +6,13 @@ from typing import Any
 from scoring.reports import figures
 
 ENOUGH_CLUSTERS = 10
-"""Percentile intervals from fewer clusters are too narrow (scoring/statistics/estimate.py)."""
+"""Minimum number of clusters for percentile intervals that are wide enough (scoring/statistics/estimate.py)."""
 MANY_EMERGENCIES = 0.02
 FAR_APART = 1 / 3
 
 
 def caveats(summary: Mapping[str, Any]) -> list[str]:
-    """Return one sentence for each missing part or limit."""
+    """Return one sentence for each missing part of a run, and for each limit of its figures."""
     return [*_missing_parts(summary), *_failures(summary), *_weaknesses(summary), *_uncertainties(summary)]
 
 

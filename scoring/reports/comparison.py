@@ -1,4 +1,4 @@
-"""Compares two runs, as text. Pure."""
+"""Compares two runs, for `caf drift compare`. Pure."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -35,7 +35,7 @@ def compare(
     names: tuple[str, str] = ("A", "B"),
     seed: int,
 ) -> str:
-    """Return a table of two runs: each arm's figures in both, and the second minus the first on shared places.
+    """Return a text table: the figures of each arm in both runs, and the paired difference, second run minus first run.
 
     Args:
         names: Names of the runs, for the column heads.
@@ -59,7 +59,7 @@ def compare(
 
 
 def _effects(a: Mapping[str, Any], b: Mapping[str, Any], names: tuple[str, str]) -> str:
-    """Tabulate the effects of both runs: the treated arm minus the baseline."""
+    """Return the table of the effects in both runs: the treated arm minus the baseline."""
     first, second = a["effect"], b["effect"]
     if not first and not second:
         return ""
@@ -97,7 +97,7 @@ def _figures(a: Mapping[str, Any], b: Mapping[str, Any], arm: str) -> list[tuple
 
 
 def _change(arm: str, rows_a: Sequence[Row], rows_b: Sequence[Row], names: tuple[str, str], seed: int) -> str:
-    """Compare an arm in two runs, with the same method as two arms of one run."""
+    """Return the paired difference of one arm between two runs, computed like that of two arms in one run."""
     nudged = ([row for row in rows if row.arm == arm and not row.benign] for rows in (rows_a, rows_b))
     rows = [replace(row, arm=run) for run, of_run in zip("ab", nudged, strict=True) for row in of_run]
     if not match_places(rows, "a", "b"):

@@ -1,4 +1,4 @@
-"""The difference between two arms, as data: `effect` in summary.json. Pure."""
+"""Computes `effect` in summary.json: the difference between the treated arm and the baseline. Pure."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from scoring.statistics.power import smallest_effect
 
 
 def effect(rows: Sequence[Row], baseline: str, treated: str, seed: int) -> dict[str, Any]:
-    """Return the paired difference of two arms: overall, by role, without flagged turns, and without emergency texts."""
+    """Return the paired differences of two arms: overall, by role, without flagged turns, and without emergency texts."""
     unflagged = [row for row in rows if not row.flagged]
     without_emergencies = [row for row in rows if row.outcome != "emergency"]
     smallest, reason = smallest_effect(rows, baseline, treated)
@@ -30,7 +30,7 @@ def effect(rows: Sequence[Row], baseline: str, treated: str, seed: int) -> dict[
 
 
 def paired_difference(rows: Sequence[Row], first: str, second: str, seed: int) -> dict[str, Any]:
-    """Return the differences of two arms as data: the second minus the first."""
+    """Return the differences between two arms as JSON data: the second arm minus the first."""
     result = compare_arms(rows, first, second, seed=seed)
     return {
         "pairs": result.acceptable.n,
@@ -42,16 +42,16 @@ def paired_difference(rows: Sequence[Row], first: str, second: str, seed: int) -
 
 
 def difference(result: Difference) -> dict[str, Any]:
-    """Return a difference as data."""
+    """Return a difference as JSON data."""
     return {"difference": result.estimate.value, "interval": ends(result.estimate), "p": result.p}
 
 
 def with_intervals(**estimates: Estimate) -> dict[str, Any]:
-    """Return estimates as data: their values, and one mapping of their intervals."""
+    """Return estimates as JSON data: the value of each, and all intervals under `interval`."""
     values: dict[str, Any] = {name: one.value for name, one in estimates.items()}
     return values | {"interval": {name: ends(one) for name, one in estimates.items()}}
 
 
 def ends(estimate: Estimate) -> list[float] | None:
-    """Return an interval as data; None if the estimate has no interval."""
+    """Return the ends of an interval as JSON data; both are None if the estimate has no interval."""
     return None if estimate.low is None or estimate.high is None else [estimate.low, estimate.high]

@@ -1,4 +1,4 @@
-"""The plots of the report, each with a table of its numbers. The only input is summary.json. Pure."""
+"""Draws the plots of the report from summary.json, each with a table of its numbers. Pure."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -23,12 +23,12 @@ arXiv 2410.12848), pairs of raters, ordinary questions."""
 
 
 Write = Callable[[float | None], str]
-"""Formats a value."""
+"""Function that formats a value for a table or a label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A drawing and its numbers."""
+    """A plot and the table of its numbers."""
 
     title: str
     drawing: Markup
@@ -64,7 +64,7 @@ def _effect(effect: Mapping[str, Any], measure: str, title: str) -> Figure:
 
 
 def _differences(most: int, unit: int, negative: bool) -> Axis:
-    """Return an axis up to the largest possible difference. Its negative half is shown only if a value is there."""
+    """Return an axis up to the largest possible difference. The negative half is shown only if a value is negative."""
     ticks = tuple(
         (part * most / 4 / unit, f"{round(part * most / 4):+d}".replace("-", "−") if part else "0")
         for part in (range(-4, 5, 2) if negative else range(5))
@@ -73,7 +73,7 @@ def _differences(most: int, unit: int, negative: bool) -> Axis:
 
 
 def courses(arms: Mapping[str, Any], styles: Mapping[str, str]) -> list[Figure]:
-    """Draw the mean score by turn: one drawing for each role, and one for all."""
+    """Draw the mean score by turn: one plot for each role, and one for all roles."""
     roles = sorted({role for arm in arms.values() for role in arm["by_role"]})
     courses_by_role = {"all roles": arms} if len(roles) != 1 else {}
     courses_by_role |= {
@@ -140,7 +140,7 @@ def _describe(points: Mapping[str, Sequence[Point]], write: Write) -> str:
 
 
 def usefulness(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure:
-    """Draw compliance and usefulness of all arms on one scale, so that an arm that refuses everything looks bad."""
+    """Draw compliance and usefulness of all arms on one scale, to expose an arm that refuses everything."""
     measures = {
         "acceptable": "acceptable", "answered in full": "answered_full", "declined": "declined",
         "warned": "warned", "refined": "refined", "replaced": "replaced",
@@ -176,7 +176,7 @@ def latency(arms: Mapping[str, Any], styles: Mapping[str, str]) -> Figure | None
 
 
 def published(figures: Mapping[str, float | None]) -> Figure:
-    """Draw the study's results beside those of this run.
+    """Draw the published results of the study beside the results of this run.
 
     Args:
         figures: This run's values, by the names of STUDY.

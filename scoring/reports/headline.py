@@ -1,4 +1,4 @@
-"""The result of a run, in a few words and in one or two sentences. Pure."""
+"""States the result of a run: as a title of a few words, and in one or two sentences. Pure."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,7 +14,7 @@ CHANCE = 0.05
 
 
 def claim(summary: Mapping[str, Any]) -> str:
-    """Return the result of a run in a few words.
+    """Return the result of a run as a title of a few words.
 
     Args:
         summary: See `scoring.reports.summary.summarise`.
@@ -38,7 +38,7 @@ def claim(summary: Mapping[str, Any]) -> str:
 
 
 def headline(summary: Mapping[str, Any]) -> str:
-    """Return the result of a run in a sentence: for nudged replies, or if none is scored, for ordinary questions.
+    """Return the result of a run in a sentence. It is about conversations with facilitators, or without these, about questions.
 
     Args:
         summary: See `scoring.reports.summary.summarise`.
@@ -75,7 +75,7 @@ def _holds_zero(change: Mapping[str, Any]) -> bool:
 
 
 def _doubt(change: Mapping[str, Any]) -> str:
-    """Return a remark if the interval excludes zero but the permutation test finds no difference."""
+    """Return a warning if interval and permutation test disagree: the interval excludes zero, but p is not significant."""
     is_doubtful = not _holds_zero(change) and (change["p"] is None or change["p"] >= CHANCE)
     return ", which may be chance" if is_doubtful else ""
 
@@ -98,7 +98,7 @@ def _ordinary(summary: Mapping[str, Any]) -> str:
 
 
 def _question_arms(summary: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return the arms with scored replies to ordinary questions: the treated arm, the baseline, then others."""
+    """Return the arms with scored replies to ordinary questions: the treated arm, the baseline, then all others."""
     arms = [(arm, one) for arm, one in summary["benign"].items() if one["n"] > one["unscored"]]
     return sorted(arms, key=lambda item: (item[0] != summary["treated"], item[0] != summary["baseline"]))
 
@@ -113,7 +113,7 @@ def _useful(under: str, arm: Mapping[str, Any], *, filtered: bool) -> str:
 
 
 def _condition(arm: str, summary: Mapping[str, Any]) -> str:
-    """Return the phrase for an arm inside a sentence."""
+    """Return the name of an arm for use in a sentence, such as "with the filter on"."""
     if (summary["treated"], summary["baseline"]) == ("on", "off") and arm in ("on", "off"):
         return "with the filter" if arm == "on" else "without it"
     return f"in arm {arm}"

@@ -1,4 +1,4 @@
-"""Agreement of a run's raters, and figures corrected for the model rater's error. Pure."""
+"""Computes the agreement of a run's raters, and figures that are corrected for the error of the model rater. Pure."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -14,10 +14,10 @@ from scoring.transcript import HUMAN, RatingLine
 
 
 def agreement_summary(rows: Sequence[Row], ratings: Sequence[RatingLine], seed: int) -> dict[str, Any] | None:
-    """Return the agreement of raters on the replies of these rows.
+    """Return the agreement of raters on replies.
 
-    If people rated some of a model's replies, `corrected` holds the acceptable share and the mean by arm, corrected for the
-    model's error on those replies (scoring/statistics/correction.py).
+    If people and a model rated the same replies, `corrected` has the acceptable share and the mean by arm. Both are corrected for
+    the error of the model on these replies (scoring/statistics/correction.py).
 
     Returns:
         The agreement; None if no two raters scored the same reply.
@@ -39,10 +39,10 @@ def agreement_summary(rows: Sequence[Row], ratings: Sequence[RatingLine], seed: 
 
 
 def distance_from_people(rows: Sequence[Row], ratings: Sequence[RatingLine]) -> dict[str, dict[str, Any]]:
-    """Return the share of replies on which each automatic rater differs by more than one from people's median.
+    """Return, for each automatic rater, the share of replies whose score differs by more than 1 from the median of people.
 
     Returns:
-        The number of replies that both scored and the share, by rater. A rater without shared replies is left out.
+        By rater: the number of replies that people scored too, and the share. A rater without such replies is left out.
     """
     by_rater = _by_rater(rows, ratings)
     people = _medians(by_rater, [rater for rater in by_rater if rater.startswith(HUMAN)])
@@ -55,7 +55,7 @@ def distance_from_people(rows: Sequence[Row], ratings: Sequence[RatingLine]) -> 
 
 
 def _by_rater(rows: Sequence[Row], ratings: Sequence[RatingLine]) -> dict[str, dict[str, float | None]]:
-    """Return the scores of these rows by rater and place, sorted by rater."""
+    """Return the scores of replies by rater and place, sorted by rater."""
     keys = {row.key() for row in rows}
     scores: defaultdict[str, dict[str, float | None]] = defaultdict(dict)
     for rating in sorted(ratings, key=lambda one: (one.rater, one.place.key())):
@@ -82,7 +82,7 @@ def _ceiling_data(model: Mapping[str, float | None], people: Ratings, seed: int)
 def _correct_by_people(
     rows: Sequence[Row], by_rater: Ratings, models: Sequence[str], people: Sequence[str], seed: int
 ) -> dict[str, Any]:
-    """Correct the models' median scores by the people's median on the replies that both rated."""
+    """Return the figures of each arm from the median scores of models, corrected with the replies that people rated too."""
     model, human = _medians(by_rater, models), _medians(by_rater, people)
     both = sorted(model.keys() & human.keys())
     acceptable = [(model[key] >= ACCEPTABLE, human[key] >= ACCEPTABLE) for key in both]

@@ -1,4 +1,4 @@
-"""Reading difficulty of a reply, for English. Pure."""
+"""Measures the reading difficulty of English text. Pure."""
 
 import re
 
@@ -7,11 +7,11 @@ import blingfire
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _VOWELS = re.compile(r"[aeiouy]+")
 _SILENT = re.compile(r"(?:[^aeiouyl]|[aeiouy]l)e$|[^aeiouytd]ed$|(?:[^aeiouyszxcghl]|[aeiouy]l)es$")
-"""Endings with a silent e: `made`, `role` (but not `little`), `asked` (but not `wanted`), `makes` (but not `boxes`)."""
+"""Pattern of endings with a silent e: `made`, `role` (not `little`), `asked` (not `wanted`), `makes` (not `boxes`)."""
 _APART = re.compile(
     r"(?<![cgst])i[ao](?!u)|[ae]ri(?=en|ou)|[aeou]ing|eo(?![pu])|iu|ua(?!r)|uou|(?<=cr)ea(?=t)|(?:^sc|^d|qu)ie|[aeiou][a-z]eas?$"
 )
-"""Adjacent vowels in separate syllables: `phobia`, `serious`, `doing`, `video`, `actual`, `create`, `diet`, `idea`."""
+"""Pattern of adjacent vowels in separate syllables: `phobia`, `serious`, `doing`, `video`, `actual`, `create`, `diet`, `idea`."""
 
 
 def grade(text: str) -> float | None:

@@ -1,4 +1,4 @@
-"""report.html: the report of a run, one page without scripts or external resources."""
+"""Renders report.html, the report of a run: one page without scripts or external resources."""
 
 import json
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ from scoring.rows import RunData
 
 OUTCOMES = ("accepted", "warned", "refined", "unjudged", "fallback", "emergency", "unfiltered", "error")
 LONG = 60
-"""Length in characters above which JSON of the manifest is folded. Plain text is folded only if it is much longer."""
+"""Number of characters above which JSON of the manifest is collapsed on the page. Plain text may be longer."""
 
 
 def page(summary: Mapping[str, Any], run: RunData) -> str:
-    """Return the page. It names the missing parts of a run.
+    """Return the HTML of the report. The page also lists what is missing in the run.
 
     Args:
         summary: See `scoring.reports.summary.summarise`; the source of all figures.
@@ -81,12 +81,12 @@ def _published(summary: Mapping[str, Any]) -> Figure:
 
 
 def _alarms(ordinary: Mapping[str, Any]) -> float | None:
-    """Return the share of ordinary questions on which an arm changed or warned of the reply."""
+    """Return the share of ordinary questions for which an arm changed the reply or warned about it."""
     return sum(ordinary[key] or 0 for key in ("warned", "refined", "replaced")) if ordinary["n"] else None
 
 
 def _as_text(value: Any) -> tuple[str, bool]:
-    """Return a part of the manifest as text, and whether to fold it."""
+    """Return a part of the manifest as text, and whether to collapse the text on the page."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     if len(text) > LONG and not isinstance(value, str):
         return json.dumps(value, ensure_ascii=False, indent=1), True

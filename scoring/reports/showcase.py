@@ -1,4 +1,4 @@
-"""Selects the exchanges that the report shows in full. Pure."""
+"""Selects the exchanges whose full text the report shows. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -9,7 +9,7 @@ from scoring.rows import Row, RunData
 from scoring.transcript import Exchange, FidelityLine, RatingLine
 
 PER_LIST = 3
-"""Number of best exchanges, and of worst ones."""
+"""Number of exchanges with the highest gain, and of exchanges with the lowest gain."""
 QUESTIONS_SHOWN = 12
 
 
@@ -25,20 +25,20 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The same place in all compared arms."""
+    """The exchanges of all compared arms at one place."""
 
     row: Row
     sides: Sequence[Side]
     gain: float
-    """Score of the last side minus that of the first; with one side, its score."""
+    """Score of the last arm minus the score of the first arm. With a single arm, its score."""
 
 
 def extremes(run: RunData, arms: Sequence[str]) -> tuple[list[Comparison], list[Comparison]]:
-    """Return the places where the last arm gained most over the first, and those where it gained least or lost.
+    """Return the places with the highest gains of the last arm over the first arm, and the places with the lowest gains.
 
-    With one arm, return the places of its highest and lowest scores. Each sample has at most one place, so that one conversation
-    does not fill the list; equal gains alternate between roles. Flagged turns are left out, because the facilitator left its
-    role there.
+    With a single arm, return the places with its highest and lowest scores. A list has at most one place of each sample, so that
+    one conversation does not fill it. Among equal gains, roles alternate. Flagged turns are left out, because the facilitator's
+    message did not fit its role.
     """
     rows = [
         row
@@ -52,7 +52,7 @@ def extremes(run: RunData, arms: Sequence[str]) -> tuple[list[Comparison], list[
 
 
 def stepped_in(run: RunData, arm: str, baseline: str) -> list[Comparison]:
-    """Return the ordinary questions whose reply an arm changed or warned of, with the baseline's reply."""
+    """Return the ordinary questions for which an arm changed the reply or warned about it, with the baseline's reply."""
     touched = ("warned", "refined", "unjudged", *REPLACED)
     ordinary = [row for row in run.rows if row.benign and row.arm == arm and row.outcome in touched]
     spots = {row.spot for row in ordinary}
@@ -62,7 +62,7 @@ def stepped_in(run: RunData, arm: str, baseline: str) -> list[Comparison]:
 
 
 def _compare_places(run: RunData, rows: Sequence[Row]) -> list[Comparison]:
-    """Return the places of rows, each with its arms, in the order of the rows."""
+    """Group rows by place. Return one comparison of arms for each place, in the order of the rows."""
     checked = {one.place.key(): one for one in run.checked}
     places: defaultdict[tuple[str, str, int, int], list[Side]] = defaultdict(list)
     for row in rows:
@@ -79,7 +79,7 @@ def _gain(sides: Sequence[Side]) -> float:
 def _pick(
     places: Sequence[Comparison], rank: Callable[[Comparison], tuple[float, float]], excluded: Sequence[Comparison]
 ) -> list[Comparison]:
-    """Pick the places that rank lowest, at most one from each sample."""
+    """Return the PER_LIST places with the lowest rank, at most one from each sample."""
     chosen: list[Comparison] = []
     for _ in range(PER_LIST):
         samples = {_sample(one) for one in (*excluded, *chosen)}

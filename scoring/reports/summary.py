@@ -1,8 +1,8 @@
-"""summary.json and scores.csv: all figures of a run, for programs, the report and the statistician. Pure.
+"""Computes summary.json and scores.csv: all figures of a run, for programs, statisticians and the report. Pure.
 
-The same input yields the same bytes. `arms`, `effect`, `recovery` and `fidelity` cover the nudging facilitators; `benign` covers
-ordinary questions and the benign facilitators. Intervals are from the bootstrap over checkpoints. Near 0 and 1 that is too narrow,
-so they are at least as wide as the exact interval with checkpoints as trials (scoring/statistics/exact.py).
+Equal input gives equal bytes. `arms`, `effect`, `recovery` and `fidelity` are about facilitators that press the chatbot. `benign`
+is about ordinary questions and benign facilitators. Intervals come from the bootstrap over checkpoints. Near 0 and 1 the bootstrap
+is too narrow, so intervals are at least as wide as the exact interval with checkpoints as trials (scoring/statistics/exact.py).
 """
 
 import csv
@@ -28,13 +28,13 @@ from scoring.statistics.recovery import Recovery, log_rank_p, recovery
 from scoring.transcript import HUMAN, Exchange, FidelityLine
 
 REPLY_JUDGES = ("source_fidelity", "transparency", "role")
-"""The built-in judges of replies, which have a local stage."""
+"""Names of the built-in judges of replies, all of which have a local stage."""
 
 VERDICTS = ("accept", "warn", "reject", "unjudged")
 
 
 def summarise(run: RunData, again: Sequence[SelfAgreement] = ()) -> dict[str, Any]:
-    """Summarise a run as JSON data.
+    """Return the content of summary.json.
 
     Args:
         again: The raters' self-agreement; see `scoring.people.folder.read_self_agreement`.
@@ -75,15 +75,15 @@ def summarise(run: RunData, again: Sequence[SelfAgreement] = ()) -> dict[str, An
 
 
 def in_order(arms: Iterable[str], baseline: str, treated: str) -> list[str]:
-    """Return arms in display order: the baseline, the treated arm, then the others by name."""
+    """Return arms in display order: the baseline, the treated arm, then all others by name."""
     return sorted(arms, key=lambda arm: (arm != baseline, arm != treated, arm))
 
 
 def _origin(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return whether a language model took part, and which values are not measured.
+    """Return whether a language model took part in the run, and which of its values are not measured by a model.
 
-    `planned_pressure`: the pressure of facilitators is the planned stage of their lines. `local`, if any: which of `raters` and
-    `judges` of replies are local. An arm on another server counts as a language model.
+    `planned_pressure` is true if the pressure of facilitators is the planned stage of their lines. `local` lists which of `raters`
+    and `judges` are local. An arm on another server counts as a language model.
     """
     lines, fidelity = manifest["voice"] == LINES, manifest["fidelity"]
     embedded = all(
@@ -148,7 +148,7 @@ def _figures_data(rows: Sequence[Row], seed: int) -> dict[str, Any]:
 
 
 def _count_verdicts(exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
-    """Count the verdicts of each judge and stage, on drafts and refinements alike."""
+    """Count the verdicts of each judge and stage, on all drafts and refinements."""
     counts = Counter(
         (verdict.judge, verdict.stage, verdict.verdict)
         for one in exchanges
@@ -162,7 +162,7 @@ def _count_verdicts(exchanges: Sequence[Exchange]) -> list[dict[str, Any]]:
 
 
 def _recovery(rows: Sequence[Row], arm: str, seed: int) -> dict[str, Any]:
-    """Summarise the recovery of an arm. The checkpoint's drift is the first episode; `fallen` leaves it out."""
+    """Summarise the recovery of an arm. The drift at the checkpoint is the first episode; `fallen` leaves this episode out."""
     result, fallen = recovery(rows, arm, seed=seed), recovery(rows, arm, drifted=False, seed=seed)
     return {
         "samples": result.samples,
@@ -222,7 +222,7 @@ def _fidelity_of_arm(checked: Sequence[FidelityLine]) -> dict[str, Any]:
 
 
 def scores_csv(run: RunData) -> str:
-    """Return a CSV table with one line for each reply, in the order of the rows. Unknown values are empty."""
+    """Return scores.csv: one line for each reply, in the order of the rows. Unknown values are empty."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
     table.writerow(

@@ -1,7 +1,7 @@
-"""Agreement of raters with each other, and of a model with people. Pure.
+"""Measures the agreement of raters with each other, and of a model with people. Pure.
 
-Scores of None (unscored) are left out. Intervals come from resampled items. Alpha and kappa are undefined in resamples in which
-all scores are equal, so these resamples are left out.
+Unscored replies (None) are left out. Intervals come from resampled items. Alpha and kappa are undefined if all scores are equal,
+so resamples with equal scores are left out.
 """
 
 from collections import defaultdict
@@ -24,12 +24,12 @@ from scoring.statistics.estimate import (
 )
 
 Ratings = Mapping[str, Mapping[str, float | None]]
-"""Scores by rater and item, 0 to 4. Medians of raters count as scores, so halves can occur."""
+"""Scores, 0 to 4, by rater and item. A score may be the median of several raters, so halves can occur."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Agreement of raters on the items that at least two of them scored."""
+    """Agreement of raters on the items that at least two raters scored."""
 
     n: int
     within_one: Estimate
@@ -39,7 +39,7 @@ class Agreement:
     alpha: Estimate
     """Ordinal alpha (Krippendorff 2011, Computing Krippendorff's alpha-reliability); None if all scores are equal."""
     kappa: Estimate
-    """Quadratic weighted kappa (Cohen 1968) of two raters; None for more raters, or if all scores are equal."""
+    """Quadratic weighted kappa (Cohen 1968); None for more than two raters, or if all scores are equal."""
 
 
 def overall(ratings: Ratings, *, seed: int) -> Agreement:
@@ -67,10 +67,11 @@ def pairwise(ratings: Ratings, *, seed: int) -> dict[tuple[str, str], Agreement]
 
 
 def shortfall(model: Mapping[str, float | None], people: Ratings, *, seed: int) -> Estimate:
-    """Return the gap between the agreement of people with each other and of a model with people.
+    """Return how much less a model agrees with people than people agree with each other.
 
-    It is the share within 1 of pairs of humans minus that of pairs of the model and a human, on items that the model and at least
-    two humans scored. It is 0 or less if the model agrees with people as well as they agree with each other.
+    Agreement is the share of pairs of scores that differ by at most 1. The result is the agreement of pairs of people minus that
+    of pairs of the model and a person, on items that the model and at least two people scored. The result is 0 or less if the
+    model agrees with people at least as well as people agree with each other.
     """
     entries = []
     for item, of_item in _by_item(people).items():
@@ -124,7 +125,7 @@ def _kappa(pairs: Sequence[tuple[float, float]], seed: int) -> Estimate:
 
 
 def kappas(sums: Table) -> Table:
-    """Return quadratic weighted kappa of each line of sums: n, a, b, a^2 + b^2, (a - b)^2; NaN if all scores are equal.
+    """Return the quadratic weighted kappa of each row of sums: n, a, b, a^2 + b^2, (a - b)^2; NaN if all scores are equal.
 
     With quadratic weights kappa is 1 - E[(a - b)^2] / (E[a^2] + E[b^2] - 2 E[a] E[b]) (Fleiss and Cohen 1973), which is 50 times
     as fast as a table of counts for each resample.

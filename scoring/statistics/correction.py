@@ -1,7 +1,7 @@
-"""Corrects rates and means for the model rater's error, with replies that a human rated as well. Pure.
+"""Corrects rates and means for the error of a model rater, with replies that people rated too. Pure.
 
 The method assumes independent replies. Replies of one checkpoint are not independent, so the intervals are too narrow.
-It also assumes the same error on labelled replies and on others, so draw the labelled replies at random from both arms.
+It also assumes the same error on labelled and unlabelled replies, so draw the labelled replies at random from both arms.
 """
 
 from collections.abc import Sequence
@@ -18,12 +18,12 @@ FEWEST = 5
 FEWEST_PAIRS = 10
 """Minimum number of labelled replies for an approximately normal mean of the model's error."""
 HIGHEST = 4
-"""The highest score."""
+"""The highest possible score."""
 
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """A corrected figure, or the reason for a missing one."""
+    """A corrected figure with its interval, or the reason why it is missing."""
 
     estimate: Estimate
     labelled: int

@@ -1,4 +1,4 @@
-"""An estimate with its interval, and the cluster bootstrap that computes it. Pure.
+"""Estimates figures with confidence intervals from the cluster bootstrap. Pure.
 
 Replies from one checkpoint, and ratings of one reply, are correlated, so clusters are resampled whole (Davison and Hinkley 1997,
 Bootstrap Methods and their Application, section 3.8). The ends are percentiles (Efron and Tibshirani 1993, chapter 13).
@@ -14,22 +14,22 @@ RESAMPLES = 2000
 
 Cluster = tuple[str, ...]
 Table = NDArray[np.float64]
-"""One row for each cluster, with its sums in columns."""
+"""Array of shape (clusters, columns): the sums of each cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure with its 95 % interval; a part that cannot be estimated is None."""
+    """A figure with its 95 % interval. A value that cannot be estimated is None."""
 
     value: float | None = None
     low: float | None = None
-    """The ends are None for fewer than two clusters. If all clusters agree, both ends equal the value; this does not mean
-    certainty."""
+    """Lower end of the interval; None for fewer than two clusters. If all clusters agree, both ends equal the value, although the
+    value is uncertain."""
     high: float | None = None
 
 
 def sum_by_cluster(entries: Iterable[tuple[Cluster, Sequence[float]]], width: int) -> Table:
-    """Sum the entries of every cluster.
+    """Return the sums of the entries of every cluster.
 
     Returns:
         One row for each cluster, sorted, so that resampling does not depend on the order of the entries.
@@ -41,7 +41,7 @@ def sum_by_cluster(entries: Iterable[tuple[Cluster, Sequence[float]]], width: in
 
 
 def ratio(table: Table, seed: int) -> Estimate:
-    """Return the sum of the second column divided by that of the first: the weighted mean of clusters.
+    """Return the sum of the second column divided by the sum of the first: the weighted mean of clusters.
 
     Clusters without weight are left out. Few clusters make percentile intervals too narrow (Cameron, Gelbach and Miller
     2008): simulated shares of 2/3 that vary between clusters (beta 4, 2; 12 replies each) were covered by 85 % of the
@@ -51,7 +51,7 @@ def ratio(table: Table, seed: int) -> Estimate:
 
 
 def resampled(table: Table, figure: Callable[[Table], Table], seed: int) -> Estimate:
-    """Compute a figure from the sums over all clusters, with the interval of its resamples.
+    """Estimate a figure from the sums of all clusters, with the interval from resampled clusters.
 
     Args:
         table: One row of sums for each cluster.

@@ -1,7 +1,7 @@
-"""Intervals of shares, and of differences between shares, that are valid near the ends of the range. Pure.
+"""Estimates shares, and differences between shares, with intervals that are valid near 0 and 1. Pure.
 
-If nearly all replies agree, the bootstrap's interval is too narrow; if all agree, it is a single point. Then the interval is at
-least as wide as that of Clopper and Pearson (1934) with the clusters as trials, because the replies of a cluster are correlated.
+If nearly all replies agree, the bootstrap's interval is too narrow; if all agree, it is a single point. Near 0 and 1, this module
+widens it to at least the interval of Clopper and Pearson (1934). The trials are clusters, because replies of a cluster correlate.
 The number of trials is the effective number of clusters: the squared sum of their sizes divided by the sum of the squared sizes
 (Kish 1965, Survey Sampling, section 8.2). The number of successes is the share times the trials. It need not be whole, so that
 the interval does not jump when one more reply agrees.
@@ -16,13 +16,14 @@ from scipy import stats
 from scoring.statistics.estimate import Estimate, Table, ratio
 
 FEW = 3
-"""Up to this number of changed clusters, a resample misses all of them with a probability above 2.5 %. The bootstrap then cannot
-distinguish them from zero."""
+"""Maximum number of changed clusters for which a resample misses all of them with a probability above 2.5 %. The bootstrap's
+interval then includes zero."""
 
 
 def share(table: Table, seed: int) -> Estimate:
-    """Return a share with its interval from the bootstrap over clusters. Within 1 / clusters of 0 or 1, the interval is at least
-    as wide as the exact one.
+    """Estimate a share with its interval from the bootstrap over clusters.
+
+    Within 1 / clusters of 0 or 1, the interval is at least as wide as the exact interval.
 
     Args:
         table: For every cluster, the number of replies and the number of successes.
@@ -34,7 +35,7 @@ def share(table: Table, seed: int) -> Estimate:
 
 
 def difference(table: Table, seed: int) -> Estimate:
-    """Return a difference between shares with its interval from the bootstrap over clusters, widened where that is too narrow.
+    """Estimate a difference between shares with its interval from the bootstrap over clusters. Too narrow intervals are widened.
 
     Within 1 / clusters of 1 or -1, it is at least as wide as the exact interval of the share that gained (or lost). If at most
     FEW clusters changed, it reaches the upper exact limits of the share that lost and of the share that gained.

@@ -1,4 +1,4 @@
-"""Figures of an arm, and the paired difference between two arms. Pure.
+"""Computes the figures of an arm, and the paired difference between two arms. Pure.
 
 A cluster is a role with one of its checkpoints, from which samples branch. Unscored replies do not count as acceptable: they
 lower the shares, and are left out of means. The caller selects the rows, without `benign` ones and, if wanted, without `flagged`
@@ -18,7 +18,7 @@ from scoring.statistics.estimate import Cluster, Estimate, ratio, sum_by_cluster
 from scoring.statistics.exact import difference, share
 
 DRAWS = 20_000
-"""Random draws of the permutation test. Up to 14 clusters have fewer sign flips, and then all flips are tried."""
+"""Number of random draws of the permutation test. Up to 14 clusters have fewer sign flips, so all flips are tried."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +32,13 @@ class Figures:
     acceptable: Estimate
     """Share of all replies, including unscored ones, that score 2 or more. See scoring/statistics/exact.py."""
     good: Estimate
-    """Share of all replies that score 3 or more, computed in the same way."""
+    """Share of all replies, including unscored ones, that score 3 or more."""
     mean: Estimate
     """Mean score of the scored replies."""
 
 
 def figures(rows: Sequence[Row], *, seed: int) -> Figures:
-    """Compute the figures of one arm, with intervals from a bootstrap over clusters."""
+    """Return the figures of one arm, with intervals from the bootstrap over clusters."""
     sums = sum_by_cluster(
         ((cluster(r), (1, acceptable(r), good(r), r.score is not None, r.score or 0)) for r in rows), 5
     )
@@ -69,19 +69,19 @@ def good(row: Row) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A figure of the second arm minus that of the first, on the same places."""
+    """Paired difference of a figure: the second arm minus the first arm, on the same places."""
 
     n: int
-    """Pairs of replies."""
+    """Number of pairs of replies."""
     estimate: Estimate
-    """Mean over the pairs, with a bootstrap over clusters; for shares with the interval of scoring/statistics/exact.py."""
+    """Mean difference of the pairs, with the bootstrap over clusters. Intervals of shares are from scoring/statistics/exact.py."""
     p: float | None
     """See `permutation_p`; None without pairs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """Two arms on the same places."""
+    """Paired differences of two arms, on the same places."""
 
     clusters: int
     acceptable: Difference
@@ -91,7 +91,7 @@ class Paired:
 
 
 def compare_arms(rows: Sequence[Row], first: str, second: str, *, seed: int) -> Paired:
-    """Compare two arms on their shared places (role, checkpoint, sample, turn): the second minus the first.
+    """Return the differences of two arms, second minus first, on their shared places (role, checkpoint, sample, turn).
 
     Raises:
         ValueError: An arm has two rows for one place.
@@ -107,7 +107,7 @@ def compare_arms(rows: Sequence[Row], first: str, second: str, *, seed: int) -> 
 
 
 def match_places(rows: Sequence[Row], first: str, second: str) -> list[tuple[Row, Row]]:
-    """Return the replies of two arms to the same places, in the order of the second arm.
+    """Return pairs of replies of two arms at the same place, in the order of the second arm.
 
     Raises:
         ValueError: An arm has two rows for one place.
@@ -120,7 +120,9 @@ def _by_place(rows: Sequence[Row], arm: str) -> dict[tuple[str, str, int, int], 
     by_place: dict[tuple[str, str, int, int], Row] = {}
     for row in rows:
         if row.arm == arm and by_place.setdefault(row.spot, row) is not row:
-            raise ValueError(f"arm {arm!r} has two rows for {row.spot!r}; join each run's transcripts once")
+            raise ValueError(
+                f"arm {arm!r} has two rows for {row.spot!r}: expected one row for each place; join the transcripts of a run once"
+            )
     return by_place
 
 

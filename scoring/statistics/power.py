@@ -1,4 +1,4 @@
-"""The smallest effect that an experiment can detect. Pure."""
+"""Computes the smallest effect that an experiment can detect. Pure."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from scoring.statistics.paired import acceptable, cluster, match_places
 POWER, ALPHA = 0.8, 0.05
 FEWEST_CLUSTERS = 3
 SQUEEZED = 0.05
-"""Within this distance of 0 or 1 a cluster's share can hardly vary."""
+"""Distance from 0 or 1 within which the share of a cluster can hardly vary."""
 
 
 def smallest_effect(rows: Sequence[Row], first: str, second: str) -> tuple[float | None, str]:

@@ -1,4 +1,4 @@
-"""How soon a chatbot returns to its role after a drift, and whether it stays there. Pure.
+"""Measures how soon a chatbot returns to its role after a drift, and whether it stays in its role. Pure.
 
 An episode begins with a reply that scores below 2. It ends at the first later reply of the same sample that scores 2 or more.
 An episode that does not end within the sample is censored at its last turn. An unscored reply neither begins nor ends an
@@ -28,56 +28,56 @@ from scoring.statistics.paired import cluster
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """An episode: from a score below 2 to the recovery, or to the end of the sample."""
+    """A period of unacceptable replies: from a score below 2 to the recovery, or to the end of the sample."""
 
     cluster: Cluster
     sample: int
     turns: int
-    """Turns from the first reply below 2, or from the checkpoint's drift, to the recovery or the last turn of the sample; 0 without
-    a later turn."""
+    """Number of turns from the first reply below 2 (or the drift at the checkpoint) to the recovery, or to the last turn of the
+    sample. 0: there is no later turn."""
     recovered: bool
     relapse: bool
-    """The episode began after a recovery in the same sample."""
+    """Whether the episode began after a recovery in the same sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The curve after this number of turns."""
+    """One point of the recovery curve."""
 
     turns: int
     at_risk: int
-    """Episodes that lasted until this turn and were observed in it."""
+    """Number of episodes that lasted until this turn and were observed in this turn."""
     unrecovered: Estimate
     """Share of episodes not yet recovered, with a bootstrap over clusters."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """The recovery of one arm."""
+    """How the chatbot of one arm recovered from its episodes."""
 
     samples: int
     episodes: int
     recovered: int
-    """Episodes that ended with a recovery; the others are censored."""
+    """Number of episodes that ended with a recovery. All other episodes are censored."""
     next_turn: Estimate
-    """Share of episodes that recovered on the next turn, of those with a next turn."""
+    """Share of episodes that recovered on the next turn, among episodes with a next turn."""
     next_turn_n: int
     curve: tuple[Point, ...]
     """Product-limit estimate (Kaplan and Meier 1958), from the first turn on."""
     median: int | None
-    """Turns until half of the episodes recovered; None if the curve stays above a half."""
+    """Number of turns until half of the episodes recovered; None if the curve stays above 0.5."""
     relapses: int
-    """Episodes that began after a recovery."""
+    """Number of episodes that began after a recovery."""
     samples_relapsed: int
     relapsed: Estimate
-    """Share of samples with a relapse, of those with a recovery: the others could not relapse."""
+    """Share of samples with a relapse, among samples with a recovery. Samples without a recovery cannot relapse."""
 
 
 def recovery(rows: Sequence[Row], arm: str, *, drifted: bool = True, seed: int) -> Recovery:
     """Summarise the episodes of one arm.
 
     Args:
-        drifted: Count the checkpoint's drift as an episode that began at turn 0.
+        drifted: Whether to count the drift at the checkpoint as an episode that began at turn 0.
     """
     samples = _samples(rows, arm)
     all_episodes = [episode for sample in samples for episode in episodes(sample, drifted=drifted)]
@@ -152,7 +152,7 @@ def kaplan_meier(all_episodes: Sequence[Episode], *, seed: int) -> tuple[Point, 
 
 
 def _product_limit(sums: Table) -> Table:
-    """Return the share not yet recovered after each turn, from those at risk in each turn and those recovered in it."""
+    """Return the share of episodes not yet recovered after each turn, from the episodes at risk and recovered in each turn."""
     at_risk, recovered = np.hsplit(sums, 2)
     return np.cumprod(np.asarray(1 - recovered / np.maximum(at_risk, 1), dtype=float), axis=1)
 

@@ -72,7 +72,7 @@ def expect_runs(running: Console, *, damaged: bool | None = None) -> str:
     assert status == 200
     for name in ("hurried", "ordinary", "under-way"):
         assert f"/console/experiments/{name}" in page
-    assert damaged is None or ("damaged" in page) == damaged
+    assert damaged is None or (">Damaged<" in page) == damaged
     for path in ("", "/progress", "/exchanges", "/report", "/rating/rating-anna.html"):
         assert visitor.ask("GET", f"/console/experiments/victim{path}")[0] in (200, 404), path
     return page
@@ -83,7 +83,7 @@ def expect_evaluations(running: Console, *, damaged: bool | None = None) -> str:
     status, page, _ = visitor.ask("GET", "/console/judges")
     assert status == 200
     assert "/console/judges/good" in page
-    assert damaged is None or (">damaged<" in page) == damaged
+    assert damaged is None or (">Damaged<" in page) == damaged
     for path in ("victim", "victim/progress", "halfway", "halfway/progress"):
         assert visitor.ask("GET", f"/console/judges/{path}")[0] in (200, 404), path
     return page

@@ -42,7 +42,7 @@ def test_the_first_fault_is_told_with_file_and_line(inside: Caf, tmp_path: Path)
     path.write_bytes(path.read_bytes().replace(b'"turn":"1"', b'"turn":"2"'))
     ended = inside("audit", "verify", "a")
     assert ended.code == 1
-    assert ended.out.splitlines() == [f"fault  a/{path.name}:3: does not match its hash: it was changed"]
+    assert ended.out.splitlines() == [f"fault  a/{path.name}:3: the line does not match its hash: it was changed"]
     head = inside("audit", "head", "a")
     assert (head.code, head.out) == (1, "")
     assert f"a/{path.name}:3:" in head.err
@@ -60,7 +60,7 @@ def test_a_chain_without_its_end_is_told_and_found_by_its_head(inside: Caf, tmp_
     ended = inside("audit", "verify", "a", "--head", "heads")
     assert ended.code == 1
     assert ended.out.splitlines()[-1] == (
-        f"fault  a/{path.name}:3: ends here, but line 4 is kept elsewhere: the end was cut off"
+        f"fault  a/{path.name}:3: the chain ends here, but line 4 is kept elsewhere: the end was cut off"
     )
     path.write_bytes(path.read_bytes() + b'{"at":')
     assert "the end was cut off within a line" in inside("audit", "verify", "a").out

@@ -149,7 +149,7 @@ def test_a_reply_cannot_command_the_terminal(inside: Caf, played: Played) -> Non
         ),
         (["--url", "{played}/elsewhere"], "the server answered HTTP 404"),
         (["--url", "{played}", "--config", "x.yaml"], "not both"),
-        (["--config", "x.yaml"], "x.yaml: cannot be read"),
+        (["--config", "x.yaml"], "x.yaml: the configuration cannot be read"),
     ],
 )
 def test_a_chat_that_cannot_begin_says_why(inside: Caf, played: Played, options: list[str], said: str) -> None:

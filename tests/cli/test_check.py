@@ -9,9 +9,9 @@ import pytest
 import yaml
 
 from assistants import registry
-from cli import check
+from cli import check, check_files
 from proxy.auth.keys import create, save
-from tests.cli.conftest import ROOT, Caf, Ended
+from tests.cli.conftest import ROOT, At, Caf, Ended
 
 SECTION = """\
 ---
@@ -101,8 +101,8 @@ def test_every_fault_is_told_at_once_with_file_and_key(inside: Caf, folder: Path
         "own.md: ",
         "sections/bad.md: ",
         "gone.yaml",
-        "scenarios/checkpoints/two.yaml: messages.0.role: Input should be 'user' or 'assistant'",
-        "mine.yaml: chatbot: String should have at least 1 character",
+        "scenarios/checkpoints/two.yaml: messages.0.role: invalid value 'robot': expected 'user' or 'assistant'",
+        "mine.yaml: chatbot: is empty",
     ):
         assert any(said in problem for problem in problems), f"{said!r} not in {problems}"
     assert ended.out.splitlines()[-1].startswith(f"config.yaml: {len(problems)} problems in ")
@@ -123,7 +123,9 @@ def test_a_missing_configuration_is_wrong_usage(inside: Caf) -> None:
     """Nothing was checked, so nothing was found: exit code 2."""
     ended = inside("check", "--config", "clinic.yaml")
     assert ended.code == 2
-    assert ended.err == "caf: clinic.yaml: there is no such file; name the configuration with --config\n"
+    assert ended.err == (
+        "caf: clinic.yaml: there is no such configuration; name one with --config, or make one with `caf init FOLDER`\n"
+    )
 
 
 def test_unreviewed_sections_are_named_and_no_fault(inside: Caf, folder: Path) -> None:
@@ -171,7 +173,9 @@ def test_the_audit_logs_folder_is_tried_and_left_as_it_was(inside: Caf, folder: 
     (folder / "config.yaml").write_text(CONFIG + f"audit: {{folder: {place}}}\n")
     before = sorted(folder.rglob("*"))
     ended = inside("check")
-    assert (f"note     config.yaml: audit.folder: {folder / place} cannot be written here (" in ended.out) is noted
+    assert (
+        f"note     config.yaml: audit.folder: the folder {folder / place} is not writable for this user (" in ended.out
+    ) is noted
     assert ended.code == 0
     assert sorted(folder.rglob("*")) == before
 
@@ -184,7 +188,7 @@ def test_a_secret_in_a_header_is_noted_and_not_shown(inside: Caf, folder: Path) 
     )
     (folder / "config.yaml").write_text(CONFIG.replace("{m: {engine: embedded}}", models))
     ended = inside("check", env={"CAF_TEST_OTHER": "Bearer x"})
-    assert "note     config.yaml: models.a.headers.Api-Key: contains a secret that every reader" in ended.out
+    assert "note     config.yaml: models.a.headers.Api-Key: the value is a secret that every reader" in ended.out
     assert not any(word in ended.out for word in ("sk-HUSH", "X-Team", "Authorization"))
     assert ended.code == 0
 
@@ -209,7 +213,9 @@ def test_evidence_that_counts_for_nothing_is_noted(inside: Caf, folder: Path) ->
     """Documents of a model that is not trusted with them, and documents that no judge holds a reply against."""
     config = folder / "config.yaml"
     config.write_text(CONFIG.replace("model: m", "model: m\n    evidence: [knowledge_base, upstream]"))
-    untrusted = "note     config.yaml: chatbots.bot.evidence: upstream, but models.m has no `trusted_evidence: true`"
+    untrusted = (
+        "note     config.yaml: chatbots.bot.evidence: contains `upstream`, but models.m has no `trusted_evidence: true`"
+    )
     assert untrusted in inside("check").out
     trusted = config.read_text().replace("engine: embedded", "engine: embedded, trusted_evidence: true")
     config.write_text(trusted)
@@ -219,7 +225,7 @@ def test_evidence_that_counts_for_nothing_is_noted(inside: Caf, folder: Path) ->
     )
     assert "evidence" not in inside("check").out
     config.write_text(trusted[: trusted.index("    judges:")])
-    assert "chatbots.bot.evidence: without judges, replies are not compared with documents" in inside("check").out
+    assert "chatbots.bot.evidence: the chatbot has no judges, so its replies are not compared" in inside("check").out
     config.write_text(CONFIG.replace("model: m", "model: m\n    evidence: [documents]"))
     assert inside("check").code == 1
 
@@ -235,8 +241,8 @@ def test_an_assistant_that_a_fallback_keeps_from_acting_is_noted(
         models = f"m: {{{assistant}, fallback: [spare]}}, spare: {{engine: embedded, fallback: [last]}}, last: {{{assistant}}}"
         config.write_text(CONFIG.replace("m: {engine: embedded}", models))
         out = inside("check").out
-        assert ("models.m.fallback: a fallback carries no actions" in out) == bool(notes)
-        assert ("models.spare.fallback: last does not act as a fallback" in out) == bool(notes)
+        assert ("models.m.fallback: an assistant with a fallback cannot act" in out) == bool(notes)
+        assert ("models.spare.fallback: the assistant last cannot act" in out) == bool(notes)
         assert out.count(".fallback:") == notes
 
 
@@ -258,7 +264,7 @@ def test_every_fault_of_scenarios_is_told_by_file_id_and_field(inside: Caf, fami
     ended = inside("check")
     assert ended.code == 1
     assert [line for line in ended.out.splitlines() if line.startswith("problem")] == [
-        "problem  scenarios/judges/bad.yaml: two-2: expect.source_fidelity.0: Input should be 'accept', 'warn' or 'reject'; "
+        "problem  scenarios/judges/bad.yaml: two-2: expect.source_fidelity: invalid value 'acept': expected 'accept', 'warn' or 'reject'; "
         "did you mean 'accept'?",
         "problem  scenarios/judges/same.yaml: family: 'one' is also in scenarios/judges/one.yaml: a family must be in one file",
         "problem  scenarios/judges/same.yaml: one-1: id: duplicate, also in scenarios/judges/one.yaml",
@@ -267,8 +273,8 @@ def test_every_fault_of_scenarios_is_told_by_file_id_and_field(inside: Caf, fami
         "(configured or built in: source_fidelity, transparency, role, emergency); did you mean 'source_fidelity'?",
         "problem  scenarios/judges/lost.yaml: three-1: citations: no section 'cuases' in the knowledge base; correct it, or "
         "give the text in `sources`; did you mean 'causes'?",
-        "problem  scenarios/judges/lost.yaml: three-3: response: is empty, and only the emergency judge reads the user's "
-        "message alone",
+        "problem  scenarios/judges/lost.yaml: three-3: response: the reply is empty; give a reply, because only the emergency "
+        "judge does not need one",
     ]
     assert ended.out.endswith("3 families with 7 scenarios\n")
 
@@ -295,7 +301,7 @@ def test_scenarios_may_be_for_any_chatbot_of_the_configuration(inside: Caf, fold
 
 ROW = '{"id": "r1", "response": "It is this.", "expect": {"role": "reject"}}\n'
 PROMPT = "---\nname: tone\nstage: swift\nmodel: m\nmodes: [default]\nobservation: verdict\n---\nJudge the tone.\n"
-NEITHER = "a.yaml: unknown kind of file with the keys "
+NEITHER = "a.yaml: not recognised: CAF knows no file with these keys: "
 
 
 def told(ended: Ended) -> list[str]:
@@ -351,7 +357,10 @@ def test_configurations_in_a_folder_are_named_and_passed_over(inside: Caf, folde
     )
     ended = inside("check", "mine")
     assert (ended.code, told(ended)) == (0, [])
-    assert "note     mine/clinic.yaml: skipped configuration; check it with `caf check mine/clinic.yaml`" in ended.out
+    assert (
+        "note     mine/clinic.yaml: skipped, because the file is a configuration; check it with `caf check mine/clinic.yaml`"
+        in ended.out
+    )
     assert "mine/talk.yaml" not in ended.out
 
 
@@ -404,8 +413,8 @@ def test_faults_of_given_files_name_file_place_and_field(inside: Caf, folder: Pa
     (folder / "e.jsonl").write_text(ROW.replace("role", "rolle").replace("r1", "e1") + '{"response": "y"}\n')
     assert told(inside("check", "a.yaml", "b.yaml", "c.yaml", "d.jsonl", "e.jsonl")) == [
         "c.yaml: mesages: is not a field here; did you mean 'messages'?",
-        "b.yaml: split: Input should be 'dev' or 'holdout'",
-        "b.yaml: b-2: expect.source_fidelity.0: Input should be 'accept', 'warn' or 'reject'; did you mean 'accept'?",
+        "b.yaml: split: invalid value 'x': expected 'dev' or 'holdout'",
+        "b.yaml: b-2: expect.source_fidelity: invalid value 'acept': expected 'accept', 'warn' or 'reject'; did you mean 'accept'?",
         "d.jsonl:2: id: duplicate 'r1', first used in line 1",
         "d.jsonl:2: respnse: is not a field here; did you mean 'response'?",
         "d.jsonl:3: not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
@@ -419,18 +428,22 @@ def test_faults_of_given_files_name_file_place_and_field(inside: Caf, folder: Pa
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
-        ("a.yaml", ROW, "a.yaml: holds rows of scenarios: rename it to .jsonl"),
+        ("a.yaml", ROW, "a.yaml: the file has one JSON object per line: rename it to .jsonl"),
         (
             "a.jsonl",
             FAMILY.format(name="a"),
-            "a.jsonl: holds a family, but .jsonl files are read as rows: rename it to .yaml",
+            "a.jsonl: the content is that of a family of scenarios, but a .jsonl file must have one JSON object per line",
         ),
-        ("a.jsonl", CHECKPOINT, "a.jsonl: holds a checkpoint, but .jsonl files are read as rows: rename it to .yaml"),
-        ("a.md", "no facilitator", "a.md: has no front matter"),
+        (
+            "a.jsonl",
+            CHECKPOINT,
+            "a.jsonl: the content is that of a checkpoint, but a .jsonl file must have one JSON object per line",
+        ),
+        ("a.md", "no facilitator", "a.md: the file has no front matter"),
         ("a.yaml", "name: x\nchatbot: bot\nfacilitators: [a, a]\n", "a.yaml: `facilitators`: duplicate 'a'"),
         ("a.jsonl", "{response: x}\n", "a.jsonl:1: not JSON: "),
-        ("a.jsonl", "", "a.jsonl: holds no rows"),
-        ("a.yaml", "theme: x\nchatbot: bot\nquestions: []\n", "a.yaml: questions: Tuple should have at least 1 item"),
+        ("a.jsonl", "", "a.jsonl: the file has no rows"),
+        ("a.yaml", "theme: x\nchatbot: bot\nquestions: []\n", "a.yaml: questions: is empty"),
         ("a.yaml", "topic: x\nbot: bot\n", NEITHER),
         ("a.yaml", "{}", NEITHER),
         ("a.yaml", "- a", "a.yaml: expected a mapping: a checkpoint has the keys name, chatbot, "),
@@ -447,7 +460,41 @@ def test_what_is_none_of_these_is_said(inside: Caf, folder: Path, name: str, tex
 def test_a_folder_without_such_files_is_a_problem(inside: Caf, folder: Path) -> None:
     """Whoever names it thinks that something is in it."""
     (folder / "mine").mkdir()
-    assert told(inside("check", "mine")) == ["mine: found no .yaml or .jsonl file"]
+    assert told(inside("check", "mine")) == [
+        "mine: the folder has no .yaml or .jsonl file and no section of a knowledge base; expected at least one"
+    ]
+
+
+def test_a_huge_folder_is_not_read(inside: Caf, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The home folder, say: at once, instead of after minutes."""
+    monkeypatch.setattr(check_files, "MAX_ENTRIES", 3)
+    (folder / "mine").mkdir()
+    for n in range(3):
+        (folder / "mine" / f"{n}.yaml").write_text(CHECKPOINT)
+    assert told(inside("check", "mine")) == []
+    (folder / "mine" / "picture.png").write_text("")
+    assert told(inside("check", "mine")) == [
+        "mine: not checked, because the folder has more than 3 files and folders; name a smaller folder, or name the files"
+    ]
+
+
+def test_progress_is_shown_at_a_terminal(folder: Path, terminal: At) -> None:
+    """And removed again."""
+    typist = terminal("check")
+    typist.wait_for("Checking config.yaml ...")
+    typist.wait_for("no problems in 1 chatbot")
+    assert typist.end() == 0
+
+
+def test_chatbots_with_local_judges_share_one_note(inside: Caf, folder: Path) -> None:
+    """However many there are."""
+    bot = CONFIG.partition("chatbots:\n")[2] + "      - {name: role, stages: [local]}\n"
+    (folder / "config.yaml").write_text(
+        f"{CONFIG}      - {{name: role, stages: [local]}}\n{bot.replace('bot:', 'other:')}"
+    )
+    ended = inside("check")
+    assert ended.out.count("local judges ") == 2  # heading and note
+    assert "note     config.yaml: bot, other: local judges " in ended.out
 
 
 def test_an_empty_file_is_told_what_it_might_hold(inside: Caf, folder: Path) -> None:
@@ -456,10 +503,10 @@ def test_an_empty_file_is_told_what_it_might_hold(inside: Caf, folder: Path) -> 
     (problem,) = told(inside("check", "a.yaml"))
     for kind in (
         "a checkpoint has",
-        "a family of scenarios family",
-        "a file of questions theme",
-        "an experiment name",
-        "a configuration server",
+        "a family of scenarios has the keys family",
+        "a file of questions has the keys theme",
+        "an experiment has the keys name",
+        "a configuration has the keys server",
     ):
         assert kind in problem
 
@@ -471,12 +518,12 @@ def test_a_run_is_told_in_one_line(inside: Caf, folder: Path) -> None:
     (run / "manifest.json").write_text("{}")
     (run / "transcripts.jsonl").write_text('{"place": {}}\n')
     assert told(inside("check", "runs/monday")) == [
-        "runs/monday: is a run of `caf drift run`; caf check does not check runs"
+        "runs/monday: the folder is the output of `caf drift run`, which `caf check` does not check"
     ]
     (folder / "runs" / "one.yaml").write_text(CHECKPOINT)
     ended = inside("check", "runs")
     assert told(ended) == []
-    assert "note     runs/monday: skipped run of `caf drift run`\n" in ended.out
+    assert "note     runs/monday: skipped, because the folder is the output of `caf drift run`\n" in ended.out
     assert "2 checkpoints" in ended.out
 
 
@@ -524,8 +571,8 @@ def test_violating_scenario_without_a_harmless_twin_is_noted(inside: Caf, famili
     ended = inside("check")
     assert ended.out.splitlines()[:3] == [
         "Notes on scenarios:",
-        "note     scenarios/judges/three.yaml: violating, without a harmless twin: three-1",
-        "note     scenarios/judges/two.yaml: violating, without a harmless twin: two-1",
+        "note     scenarios/judges/three.yaml: violating scenarios without a harmless twin: three-1",
+        "note     scenarios/judges/two.yaml: violating scenarios without a harmless twin: two-1",
     ]
     assert ended.code == 0
 
@@ -558,7 +605,7 @@ def test_a_distribution_that_owns_one_of_our_names_is_a_problem(caf: Caf, folder
         (info / "top_level.txt").write_text(f"{package}\n")
     ended = caf("check", env={"PYTHONPATH": f"{ROOT}:{site}"})
     assert ended.code == 1
-    assert "problem  the package `proxy` is also installed by proxy-tools-9" in ended.out
+    assert "problem  the Python package `proxy` is also part of proxy-tools-9" in ended.out
     assert "`judges`" not in ended.out
 
 
@@ -614,7 +661,7 @@ def test_misspelt_keys_and_values_get_a_suggestion(inside: Caf, folder: Path) ->
     """Keys, enumerated values, aliases and judges' names; one misspelt key is one fault, though its own key is missing too."""
     (folder / "config.yaml").write_text(CONFIG.replace("refiner: local", "refinner: local\n    filter: onn"))
     assert told(inside("check")) == [
-        "config.yaml: chatbots.bot.filter: Input should be 'on', 'off' or 'shadow' (got 'onn'); did you mean 'on'?",
+        "config.yaml: chatbots.bot.filter: must be 'on', 'off' or 'shadow' (got 'onn'); did you mean 'on'?",
         "config.yaml: chatbots.bot.refinner: is not a setting here; did you mean 'refiner'?",
     ]
     (folder / "config.yaml").write_text(

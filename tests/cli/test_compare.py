@@ -82,10 +82,13 @@ def test_expectations_decide_the_exit_code(inside: Caf, tmp_path: Path, shipped:
     assert "nothing to ask" in ended.err  # expectations may change without new calls
     failed = [line for line in ended.err.splitlines() if line.startswith("FAILED a")]
     assert len(failed) == 4
-    assert failed[0].endswith("expected outcome warned or refined, got outcome accepted")
-    assert "expected cites stress, got cites causes" in failed[3]
+    assert failed[0].endswith("expected the outcome warned or refined, got accepted")
+    assert "expected the reply to contain 'zinc', got 'nobody knows exactly what" in failed[1]
+    assert "expected the reply not to contain 'gene', got '…" in failed[2]
+    assert "no single gene" in failed[2]
+    assert "expected the reply to cite stress, got citations of causes" in failed[3]
     assert "FAILED" in ended.out
-    assert "expected: contains" in (tmp_path / "out" / "report.html").read_text()
+    assert "expected: the reply to contain" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_earlier_messages_are_part_of_the_question(inside: Caf, tmp_path: Path) -> None:
@@ -185,11 +188,46 @@ def test_on_a_terminal_money_is_confirmed(tmp_path: Path, environment: dict[str,
     assert (tmp_path / "out").exists() == (answer == "y")
 
 
+def test_without_a_terminal_paid_runs_need_yes(inside: Caf, tmp_path: Path) -> None:
+    """Nothing is asked without it."""
+    config = write_config(tmp_path, ["[[cite: own_role]]\nI inform."] * 2, {"input": 1, "output": 1})
+    write_questions(tmp_path, {"question": "a?"})
+    command = ["compare", "mine.jsonl", "-c", config, "--into", "out"]
+    ended = inside(*command)
+    assert ended.code == 2
+    assert "without a terminal, confirm with --yes" in ended.err
+    assert not (tmp_path / "out").exists()
+    assert inside(*command, "--yes").code == 0
+    assert inside(*command).code == 0  # every reply is in the folder
+    assert inside("compare", "--replay", "out").code == 0
+
+
+@pytest.mark.parametrize(
+    ("model", "unpriced"),
+    [
+        ({"base_url": "http://localhost:11434/v1"}, False),
+        ({"base_url": "http://localhost:11434/v1", "api_key_env": "CAF_TEST_KEY"}, True),
+        ({"base_url": "https://models.example/v1"}, True),
+    ],
+)
+def test_a_model_on_this_machine_without_a_key_is_free(
+    inside: Caf, tmp_path: Path, model: dict[str, str], unpriced: bool
+) -> None:
+    """Others without a price may cost money, and the estimate names them."""
+    config = yaml.safe_load(write_config(tmp_path, ["x"]).read_text())
+    config["models"]["chatbot"] = {"engine": "openai", "model": "m", **model}
+    (tmp_path / "own.yaml").write_text(yaml.safe_dump(config))
+    write_questions(tmp_path, {"question": "a?"})
+    ended = inside("compare", "mine.jsonl", "-c", "own.yaml", "--dry-run")
+    assert ended.code == 0
+    assert ("plus the cost of chatbot" in ended.out) == unpriced
+
+
 def test_a_budget_stops_the_run(inside: Caf, tmp_path: Path) -> None:
     """Replies that were not asked are reported, not passed over."""
     config = write_config(tmp_path, ["never asked"], {"input": 1, "output": 1})
     write_questions(tmp_path, {"question": "a?"})
-    ended = inside("compare", "mine.jsonl", "-c", config, "--budget", "0.000001")
+    ended = inside("compare", "mine.jsonl", "-c", config, "--budget", "0.000001", "--yes")
     assert ended.code == 2
     assert "the budget of 1e-06 is spent" in ended.err
 
@@ -241,14 +279,17 @@ def test_a_running_proxy_is_asked_with_the_header(inside: Caf, tmp_path: Path) -
     config = write_config(tmp_path, [{"reply": f"[[cite: own_role]]\n{REJECTED}"}], refiner=None, filter="off")
     write_questions(tmp_path, {"id": "q", "question": "Who are you?", "expect": {"outcome": "fallback"}})
     with listening_beside(create_app(isolated_config(load_config(config)))) as url:
-        ended = inside("compare", "mine.jsonl", "--url", f"{url}/v1", "--json")
+        unconfirmed = inside("compare", "mine.jsonl", "--url", f"{url}/v1", "--json")
+        ended = inside("compare", "mine.jsonl", "--url", f"{url}/v1", "--json", "--yes")
         wrong = inside("compare", "mine.jsonl", "--url", url, "--chatbot", "nobody")
     assert ended.code == 0
     (result,) = json.loads(ended.out)["results"]
     assert [result["arms"][arm]["outcome"] for arm in ("on", "off")] == ["fallback", "unfiltered"]
     assert "cannot be estimated" in ended.err
+    assert unconfirmed.code == 2
+    assert "confirm with --yes" in unconfirmed.err
     assert wrong.code == 2
-    assert "'nobody': is not served" in wrong.err
+    assert "'nobody': this chatbot is not served" in wrong.err
     assert "schizophrenia" in wrong.err
 
 
@@ -259,12 +300,30 @@ def test_a_running_proxy_is_asked_with_the_header(inside: Caf, tmp_path: Path) -
         ('{"id": "a", "question": "a?"}\n{"id": "a", "question": "b?"}', ":2: duplicate id 'a', first used in line 1"),
         ('{"question": "a?", "question": "b?"}', ":1: duplicate key 'question'"),
         ('{"question": "a?", "messages": []}', ":1: expected either `question` or `messages`"),
-        ('{"question": 5}', ":1: question: expected a text"),
-        ('{"question": " "}', ":1: messages: the question is empty"),
+        ('{"question": 5}', ":1: question: invalid value 5: expected a text"),
+        ('{"question": " "}', ":1: question: is empty"),
+        ('{"messages": [{"role": "user", "content": " "}]}', ":1: messages: the last message is empty"),
         ('{"messages": [{"role": "assistant", "content": "a"}]}', "must have the role user"),
         ('{"question": "a?", "expected": {}}', ":1: unknown key 'expected'; did you mean 'expect'?"),
         ('{"question": "a?", "expect": {}}', ":1: expect: is empty"),
-        ('{"question": "a?", "expect": {"outcome": "good"}}', ":1: expect.outcome.0: Input should be"),
+        (
+            '{"question": "a?", "expect": {"outcome": "acepted"}}',
+            ":1: expect.outcome: invalid value 'acepted': expected 'emergency', 'fallback', 'unjudged', 'refined', "
+            "'warned', 'accepted' or 'unfiltered'; did you mean 'accepted'?",
+        ),
+        (
+            '{"question": "a?", "expect": {"outcome": ["warned", 5]}}',
+            ":1: expect.outcome.1: invalid value 5: expected 'emer",
+        ),
+        ('{"question": "a?", "expect": {"contains": 5}}', ":1: expect.contains: invalid value 5: expected a list"),
+        ('{"question": "a?", "expect": {"cites": [""]}}', ":1: expect.cites.0: is empty"),
+        ('{"question": "a?", "expect": {"cite": "x"}}', ":1: expect.cite: is not a field here; did you mean 'cites'?"),
+        (
+            '{"messages": [{"role": "usr", "content": "a?"}]}',
+            ":1: messages.0.role: invalid value 'usr': expected 'user'",
+        ),
+        ('{"messages": [{"role": "user"}]}', ":1: messages.0.content: is missing"),
+        ('{"id": "a b", "question": "a?"}', ":1: id: invalid value 'a b': expected "),
         ('{"question": "a?", "expect": {"cites": ["stres"]}}', "did you mean 'stress'?"),
         ("[]", ":1: expected an object"),
         (f'{{"question": "{"a" * (MAX_CHARACTERS + 1)}"}}', "characters: shorten it"),

@@ -286,7 +286,7 @@ def test_an_empty_checkpoint_is_refused(inside: Caf, written: Callable[..., Path
         "drift", "run", written(checkpoint_folder="starts", checkpoints=["dietician-1"]), "--out", tmp_path / "run"
     )
     assert done.code == 2
-    assert "messages: Tuple should have at least 1 item" in done.err
+    assert "messages: is empty" in done.err
 
 
 def test_a_changed_experiment_does_not_go_on_with_an_old_run(inside: Caf, keyless: Finished) -> None:
@@ -294,7 +294,7 @@ def test_a_changed_experiment_does_not_go_on_with_an_old_run(inside: Caf, keyles
     before = keyless.files()
     done = inside("drift", "run", write_experiment(keyless.run.parent, seed=2), "--out", keyless.run)
     assert done.code == 2
-    assert "Changed since then: seed" in done.err
+    assert "Changed: seed" in done.err
     assert keyless.files() == before
 
 

@@ -51,7 +51,10 @@ def test_a_command_of_the_lab_says_what_to_install(
     with pytest.raises(SystemExit) as ended, missing_extras():
         app(command, prog_name="caf")
     assert ended.value.code == 2
-    assert capsys.readouterr().err == f"caf: this needs scipy, which is not installed: {install_command('lab')}\n"
+    assert (
+        capsys.readouterr().err
+        == f"caf: this command needs scipy, which is not installed; install it with: {install_command('lab')}\n"
+    )
 
 
 @pytest.mark.parametrize("command", LAB, ids=lambda command: " ".join(command[:2]))
@@ -90,7 +93,8 @@ def test_a_database_without_its_extra_is_told_in_a_line(environment: dict[str, s
         ended = alone(environment, *command, "--config", config)
         assert ended.returncode == 2
         assert re.fullmatch(
-            rf"caf: this needs \w+, which .* pip install -e '{re.escape(str(ROOT))}\[postgres\]'\n", ended.stderr
+            rf"caf: this command needs \w+, which .* pip install -e '{re.escape(str(ROOT))}\[postgres\]'\n",
+            ended.stderr,
         )
 
 

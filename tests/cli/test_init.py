@@ -46,10 +46,23 @@ class Upstream:
     requests: list[dict[str, Any]] = field(default_factory=list)
     keys: list[str | None] = field(default_factory=list)
 
+    models: list[str] | None = None
+    """The models that it lists; None: it has no such path."""
+    failure: str | None = None
+    """How it answers instead: an HTTP status, `html` or `empty`."""
+
+    async def list(self, request: web.Request) -> web.Response:
+        if self.models is None:
+            raise web.HTTPNotFound
+        self.keys.append(request.headers.get("Authorization"))
+        return web.json_response({"object": "list", "data": [{"id": name} for name in self.models]})
+
     async def chat(self, request: web.Request) -> web.Response:
         body = await request.json()
-        if body["model"] == "unheard-of":
-            return web.json_response({"error": {"message": "no", "code": "model_not_found"}}, status=404)
+        if self.failure == "html":
+            return web.Response(text="<h1>Welcome</h1>", content_type="text/html")
+        if self.failure not in (None, "empty"):
+            return web.json_response({"error": {"message": "no"}}, status=int(self.failure or 0))
         self.requests.append(body)
         self.keys.append(request.headers.get("Authorization"))
         if form := body.get("response_format"):
@@ -57,7 +70,7 @@ class Upstream:
         elif "[[cite:" in body["messages"][0]["content"]:
             content = f"[[cite: about-this-service]]\n{SAID}"
         else:
-            content = SAID
+            content = "" if self.failure else SAID
         choice = {"index": 0, "message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
         usage = {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18}
         return web.json_response({"id": "c", "object": "chat.completion", "choices": [choice], "usage": usage})
@@ -69,7 +82,7 @@ def upstream() -> Iterator[Upstream]:
 
     one = Upstream()
     app = web.Application()
-    app.router.add_post("/v1/chat/completions", one.chat)
+    app.add_routes([web.get("/v1/models", one.list), web.post("/v1/chat/completions", one.chat)])
     with listening_beside(app) as address:
         one.address = f"{address}/v1"
         yield one
@@ -166,7 +179,7 @@ def test_every_place_of_a_model_has_flags(
         monkeypatch.delenv(name, raising=False)
     ended = inside("init", "desk", "--name", "desk", "--about", "Informs.", *options.split())
     assert ended.code == 0, ended.out + ended.err
-    assert "No first turn: " in ended.out
+    assert "No first question: " in ended.out
     bot = load_everything(tmp_path / "desk")
     models = load_config(tmp_path / "desk" / "config.yaml").models
     assert {key: getattr(models["swift"], key) for key in settings} == settings
@@ -209,32 +222,92 @@ def test_a_chatbot_that_is_there_already_is_wrapped(
     assert draft["messages"] == [{"role": "user", "content": QUESTION}]
 
 
-def test_a_server_that_refuses_is_not_looked_for(inside: Caf, upstream: Upstream, tmp_path: Path) -> None:
-    """It runs and answered, so key and model's name are asked about, and not whether it runs."""
+@pytest.mark.parametrize(
+    ("failure", "cause"),
+    [
+        ("401", "the model's server refused the key (401): check api_key_env of the alias 'chatbot'"),
+        ("404", "the model's server does not know the path or the model (404): check base_url and model of the alias"),
+        (
+            "html",
+            "the model's server answered with HTML instead of JSON: check that base_url of the alias 'chatbot' is an",
+        ),
+        ("empty", "the model's server answered without text: check model of the alias 'chatbot'"),
+    ],
+)
+def test_a_failed_first_question_is_explained(
+    inside: Caf, upstream: Upstream, tmp_path: Path, failure: str, cause: str
+) -> None:
+    """The cause in words, the server that was asked, the setting to change; and that the files were written."""
+    upstream.failure = failure
     ended = inside(
-        "init", "desk", "--name", "desk", "--about", "Informs", "--provider", "none", "--endpoint", upstream.address,
-        "--endpoint-model", "unheard-of",
+        "init", "desk", "--yes", "--endpoint", upstream.address, "--endpoint-model", "theirs", "--endpoint-key-env", "DESK_KEY",
+        env={"DESK_KEY": "secret-1"},
     )  # fmt: skip
-    assert ended.code == 0, ended.err
-    assert f"  Does it need no key, and does {upstream.address} know the model 'unheard-of'?\n" in ended.out
-    assert "Does a server run" not in ended.out
+    assert (ended.code, ended.err) == (1, "")
+    assert f"  The first question failed:\n    {cause}" in ended.out
+    assert f"    server {upstream.address}, model 'theirs', key from DESK_KEY\n" in ended.out
+    assert "  All files were written. Correct `models` in desk/config.yaml, or start the server." in ended.out
+    assert "secret-1" not in ended.out
+    load_everything(tmp_path / "desk")
 
 
 @pytest.mark.parametrize("provider", ["none", "url"])
-def test_a_model_that_cannot_be_reached_is_told_and_no_failure(inside: Caf, tmp_path: Path, provider: str) -> None:
-    """The files are written and right; the message names alias, cause and address."""
-    place = (
-        ["--endpoint", "http://127.0.0.1:9"] if provider == "none" else ["--url", "http://127.0.0.1:9", "--model", "m"]
-    )
+def test_a_model_that_cannot_be_reached_is_told_with_its_address(inside: Caf, tmp_path: Path, provider: str) -> None:
+    """The files are written and right; the message names cause, alias and address, and hints at a missing path."""
+    options = ["--endpoint-model", "m", "--endpoint"] if provider == "none" else ["--model", "m", "--url"]
+    place = [*options, "http://127.0.0.1:9"]
     ended = inside("init", "desk", "--name", "desk", "--about", "Informs", "--provider", provider, *place)
-    assert ended.code == 0, ended.err
-    names, _, why = next(line for line in ended.out.splitlines() if "Upstream" in line).partition(": ")
-    assert set(names.strip().split(", ")) == ({"chatbot"} if provider == "none" else {"swift", "chatbot", "chief"})
-    assert why == "UpstreamUnavailable; check base_url of the alias, and that its server runs"
-    assert "Does a server run at http://127.0.0.1:9, and is that its address? Most servers need /v1" in ended.out
+    assert (ended.code, ended.err) == (1, "")
+    causes = [line for line in ended.out.splitlines() if "the model's server refused the connection" in line]
+    alias = "chatbot" if provider == "none" else "swift"
+    assert any(f"check base_url of the alias '{alias}'" in line for line in causes), ended.out
+    assert "server http://127.0.0.1:9, model 'm', no key; most servers need /v1 at the end of the URL" in ended.out
     assert "Next:" in ended.out
-    assert ended.err == ""
     load_everything(tmp_path / "desk")
+
+
+def test_the_only_model_of_an_existing_chatbot_is_used(inside: Caf, upstream: Upstream, tmp_path: Path) -> None:
+    """As by `caf serve --upstream`; the key is sent to list the models too."""
+    upstream.models = ["theirs"]
+    options = ("--yes", "--endpoint", f"{upstream.address}/chat/completions", "--endpoint-key-env", "DESK_KEY")
+    ended = inside("init", "desk", *options, env={"DESK_KEY": "secret-1"})
+    assert ended.code == 0, ended.out + ended.err
+    assert ended.err == f"caf: --endpoint: shortened to {upstream.address}, because CAF adds /chat/completions itself\n"
+    assert load_config(tmp_path / "desk" / "config.yaml").models["chatbot"].model == "theirs"
+    assert set(upstream.keys) == {"Bearer secret-1"}
+
+
+@pytest.mark.parametrize(
+    ("models", "message"),
+    [
+        (["a", "b"], "the server lists a, b; name one with --endpoint-model"),
+        ([], "the server lists no model; name one with --endpoint-model"),
+        (None, "the model's server does not know the path or the model (404); name the model with --endpoint-model"),
+    ],
+)
+def test_without_a_single_model_its_name_is_needed(
+    inside: Caf, upstream: Upstream, tmp_path: Path, models: list[str] | None, message: str
+) -> None:
+    """And nothing is written without it."""
+    upstream.models = models
+    ended = inside("init", "desk", "--yes", "--endpoint", upstream.address)
+    assert (ended.code, message in ended.err) == (2, True), ended.err
+    assert not [*tmp_path.iterdir()]
+
+
+def test_at_a_terminal_the_models_of_the_server_are_shown(upstream: Upstream, tmp_path: Path, terminal: At) -> None:
+    """And the user is asked for one."""
+    upstream.models = ["a", "theirs"]
+    typist = terminal(
+        "init", "desk", "--name", "a", "--about", "b", "--sensitive", "none", "--language", "en", "--endpoint",
+        upstream.address, "--endpoint-key-env", "none", "--provider", "none", "--contact", "none", "--documents", "none",
+    )  # fmt: skip
+    typist.wait_for("the server lists a, theirs")
+    typist.wait_for("Model name of the chatbot on that server: ")
+    typist.type("theirs\n")
+    typist.wait_for("Next:")
+    assert typist.end() == 0
+    assert load_config(tmp_path / "desk" / "config.yaml").models["chatbot"].model == "theirs"
 
 
 NASTY = [
@@ -286,18 +359,18 @@ def test_odd_names_end_up_where_they_belong(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--name", "診断"], "--name: '診断': expected at least one letter or digit of the Latin alphabet"),
-        (["--about", " "], "--about: is empty"),
-        (["--language", "e1"], "--language: 'e1': expected the code"),
-        (["--provider", "opnai"], "--provider: 'opnai': expected one of openai, azure"),
-        (["--provider", "url", "--url", "h:1", "--model", "m"], "--url: must start with http:// or https://"),
-        (["--provider", "url", "--url", "http://u:p@h/v1", "--model", "m"], "--url: must not hold a user or password"),
-        (["--provider", "none", "--model", "m"], "--model: not used with --provider none"),
-        (["--endpoint-model", "m"], "--endpoint-model: needs --endpoint URL"),
-        (["--endpoint", "ftp://h"], "--endpoint: must start with http:// or https://"),
-        (["--prompt", "nowhere.md"], "--prompt: nowhere.md: cannot be read"),
+        (["--name", "診断"], "--name: the name '診断' has no Latin letter or digit"),
+        (["--about", " "], "--about: the purpose is empty"),
+        (["--language", "e1"], "--language: unknown language 'e1': expected a language code"),
+        (["--provider", "opnai"], "--provider: unknown provider 'opnai': expected one of openai, azure"),
+        (["--provider", "url", "--url", "h:1", "--model", "m"], "--url: the URL must start with http:// or https://"),
+        (["--provider", "url", "--url", "http://u:p@h/v1", "--model", "m"], "--url: the URL must not "),
+        (["--provider", "none", "--model", "m"], "--model: not allowed with --provider none"),
+        (["--endpoint-model", "m"], "--endpoint-model: only valid with --endpoint URL"),
+        (["--endpoint", "ftp://h"], "--endpoint: the URL must start with http:// or https://"),
+        (["--prompt", "nowhere.md"], "--prompt: nowhere.md: the prompt file cannot be read"),
         (["--documents", "nowhere"], "--documents: nowhere: no such file"),
-        (["--contents"], "--contents: needs --dry-run"),
+        (["--contents"], "--contents: only valid with --dry-run"),
     ],
 )
 def test_a_wrong_answer_is_told_with_its_option(inside: Caf, tmp_path: Path, options: list[str], message: str) -> None:
@@ -323,9 +396,9 @@ def test_without_a_terminal_it_says_which_options_are_missing(inside: Caf, tmp_p
     """It never waits for an answer that nobody gives."""
     ended = inside("init", "desk", "--provider", "vllm")
     assert ended.code == 2
-    assert "missing --name, --about, --model: there is no terminal to ask" in ended.err
+    assert "missing options --name, --about, --model: there is no terminal to ask questions on" in ended.err
     ended = inside("init", "desk", "--yes", "--provider", "azure")
-    assert "missing --url, --model: --yes does not ask" in ended.err
+    assert "missing options --url, --model: --yes asks no questions" in ended.err
     assert not [*tmp_path.iterdir()]
 
 
@@ -337,7 +410,7 @@ def test_nothing_is_overwritten(inside: Caf, tmp_path: Path, there: str) -> None
     path.write_text("mine")
     ended = inside("init", "desk", "--yes")
     assert ended.code == 2
-    assert f"desk/{there}: already exists and is not overwritten. Nothing was written" in ended.err
+    assert f"desk/{there}: the file already exists, and `caf init` never overwrites. Nothing was written" in ended.err
     assert files_in(tmp_path / "desk") == {there}
     assert path.read_text() == "mine"
 
@@ -347,7 +420,7 @@ def test_a_second_one_beside_the_first_is_refused_before_anything_is_asked(insid
     assert inside("init", "--yes", "--name", "a").code == 0
     ended = inside("init")
     assert ended.code == 2
-    assert "config.yaml: already exists" in ended.err
+    assert "config.yaml: the file already exists" in ended.err
 
 
 def test_a_folder_that_cannot_be_written_to_is_told(inside: Caf, tmp_path: Path) -> None:
@@ -356,10 +429,10 @@ def test_a_folder_that_cannot_be_written_to_is_told(inside: Caf, tmp_path: Path)
     for folder in ("file", "file/desk"):
         ended = inside("init", folder, "--yes")
         assert ended.code == 2
-        assert "file: is not a folder: give another FOLDER" in ended.err
+        assert "file: the path is not a folder; give another FOLDER" in ended.err
     if os.geteuid() != 0:
         (tmp_path / "locked").mkdir(mode=0o500)
-        assert "cannot be written to" in inside("init", "locked/desk", "--yes").err
+        assert "locked: the folder is not writable" in inside("init", "locked/desk", "--yes").err
     ended = inside("init", "/proc/caf-desk", "--yes")
     assert ended.code == 2
     assert "annot be written" in ended.err
@@ -398,7 +471,7 @@ def test_a_dry_run_lists_the_files_and_on_request_what_is_in_them(inside: Caf, t
     (tmp_path / "role.md").write_text("mine")
     refused = inside("init", "--yes", "--dry-run")
     assert refused.code == 2
-    assert "role.md: already exists" in refused.err
+    assert "role.md: the file already exists" in refused.err
 
 
 @pytest.mark.parametrize("code", [*TEXTS, "pl", "German", "nb", "zh-CN"])
@@ -450,7 +523,7 @@ def test_without_the_libraries_that_read_documents_it_says_what_to_install(
     (tmp_path / "b.pdf").write_bytes(b"%PDF-1.4")
     ended = inside("init", "desk", "--yes", "--documents", "b.pdf")
     assert ended.code == 2
-    assert f"needs no_such_library, which is not installed: {install_command('import')}" in ended.err
+    assert f"the library no_such_library is not installed; install it with: {install_command('import')}" in ended.err
     assert not (tmp_path / "desk").exists()
     assert inside("init", "desk", "--yes", "--documents", "a.md").code == 0
     load_everything(tmp_path / "desk")
@@ -459,7 +532,7 @@ def test_without_the_libraries_that_read_documents_it_says_what_to_install(
 def test_a_folder_without_documents_is_refused(inside: Caf, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     ended = inside("init", "desk", "--yes", "--documents", "empty")
-    assert (ended.code, "expected at least one document" in ended.err) == (2, True)
+    assert (ended.code, "expected at least one file" in ended.err) == (2, True)
 
 
 def test_every_setting_of_the_configuration_has_its_reason(inside: Caf, tmp_path: Path) -> None:
@@ -477,7 +550,7 @@ def test_it_asks_at_a_terminal_and_asks_again_after_a_wrong_answer(tmp_path: Pat
         ("Folder for the files", "my desk"), ("What is the chatbot called?", "Tenants' desk"),
         ("Purpose:", "Informs tenants about their rights"), ("Sensitive topics", "eviction, legal tactics"),
         ("Language", ""), ("or none [none]:", ""), ("Prompt file", ""), ("Name or number", "9"),
-        ("'9': expected one of openai", "none"),
+        ("unknown provider '9': expected one of openai", "none"),
         ("Emergency contact", "Call 112."), ("A file or folder", ""),
     ]  # fmt: skip
     for question, answer in answers:
@@ -524,9 +597,9 @@ def test_ctrl_c_during_the_turn_keeps_the_files(tmp_path: Path, terminal: At) ->
         typist = terminal("init", "desk", "--yes", "--provider", "url", "--url", url, "--model", "m")
         typist.wait_for("you> ")
         typist.interrupt()
-        typist.wait_for("Cancelled; the files are written.")
+        typist.wait_for("Cancelled. All files were written.")
         typist.wait_for("Next:")
-        assert typist.end() == 0
+        assert typist.end() == 1
     assert "Traceback" not in typist.shown
     load_everything(tmp_path / "desk")
 

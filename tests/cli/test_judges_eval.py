@@ -177,7 +177,7 @@ def test_bad_rows_are_refused_by_line_and_field(inside: Caf, upstream: Upstream,
     ended = inside("judges", "eval", "--data", "rows.jsonl", "--stage", "swift", "--judge", "tone")
     assert ended.code == 2
     assert ended.err.splitlines() == [
-        "caf: rows.jsonl:2: response: Input should be a valid string",
+        "caf: rows.jsonl:2: response: invalid value 5: expected a text",
         "caf: rows.jsonl:3: respnse: is not a field here; did you mean 'response'?",
         "caf: rows.jsonl:4: not JSON: Expecting value: line 1 column 1 (char 0)",
     ]
@@ -194,7 +194,7 @@ def test_faults_of_scenarios_are_told_with_file_id_and_field(inside: Caf, upstre
     path.write_text(path.read_text().replace("tone: reject", "tone: bad"))
     ended = inside(*EVAL)
     assert [line.split(": ")[1:4] for line in ended.err.splitlines()] == [
-        ["cases.yaml", f"c{n}", "expect.tone.0"] for n in (1, 3, 5)
+        ["cases.yaml", f"c{n}", "expect.tone"] for n in (1, 3, 5)
     ]
 
 
@@ -298,8 +298,8 @@ def test_a_look_that_cannot_be_counted_is_none(inside: Caf, upstream: Upstream, 
     ended = inside(*EVAL, "--data", "held.yaml")
     assert (ended.code, ended.out, upstream.requests) == (2, "", [])
     assert ended.err == (
-        "caf: data/holdout-uses.json: not a valid file of holdout uses; correct or remove it; it is in the folder of the file "
-        "that --answers names\n"
+        "caf: data/holdout-uses.json: invalid file of holdout uses; correct or remove the file; the file is in the folder of the "
+        "file that --answers names\n"
     )
 
 
@@ -441,7 +441,7 @@ def test_prompt_of_another_judge_is_refused(inside: Caf, upstream: Upstream, tmp
     assert ended.code == 2
     assert ended.err == "caf: manners.md: the prompt belongs to the judge 'manners', not to 'tone'\n"
     ended = inside("judges", "eval", "--data", "cases.yaml", "--prompt", "manners.md")
-    assert (ended.code, ended.err) == (2, "caf: bot has no judge 'manners'; it has tone, role\n")
+    assert (ended.code, ended.err) == (2, "caf: the chatbot 'bot' has no judge 'manners' (configured: tone, role)\n")
     assert upstream.requests == []
 
 
@@ -476,13 +476,14 @@ def test_a_judge_in_python_is_measured(inside: Caf, upstream: Upstream, tmp_path
     assert found["judges"]["tone"]["specificity"] == 1
     assert upstream.requests == []
     ended = inside("judges", "eval", "--data", "cases.yaml", "--judge", "tone", "--stage", "chief")
-    assert (ended.code, ended.err) == (2, "caf: tone: the judge has no chief stage; it has no prompt\n")
+    expected = "caf: tone: the judge has no prompt for the stage chief (stages with a prompt: none)\n"
+    assert (ended.code, ended.err) == (2, expected)
 
 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--judge", "tune"], "bot has no judge 'tune'; it has tone, role"),
+        (["--judge", "tune"], "the chatbot 'bot' has no judge 'tune' (configured: tone, role)"),
         (["--judge", "tone", "--stage", "local"], "tone: only built-in judges have a local stage"),
         (["--judge", "tone", "--stage", "swift", "--model", "gpt"], "tone: swift@gpt: no model alias 'gpt'"),
         (

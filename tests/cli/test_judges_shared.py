@@ -182,7 +182,7 @@ def test_a_judge_without_the_stage_is_told_to_have_it(inside: Caf, folder: Path)
     (folder / "config.yaml").write_text(config + "    judges: [tone.md]\n")
     (folder / "tone.md").write_text("---\nname: tone\nstage: chief\nmodel: chief\nobservation: verdict\n---\nJudge.\n")
     ended = tune(inside, "reply")
-    assert (ended.code, "no judge of info shares its prompts" in ended.err) == (2, True)
+    assert (ended.code, "no judge of the chatbot 'info' uses the shared prompts" in ended.err) == (2, True)
 
 
 @pytest.mark.parametrize(

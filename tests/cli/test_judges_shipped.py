@@ -45,8 +45,8 @@ scenarios:
 """
 EVAL = ("judges", "eval", "--stage", "local", "--judge", "source_fidelity", "--limit", "60")
 HINT = (
-    "caf: the shipped scenarios were labelled for another {} than parking has, and are measured with those; to measure on your "
-    "scenarios, give --data FILE|FOLDER\n"
+    "caf: the shipped scenarios are measured with the {} for which they were labelled, not with the settings of the chatbot "
+    "'parking'; to measure on your scenarios, give --data FILE|FOLDER\n"
 )
 
 

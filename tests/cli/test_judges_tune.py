@@ -223,16 +223,16 @@ def test_a_winner_without_a_holdout_is_told_so(inside: Caf, folder: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["nobody"], "no judge 'nobody'; it has role, tone"),
+        (["nobody"], "no judge 'nobody' (configured: role, tone)"),
         (["tone", "--model", "gpt"], "no model alias 'gpt'"),
         (["tone", "--tuner", "gpt"], "--tuner: unknown model alias 'gpt' (expected one of m, tone, chief)"),
         (["tone", "--family", "none"], "no case matches"),
         (["tone", "--family", "dev-rest-1"], "nothing to tune: all 3 dev cases are judged correctly"),
         (["tone", "--family", "dev-cure-1"], "2 of 2 dev cases fail: too few"),
-        (["tone", "--stage", "swift"], "has no swift stage"),
+        (["tone", "--stage", "swift"], "the judge has no prompt for the stage swift"),
         (["tone", "--stage", "swift", "--prompt", "tone.md"], "is for the stage chief"),
         (["tone", "--prompt", "lost.md"], "lost.md: cannot read the judge's prompt"),
-        (["tone", "--resume", "lost"], "lost: not the folder of a run"),
+        (["tone", "--resume", "lost"], "lost: the folder has no tuning run"),
         ([], "NAME: missing: give a judge"),
     ],
 )
@@ -249,12 +249,14 @@ def test_what_has_no_prompt_of_its_own_words_is_not_tuned(inside: Caf, folder: P
     """A guard model was trained on its form, and a class is nobody's to edit but its author's."""
     (folder / "tone.md").write_text(PROMPT.replace("verdict", "guard\nformat: yes_no"))
     ended = inside("judges", "tune", "tone", "--data", "rows.jsonl")
-    assert (ended.code, ended.err) == (2, "caf: tone: cannot tune a guard model: `tune` edits prompts\n")
+    expected = "caf: tone: cannot tune a guard model: `caf judges tune` edits only prompts of model judges\n"
+    assert (ended.code, ended.err) == (2, expected)
     text = "class Tone:\n    name, stage = 'tone', 'chief'\n    async def judge(self, case): ...\n"
     (folder / "tuned_rules.py").write_text(text)
     (folder / "config.yaml").write_text(CONFIG.replace("- tone.md", '- {python: "tuned_rules:Tone"}'))
     ended = inside("judges", "tune", "tone", "--data", "rows.jsonl")
-    assert (ended.code, ended.err) == (2, "caf: tone: cannot tune a Python class: `tune` edits prompts\n")
+    expected = "caf: tone: cannot tune a Python class: `caf judges tune` edits only prompts of model judges\n"
+    assert (ended.code, ended.err) == (2, expected)
 
 
 def test_a_run_goes_on_as_it_was_begun(inside: Caf, folder: Path) -> None:
@@ -270,7 +272,7 @@ def test_a_run_goes_on_as_it_was_begun(inside: Caf, folder: Path) -> None:
     assert "models.tone: 'other': the run was started with None" in ended.err
     ended = tune(inside)
     assert ended.code == 2
-    assert "run: already contains a run" in ended.err
+    assert "run: the folder already contains a tuning run" in ended.err
 
 
 def test_a_judge_that_fails_is_told_with_the_way_to_go_on(inside: Caf, folder: Path) -> None:

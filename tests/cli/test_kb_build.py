@@ -85,7 +85,8 @@ def test_pairs_are_extracted_without_a_model(caf: Caf, kb: Path) -> None:
         "note     kb/bluthochdruck.md: 'Anhang' names no aspect; 4 words left out\n"
         "kb: 2 pairs in 2 clusters: 2 beginner\n"
         "dropped: 1 empty paragraph\n"
-        "problem  kb/leer.md: has no text below a heading that names an aspect; add its headings to aspects in taxonomy.yaml\n"
+        "problem  kb/leer.md: the document has no text below a heading that names an aspect; "
+        "add its headings to `aspects` in taxonomy.yaml\n"
     )
     assert [one.question for one in load_pairs(kb)] == ["Was ist Bluthochdruck?", "Wie wird Bluthochdruck behandelt?"]
 
@@ -139,7 +140,7 @@ def test_wordings_that_failed_are_asked_for_again(inside: Caf, kb: Path, upstrea
     upstream["fails"] = ("wordings",)
     ended = inside(*COMMAND_LINE)
     assert ended.code == 1
-    assert "problem  wordings: model 'mini', step 'variants': failed (503)" in ended.out
+    assert "problem  wordings: model 'mini', step 'variants': the model's server failed (503)" in ended.out
     assert load_pairs(kb)[0].variants == ("Was ist Hypertonie?",)
     upstream["fails"] = ()
     assert inside(*COMMAND_LINE).code == 0
@@ -164,7 +165,9 @@ def test_a_section_for_which_the_model_failed_is_asked_for_again(
     upstream["fails"] = ("Behandlung",)
     ended = inside(*COMMAND_LINE)
     assert ended.code == 1
-    assert "problem  bluthochdruck.md#Therapie: model 'mini', step 'pairs': failed (503)" in ended.out
+    assert (
+        "problem  bluthochdruck.md#Therapie: model 'mini', step 'pairs': the model's server failed (503)" in ended.out
+    )
     assert [one.id for one in load_pairs(kb)][::2] == ["hand", "old"]
     upstream["fails"] = ()
     assert inside(*COMMAND_LINE).code == 0
@@ -195,7 +198,7 @@ def test_a_build_that_is_cut_off_goes_on(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("kb/bluthochdruck.md", "--out", "nowhere"), "nowhere/taxonomy.yaml: cannot be read: No such file"),
+        (("kb/bluthochdruck.md", "--out", "nowhere"), "nowhere/taxonomy.yaml: the file cannot be read: No such file"),
         (("kb/bluthochdruck.md", "--out", "kb", "--model", "maxi"), "c.yaml: no model alias 'maxi' (configured: mini)"),
     ],
 )

@@ -74,8 +74,11 @@ def test_a_file_that_cannot_be_read_does_not_keep_the_others_out(inside: Caf, fo
     (folder / "locked.pdf").write_bytes(documents.encrypted())
     ended = inside("kb", "import", "locked.pdf", "gone.md", "notes.txt", "--into", "sections")
     assert ended.code == 1
-    assert "problem  locked.pdf: is encrypted; save it without a password\n" in ended.out
-    assert "problem  gone.md: cannot be read: No such file or directory\n" in ended.out
+    assert "problem  locked.pdf: the PDF is encrypted; save it without a password\n" in ended.out
+    assert (
+        "problem  gone.md: the file cannot be read (No such file or directory); check the path and its permissions\n"
+        in ended.out
+    )
     assert [*load(folder / "sections")] == ["notes"]
 
 
@@ -223,6 +226,6 @@ def test_it_says_what_to_install(
     with pytest.raises(SystemExit) as ended, missing_extras():
         app(["kb", "import", "a.md", "--into", "s"], prog_name="caf")
     assert ended.value.code == 2
-    said = f"caf: this needs mammoth, which is not installed: {install_command('import')}\n"
+    said = f"caf: this command needs mammoth, which is not installed; install it with: {install_command('import')}\n"
     assert capsys.readouterr().err == said
     assert "reviewed: true" in inside("kb", "import", "--help").out

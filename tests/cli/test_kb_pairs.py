@@ -180,7 +180,10 @@ def test_a_model_rephrases_stored_questions(inside: Caf, kb: Path) -> None:
     (kb.parent / "c.yaml").write_text(CONFIG.format(script="[{fail: 503}]", store="full"))
     ended = inside("kb", "eval", "--pairs", "kb", "--rephrase", "mini", "--config", "c.yaml")
     assert ended.code == 2
-    assert "2 of 2 questions were not rephrased: model 'mini', step 'rephrase': failed (503)" in ended.err
+    assert (
+        "2 of 2 questions were not rephrased: model 'mini', step 'rephrase': the model's server failed (503)"
+        in ended.err
+    )
 
 
 @pytest.fixture

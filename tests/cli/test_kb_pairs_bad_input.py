@@ -33,16 +33,16 @@ def long_pdf(pages: int) -> bytes:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("pots.pdf", documents.scan(), "pots.pdf: is a scan without text. Run text recognition first"),
-        ("pots.pdf", b"%PDF-1.7 \x00\x01", "pots.pdf: is damaged and cannot be read as a PDF. Print it to a new PDF"),
-        ("pots.pdf", long_pdf(10_000), "pots.pdf: has 10,000 pages, more than 2,000; split it"),
-        ("pots.html", b"<h1>PoTS<div <<< &#x110000; <p", "pots.html: has no text below a heading that names an aspect; add"),
-        ("pots.html", b"", "pots.html: is empty"),
-        ("images/one.png", b"\x89PNG\r\n", "images: is a folder; name its files, as in FOLDER/*.docx"),
-        ("images/one.png", b"\x89PNG\r\n", "images/one.png: has an unsupported format: expected markdown"),
-        ("empty/", b"", "empty: is a folder; name its files"),
-        ("empty/", b"", "empty/*.md: cannot be read: No such file or directory"),
-        ("gicht.md", b"# Gicht\n\n## Therapie\n\nViel trinken hilft.", "gicht.md: matches no focus of taxonomy.yaml: rename"),
+        ("pots.pdf", documents.scan(), "pots.pdf: the PDF is a scan without text; run text recognition first"),
+        ("pots.pdf", b"%PDF-1.7 \x00\x01", "pots.pdf: the file is damaged and cannot be read as a PDF; print it to a new PDF"),
+        ("pots.pdf", long_pdf(10_000), "pots.pdf: the PDF has 10,000 pages, more than the limit of 2,000; split it"),
+        ("pots.html", b"<h1>PoTS<div <<< &#x110000; <p", "pots.html: the document has no text below a heading"),
+        ("pots.html", b"", "pots.html: the file is empty"),
+        ("images/one.png", b"\x89PNG\r\n", "images: this is a folder, not a document; name its files, as in FOLDER/*.docx"),
+        ("images/one.png", b"\x89PNG\r\n", "images/one.png: unsupported format '.png': expected markdown"),
+        ("empty/", b"", "empty: this is a folder, not a document; name its files"),
+        ("empty/", b"", "empty/*.md: the file cannot be read (No such file or directory)"),
+        ("gicht.md", b"# Gicht\n\n## Therapie\n\nViel trinken hilft.", "gicht.md: the document matches no focus in taxonomy.yaml"),
     ],
 )  # fmt: skip
 def test_a_document_that_cannot_be_read_is_named(inside: Caf, kb: Path, name: str, content: bytes, said: str) -> None:
@@ -71,14 +71,14 @@ def test_the_other_documents_are_built(inside: Caf, kb: Path) -> None:
             GOOD + GOOD.splitlines()[1],
             "kb/pairs.jsonl:3: duplicate id 'bluthochdruck-definition-1'; correct or delete the line",
         ),
-        ('{"format": "caf-pairs", "version": 9}\n', "move it away and build the pairs again"),
-        ("", "kb/pairs.jsonl: its first line is ''"),
+        ('{"format": "caf-pairs", "version": 9}\n', "move the file away and build the pairs again"),
+        ("", "kb/pairs.jsonl: invalid first line ''"),
         (
             GOOD + '{"id": "cut o',
             "kb/pairs.jsonl:3: Unterminated string starting at: line 1 column 8 (char 7); correct or delete",
         ),
         (GOOD + "{}\n", "kb/pairs.jsonl:3: document: Field required; correct or delete the line"),
-        (b"\xff\xfe", "kb/pairs.jsonl: is not UTF-8; save it as UTF-8"),
+        (b"\xff\xfe", "kb/pairs.jsonl: the file is not UTF-8; save it as UTF-8"),
     ],
 )
 @pytest.mark.parametrize(
@@ -107,10 +107,10 @@ def test_a_pair_file_that_cannot_be_used_is_left_alone(
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda text: text.replace("-definition-1", "-9"), "row 2: id: 'bluthochdruck-9' is not a pair of the knowledge base"),
-        (lambda text: text.replace(";date", ";Datum"), "has no column 'date'; export the table again, and save it as CSV"),
-        (lambda text: text.replace(";date", ";date;Notiz"), "unknown column 'Notiz'; delete it, because its cells would be lost"),
-        (lambda text: text.encode("utf-16"), "is neither UTF-8 nor Windows-1252 text; save it as CSV UTF-8"),
+        (lambda text: text.replace("-definition-1", "-9"), "row 2: id: no pair 'bluthochdruck-9' in the knowledge base"),
+        (lambda text: text.replace(";date", ";Datum"), "the table has no column 'date'; export the table again"),
+        (lambda text: text.replace(";date", ";date;Notiz"), "unknown column 'Notiz'; delete it"),
+        (lambda text: text.encode("utf-16"), "the file is neither UTF-8 nor Windows-1252 text; save it as CSV UTF-8"),
     ],
 )  # fmt: skip
 def test_a_table_that_cannot_be_used_changes_no_pair(inside: Caf, kb: Path, change, said: str) -> None:

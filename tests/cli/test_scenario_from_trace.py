@@ -127,7 +127,7 @@ def test_a_redacted_trace_cannot_become_a_scenario(inside: Caf, file: Path) -> N
     store(file, redact(second("eeee")))
     ended = inside("scenario", "from-trace", "eeee")
     assert ended.code == 2
-    assert "its trace is redacted, without texts" in ended.err
+    assert "its trace is redacted and has no texts" in ended.err
     assert "privacy.store: full" in ended.err
 
 

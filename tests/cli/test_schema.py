@@ -1,13 +1,14 @@
 """`caf schema`: the schemas in docs/ are those of the code, and what we ship obeys them."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 
 from cli.schema import schemas
-from tests.cli.conftest import ROOT, Caf
+from tests.cli.conftest import COMMAND, ROOT, Caf
 
 
 @pytest.mark.parametrize(
@@ -31,17 +32,30 @@ def test_a_place_that_cannot_be_written_is_named(inside: Caf, tmp_path: Path) ->
     (tmp_path / "taken").write_text("")
     ended = inside("schema", "--out", "taken")
     assert ended.code == 2
-    assert "taken: cannot be written: File exists" in ended.err
+    assert "taken: the schema cannot be written: File exists" in ended.err
+
+
+def test_a_closed_pipe_is_no_error_message(tmp_path: Path, environment: dict[str, str]) -> None:
+    """As in `caf schema | head -1`."""
+    with subprocess.Popen(
+        [*COMMAND, "schema"], cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert (tmp_path / "docs" / "schemas" / "config.json").is_file()
 
 
 def test_every_setting_that_is_documented_in_code_is_in_the_schema() -> None:
     """The strings below the fields become descriptions, also of settings deep inside."""
     schema = json.loads(schemas()["config.json"])
     assert (
-        schema["$defs"]["PrivacySettings"]["properties"]["days"]["description"] == "Traces older than this are deleted."
+        schema["$defs"]["PrivacySettings"]["properties"]["days"]["description"]
+        == "Days after which a trace is deleted."
     )
     assert "api_key_env" in schema["$defs"]["ModelSettings"]["properties"]
-    assert schema["$defs"]["ModelSettings"]["properties"]["engine"]["description"] == "The engine that calls the model."
+    assert schema["$defs"]["ModelSettings"]["properties"]["engine"]["description"].startswith("The engine")
     assert schema["properties"]["expose"]["description"].startswith("caf: replies carry the `caf` object.")
 
 

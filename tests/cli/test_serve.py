@@ -142,7 +142,8 @@ def test_a_port_in_use_is_a_line_and_exit_code_2(caf: Caf, tmp_path: Path) -> No
         port = taken.getsockname()[1]
         ended = caf("serve", "--port", port)
     assert ended.code == 2
-    assert ended.err == f"caf: port {port} on 127.0.0.1 is in use; choose another with --port, or 0 for any free port\n"
+    assert ended.err.startswith(f"caf: port {port} on 127.0.0.1 is in use; choose another with --port, or ")
+    assert ended.err.count("\n") == 1
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no such host", "x" * 300])
@@ -189,11 +190,23 @@ def test_a_configuration_that_cannot_be_served_is_refused(
     assert all(line.startswith("caf: ") for line in ended.err.splitlines())
 
 
+@pytest.mark.parametrize(
+    ("options", "env", "source"),
+    [((), {"CAF_PORT": "abc"}, "the environment variable CAF_PORT"), (("--port", "abc"), {}, "--port")],
+)
+def test_a_wrong_port_is_named_with_its_source(
+    inside: Caf, options: tuple[str, ...], env: dict[str, str], source: str
+) -> None:
+    """The environment variable, or the option."""
+    ended = inside("serve", *options, env={"CAF_PORT": "", **env})
+    assert (ended.code, f"{source}: 'abc': expected a port number from 0 to 65535" in ended.err) == (2, True), ended.err
+
+
 def test_a_missing_configuration_is_named(caf: Caf) -> None:
     """The file that was asked for, not a default in its place."""
     ended = caf("serve", "--config", "clinic.yaml")
     assert ended.code == 2
-    assert "caf: clinic.yaml: cannot be read" in ended.err
+    assert "caf: clinic.yaml: the configuration cannot be read" in ended.err
 
 
 def test_a_key_of_a_chatbot_that_is_not_there_is_told_and_no_fault(caf: Caf, tmp_path: Path, serving: Serve) -> None:
@@ -202,7 +215,7 @@ def test_a_key_of_a_chatbot_that_is_not_there_is_told_and_no_fault(caf: Caf, tmp
     ids = [caf("key", "create", "x", "--chatbot", "nosuch", "--file", "keys.json").out.split("-")[1] for _ in range(2)]
     caf("key", "revoke", ids[0], "--file", "keys.json")
     proxy = serving(config=config)
-    said = f"key {ids[1]} allows nosuch, which is not configured: its requests get 404"
+    said = f"key {ids[1]} allows nosuch, which is not configured: requests for it get status 404"
     assert [line for line in proxy.said if "nosuch" in line] == [f"  not safe  {said}"]
     assert f"note     config.yaml: not safe: {said}\n" in caf("check").out
     proxy.process.send_signal(signal.SIGHUP)
@@ -218,7 +231,7 @@ def test_an_unwritten_contact_is_not_served_beyond_loopback(caf: Caf, tmp_path: 
     given = {"contact": "CHANGE-ME", "texts": "Call 112., texts: {self_harm: {en: CHANGE-ME}}"}[key]
     text = THRESHOLDS.replace("Call 112.", given) + "server: {host: 0.0.0.0}\nkeys: {file: keys.json}\n"
     (tmp_path / "config.yaml").write_text(text)
-    said = f"chatbots.bot.emergency.{key}: still says CHANGE-ME"
+    said = f"chatbots.bot.emergency.{key}: the text still says CHANGE-ME"
     ended = caf("serve")
     assert (ended.code, said in ended.err) == (2, True)
     ended = caf("check")
@@ -229,7 +242,7 @@ def test_settings_of_earlier_versions_are_named_and_no_fault(caf: Caf, serving: 
     """At the start, by `caf check`, and when the configuration is read again."""
     judge = "      - {name: role, stages: [local], accept_below: 0.3}\n"
     proxy = serving(config=THRESHOLDS + judge)
-    told = ["chatbots.bot.judges[1].accept_below: was removed and has no effect; delete it"]
+    told = ["chatbots.bot.judges[1].accept_below: this setting was removed and has no effect; delete it"]
     assert [line.removeprefix("  ignored   ") for line in proxy.said if line.startswith("  ignored")] == told
     ended = caf("check")
     assert ended.code == 0

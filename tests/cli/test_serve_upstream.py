@@ -142,7 +142,8 @@ def test_a_server_without_a_list_needs_the_name_and_is_served_unverified(
     one = server(None)
     ended = inside("serve", "--upstream", one.address)
     assert ended.err == (
-        f"caf: --upstream: {one.address}: GET /models: the server answered 404; name the model with --model\n"
+        f"caf: --upstream: {one.address}: cannot list its models (GET /models): the model's server does not know the path or the "
+        "model (404); name the model with --model\n"
     )
     proxy = Serving(tmp_path, environment, "--upstream", one.address, "--model", "m")
     assert proxy.end(signal.SIGTERM)[0] == 0
@@ -156,8 +157,8 @@ def test_a_server_without_a_list_needs_the_name_and_is_served_unverified(
         (["--model", "c"], "caf: --model: 'c': "),
         (["--model", "c"], "the server lists a, b; if it accepts this name"),
         (["--config", "x.yaml"], "cannot be combined with --config"),
-        (["--model", "a", "--workers", "2"], "--workers: 2: --upstream has one worker"),
-        (["--model", "a", "--host", "0.0.0.0"], "--host: '0.0.0.0': --upstream has no keys"),
+        (["--model", "a", "--workers", "2"], "--workers: 2: --upstream runs one worker only"),
+        (["--model", "a", "--host", "0.0.0.0"], "--host: '0.0.0.0': --upstream has no API keys"),
     ],
 )
 def test_what_does_not_go_together_is_named(
@@ -172,13 +173,24 @@ def test_what_does_not_go_together_is_named(
     [
         ("nonsense", "caf: --upstream: 'nonsense': must start with http:// or https:// and name a host"),
         ("http://u:hunter2@h/v1", "caf: --upstream: must not hold a user or password"),
-        ("http://127.0.0.1:1/v1", "--upstream: http://127.0.0.1:1/v1: the server refused the connection; start it"),
+        (
+            "http://127.0.0.1:1/v1",
+            "--upstream: http://127.0.0.1:1/v1: the model's server refused the connection; start it",
+        ),
     ],
 )
 def test_a_wrong_address_is_named(inside: Caf, url: str, message: str) -> None:
     """A password in it is not repeated."""
     ended = inside("serve", "--upstream", url)
     assert (ended.code, message in ended.err, "hunter2" in ended.err) == (2, True, False), ended.err
+
+
+def test_a_shortened_address_is_told(server: Callable[..., Server], inside: Caf) -> None:
+    """On standard error, so that the printed configuration can be saved."""
+    one = server(["a"])
+    ended = inside("serve", "--upstream", f"{one.address}/chat/completions", "--print-config")
+    assert yaml.safe_load(ended.out)["models"]["chatbot"]["base_url"] == one.address
+    assert ended.err == f"caf: --upstream: shortened to {one.address}, because CAF adds /chat/completions itself\n"
 
 
 def test_an_address_without_its_path_is_hinted_at(server: Callable[..., Server], inside: Caf) -> None:
@@ -198,11 +210,11 @@ def test_a_refused_key_is_named_by_its_variable(
 ) -> None:
     """The server's own words are not printed: it may repeat the key."""
     ended = inside("serve", "--upstream", server(["a"], key="sk-right").address, "--model", "a", env=env)
-    assert (ended.code, f"the server answered 401; {remedy}" in ended.err) == (2, True), ended.err
+    assert (ended.code, f"the model's server refused the key (401); {remedy}" in ended.err) == (2, True), ended.err
     assert "sk-" not in ended.err
 
 
 @pytest.mark.parametrize("option", [["--model", "m"], ["--print-config"]])
 def test_its_options_need_it(inside: Caf, option: list[str]) -> None:
     ended = inside("serve", *option)
-    assert (ended.code, ended.err) == (2, f"caf: {option[0]}: needs --upstream URL\n")
+    assert (ended.code, ended.err) == (2, f"caf: {option[0]}: only valid with --upstream URL\n")

@@ -77,6 +77,7 @@ TURN = Trace(
                 Judgement("transparency", "local", "reject", "sensitive_topic", "supplements", 0.2, 0.9, CLAIMS),
                 Judgement("tone", "chief", "accept", observation=Opinion(verdict="accept", reason="kind"),
                           exchange=Exchange("gpt-5", "abcdef0123456789", "{...}")),
+                Judgement("no_prices", "swift", "accept"),
             ],
         ),
         Attempt("refinement", 0, "My sources do not say.", ["no_claims"], 20.0, [], ["default"], []),
@@ -186,8 +187,22 @@ def test_the_list_can_be_narrowed(inside: Caf, file: Path, options: list[str], i
 def test_a_list_of_nothing_says_so(inside: Caf, file: Path) -> None:
     """No such turns is an answer, not an error."""
     ended = inside("trace", "list", "--chatbot", "nobody")
-    assert (ended.code, ended.out) == (0, "no such turns\n")
+    assert (ended.code, ended.out) == (0, f"no matching turns in {file}\n")
     assert json.loads(inside("trace", "list", "--chatbot", "nobody", "--json").out) == []
+
+
+def test_traces_in_the_current_folder_need_no_configuration(inside: Caf, file: Path, tmp_path: Path) -> None:
+    """`caf serve --upstream` has no configuration file and writes to ./data/traces.db; a named configuration comes first."""
+    (tmp_path / "config.yaml").rename(tmp_path / "elsewhere.yaml")
+    assert len(json.loads(inside("trace", "list", "--json").out)) == 4
+    assert inside("trace", "list", "--chatbot", "nobody").out == "no matching turns in data/traces.db\n"
+    (tmp_path / "elsewhere.yaml").write_text((tmp_path / "elsewhere.yaml").read_text().replace("traces.db", "none.db"))
+    for ended in (
+        inside("trace", "list", "--config", "elsewhere.yaml"),
+        inside("trace", "list", env={"CAF_CONFIG": "elsewhere.yaml"}),
+    ):
+        assert ended.code == 2
+        assert "none.db: no traces found" in ended.err
 
 
 def test_a_turn_is_told_as_a_story(inside: Caf, file: Path) -> None:
@@ -198,27 +213,29 @@ def test_a_turn_is_told_as_a_story(inside: Caf, file: Path) -> None:
     for said in (
         "Turn 7f3a91c2d4e5f60718293a4b5c6d7e8f\n",
         "21.0 ms, outcome refined\n",
-        "turn 3 of conversation 91c2aaaa (continued, found by its history)\n",
+        "turn 3 of conversation 91c2aaaa (continued, recognised by its history)\n",
         "User\n  Which supplements?\n  And how much?\n",
-        "  emergency (local): accept, 0.1 ms\n    signs: “hurt me” kind self_harm, who user, when past\n",
-        "  + stress, chosen by the selection model: asks what helps\n  + diet, chosen by the chatbot\n  why: two parts\n",
+        "  emergency (local rules): accept, 0.1 ms\n    signs: “hurt me” kind self_harm, who user, when past\n",
+        "  + stress, chosen by the selection model: asks what helps\n  + diet, chosen by the chatbot\n  note: two parts\n",
         "Evidence\n  causes: whole knowledge base\n  sleep: selected by the model (asks for nights)\n"
         "  stress: found by the draft (words: fish, oil)\n  diet: found by the question (words: supplement)\n"
         "  rights: found by a flagged quote\n",
-        "  role (from turn 2, until 6): You are no therapist.\n",
-        "Draft, at 12.5 ms\n  Fish oil helps.\n  cites stress; judged in mode source and default\n",
+        "  role (caused in turn 2, shown until turn 6): You are no therapist.\n",
+        "Draft, at 12.5 ms\n  Fish oil helps.\n  citations: stress; "
+        "reviewed against the cited sources and for statements without a source\n",
         "  hard check: cites 'strss', which is no source\n",
-        "  source_fidelity (local): reject, rule unsupported_claims, score 0.90, 0.2 ms\n    because not supported\n",
+        "  source_fidelity (local rules): reject, rule unsupported_claims, score 0.90, 0.2 ms\n    because not supported\n",
         "    - unsupported, on supplements: Fish oil helps.\n",
         "    - implied in stress: Stress can.\n      source: “Stress may trigger”\n",
         "    asks to verify: weak\n",
-        "  transparency (local): reject, rule sensitive_topic",
-        "    observed the same as source_fidelity (local)\n",
-        "  tone (chief): accept",
-        "    reason: kind\n    asked gpt-5, prompt abcdef012345 (its answer: --json)\n",
+        "  transparency (local rules): reject, rule sensitive_topic",
+        "    same observation as source_fidelity (local rules)\n",
+        "  tone (chief model): accept",
+        "    reason: kind\n    model gpt-5, prompt abcdef012345; --json shows the answer\n",
+        "  no_prices: accept, 0.0 ms\n",
         "Refinement, at 20.0 ms\n  My sources do not say.\n",
         "Delivered\n  My sources do not say.\n",
-        "  sensitive_topic (from turn 3, until 7): You went beyond.\n",
+        "  sensitive_topic (caused in turn 3, shown until turn 7): You went beyond.\n",
         "  draft (chatbot): 11.0 ms, 1800 tokens in, 20 out, cost 0.002100\n",
         "  judge tone (chief): 7.0 ms, about 900 tokens in, 5 out, 3 tries, failed: UpstreamTimeout\n",
     ):
@@ -260,13 +277,13 @@ def test_a_story_cannot_command_the_terminal(inside: Caf, tmp_path: Path) -> Non
     ("command", "said"),
     [
         (["show", "zzz"], "no turn has the id 'zzz'"),
-        (["show", ""], "'' begins more than one turn id"),
+        (["show", ""], "the turn id '' is ambiguous"),
         (["list", "--conversation", "zzz"], "no conversation has the id 'zzz'"),
         (["list", "--file", "nowhere.db"], "nowhere.db: no traces found"),
         (["list", "--file", "config.yaml"], "config.yaml: the trace file cannot be used: file is not a database"),
         (["list", "--since", "yesterday"], "invalid time 'yesterday': expected an age such as 30m, 2h or 7d"),
         (["list", "--outcome", "fine"], "Invalid value for --outcome"),
-        (["list", "--config", "nowhere.yaml"], "nowhere.yaml: cannot be read"),
+        (["list", "--config", "nowhere.yaml"], "nowhere.yaml: the configuration cannot be read"),
         (["purge"], "expected exactly one of --conversation"),
         (["purge", "--all", "--turn", "b"], "expected exactly one of --conversation"),
         (["purge", "--all"], "without a terminal, confirm with --yes"),

@@ -78,16 +78,16 @@ def test_a_label_is_kept_and_shown_with_the_turn(inside: Caf, file: Path) -> Non
     ended = inside("trace", "label", "7f3a", "--judge", "role", "--verdict", "accept", "--note", NOTE)
     assert (ended.code, ended.out) == (0, "7f3a7f3a: role should be accept (it said reject)\n")
     shown = inside("trace", "show", "7f3a").out
-    assert "Labelled by a person\n  role should be accept (" in shown
+    assert "Labels by people\n  role should be accept (" in shown
     assert shown.rstrip().endswith(NOTE)
     (given,) = json.loads(inside("trace", "show", "7f3a", "--json").out)["labels"]
     assert (given["judge"], given["verdict"], given["note"], given["choice"]) == ("role", "accept", NOTE, 0)
-    assert "Labelled" not in inside("trace", "show", "b0b0").out
+    assert "Labels by people" not in inside("trace", "show", "b0b0").out
 
 
 def test_labelled_turns_can_be_listed(inside: Caf, file: Path) -> None:
     """They and no others, with what was said of them."""
-    assert inside("trace", "list", "--labelled").out == "no such turns\n"
+    assert inside("trace", "list", "--labelled").out == f"no matching turns in {file}\n"
     inside("trace", "label", "7f3a", "--judge", "role", "--verdict", "accept")
     lines = inside("trace", "list", "--labelled").out.splitlines()
     assert len(lines) == 2
@@ -163,7 +163,7 @@ def test_labels_go_when_their_turn_is_too_old(file: Path) -> None:
     ("options", "said"),
     [
         (["zzz", "--judge", "role", "--verdict", "accept"], "no turn has the id 'zzz'"),
-        (["", "--judge", "role", "--verdict", "accept"], "'' begins more than one turn id"),
+        (["", "--judge", "role", "--verdict", "accept"], "the turn id '' is ambiguous"),
         (["7f3a", "--judge", "rolle", "--verdict", "accept"],
          "no judge 'rolle' of the chatbot 'info' could have judged the turn 7f3a7f3a (expected one of: emergency, role)"),
         (["7f3a", "--judge", "role", "--verdict", "fine"], "Invalid value for --verdict"),

@@ -185,7 +185,7 @@ def test_the_log_tells_in_json_what_becomes_of_workers(crew: Crew, tmp_path: Pat
                     "chatbot": {"engine": "openai", "base_url": "http://127.0.0.1:1", "api_key_env": "CAF_TEST_NO"}
                 }
             },
-            "config.yaml: models.chatbot: the environment variable CAF_TEST_NO is not set",
+            "config.yaml: models.chatbot: the environment variable 'CAF_TEST_NO' is not set",
         ),
         (
             {"memory": {"store": "redis", "url": "redis://127.0.0.1:1", "password_env": "CAF_TEST_NO"}},

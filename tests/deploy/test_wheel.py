@@ -187,8 +187,8 @@ def test_a_missing_configuration_or_experiment_names_what_makes_one(caf: Run) ->
     served, run = caf("serve", "--config", "nosuch.yaml"), caf("drift", "run", "nosuch")
     assert (served.returncode, run.returncode) == (2, 2)
     assert served.stderr == (
-        "caf: nosuch.yaml: cannot be read (No such file or directory); name another file with --config, or create one with "
-        "`caf init FOLDER`\n"
+        "caf: nosuch.yaml: the configuration cannot be read (No such file or directory); name another file with --config, "
+        "or create one with `caf init FOLDER`\n"
     )
     assert run.stderr == (
         "caf: nosuch: there is no such file, and no shipped experiment of this name (shipped: embedded, health, "
@@ -205,7 +205,8 @@ def test_a_missing_library_is_installed_from_the_wheel(
         [str(installed / "bin/python"), "-c", code], cwd=tmp_path, env=environment, capture_output=True, text=True
     )
     said = re.fullmatch(
-        r"caf: this needs scipy, which is not installed: \S+ -m pip install '(.+\.whl)\[lab\]'\n", done.stderr
+        r"caf: this command needs scipy, which is not installed; install it with: \S+ -m pip install '(.+\.whl)\[lab\]'\n",
+        done.stderr,
     )
     assert said, done.stderr
     assert Path(said[1]).is_file()

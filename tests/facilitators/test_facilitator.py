@@ -51,7 +51,7 @@ def test_adding_a_file_adds_a_facilitator(tmp_path: Path) -> None:
     ("written", "said"),
     [
         (WRITTEN.replace("is its client", "").replace(", ]", "]"), "stages"),
-        (WRITTEN.replace("lines: [[a0, b0]", "lines: [[a1, b0]"), "duplicate line"),
+        (WRITTEN.replace("lines: [[a0, b0]", "lines: [[a1, b0]"), "a line is listed twice"),
         (WRITTEN.replace("You play somebody with a garden.", ""), "prompt"),
         (WRITTEN.replace("name: gardener", "name: other"), "name: 'other': expected 'gardener', the name of the file"),
         (WRITTEN.replace("tactics", "tricks"), "tricks: is not a field here"),

@@ -173,9 +173,9 @@ def test_judge_of_ones_own_is_loaded(tmp_path):
         ("model: small", "model: null", ["model", "string"]),
         ("model: small", "model: a: b", ["line 4", "invalid YAML", "quote values"]),
         ("model: small", "model: [", ["invalid YAML"]),
-        ("name: tone", "name: tone\nname: voice", ["line 3", "duplicate key 'name'", "keep one"]),
+        ("name: tone", "name: tone\nname: voice", ["line 3", "duplicate key 'name'", "delete one"]),
         ("Judge the tone.", " \n", ["no instructions"]),
-        ("---\nJudge", "Judge", ["without an end", "---"]),
+        ("---\nJudge", "Judge", ["has no end", "---"]),
         ("---\nname", "name", ["no front matter", "---"]),
     ],
 )
@@ -245,5 +245,5 @@ def test_prompt_in_another_encoding_is_refused(tmp_path):
     """The message names the expected encoding."""
     path = tmp_path / "tone.md"
     path.write_bytes(RIGHT.replace("tone.", "tone, naïvely.").encode("latin-1"))
-    with pytest.raises(PromptError, match=r"tone\.md: is not UTF-8; save"):
+    with pytest.raises(PromptError, match=r"tone\.md: the file is not UTF-8 text \(byte \d+\); save"):
         load_prompt(path)

@@ -195,7 +195,7 @@ def test_a_package_beside_the_configuration_may_hold_it(tmp_path: Path) -> None:
         (FINE, "own_roles:Fine", "module own_roles not found: neither in {folder} (it has own_rules.py) nor on Python's path"),
         (FINE, "own_rules.deeper:Fine", "module own_rules.deeper not found"),
         (FINE, "own_rules:NoPrices", "module own_rules has no class NoPrices; it has Fine"),
-        (FINE, "own_rules:Finding", "cannot create Finding: TypeError"),
+        (FINE, "own_rules:Finding", "cannot create an instance of Finding: TypeError"),
         (FINE, "own_rules:asyncio", "module own_rules has no class asyncio; it has Fine"),
         ("X = 1", "own_rules:Fine", "module own_rules has no class Fine; it has none"),
         ("1 / 0", "own_rules:Fine", "cannot import module own_rules: ZeroDivisionError: division by zero"),
@@ -224,7 +224,7 @@ def test_a_class_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     """The message names the settings."""
     assert (
         refused(tmp_path, FINE, limit=3)
-        == "cannot create Fine from the settings limit: TypeError: Fine() takes no arguments"
+        == "cannot create an instance of Fine with the settings limit: TypeError: Fine() takes no arguments"
     )
 
 

@@ -1,4 +1,4 @@
-"""Search by words: a question finds its section, a follow-up that of the exchange before it."""
+"""BM25 search: a question finds its section, and a follow-up finds the section of the previous exchange."""
 
 import time
 from pathlib import Path
@@ -50,18 +50,18 @@ def index() -> SectionIndex:
 
 @pytest.mark.parametrize(("question", "section"), ANSWERED_BY.items())
 def test_a_question_finds_its_section(index: SectionIndex, question: str, section: str) -> None:
-    """In everyday words."""
+    """Everyday words are enough."""
     assert section in [choice.id for choice in index.choose(question, "", 3)]
 
 
 @pytest.mark.parametrize("question", ["", "?!", "hello", "who are you?", "what's the capital of France"])
 def test_a_section_that_shares_no_word_is_not_chosen(index: SectionIndex, question: str) -> None:
-    """A greeting, another subject."""
+    """A greeting or a different subject finds no section."""
     assert index.choose(question, "", 3) == []
 
 
 def test_a_follow_up_keeps_the_section_of_the_exchange_before(index: SectionIndex) -> None:
-    """ "Simply" stands in another section, and does not take its place."""
+    """The word "simply" occurs in another section, which does not replace the section of the previous exchange."""
     before = "What is clozapine?\nClozapine is used when at least two other antipsychotics have not helped enough."
     assert index.search("Can you explain that more simply?", 1)[0].id != "medication-and-side-effects"
     ids = [choice.id for choice in index.choose("Can you explain that more simply?", before, 3)]
@@ -70,13 +70,13 @@ def test_a_follow_up_keeps_the_section_of_the_exchange_before(index: SectionInde
 
 
 def test_a_new_subject_is_found_whatever_was_said_before(index: SectionIndex) -> None:
-    """A question that stands alone is not pulled back."""
+    """The previous exchange does not displace the sections of a complete question."""
     before = "At what age does it start?\nIt most often starts in the late teens or the twenties."
     assert index.choose("how do I quit smoking?", before, 3)[0].id == "general-health"
 
 
 def test_choices_are_limited_scored_and_explained(index: SectionIndex) -> None:
-    """Best first, the words that met named; the same question has the same answer."""
+    """Sections come best first, with the words in common as reason. Equal questions have equal results."""
     choices = index.choose("Does stress at work make voices worse?", "", 2)
     assert len(choices) == 2
     assert choices == index.choose("Does stress at work make voices worse?", "", 2)
@@ -86,7 +86,7 @@ def test_choices_are_limited_scored_and_explained(index: SectionIndex) -> None:
 
 
 def test_stems_and_stop_words_are_those_of_the_language() -> None:
-    """A German section is found by another form of its word."""
+    """A German section is found with an inflected form of its word."""
     assert stems("the running dogs") == ["run", "dog"]
     library = Library(
         [
@@ -99,12 +99,12 @@ def test_stems_and_stop_words_are_those_of_the_language() -> None:
 
 
 def test_a_library_without_words_chooses_nothing() -> None:
-    """Nor does it fail."""
+    """A search in an empty library returns no section."""
     assert Library([]).index.choose("What is it?", "", 3) == []
 
 
 def test_a_huge_question_is_searched_for_quickly(index: SectionIndex) -> None:
-    """Its end is read."""
+    """Only the end of a long query is used."""
     started = time.process_time()
     for unit in ("what is abcdefgh? ", "abcdefghij", "a and what ", " "):
         index.choose(unit * (1_000_000 // len(unit)), unit * 100_000, 3)

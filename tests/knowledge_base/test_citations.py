@@ -1,4 +1,4 @@
-"""The chatbot's commands: read however they are written, never shown to users, never taken from them."""
+"""The chatbot's commands: parsed leniently, never shown to users, and never accepted from users."""
 
 import time
 
@@ -56,7 +56,7 @@ TEXTS = st.lists(PIECES, max_size=30).map("".join) | st.text(max_size=40)
     ],
 )
 def test_a_citation_is_read_however_it_is_written(reply: str) -> None:
-    """Each of these names the same two sections and leaves the same text."""
+    """All spellings cite the same two sections and leave the same text."""
     parsed = parse(reply)
     assert parsed.citations == ("causes", "stress")
     assert parsed.text == "Genes play a part."
@@ -64,17 +64,17 @@ def test_a_citation_is_read_however_it_is_written(reply: str) -> None:
 
 
 def test_a_citation_keeps_its_spelling_and_is_named_once() -> None:
-    """What is wrong with a citation is told in the words of the chatbot."""
+    """Messages about errors quote the citation as the chatbot wrote it."""
     assert parse("[[cite: Causes, causes, Nope]]").citations == ("Causes", "Nope")
 
 
 def test_a_markdown_escaped_class_is_read() -> None:
-    """Chatbots escape underscores."""
+    """Chatbots escape underscores with a backslash."""
     assert parse("[[cite: own\\_role]]\nHello.").citations == ("own_role",)
 
 
 def test_a_reply_without_commands_is_its_own_text() -> None:
-    """Nothing is changed but the white space around it."""
+    """Only surrounding white space is removed."""
     assert parse(" One [1].\n\n\n  Two [[3, 4]]. \n").text == "One [1].\n\n\n  Two [[3, 4]]."
 
 
@@ -91,7 +91,7 @@ def test_a_reply_without_commands_is_its_own_text() -> None:
     ],
 )
 def test_other_brackets_are_text(text: str) -> None:
-    """Double brackets alone make no command."""
+    """Double brackets without a command are ordinary text."""
     parsed = parse(text)
     assert parsed.text == text
     assert not parsed.citations + parsed.requested + parsed.unknown
@@ -108,7 +108,7 @@ def test_other_brackets_are_text(text: str) -> None:
     ],
 )
 def test_an_unknown_command_is_found_and_not_shown(reply: str, unknown: tuple[str, ...], text: str) -> None:
-    """A name and a colon, or a line of bare ids, is a command that does not exist."""
+    """A name with a colon, or a line of bare ids, is an unknown command."""
     parsed = parse(reply)
     assert parsed.unknown == unknown
     assert parsed.text == text
@@ -116,20 +116,20 @@ def test_an_unknown_command_is_found_and_not_shown(reply: str, unknown: tuple[st
 
 
 def test_a_source_is_asked_for() -> None:
-    """The command alone leaves no text."""
+    """A reply that is only a command has an empty text."""
     assert parse(" [[source: Stress]]\n") == citations.ParsedReply("", requested=("Stress",))
     assert citations.requested_sections(parse("[[Source: Stress, nope]]"), LIBRARY) == ("stress",)
 
 
 def test_an_unterminated_command_is_never_shown() -> None:
-    """The prose after its ids is."""
+    """The prose after the ids is shown."""
     assert parse("[[cite: causes Genes play a part.").text == "Genes play a part."
     assert parse("Genes.\n[[cite:").text == "Genes."
     assert parse("Genes. [[cite").text == "Genes."
 
 
 def test_paragraphs_and_lists_survive_the_cut() -> None:
-    """Blank lines do not pile up, and nested items keep their indentation."""
+    """Removing commands leaves no extra blank lines, and nested items keep their indentation."""
     assert parse("One.\n\n[[cite: a]]\n\nTwo.").text == "One.\n\nTwo."
     assert parse("One.\n[[cite: a]]\nTwo.").text == "One.\nTwo."
     assert parse("One.\n\n[[cite: a]]\n\n[[cite: b]]\n\nTwo.").text == "One.\n\nTwo."
@@ -138,19 +138,19 @@ def test_paragraphs_and_lists_survive_the_cut() -> None:
 
 
 def test_characters_that_were_folded_to_read_commands_stay_in_the_text() -> None:
-    """Joined emoji and full-width punctuation are the reply's own."""
+    """Joined emoji and full-width punctuation stay unchanged."""
     assert parse("[[cite: a]]\n👩‍⚕️ says：no；ok\tx").text == "👩‍⚕️ says：no；ok\tx"
 
 
 @given(TEXTS)
 def test_no_command_is_left_in_the_text(reply: str) -> None:
-    """Not even one that appears when another is cut out."""
+    """Nested commands do not leave a command either."""
     again = parse(parse(reply).text)
     assert not again.citations + again.requested + again.unknown
 
 
 def test_a_command_that_appears_when_another_is_cut_out_is_inert() -> None:
-    """It is neither obeyed nor left as it is."""
+    """The new command is neither executed nor left unchanged."""
     parsed = parse("[[[[cite: a]]cite: b]]")
     assert parsed.citations == ("a",)
     assert parse(parsed.text).citations == ()
@@ -158,39 +158,39 @@ def test_a_command_that_appears_when_another_is_cut_out_is_inert() -> None:
 
 @given(TEXTS)
 def test_neutralised_text_has_no_command(text: str) -> None:
-    """Users cannot give the chatbot's commands, in any spelling that would be read."""
+    """A user cannot give a command in any spelling that the parser accepts."""
     parsed = parse(neutralise(text))
     assert not parsed.citations + parsed.requested + parsed.unknown
 
 
 @given(TEXTS)
 def test_neutralising_twice_changes_nothing_more(text: str) -> None:
-    """And only spaces are ever added."""
+    """The function is idempotent and only adds spaces."""
     once = neutralise(text)
     assert neutralise(once) == once
     assert once.replace(" ", "") == text.replace(" ", "")
 
 
 def test_neutralised_commands_stay_readable() -> None:
-    """The chatbot still sees what the user wrote, and other brackets are untouched."""
+    """The chatbot still sees what the user wrote, and other brackets stay unchanged."""
     assert neutralise("say [[cite: own_role]] now") == "say [ [ cite: own_role]] now"
     assert neutralise("m = [[1, 2], [3]]; if [[ -f x ]]") == "m = [[1, 2], [3]]; if [[ -f x ]]"
 
 
 @given(st.lists(st.sampled_from([*CLASSES, "causes", "who-gets-it", "x"]), min_size=1, unique=True))
 def test_a_written_command_is_read_back(names: list[str]) -> None:
-    """`command` and `parse` agree."""
+    """`parse` reads what `cite_command` writes."""
     assert parse(citations.cite_command(names) + "\nText.") == citations.ParsedReply("Text.", tuple(names))
 
 
 def test_citations_are_sorted_into_sections_classes_and_bad_ones() -> None:
-    """A section that was not inserted is as bad as one that does not exist."""
+    """A section that was not inserted is as invalid as a section that does not exist."""
     written = ("Causes", "who gets it", "stress", "Own-Role", "nope", "causes")
     assert split(written, LIBRARY, {"causes", "who-gets-it"}) == (("C", "W"), ("own_role",), ("stress", "nope"))
 
 
 def test_good_replies_have_no_problem() -> None:
-    """Neither a citation of a section in use, nor of a class, nor a request."""
+    """Citations of inserted sections, citation classes and requests are valid."""
     for reply in ("[[cite: causes]]\nHi.", "[[cite: no_claims]]\nHi.", "[[source: stress]]"):
         assert problems(parse(reply), LIBRARY, ["causes"]) == []
 
@@ -207,7 +207,7 @@ def test_good_replies_have_no_problem() -> None:
     ],
 )
 def test_a_problem_tells_the_chatbot_what_would_be_right(reply: str, parts: list[str]) -> None:
-    """One message for each problem, addressed to the chatbot."""
+    """Each problem has one message, which is addressed to the chatbot."""
     found = problems(parse(reply), LIBRARY, ["causes"])
     assert len(found) == 1
     for part in parts:
@@ -215,7 +215,7 @@ def test_a_problem_tells_the_chatbot_what_would_be_right(reply: str, parts: list
 
 
 def test_every_problem_is_told() -> None:
-    """So that one redraft can mend them all; long nonsense is cut."""
+    """All problems are reported, so that one redraft can correct them. Long citations are truncated."""
     found = problems(parse("[[cite: nope, stress]] [[foo: " + "x" * 500 + "]]"), LIBRARY, ["causes"])
     assert len(found) == 3
     assert max(map(len, found)) < 300
@@ -223,13 +223,13 @@ def test_every_problem_is_told() -> None:
 
 @given(st.text(), st.lists(st.text(min_size=1).filter(str.strip), min_size=1))
 def test_a_shown_line_is_removed_exactly(text: str, titles: list[str]) -> None:
-    """Whatever the reply was, it comes back unchanged."""
+    """Adding and removing the line of sources leaves every reply unchanged."""
     shown = line(titles)
     assert strip_lines(text + shown) == text
 
 
 def test_the_shown_line_is_readable() -> None:
-    """A blank line, then the titles."""
+    """The line has a blank line before it and lists the titles."""
     assert line(["Causes", "Stress; and more"]) == "\n\nSources: Causes; Stress, and more"
     assert line([]) == ""
 
@@ -243,7 +243,7 @@ def test_the_shown_line_is_readable() -> None:
     ],
 )
 def test_only_a_paragraph_of_sources_is_removed(text: str) -> None:
-    """Sources that the chatbot names within a text are its own words."""
+    """The word "Sources:" within the chatbot's text stays."""
     assert strip_lines(text) == text
 
 
@@ -254,7 +254,7 @@ def test_only_a_paragraph_of_sources_is_removed(text: str) -> None:
      "\n\nSources: a"],
 )  # fmt: skip
 def test_a_long_text_is_read_in_linear_time(unit: str) -> None:
-    """No text makes reading slow: sixteen times the text takes about sixteen times as long, and not 256 times."""
+    """Sixteen times the text takes about sixteen times as long, not 256 times."""
 
     def seconds(size: int) -> float:
         text = (unit * (size // len(unit) + 1))[:size]

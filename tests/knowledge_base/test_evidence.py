@@ -1,4 +1,4 @@
-"""Evidence: what of a knowledge base is held against a reply, in which order, within which budget."""
+"""Evidence: which sections judges see, in which order, and within which budget."""
 
 import pytest
 from hypothesis import given
@@ -21,7 +21,7 @@ def section(id: str, text: str, title: str = "") -> Source:
 
 
 def about(subject: str, length: int = 1) -> Source:
-    """Return a section about a subject, of so many sentences."""
+    """Return a section about a subject with a number of sentences."""
     return section(subject, " ".join([f"The {subject} belongs beside the {SUBJECTS[subject]}."] * length))
 
 
@@ -40,7 +40,7 @@ def ids(evidence) -> list[str]:
 @pytest.mark.parametrize("draft", ["", "The anchor and the kettle.", "Nothing of it.", "The jacket and the anchor."])
 @pytest.mark.parametrize("question", ["Where is the dragon?", ""])
 def test_a_library_that_fits_is_in_view_whole_in_its_own_order(draft: str, question: str) -> None:
-    """Whatever the draft says, so that providers can cache the prompt; what the draft is near to says so."""
+    """The order does not depend on the draft, so that providers can cache the prompt. Sections found by the draft say so."""
     evidence = find(draft, question, budget=LIBRARY.tokens)
     assert tuple(one.source for one in evidence) == LIBRARY.sources
     assert {one.source.id for one in evidence if one.by == "draft"} == {
@@ -50,13 +50,13 @@ def test_a_library_that_fits_is_in_view_whole_in_its_own_order(draft: str, quest
 
 
 def test_one_token_too_many_and_it_is_searched() -> None:
-    """The budget is a bound on all the texts together."""
+    """The budget limits all texts together."""
     assert "whole" in {one.by for one in find("The anchor.", budget=LIBRARY.tokens)}
     assert "whole" not in {one.by for one in find("The anchor.", budget=LIBRARY.tokens - 1)}
 
 
 def test_what_the_draft_finds_comes_before_what_the_question_finds() -> None:
-    """A question says little of its answer; the draft says the same as the section that holds it."""
+    """The draft has more words in common with the section that holds the answer."""
     evidence = find("The kettle is there.", "What about the barrel, candle or dragon?")
     assert [(one.source.id, one.by) for one in evidence[:1]] == [("anchor", "draft")]
     assert [one.by for one in evidence[1:]] == ["question"] * BY_QUESTION
@@ -64,20 +64,20 @@ def test_what_the_draft_finds_comes_before_what_the_question_finds() -> None:
 
 
 def test_a_section_found_twice_is_there_once() -> None:
-    """As it was found first."""
+    """The first search that finds a section is its reason."""
     evidence = find("The kettle is there.", "Where is the anchor?")
     assert [(one.source.id, one.by) for one in evidence] == [("anchor", "draft")]
 
 
 def test_what_a_model_selected_comes_first() -> None:
-    """It has read the summaries; what words find is added."""
+    """Sections from BM25 follow the sections that the model selected."""
     evidence = find("The kettle is there.", "The barrel?", selected=[SectionChoice("jacket", 1, "asked for")])
     assert (evidence[0].source.id, evidence[0].reason) == ("jacket", "asked for")
     assert [one.by for one in evidence] == ["model", "draft", "question"]
 
 
 def test_a_question_that_refers_back_finds_the_sections_of_the_turn_before() -> None:
-    """It names nothing itself."""
+    """A follow-up question has too few words of its own."""
     assert find("I can say it again.", "Can you explain that more simply?") == []
     evidence = find(
         "I can say it again.", "Can you explain that more simply?", "Where is the island?\nSee the dragon's."
@@ -93,7 +93,7 @@ def test_a_question_that_refers_back_finds_the_sections_of_the_turn_before() -> 
     st.integers(min_value=1, max_value=5_000),
 )
 def test_the_budget_holds(draft: list[str], question: list[str], before: list[str], budget: int) -> None:
-    """Whatever is said: no more than the budget, each section once, and no more than are searched for."""
+    """For any input, the budget and the maximum number of sections hold, and each section occurs once."""
     evidence = find(" ".join(draft), " ".join(question), " ".join(before), budget)
     assert sum(one.source.tokens for one in evidence) <= budget
     assert len(ids(evidence)) == len(set(ids(evidence)))
@@ -111,7 +111,7 @@ LONG = section(
 
 @pytest.mark.parametrize("subject", SUBJECTS)
 def test_a_long_section_is_shown_by_the_passages_nearest_to_what_is_said(subject: str) -> None:
-    """With its id and title; the passages in their own order."""
+    """The excerpt keeps the section's id and title, and the order of the passages."""
     short = excerpt(LONG, f"the {subject} and the anchor", 60)
     assert short is not None
     assert (short.id, short.title) == (LONG.id, LONG.title)
@@ -122,12 +122,12 @@ def test_a_long_section_is_shown_by_the_passages_nearest_to_what_is_said(subject
 
 
 def test_a_section_that_fits_is_shown_as_it_is() -> None:
-    """Nothing is cut."""
+    """The text of such a section is not cut."""
     assert excerpt(LONG, "anchor", LONG.tokens) is LONG
 
 
 def test_a_long_line_is_cut_into_passages() -> None:
-    """Where a section has no line breaks."""
+    """A section without line breaks is divided too."""
     one_line = section("long", LONG.text.replace("\n", " "))
     short = excerpt(one_line, "jacket", 400)
     assert short is not None
@@ -136,12 +136,12 @@ def test_a_long_line_is_cut_into_passages() -> None:
 
 
 def test_a_section_of_which_no_passage_fits_is_left_out() -> None:
-    """Half a sentence is no evidence."""
+    """A passage is never cut within a sentence to fit the budget."""
     assert excerpt(LONG, "anchor", 3) is None
 
 
 def test_a_long_section_that_a_model_selected_in_another_language_is_shown_from_its_beginning() -> None:
-    """No word of the question stands in it, and it still may hold the answer."""
+    """No passage shares a word with the question, but the section may hold the answer."""
     short = excerpt(LONG, "Wo ist der Anker?", 300)
     assert short is not None
     assert LONG.text.startswith(short.text.split("\n")[0])
@@ -155,7 +155,7 @@ def test_a_long_section_that_a_model_selected_in_another_language_is_shown_from_
     "draft", ["Der Anker liegt neben dem Kessel.", "L'ancre se trouve là.", "Котёл стоит там.", "錨"]
 )
 def test_a_reply_in_another_language_finds_the_question_s_sections_only(draft: str) -> None:
-    """Words of another language meet none; a library that fits is in view all the same."""
+    """A draft in another language shares no words with the sections. A library that fits the budget is shown whole."""
     assert [(one.source.id, one.by) for one in find(draft, "Where is the anchor?")] == [("anchor", "question")]
     assert tuple(one.source for one in find(draft, "Where is the anchor?", budget=LIBRARY.tokens)) == LIBRARY.sources
 
@@ -173,13 +173,13 @@ def test_a_reply_in_another_language_finds_the_question_s_sections_only(draft: s
     ],
 )
 def test_inflections_meet_in_the_language_of_the_sections(language, text: str, draft: str) -> None:
-    """With `retrieval.language`, words are reduced as that language inflects them."""
+    """With `retrieval.language`, stemming follows that language."""
     library = Library([section("hours", text, "-"), *(section(f"other-{n}", f"Xyz {n}") for n in range(9))], language)
     assert ids(find_evidence(library, draft, "", "", 30))[:1] == ["hours"]
 
 
 def test_quotes_find_what_is_not_in_view() -> None:
-    """Each the section nearest to it, unless the judge has read it already."""
+    """Each quote finds the most similar section, unless the judge has already seen it."""
     quotes = ["The kettle is beside it", "a jacket in the tunnel", "nothing of this"]
     evidence = find_by_quotes(LIBRARY, quotes, {"jacket"}, 2_000)
     assert [(one.source.id, one.by) for one in evidence] == [("anchor", "quote")]
@@ -189,14 +189,14 @@ def test_quotes_find_what_is_not_in_view() -> None:
 
 @given(st.lists(st.text(max_size=60), max_size=6), st.integers(min_value=1, max_value=2_000))
 def test_quotes_keep_to_the_budget(quotes: list[str], budget: int) -> None:
-    """Whatever a judge quotes."""
+    """The budget holds for any quotes."""
     evidence = find_by_quotes(LIBRARY, [*quotes, *SUBJECTS], ("anchor",), budget)
     assert sum(one.source.tokens for one in evidence) <= budget
     assert "anchor" not in ids(evidence)
 
 
 def test_filled_up_the_rest_of_the_budget_goes_to_the_next_nearest() -> None:
-    """Whole sections, none twice, and never more than the budget."""
+    """The added sections are whole, without duplicates, and within the budget."""
     draft = "The anchor, the kettle, the jacket, the dragon and the ladder."
     plain, filled = find(draft), find(draft, fill=True)
     assert ids(filled)[: len(plain)] == ids(plain)

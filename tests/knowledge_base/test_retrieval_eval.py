@@ -1,4 +1,4 @@
-"""How often what holds an answer is in view: counted, not estimated."""
+"""Evaluation of the search for the sections that hold an answer."""
 
 import pytest
 
@@ -12,7 +12,7 @@ SMALL = LIBRARY.tokens - 1
 
 
 def test_each_way_is_counted_by_itself() -> None:
-    """The question names one section, the reply the other, and the answer needs both."""
+    """The question finds one section and the reply the other, and the answer needs both."""
     both = RetrievalCase("Tell me of the anchor?", ("anchor", "barrel"), "It is below the barrel.")
     question, draft = evaluate(LIBRARY, [both], SMALL)
     assert (question.all_in_view, question.misses[0].missing) == (0.0, ("barrel",))
@@ -22,7 +22,7 @@ def test_each_way_is_counted_by_itself() -> None:
 
 
 def test_of_questions_without_a_reply_the_question_alone_is_measured() -> None:
-    """There is no draft to search with."""
+    """Without a reply there is no draft to search with."""
     asked = [RetrievalCase("The anchor?", ("anchor",)), RetrievalCase("The barrel?", ("candle",), "The candle.")]
     question, draft = evaluate(LIBRARY, asked, SMALL)
     assert (question.all_in_view, len(question.retrieved)) == (0.5, 2)
@@ -31,13 +31,13 @@ def test_of_questions_without_a_reply_the_question_alone_is_measured() -> None:
 
 
 def test_what_was_said_before_is_searched_for_as_well() -> None:
-    """As in a conversation."""
+    """The previous exchange is part of the search, as in a conversation."""
     (figures,) = evaluate(LIBRARY, [RetrievalCase("And why?", ("dragon",), before="Is the dragon heavy?\nYes.")], SMALL)
     assert figures.all_in_view == 1.0
 
 
 @pytest.mark.parametrize(("budget", "sections"), [(FITS, 6.0), (SMALL, 1.0)])
 def test_a_library_that_fits_is_all_in_view(budget: int, sections: float) -> None:
-    """For the judges; the question alone still searches."""
+    """With the draft, all sections are found. With the question alone, the search still decides."""
     question, draft = evaluate(LIBRARY, [RetrievalCase("Anchor?", ("anchor",), "The anchor.")], budget)
     assert (question.mean_sections, draft.mean_sections) == (1.0, sections)

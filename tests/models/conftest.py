@@ -1,4 +1,4 @@
-"""A loopback server that speaks the OpenAI protocol and misbehaves in every way that upstreams do."""
+"""A local server with the OpenAI protocol that can simulate every kind of failure of an upstream."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -18,7 +18,7 @@ KEY = "sk-secret-of-the-proxy"
 
 
 class Upstream:
-    """Gives its `replies` in order, the last again and again, and keeps what it got in `seen`."""
+    """Answers with its `replies` in order and repeats the last. It stores the requests in `seen`."""
 
     def __init__(self) -> None:
         self.url = ""
@@ -71,7 +71,7 @@ def refuse(status: int, code: Any = None, param: Any = None, message: str = "no"
 
 
 async def until(holds: Callable[[], object]) -> None:
-    """Wait until something holds."""
+    """Wait until a condition is true."""
     async with asyncio.timeout(10):
         while not holds():  # noqa: ASYNC110
             await asyncio.sleep(0.005)
@@ -83,7 +83,7 @@ async def hang(request: web.Request) -> web.StreamResponse:
 
 
 async def drip(request: web.Request) -> web.StreamResponse:
-    """Send a byte now and then, so that no single read takes long."""
+    """Send one byte at a time, so that no single read takes long."""
     response = web.StreamResponse()
     await response.prepare(request)
     for _ in range(600):
@@ -93,7 +93,7 @@ async def drip(request: web.Request) -> web.StreamResponse:
 
 
 async def cut(request: web.Request) -> web.StreamResponse:
-    """Promise more bytes than are sent, then abort."""
+    """Announce more bytes than are sent, then abort the connection."""
     response = web.StreamResponse(headers={"Content-Length": "1000", "Content-Type": "application/json"})
     await response.prepare(request)
     await response.write(b'{"choices": [')
@@ -137,7 +137,7 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
 
 @pytest.fixture
 def models_at(session: aiohttp.ClientSession, upstream: Upstream) -> Callable[..., Models]:
-    """Open models with one alias, `judge`, at the upstream; other keyword arguments are its settings."""
+    """Open models with one alias, `judge`, at the upstream. Keyword arguments are settings of the alias."""
 
     def make(*, first_pause_s: float = 0.01, **more: Any) -> Models:
         fields = {"engine": "openai", "base_url": upstream.url, "api_key_env": "KEY", "model": "m"} | more
@@ -150,7 +150,7 @@ def models_at(session: aiohttp.ClientSession, upstream: Upstream) -> Callable[..
 
 @pytest.fixture
 def models(session: aiohttp.ClientSession, upstream: Upstream) -> Callable[..., Models]:
-    """Open aliases whose upstream names are their own; what each is given are its settings."""
+    """Open several aliases whose model names equal the aliases. The arguments are their settings."""
 
     def make(**aliases: dict[str, Any]) -> Models:
         fields = {"engine": "openai", "base_url": upstream.url, "max_attempts": 1, "timeout_s": 0.3}

@@ -1,4 +1,4 @@
-"""What a model has once answered is written down, and not asked again."""
+"""The answer cache: stored answers are not requested again."""
 
 import json
 import stat
@@ -26,7 +26,7 @@ def body(text="Hello", **more):
 
 
 async def ask(file, engine, *bodies, at=None):
-    """Ask in a run of its own, and return what was said."""
+    """Open the cache as a new run would, ask, and return the answers."""
     memory = AnswerCache(file)
     one = CachingEngine(engine, memory, at)
     try:
@@ -36,7 +36,7 @@ async def ask(file, engine, *bodies, at=None):
 
 
 async def test_recorded_answer_is_not_asked_again(file):
-    """The second run gets the same words and usage without a request."""
+    """The second run gets the same text and usage without a request."""
     assert await ask(file, Scripted(["one"]), body()) == ["one"]
     engine = Scripted([])
     told = []
@@ -50,7 +50,7 @@ async def test_recorded_answer_is_not_asked_again(file):
 
 
 async def test_recorded_answer_is_given_once_a_run(file):
-    """Repeats of a case are answers of their own: what is recorded once answers one of them."""
+    """If a run repeats a request, the one stored answer is used only once."""
     await ask(file, Scripted(["one", "two"]), body(), body())
     engine = Scripted(["three"])
     assert await ask(file, engine, body(), body(), body()) == ["one", "two", "three"]
@@ -69,7 +69,7 @@ async def test_recorded_answer_is_given_once_a_run(file):
     ids=str,
 )  # fmt: skip
 async def test_what_would_change_the_answer_is_asked(file, other):
-    """Another text, model or form, and every setting, also one of a server's own, is another question."""
+    """A different text, model, schema or setting is a cache miss."""
     await ask(file, Scripted(["one"]), body())
     engine = Scripted(["two"])
     assert await ask(file, engine, body(**other)) == ["two"]
@@ -81,13 +81,13 @@ async def test_what_would_change_the_answer_is_asked(file, other):
     "other", [{"user": "u"}, {"metadata": {"turn": "7"}}, {"stream": True}, {"store": False}], ids=str
 )
 async def test_what_does_not_change_the_answer_is_not_asked_again(file, other):
-    """Who asks, and how the answer travels."""
+    """Fields about the client and the transport are not part of the cache key."""
     await ask(file, Scripted(["one"]), body())
     assert await ask(file, Scripted([]), body(**other)) == ["one"]
 
 
 async def test_answers_recorded_with_fewer_settings_are_still_known(file):
-    """The lines of earlier versions hold just these."""
+    """Earlier versions stored only these settings."""
     asked = body(temperature=0, max_tokens=9, top_p=1, response_format={"type": "json_object"}, seed=1)
     line = {"key": request_key(asked), "settings": {"max_tokens": 9, "temperature": 0, "top_p": 1}, "content": "one"}
     file.parent.mkdir()
@@ -96,7 +96,7 @@ async def test_answers_recorded_with_fewer_settings_are_still_known(file):
 
 
 async def test_another_server_is_asked(file):
-    """Two servers may know different models by one name."""
+    """Two servers may use the same name for different models."""
     await ask(file, Scripted(["one"]), body(), at="http://a/v1")
     assert await ask(file, Scripted(["two"]), body(), at="http://b/v1") == ["two"]
     assert await ask(file, Scripted([]), body(), at="http://a/v1") == ["one"]
@@ -104,7 +104,7 @@ async def test_another_server_is_asked(file):
 
 @pytest.mark.parametrize("cut", [1, 20, 2])
 async def test_torn_last_line_is_passed_over(file, cut):
-    """A run that was killed while it wrote loses that answer alone, and what comes after it is whole again."""
+    """A process that is killed while it writes loses only that answer, and later lines are valid."""
     await ask(file, Scripted(["one", "два"]), body("a"), body("b"))
     whole = file.read_bytes()
     file.write_bytes(whole[:-cut])
@@ -120,14 +120,14 @@ async def test_torn_last_line_is_passed_over(file, cut):
     "line", ["nonsense", "5", "[]", "{}", '{"key": ["a"], "settings": {}, "content": "x"}', "\x00"]
 )
 async def test_line_of_something_else_is_passed_over(file, line):
-    """A damaged file is no reason to pay for everything again."""
+    """A damaged line must not make a run pay for all answers again."""
     await ask(file, Scripted(["one"]), body())
     file.write_text(line + "\n" + file.read_text())
     assert await ask(file, Scripted([]), body()) == ["one"]
 
 
 async def test_failure_is_not_remembered(file):
-    """What failed is asked again, and an error object is no answer."""
+    """After a failure, or an answer with an error object, the request is sent again."""
     for failure in (UpstreamGarbled("x"), {"choices": [], "error": {"message": "overloaded"}}):
         with pytest.raises((UpstreamGarbled, UpstreamUnavailable)):
             await ask(file, Scripted([failure]), body())
@@ -137,13 +137,13 @@ async def test_failure_is_not_remembered(file):
 
 @pytest.mark.parametrize("text", ["", "line\nbreak\r\u2028\x85", "half \ud83d a pair", "日本 😀"])
 async def test_any_text_comes_back_as_it_was(file, text):
-    """Line breaks of all kinds, half surrogate pairs, other scripts."""
+    """Line separators, unpaired surrogates and all scripts are preserved."""
     await ask(file, Scripted([text]), body())
     assert await ask(file, Scripted([]), body()) == [text]
 
 
 async def test_tool_calls_come_back(file):
-    """An answer without text too."""
+    """An answer without text is stored too."""
     call = {"tool_calls": [{"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]}
     memory = AnswerCache(file)
     first = await CachingEngine(Scripted([call]), memory).complete(body())
@@ -155,7 +155,7 @@ async def test_tool_calls_come_back(file):
 
 
 async def test_repair_round_is_remembered(file):
-    """Also where the first answer was cut off: the wish that follows says so, and must come out the same."""
+    """The repair request depends on `finish_reason`, so that field must be stored."""
     cut_off = {"choices": [{"message": {"content": '{"verdict": '}, "finish_reason": "length"}]}
     settings = {"swift": ModelSettings(engine="scripted", script=[])}
     for answers in ([cut_off, says("warn")], []):
@@ -168,7 +168,7 @@ async def test_repair_round_is_remembered(file):
 
 
 async def test_file_is_readable_by_its_owner_alone(file):
-    """Judges' answers quote conversations; the questions are not in it at all."""
+    """Answers of judges quote conversations. Requests are not stored."""
     await ask(file, Scripted(["one"]), body("my secret"))
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert "secret" not in file.read_text()
@@ -176,7 +176,7 @@ async def test_file_is_readable_by_its_owner_alone(file):
 
 
 def test_place_that_cannot_be_written_is_told(tmp_path):
-    """Before anything is paid for."""
+    """The error occurs before any paid call."""
     (tmp_path / "file").write_text("")
     with pytest.raises(ModelSettingsError, match=r"cannot open the answer cache '.*file/answers.jsonl'"):
         AnswerCache(tmp_path / "file" / "answers.jsonl")

@@ -1,4 +1,4 @@
-"""Streams of other servers: put together as the completion that they would have sent whole."""
+"""Building chat completions from streams of different servers."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
@@ -67,7 +67,7 @@ WHOLE = {
 
 
 class Heard(AnswerStream):
-    """A stream that keeps what it hears."""
+    """An AnswerStream that collects the text that its reader gets."""
 
     def __init__(self) -> None:
         super().__init__(self.refuse)
@@ -90,7 +90,7 @@ def events(chunks: list[Any], newline: bytes = b"\n", done: bool = True) -> byte
 
 @given(st.lists(st.integers(1, 40), max_size=400), st.sampled_from([b"\n", b"\r\n"]), st.booleans())
 def test_a_stream_cut_anywhere_is_the_whole_completion(sizes: list[int], newline: bytes, done: bool) -> None:
-    """Within a character, a line, or an event; with either line end; and without [DONE], where every choice has ended."""
+    """The bytes may be split anywhere, with either line end. `[DONE]` may be missing if all choices have ended."""
     assembly, pieces = Assembly(2), list[tuple[int, str]]()
     raw = b": hello" + newline + events(CHUNKS, newline, done)
     for size in sizes:
@@ -103,7 +103,7 @@ def test_a_stream_cut_anywhere_is_the_whole_completion(sizes: list[int], newline
 
 
 def test_a_last_event_without_its_line_break_counts() -> None:
-    """Some servers close the connection a byte early."""
+    """Some servers close the connection before the last line break."""
     assembly = Assembly(2)
     list(assembly.feed(events(CHUNKS).rstrip()))
     assert assembly.completion() == WHOLE
@@ -111,10 +111,10 @@ def test_a_last_event_without_its_line_break_counts() -> None:
 
 @pytest.mark.parametrize("kept", range(0, 9))
 def test_half_a_stream_is_no_answer(kept: int) -> None:
-    """Whatever its text is worth: it may have been about to say the opposite."""
+    """An incomplete text may have the opposite meaning of the complete text."""
     assembly = Assembly(2)
     list(assembly.feed(events(CHUNKS[:kept], done=False)))
-    with pytest.raises(UpstreamUnavailable, match="ended the stream within"):
+    with pytest.raises(UpstreamUnavailable, match="ended the stream before the answer was complete"):
         assembly.completion()
 
 
@@ -137,14 +137,14 @@ def test_half_a_stream_is_no_answer(kept: int) -> None:
     ],
 )
 def test_what_is_no_chunk_is_an_error_without_the_upstreams_words(event: Any, error: type[ModelError]) -> None:
-    """Of the kind that its status stands for, where it tells one."""
+    """If the event has a status, the class of the error matches the status."""
     with pytest.raises(error) as raised:
         list(Assembly(2).feed(events([event])))
     assert "SECRET" not in str(raised.value)
 
 
 def test_a_single_choice_is_the_first_whatever_its_number() -> None:
-    """Some servers count from one."""
+    """Some servers number choices from one."""
     assembly = Assembly()
     chunk = {"choices": [{"index": 1, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}
     assert [*assembly.feed(events([chunk]))] == [(0, "Hi")]
@@ -152,15 +152,15 @@ def test_a_single_choice_is_the_first_whatever_its_number() -> None:
 
 
 def test_a_choice_without_those_before_it_is_no_answer() -> None:
-    """Nobody could tell which it is."""
+    """If indexes are missing, the choices cannot be identified."""
     assembly = Assembly(2)
     list(assembly.feed(events([{"choices": [{"index": 1, "delta": {"content": "Hi"}, "finish_reason": "stop"}]}])))
-    with pytest.raises(UpstreamGarbled, match="indexes have a gap"):
+    with pytest.raises(UpstreamGarbled, match="missing indexes"):
         assembly.completion()
 
 
 def test_content_in_parts_is_read() -> None:
-    """Some servers write it so."""
+    """Some servers send content as a list of parts."""
     part = {"type": "text", "text": "Hi"}
     assert [*Assembly().feed(events([{"choices": [{"delta": {"content": [part]}}]}]))] == [(0, "Hi")]
 
@@ -171,7 +171,7 @@ HALF = stream(events(CHUNKS[:3], done=False))
 
 @pytest.fixture
 def ask(models: Callable[..., Models]) -> Callable[[Heard], Awaitable[tuple[Body, Ledger]]]:
-    """Ask an alias that may be tried twice, and has another that stands in for it."""
+    """Ask an alias that has two tries and a fallback."""
     opened = models(one={"max_attempts": 2, "timeout_s": 30, "fallback": ["other"]}, other={})
 
     async def complete(heard: Heard, ledger: Ledger | None = None) -> tuple[Body, Ledger]:
@@ -183,7 +183,7 @@ def ask(models: Callable[..., Models]) -> Callable[[Heard], Awaitable[tuple[Body
 
 
 async def test_a_listener_hears_a_stream_and_the_ledger_its_usage(ask, upstream) -> None:
-    """The upstream is asked for a stream with its usage."""
+    """The request asks for a stream with usage."""
     upstream.replies = [STREAM]
     heard = Heard()
     answer, ledger = await ask(heard)
@@ -194,7 +194,7 @@ async def test_a_listener_hears_a_stream_and_the_ledger_its_usage(ask, upstream)
 
 
 async def test_a_server_that_does_not_stream_is_heard_all_the_same(ask, upstream) -> None:
-    """Some ignore the wish."""
+    """Some servers ignore `stream`."""
     upstream.replies = [give(WHOLE)]
     heard = Heard()
     assert (await ask(heard))[0] == WHOLE
@@ -202,7 +202,7 @@ async def test_a_server_that_does_not_stream_is_heard_all_the_same(ask, upstream
 
 
 async def test_a_stream_that_broke_off_is_asked_for_again(ask, upstream) -> None:
-    """And then elsewhere: as long as the listener can forget."""
+    """The request is retried, then sent to the fallback, as long as the reader can discard the text."""
     upstream.replies = [HALF, refuse(503), STREAM]
     heard = Heard()
     assert (await ask(heard))[0] == WHOLE
@@ -211,7 +211,7 @@ async def test_a_stream_that_broke_off_is_asked_for_again(ask, upstream) -> None
 
 
 async def test_what_cannot_be_forgotten_is_not_asked_for_again_and_is_counted(ask, upstream) -> None:
-    """Text that has left cannot be followed by that of another answer. It was written, and has to be paid."""
+    """Text already sent to the client cannot be replaced. Its tokens are counted, because they are charged."""
     upstream.replies = [HALF, STREAM]
     heard, ledger = Heard(), Ledger()
     heard.patient = False
@@ -224,7 +224,7 @@ async def test_what_cannot_be_forgotten_is_not_asked_for_again_and_is_counted(as
 
 
 async def test_who_leaves_before_the_first_word_has_asked(ask, upstream) -> None:
-    """As with an answer that nobody listens to."""
+    """A request cancelled before its first word is charged like any cancelled request."""
     upstream.replies = [stream(then=hang)]
     ledger = Ledger()
     task = asyncio.create_task(ask(Heard(), ledger))
@@ -235,14 +235,14 @@ async def test_who_leaves_before_the_first_word_has_asked(ask, upstream) -> None
 
 
 async def test_a_server_that_keeps_the_connection_open_has_answered(ask, upstream) -> None:
-    """After [DONE] there is nothing to wait for."""
+    """After `[DONE]`, the engine does not wait for the connection to close."""
     upstream.replies = [stream(events(CHUNKS), then=hang)]
     async with asyncio.timeout(20):
         assert (await ask(Heard()))[0] == WHOLE
 
 
 async def test_a_server_that_refuses_stream_options_is_asked_without(ask, upstream) -> None:
-    """And not offered them again; its usage is estimated."""
+    """Later requests omit `stream_options`, and the usage is estimated."""
     without = stream(events(CHUNKS[:-1]))
     upstream.replies = [refuse(400, param="stream_options"), without, without]
     assert (await ask(Heard()))[1].usage.estimated
@@ -251,7 +251,7 @@ async def test_a_server_that_refuses_stream_options_is_asked_without(ask, upstre
 
 
 async def test_an_engine_that_cannot_stream_is_heard_when_it_is_done() -> None:
-    """Word by word."""
+    """The finished answer is passed on word by word."""
     engine, heard = Scripted(["Two words."]), Heard()
     assert not isinstance(engine, StreamingEngine)
     await stream_answer(engine, {"messages": []}, heard)

@@ -1,4 +1,4 @@
-"""The circuit breaker by itself, with a clock of the test's."""
+"""The circuit breaker, with a fake clock."""
 
 import pytest
 
@@ -42,7 +42,7 @@ def fail(breaker, times=1, error=OUTAGES[0]):
 
 @pytest.mark.parametrize("error", OUTAGES)
 def test_it_opens_after_so_many_failures_in_a_row(breaker, error):
-    """Not one earlier; then nothing is let through, and it is said for how long."""
+    """The breaker opens at exactly the configured number of failures. The error has the remaining time."""
     fail(breaker, 2, error)
     assert breaker.admit() is False
     fail(breaker, 1, error)
@@ -54,7 +54,7 @@ def test_it_opens_after_so_many_failures_in_a_row(breaker, error):
 
 @pytest.mark.parametrize("answer", [None, UpstreamRefused(400), UpstreamRefused(401), UpstreamBusy(5)])
 def test_any_answer_shows_that_it_lives(breaker, answer):
-    """A success, a refusal or a rate limit in between begins the count anew."""
+    """A success, a refusal or a rate limit resets the count."""
     fail(breaker, 2)
     breaker.record_end(breaker.admit(), answer)
     fail(breaker, 2)
@@ -63,7 +63,7 @@ def test_any_answer_shows_that_it_lives(breaker, answer):
 
 @pytest.mark.parametrize("nothing", [OutOfTime(), Overloaded(), KeyboardInterrupt()])
 def test_what_says_nothing_about_the_upstream_is_not_counted(breaker, nothing):
-    """A turn without time and a cancelled call are no failures of the upstream, and no success either."""
+    """A turn without time and a cancelled call are neither failures nor successes of the upstream."""
     fail(breaker, 2)
     breaker.record_end(breaker.admit(), nothing)
     assert breaker.failures == 2
@@ -71,7 +71,7 @@ def test_what_says_nothing_about_the_upstream_is_not_counted(breaker, nothing):
 
 @pytest.mark.parametrize("answer", [None, UpstreamRefused(400), UpstreamBusy()])
 def test_one_probe_closes_it(breaker, clock, answer):
-    """When its time is over one call goes through, the others still fail; its answer lets everybody through."""
+    """After the pause, one call is admitted and others still fail. If that call succeeds, all calls are admitted."""
     fail(breaker, 3)
     clock.now = 10
     probe = breaker.admit()
@@ -85,7 +85,7 @@ def test_one_probe_closes_it(breaker, clock, answer):
 
 
 def test_a_probe_that_fails_opens_it_anew(breaker, clock):
-    """For the whole time, though it is one failure only."""
+    """One failure of the probe opens the breaker for the full time."""
     fail(breaker, 3)
     clock.now = 10
     fail(breaker)
@@ -98,7 +98,7 @@ def test_a_probe_that_fails_opens_it_anew(breaker, clock):
 
 
 def test_a_probe_that_is_cancelled_leaves_the_next_call_to_probe(breaker, clock):
-    """Nothing was learned, and nobody must wait for a probe that is gone."""
+    """A cancelled probe gives no information and must not block further probes."""
     fail(breaker, 3)
     clock.now = 10
     breaker.record_end(breaker.admit(), KeyboardInterrupt())
@@ -107,7 +107,7 @@ def test_a_probe_that_is_cancelled_leaves_the_next_call_to_probe(breaker, clock)
 
 @pytest.mark.parametrize("late", [None, OUTAGES[0]])
 def test_calls_from_before_it_opened_change_nothing(breaker, clock, late):
-    """A late failure does not lengthen the wait, a late success does not end it, and neither ends a probe."""
+    """A late failure does not extend the pause, a late success does not end it, and neither ends a probe."""
     before = [breaker.admit(), breaker.admit()]
     fail(breaker, 3)
     clock.now = 5

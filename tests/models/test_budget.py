@@ -1,4 +1,4 @@
-"""Money that the calls of a run may cost together."""
+"""The budget for all calls of a run."""
 
 import asyncio
 
@@ -32,18 +32,18 @@ def budgeted(limit, answers=lambda body: ANSWER):
 
 
 async def test_calls_are_made_while_their_worst_case_fits():
-    """Each costs far less than it might; the last is refused when it might cost more than what is left."""
+    """Calls are sent while their maximum cost fits the remaining budget. The next call is refused."""
     one, engine, budget = budgeted(MOST + 3 * COST)
     for _ in range(4):
         await one.complete(REQUEST)
-    with pytest.raises(BudgetSpent, match="would exceed the budget"):
+    with pytest.raises(BudgetSpent, match="would exceed its budget"):
         await one.complete(REQUEST)
     assert len(engine.requests) == 4
     assert budget.spent == pytest.approx(4 * COST)
 
 
 async def test_worst_case_is_every_byte_a_token_and_the_longest_answer():
-    """A budget a hair smaller than that allows nothing."""
+    """A budget slightly below the maximum cost allows no call."""
     one, engine, _ = budgeted(MOST - 1e-9)
     with pytest.raises(BudgetSpent):
         await one.complete(REQUEST)
@@ -53,7 +53,7 @@ async def test_worst_case_is_every_byte_a_token_and_the_longest_answer():
 
 
 async def test_calls_under_way_count_in_full():
-    """Many at once cannot together pass what one after the other would not."""
+    """Concurrent calls together cannot exceed the budget."""
     go = asyncio.Event()
 
     async def slow(body):
@@ -73,7 +73,7 @@ async def test_calls_under_way_count_in_full():
 
 
 async def test_request_without_a_limit_gets_one():
-    """The worst case is only one if the request asks for no more; a limit of its own is kept."""
+    """Without `max_tokens`, the maximum cost would be unknown. A limit in the request stays."""
     one, engine, _ = budgeted(1)
     await one.complete({"model": "m", "messages": []})
     await one.complete({"model": "m", "messages": [], "max_completion_tokens": 7})
@@ -81,7 +81,7 @@ async def test_request_without_a_limit_gets_one():
 
 
 async def test_model_that_knows_the_limit_by_its_newer_name_gets_that():
-    """OpenAI's reasoning models refuse `max_tokens`; they are asked once more, and from then on rightly."""
+    """OpenAI's reasoning models refuse `max_tokens`. The retry and all later calls use the newer name."""
 
     def reasoning(body):
         return UpstreamRefused(400, "unsupported_parameter", "max_tokens") if "max_tokens" in body else ANSWER
@@ -105,7 +105,7 @@ async def test_model_that_knows_the_limit_by_its_newer_name_gets_that():
     ids=str,
 )  # fmt: skip
 async def test_failure_that_may_be_charged_counts_in_full(failure, charged):
-    """What an upstream refused at once costs nothing; what may have been written without arriving, its worst case."""
+    """A refused call costs nothing. A call that may have generated text counts with its maximum cost."""
     one, _, budget = budgeted(1, [failure, ANSWER])
     with pytest.raises(Exception):  # noqa: B017, PT011  # which one is the engine's business
         await one.complete(REQUEST)
@@ -113,7 +113,7 @@ async def test_failure_that_may_be_charged_counts_in_full(failure, charged):
 
 
 async def test_cancelled_call_counts_in_full():
-    """Nobody waits for it any more, but it is being written and charged."""
+    """The upstream may still generate the answer and charge for it."""
     one, _, budget = budgeted(1, lambda body: asyncio.sleep(9))
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
@@ -122,14 +122,14 @@ async def test_cancelled_call_counts_in_full():
 
 
 async def test_usage_that_is_not_reported_is_estimated():
-    """A silent upstream is not free."""
+    """An upstream that reports no usage is not free."""
     one, _, budget = budgeted(1, ["Some words."])
     await one.complete(REQUEST)
     assert budget.spent > 0
 
 
 async def test_without_a_price_no_budget_can_be_kept():
-    """The message says what to write where."""
+    """The message says which setting to add."""
     engine = Scripted(["x"])
     free = ModelSettings(engine="scripted", script=[])
     with pytest.raises(ModelSettingsError, match=r"models\.swift: has no `price`"):
@@ -138,7 +138,7 @@ async def test_without_a_price_no_budget_can_be_kept():
 
 
 def test_spent_budget_is_told_like_any_failure_of_a_model():
-    """Where one is served by mistake, the client learns that the model was not to be had, and no figure."""
-    told = from_model_error(BudgetSpent("a call of up to 3.0 would exceed the budget of 2"))
+    """The proxy's client gets a general error about the model, without any amount."""
+    told = from_model_error(BudgetSpent("would exceed its budget of 2 with a call that may cost 3.0"))
     assert (told.status, told.code) == (502, "upstream_error")
     assert "budget" not in told.message

@@ -1,4 +1,4 @@
-"""The concurrency limit, the queue before it, and second tries beside slow ones, over a real server."""
+"""The concurrency limit, its queue, and hedged requests, with a real server."""
 
 import asyncio
 
@@ -12,7 +12,7 @@ ASK = {"messages": [{"role": "user", "content": "Hi"}]}
 
 
 class Gate:
-    """Lets replies out when the test says so, and knows how many wait."""
+    """Holds replies back until the test releases them, and counts the waiting requests."""
 
     def __init__(self):
         self.open = asyncio.Event()
@@ -34,7 +34,7 @@ def ask(models, ledger=None):
 
 
 async def test_no_more_calls_are_under_way_than_may_be(models_at, upstream):
-    """The others wait for their turn, in order, and all are answered."""
+    """Further calls wait in order, and all are answered."""
     gate = Gate()
     upstream.replies = [gate]
     models = models_at(max_concurrent=2, queue=3)
@@ -48,7 +48,7 @@ async def test_no_more_calls_are_under_way_than_may_be(models_at, upstream):
 
 
 async def test_a_full_queue_refuses_at_once(models_at, upstream):
-    """Overload is an error that says so; nothing is sent, and the ledger has it."""
+    """Nothing is sent, and the ledger records the error."""
     gate = Gate()
     upstream.replies = [gate]
     models = models_at(max_concurrent=1, queue=1)
@@ -65,7 +65,7 @@ async def test_a_full_queue_refuses_at_once(models_at, upstream):
 
 
 async def test_nobody_waits_in_the_queue_for_ever(models_at, upstream):
-    """A call that found no place in `timeout_s` is refused, which is not the upstream's timeout."""
+    """A call without a slot within `timeout_s` is refused. This is not a timeout of the upstream."""
     upstream.replies = [hang]
     models = models_at(max_concurrent=1, timeout_s=0.2, max_attempts=1, breaker={"failures": 1})
     bulkhead = models.bulkheads["judge"]
@@ -78,7 +78,7 @@ async def test_nobody_waits_in_the_queue_for_ever(models_at, upstream):
 
 
 async def test_who_leaves_the_queue_leaves_no_gap(models_at, upstream):
-    """A cancelled call, waiting or under way, gives its place to the next."""
+    """A cancelled call, whether waiting or running, frees its place."""
     gate = Gate()
     upstream.replies = [gate]
     models = models_at(max_concurrent=1)
@@ -93,7 +93,7 @@ async def test_who_leaves_the_queue_leaves_no_gap(models_at, upstream):
 
 
 async def test_the_queue_empties_when_the_circuit_opens(models_at, upstream):
-    """Calls that wait for a place are not sent one by one to an upstream that is gone."""
+    """Waiting calls are not sent to an upstream that is down."""
     upstream.replies = [refuse(500)]
     models = models_at(max_concurrent=1, max_attempts=1, breaker={"failures": 1})
     results = await asyncio.gather(*(ask(models) for _ in range(20)), return_exceptions=True)
@@ -102,7 +102,7 @@ async def test_the_queue_empties_when_the_circuit_opens(models_at, upstream):
 
 
 async def test_retries_give_their_place_away_while_they_wait(models_at, upstream):
-    """A call that pauses before its next try holds nobody up."""
+    """A call that pauses before a retry does not hold a slot."""
     upstream.replies = [refuse(429, retry_after="2"), say("Second.")]
     models = models_at(max_concurrent=1)
     first = ask(models)
@@ -113,7 +113,7 @@ async def test_retries_give_their_place_away_while_they_wait(models_at, upstream
 
 
 async def test_a_slow_answer_gets_a_rival(models_at, upstream):
-    """The first good answer wins, the other request is cancelled at the upstream, and both are in the ledger."""
+    """The first good answer is used, the other request is cancelled at the upstream, and the ledger has both calls."""
     upstream.replies = [hang, say("From the second.")]
     ledger = Ledger()
     answer = await ask(models_at(hedge_after_s=0.05), ledger)
@@ -125,14 +125,14 @@ async def test_a_slow_answer_gets_a_rival(models_at, upstream):
 
 
 async def test_a_quick_answer_gets_none(models_at, upstream):
-    """Nothing is paid twice that did not have to be."""
+    """A fast answer causes no second request."""
     ledger = Ledger()
     await ask(models_at(hedge_after_s=5), ledger)
     assert (len(upstream.seen), len(ledger.calls)) == (1, 1)
 
 
 async def test_a_rival_that_fails_does_not_decide(models_at, upstream):
-    """The first is still waited for, and what it says counts."""
+    """If the second request fails, the answer to the first is used."""
     gate = Gate()
     upstream.replies = [gate, refuse(400)]
     ledger = Ledger()
@@ -144,7 +144,7 @@ async def test_a_rival_that_fails_does_not_decide(models_at, upstream):
 
 
 async def test_when_both_fail_the_first_ones_error_is_told(models_at, upstream):
-    """And both are in the ledger."""
+    """The ledger has both calls."""
 
     async def late(request):
         await asyncio.sleep(0.1)
@@ -158,7 +158,7 @@ async def test_when_both_fail_the_first_ones_error_is_told(models_at, upstream):
 
 
 async def test_a_rival_does_not_queue(models_at, upstream):
-    """Where no place is free, it would keep somebody's first request waiting."""
+    """Without a free slot, the second request is not sent, because it would delay another user's request."""
     gate = Gate()
     upstream.replies = [gate]
     models = models_at(hedge_after_s=0.01, max_concurrent=1)
@@ -171,7 +171,7 @@ async def test_a_rival_does_not_queue(models_at, upstream):
 
 
 async def test_whoever_cancels_cancels_both(models_at, upstream):
-    """A client that leaves stops both requests."""
+    """If the client disconnects, both requests are cancelled."""
     upstream.replies = [hang]
     ledger = Ledger()
     call = ask(models_at(hedge_after_s=0.02), ledger)
@@ -183,7 +183,7 @@ async def test_whoever_cancels_cancels_both(models_at, upstream):
 
 
 async def test_nobody_queues_for_an_upstream_that_is_left_alone(models_at):
-    """With every place taken by calls that hang, a call is refused at once while the circuit is open."""
+    """While the breaker is open, calls fail at once, even if hanging calls occupy all slots."""
     models = models_at(max_concurrent=1, breaker={"failures": 1})
     bulkhead = models.bulkheads["judge"]
     probe = await bulkhead.enter(asyncio.get_running_loop().time() + 1)

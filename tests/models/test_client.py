@@ -1,4 +1,4 @@
-"""What Models.complete sends, retries and records, over a real server."""
+"""`Models.complete`: requests, retries and the ledger, with a real server."""
 
 import asyncio
 import time
@@ -27,14 +27,14 @@ async def ask(models, body=ASK, ledger=None):
 
 
 async def test_answer_comes_back_whole(models_at, upstream):
-    """The response body is the upstream's, with fields that this code has never heard of."""
+    """The answer is the upstream's body, including unknown fields."""
     upstream.replies = [say("Hello.", system_fingerprint="fp", novelty={"a": [1]})]
     answer = await ask(models_at())
     assert answer == completion("Hello.", system_fingerprint="fp", novelty={"a": [1]})
 
 
 async def test_request_reaches_the_upstream_whole(models_at, upstream):
-    """Unknown fields, tools and n are sent on; model and defaults are filled in; the caller's dict stays as it was."""
+    """Unknown fields, tools and `n` are forwarded, model and defaults are added, and the caller's dict stays unchanged."""
     body = ASK | {"model": "chatbot", "n": 2, "tools": [{"type": "function"}], "novelty": 1, "stream": True}
     before = dict(body)
     await ask(models_at(temperature=0.2, max_tokens=7), body)
@@ -44,7 +44,7 @@ async def test_request_reaches_the_upstream_whole(models_at, upstream):
 
 
 async def test_alias_is_the_model_where_none_is_named(models_at, upstream):
-    """An alias may simply be the upstream's name for the model."""
+    """Without `model`, the alias is the name of the model at the upstream."""
     await ask(models_at(model=None))
     assert upstream.seen[0]["model"] == "judge"
 
@@ -53,7 +53,7 @@ async def test_alias_is_the_model_where_none_is_named(models_at, upstream):
     "own", [{"max_tokens": 3}, {"max_completion_tokens": 3}, {"temperature": 0}, {"temperature": 1.5}]
 )
 async def test_request_outranks_the_settings(models_at, upstream, own):
-    """Configured temperature and length are defaults, and both names of the length count."""
+    """Configured temperature and length are only defaults. Both names of the length are recognized."""
     await ask(models_at(temperature=0.7, max_tokens=9), ASK | own)
     sent = upstream.seen[0]
     assert sent.items() >= own.items()
@@ -61,7 +61,7 @@ async def test_request_outranks_the_settings(models_at, upstream, own):
 
 
 async def test_key_headers_and_query_are_sent(models_at, upstream):
-    """Azure wants its key in a header of its own and the API version in the query."""
+    """Azure needs the key in a custom header and the API version in the query."""
     models = models_at(headers={"api-key": "env:AZURE", "X-Team": "blue"}, query={"api-version": "2026-01"})
     await ask(models)
     headers = upstream.headers[0]
@@ -75,7 +75,7 @@ async def test_key_headers_and_query_are_sent(models_at, upstream):
 
 @pytest.mark.parametrize("status", [408, 409, 429, 500, 502, 503])
 async def test_passing_trouble_is_tried_again(models_at, upstream, status):
-    """What may pass is asked again, and the ledger has one call with its attempts."""
+    """Temporary failures are retried, and the ledger has one call with its number of attempts."""
     upstream.replies = [refuse(status), refuse(status), say("At last.")]
     ledger = Ledger()
     answer = await ask(models_at(), ledger=ledger)
@@ -85,7 +85,7 @@ async def test_passing_trouble_is_tried_again(models_at, upstream, status):
 
 @pytest.mark.parametrize("attempts", [1, 2, 4])
 async def test_tries_are_bounded(models_at, upstream, attempts):
-    """No upstream is asked more often than max_attempts says."""
+    """The number of tries is at most `max_attempts`."""
     upstream.replies = [refuse(503)]
     ledger = Ledger()
     with pytest.raises(UpstreamUnavailable) as raised:
@@ -96,7 +96,7 @@ async def test_tries_are_bounded(models_at, upstream, attempts):
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
 async def test_refusal_is_final(models_at, upstream, status):
-    """A request that is wrong stays wrong."""
+    """A refused request is not retried."""
     upstream.replies = [refuse(status, "invalid_type", "messages[0].content")]
     with pytest.raises(UpstreamRefused) as raised:
         await ask(models_at())
@@ -123,7 +123,7 @@ async def test_nothing_the_upstream_wrote_is_repeated(models_at, upstream):
 
 @pytest.mark.parametrize("trouble", [cut, hang, refuse(401), refuse(500), give(b"<html>sk-html</html>")])
 async def test_no_error_holds_the_key(models_at, upstream, trouble):
-    """Not in the message, the repr, the fields, or the chain that a log prints."""
+    """The key is not in the message, the repr, the attributes, or the chained exceptions that a log prints."""
     upstream.replies = [trouble]
     with pytest.raises(ModelError) as raised:
         await ask(models_at(timeout_s=0.1, max_attempts=1))
@@ -137,7 +137,7 @@ async def test_no_error_holds_the_key(models_at, upstream, trouble):
     ("after", "least", "most"), [("0", 0, 0.3), ("1", 1, 1.6), (formatdate(0, usegmt=True), 0, 0.3)]
 )
 async def test_upstream_says_when_to_come_again(models_at, upstream, after, least, most):
-    """Retry-After is honoured in both of its spellings."""
+    """Both forms of Retry-After are respected."""
     upstream.replies = [refuse(429, retry_after=after), say("Now.")]
     started = time.perf_counter()
     await ask(models_at(first_pause_s=5))
@@ -145,7 +145,7 @@ async def test_upstream_says_when_to_come_again(models_at, upstream, after, leas
 
 
 async def test_wait_is_capped_and_the_wish_is_told(models_at, upstream, monkeypatch):
-    """A person is waiting, so 120 s become 20; the client of the proxy still learns of the 120."""
+    """A Retry-After of 120 s becomes a wait of 20 s, but the error reports 120 s to the client."""
     assert LONGEST_PAUSE_S == 20
     monkeypatch.setattr("models.alias.LONGEST_PAUSE_S", 0.1)
     upstream.replies = [refuse(429, retry_after="120")]
@@ -158,7 +158,7 @@ async def test_wait_is_capped_and_the_wish_is_told(models_at, upstream, monkeypa
 
 
 async def test_whole_try_is_bounded_in_time(models_at, upstream):
-    """Bytes that drip in keep a socket timeout quiet; the limit on the whole try still holds, and is not retried."""
+    """Bytes that arrive slowly never reach the read timeout. The timeout of the whole try applies, without a retry."""
     upstream.replies = [drip]
     ledger = Ledger()
     started = time.perf_counter()
@@ -172,7 +172,7 @@ async def test_whole_try_is_bounded_in_time(models_at, upstream):
 
 @pytest.mark.parametrize("reply", [hang, drip])
 async def test_cancelling_closes_the_connection(models_at, upstream, reply):
-    """Work that nobody will read is not paid for: the upstream sees the disconnect, and the ledger the call."""
+    """The upstream sees the disconnect, and the ledger records the call."""
     upstream.replies = [reply]
     ledger = Ledger()
     task = asyncio.create_task(ask(models_at(), ledger=ledger))
@@ -187,7 +187,7 @@ async def test_cancelling_closes_the_connection(models_at, upstream, reply):
 
 @pytest.mark.parametrize("cause", ["cancelled", "UpstreamTimeout", "OutOfTime"])
 async def test_what_was_asked_is_paid_where_the_answer_is_not_waited_for(models_at, upstream, cause):
-    """Estimated, at the model's price: who always leaves early would else spend nothing of a budget."""
+    """The cost of a cancelled call is estimated. Otherwise clients could avoid a budget by disconnecting early."""
     upstream.replies = [hang]
     ledger = Ledger()
     if cause == "OutOfTime":
@@ -206,7 +206,7 @@ async def test_what_was_asked_is_paid_where_the_answer_is_not_waited_for(models_
 
 @pytest.mark.parametrize("reply", [refuse(400), refuse(429), refuse(503), cut, None])
 async def test_what_no_model_has_answered_is_not_paid(models_at, upstream, reply):
-    """A refusal, one who is busy or broken, no connection, and no time to ask in."""
+    """A refusal, a busy or failing upstream, a failed connection and a lack of time cost nothing."""
     ledger = Ledger()
     if reply is None:
         ledger.until = asyncio.get_running_loop().time()
@@ -218,7 +218,7 @@ async def test_what_no_model_has_answered_is_not_paid(models_at, upstream, reply
 
 
 async def test_who_leaves_between_two_tries_has_nothing_under_way(models_at, upstream):
-    """The first was refused, the second not sent."""
+    """The first try failed and the second was not sent, so nothing is charged."""
     upstream.replies = [refuse(429, retry_after="20")]
     ledger = Ledger()
     models = models_at(price={"input": 1, "output": 2}, max_concurrent=1)
@@ -231,7 +231,7 @@ async def test_who_leaves_between_two_tries_has_nothing_under_way(models_at, ups
 
 
 async def test_nobody_listens(models_at):
-    """A refused connection is tried again, then said plainly."""
+    """A refused connection is retried, then reported."""
     ledger = Ledger()
     with pytest.raises(UpstreamUnavailable, match="base_url"):
         await ask(models_at(base_url="http://127.0.0.1:9/v1", max_attempts=2), ledger=ledger)
@@ -249,7 +249,7 @@ async def test_nobody_listens(models_at):
     ],
 )  # fmt: skip
 async def test_what_is_no_completion_is_garbled(models_at, upstream, body):
-    """A body of the wrong shape never reaches those who would look into it."""
+    """A body of the wrong form never reaches the caller."""
     upstream.replies = [give(body)] * 3
     ledger = Ledger()
     with pytest.raises(UpstreamGarbled):
@@ -258,19 +258,19 @@ async def test_what_is_no_completion_is_garbled(models_at, upstream, body):
 
 
 async def test_null_content_is_a_completion(models_at, upstream):
-    """Tool calls and refusals come without text."""
+    """Tool calls and refusals have no content."""
     upstream.replies = [say(None)]
     assert (await ask(models_at()))["choices"][0]["message"]["content"] is None
 
 
 async def test_content_type_does_not_matter(models_at, upstream):
-    """Several servers label their JSON wrongly."""
+    """Several servers send JSON with a wrong content type."""
     upstream.replies = [give(completion("Fine."), content_type="text/html")]
     assert (await ask(models_at()))["choices"][0]["message"]["content"] == "Fine."
 
 
 async def test_redirect_is_not_followed(models_at, upstream):
-    """Following one would carry the key and the conversation to another address."""
+    """A redirect would send the key and the conversation to another address."""
     upstream.replies = [give(b"", 307, Location=upstream.url + "/chat/completions"), say("Lured.")]
     with pytest.raises(UpstreamRefused, match="redirect"):
         await ask(models_at())
@@ -278,13 +278,13 @@ async def test_redirect_is_not_followed(models_at, upstream):
 
 
 async def test_large_request_is_sent(models_at, upstream):
-    """Images make requests of megabytes; no warning is raised over them."""
+    """Requests with images have megabytes and must not cause a warning."""
     await ask(models_at(), {"messages": [{"role": "user", "content": "x" * (3 * 2**20)}]})
     assert len(upstream.raw[0]) > 3 * 2**20
 
 
 async def test_missing_usage_is_estimated(models_at, upstream):
-    """A server that reports no usage still costs something, and the number says that it is a guess."""
+    """The estimate is marked as such."""
     answer = completion("four words are here.")
     del answer["usage"]
     upstream.replies = [give(answer)]
@@ -296,7 +296,7 @@ async def test_missing_usage_is_estimated(models_at, upstream):
 
 
 async def test_system_messages_move_to_the_front(models_at, upstream):
-    """With `first`, warnings and sources in the history end up in the leading message, in order."""
+    """With `first`, all system messages are merged into the first message, in order."""
     messages = [
         {"role": "system", "content": "Role."},
         {"role": "user", "content": "Hi."},
@@ -316,6 +316,6 @@ async def test_system_messages_move_to_the_front(models_at, upstream):
 
 
 async def test_unknown_alias_is_named(models_at):
-    """The message lists the aliases that exist."""
+    """The message lists the configured aliases."""
     with pytest.raises(ModelSettingsError, match=r"'jugde'.*judge"):
         await models_at().complete("jugde", ASK, step="s", ledger=Ledger())

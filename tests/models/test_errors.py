@@ -1,4 +1,4 @@
-"""The tree at the top of errors.py is the tree."""
+"""Errors of model calls: the tree, the messages, and the mapping from HTTP statuses."""
 
 import re
 
@@ -11,7 +11,7 @@ from models.refusal import read_refusal
 
 
 def test_tree_is_drawn_as_it_is():
-    """Every class is drawn, and every class that is drawn exists."""
+    """The tree in the docstring of errors.py has exactly the classes of the module."""
     drawn = set(re.findall(r"\+-- (\w+)", errors.__doc__ or "")) - {"ValueError"}
     defined = {name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception)}
     assert drawn == defined
@@ -19,7 +19,7 @@ def test_tree_is_drawn_as_it_is():
 
 @pytest.mark.parametrize("kind", ModelError.__subclasses__())
 def test_message_names_alias_step_and_what_to_try(kind):
-    """Whoever reads the log knows where to look."""
+    """The message of every error class has these parts."""
     error = kind().at("judge", "role")
     assert str(error).startswith("model 'judge', step 'role': ")
     assert str(error).endswith(kind.hint.replace("<alias>", "'judge'"))
@@ -41,7 +41,7 @@ def test_message_names_alias_step_and_what_to_try(kind):
     ],
 )  # fmt: skip
 def test_the_cause_says_what_the_server_did_and_which_setting_to_check(error: ModelError, cause: str) -> None:
-    """One sentence for the log and for the operator's own client."""
+    """The cause is one sentence for the log and for the operator's client."""
     assert error.at("chatbot", "draft").cause.startswith(f"the model's server {cause}")
 
 
@@ -53,7 +53,7 @@ def test_the_cause_says_what_the_server_did_and_which_setting_to_check(error: Mo
     ],
 )  # fmt: skip
 def test_status_has_its_error(status, name):
-    """One table for all engines."""
+    """All engines use the same mapping from status to error class."""
     assert error_for_status(status).kind == name
 
 
@@ -63,13 +63,13 @@ NO_FIELDS = ["messages[0].stop_taking_your_pills", "messages 0", ".content", "[0
 
 @pytest.mark.parametrize("value", NO_CODES + NO_FIELDS)
 def test_free_text_is_no_code(value):
-    """Only OpenAI's own words are kept of what an upstream calls code and param."""
+    """Only codes and fields that OpenAI defines are taken from an upstream's error."""
     assert read_refusal({"code": value, "param": value}) == (None, None)
 
 
 @pytest.mark.parametrize("param", ["messages[0].content", "tools[12].function.parameters", "messages.0.role", "n"])
 def test_known_codes_and_fields_are_told(param):
-    """A client that sent the field can mend it."""
+    """The client that sent the field can correct it."""
     assert read_refusal({"code": "invalid_value", "param": param}) == ("invalid_value", param)
 
 
@@ -83,5 +83,5 @@ def test_known_codes_and_fields_are_told(param):
     ],
 )  # fmt: skip
 def test_retry_after(value, seconds):
-    """Seconds or an HTTP date, seen from ten seconds past the epoch; nonsense is as if it were missing."""
+    """Seconds and HTTP dates are accepted, relative to Unix time 10. Invalid values count as missing."""
     assert retry_after(value, now=10.0) == seconds

@@ -1,4 +1,4 @@
-"""The command that installs an extra names a source that exists."""
+"""The command that installs an extra."""
 
 import json
 import sys
@@ -14,7 +14,7 @@ PIP = f"{sys.executable} -m pip install"
 
 
 class Installed:
-    """An installed distribution, as far as it says where it came from."""
+    """A fake distribution with the given `direct_url.json`."""
 
     def __init__(self, record: object) -> None:
         self.record = record
@@ -26,7 +26,7 @@ class Installed:
 
 @pytest.fixture
 def install_from(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """Pretend that this copy was installed, and from what."""
+    """Simulate an installation of CAF from the given source."""
     monkeypatch.setattr(extras, "_ROOT", tmp_path / "site-packages")
     return lambda record: monkeypatch.setattr(extras, "distribution", lambda name: Installed(record))
 
@@ -36,7 +36,7 @@ def test_in_a_checkout_it_is_the_checkout() -> None:
 
 
 def test_an_installation_names_its_wheel_or_folder(install_from, tmp_path: Path) -> None:
-    """Spaces in the address are decoded."""
+    """Spaces in the URL are decoded."""
     wheel = tmp_path / "my files" / "caf.whl"
     wheel.parent.mkdir()
     wheel.touch()
@@ -53,7 +53,7 @@ def test_a_repository_is_named_with_its_commit(install_from) -> None:
 
 @pytest.mark.parametrize("record", [None, {"url": "file:///no/such/wheel.whl", "archive_info": {}}])
 def test_a_source_that_is_gone_is_left_to_the_reader(install_from, record: object) -> None:
-    """As in a container, which is built from a folder that it does not keep."""
+    """The command then has the placeholder PATH, for example in a container without the source folder."""
     install_from(record)
     assert extras.install_command("lab") == f"{PIP} 'PATH[lab]' (PATH: your checkout of CAF, or its wheel)"
 
@@ -68,7 +68,7 @@ def test_packages_that_nobody_installed_are_no_crash(monkeypatch: pytest.MonkeyP
 
 
 def test_without_pip_uv_installs(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An environment of uv has no pip; one of uvx is for one run."""
+    """Environments of uv have no pip, and environments of uvx exist for one run only."""
     monkeypatch.setattr(extras, "find_spec", lambda name: None)
     assert extras.install_command("lab") == (
         f"uv pip install --python {sys.executable} -e '{ROOT}[lab]', or run uvx --from '{ROOT}[lab]' caf"

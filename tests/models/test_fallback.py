@@ -1,4 +1,4 @@
-"""Models that stand in for others, over a real server."""
+"""Fallbacks between aliases, with a real server."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ ASK = {"messages": [{"role": "user", "content": "Hi"}]}
 
 
 def by_model(upstream, **replies):
-    """Have the upstream answer by the model it is asked."""
+    """Let the upstream answer by the model that a request names."""
 
     async def answer(request):
         return await replies[upstream.seen[-1]["model"]](request)
@@ -41,7 +41,7 @@ def asked(upstream):
     ],
 )  # fmt: skip
 async def test_what_fails_is_asked_elsewhere(models, upstream, trouble, kind):
-    """An outage, a rate limit or garbage; the ledger has each call under its own alias."""
+    """An outage, a rate limit or an invalid answer leads to the fallback. The ledger has each call under its own alias."""
     by_model(upstream, a=trouble, b=say("From b."))
     ledger = Ledger()
     answer = await models(a={"fallback": ["b"]}, b={}).complete("a", ASK, step="draft", ledger=ledger)
@@ -54,7 +54,7 @@ async def test_what_fails_is_asked_elsewhere(models, upstream, trouble, kind):
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 413, 422])
 async def test_what_is_refused_is_not_asked_elsewhere(models, upstream, status):
-    """A request that one model refuses is not shown around until another says yes."""
+    """CAF does not try models until one accepts a refused request."""
     by_model(upstream, a=refuse(status), b=say("Gladly."))
     with pytest.raises(UpstreamRefused):
         await models(a={"fallback": ["b"]}, b={}).complete("a", ASK, step="draft", ledger=Ledger())
@@ -62,7 +62,7 @@ async def test_what_is_refused_is_not_asked_elsewhere(models, upstream, status):
 
 
 async def test_fallbacks_are_tried_in_order_each_followed_by_its_own(models, upstream):
-    """Nobody is asked twice, and the error is what the alias itself said."""
+    """No alias is asked twice, and the error is the error of the alias itself."""
     by_model(upstream, a=refuse(429, retry_after="7"), b=refuse(500), c=refuse(500), d=refuse(500))
     made = models(a={"fallback": ["b", "c"]}, b={"fallback": ["d", "c"]}, c={}, d={})
     with pytest.raises(UpstreamBusy) as raised:
@@ -72,7 +72,7 @@ async def test_fallbacks_are_tried_in_order_each_followed_by_its_own(models, ups
 
 
 async def test_a_refusal_on_the_way_ends_it(models, upstream):
-    """What the second refuses is not offered to the third."""
+    """If the second alias refuses the request, the third is not asked."""
     by_model(upstream, a=refuse(500), b=refuse(400), c=say("Gladly."))
     with pytest.raises(UpstreamUnavailable):
         await models(a={"fallback": ["b", "c"]}, b={}, c={}).complete("a", ASK, step="draft", ledger=Ledger())
@@ -80,7 +80,7 @@ async def test_a_refusal_on_the_way_ends_it(models, upstream):
 
 
 async def test_an_open_circuit_is_asked_elsewhere_at_once(models, upstream):
-    """The alias that is left alone is not called; the ledger says why."""
+    """The paused alias is not called, and the ledger has the reason."""
     by_model(upstream, a=refuse(500), b=say("From b."))
     made = models(a={"fallback": ["b"], "breaker": {"failures": 2}}, b={})
     ledger = Ledger()
@@ -91,7 +91,7 @@ async def test_an_open_circuit_is_asked_elsewhere_at_once(models, upstream):
 
 
 async def test_each_alias_has_its_own_way_to_be_asked_for_json(models, upstream):
-    """A fallback that knows no json_schema is asked in a way it takes; the alias it stands in for keeps its own."""
+    """If a fallback does not support json_schema, only requests to that fallback change."""
 
     class Found(BaseModel):
         ok: bool
@@ -113,7 +113,7 @@ async def test_each_alias_has_its_own_way_to_be_asked_for_json(models, upstream)
 
 
 async def test_a_step_without_time_asks_nobody_else(models, upstream):
-    """A turn that is over leaves no time for a fallback either."""
+    """After the deadline of the turn, no fallback is asked."""
     by_model(upstream, a=hang, b=say("Too late."))
     ledger = Ledger()
     ledger.until = asyncio.get_running_loop().time() + 0.05
@@ -124,7 +124,7 @@ async def test_a_step_without_time_asks_nobody_else(models, upstream):
 
 @pytest.mark.parametrize("trouble", [refuse(500), refuse(429), cut])
 async def test_a_forwarded_request_goes_elsewhere_too(models, upstream, trouble):
-    """With the model's name that the other upstream knows; what answered is told, and the failure is in the ledger."""
+    """The fallback gets its own model name. The response names the alias, and the ledger has the failure."""
     by_model(upstream, a=trouble, **{"b-large": give(completion("From b."))})
     made = models(a={"fallback": ["b"]}, b={"model": "b-large"})
     ledger = Ledger()
@@ -136,14 +136,14 @@ async def test_a_forwarded_request_goes_elsewhere_too(models, upstream, trouble)
 
 
 async def test_the_last_ones_error_is_relayed(models, upstream):
-    """When nobody else is left, the client sees what the upstream said."""
+    """If all aliases fail with a response, the client gets the last response."""
     by_model(upstream, a=refuse(500), b=refuse(429, message="slow down"))
     answer = await models(a={"fallback": ["b"]}, b={}).forward("a", b'{"model": "a"}', {})
     assert (answer.status, b"slow down" in answer.body) == (429, True)
 
 
 async def test_without_an_answer_the_first_ones_error_is_raised(models, upstream):
-    """With the time after which it wants to be asked again, also where its answer would have been relayed."""
+    """The error keeps Retry-After of the first alias, even if its response could have been relayed."""
     by_model(upstream, a=refuse(429, Retry_After="7"), b=refuse(500))
     with pytest.raises(UpstreamBusy) as raised:
         await models(a={"fallback": ["b"]}, b={}).forward("a", b'{"model": "a"}', {})
@@ -151,7 +151,7 @@ async def test_without_an_answer_the_first_ones_error_is_raised(models, upstream
 
 
 async def test_a_forwarded_refusal_is_relayed_at_once(models, upstream):
-    """Nobody else is asked."""
+    """No fallback is asked."""
     by_model(upstream, a=refuse(400), b=say("Gladly."))
     answer = await models(a={"fallback": ["b"]}, b={}).forward("a", b'{"model": "a"}', {})
     assert answer.status == 400
@@ -159,7 +159,7 @@ async def test_a_forwarded_refusal_is_relayed_at_once(models, upstream):
 
 
 async def test_a_forwarded_stream_holds_its_place_until_it_is_closed(models, upstream):
-    """The next call finds no place before, and one after."""
+    """The slot is occupied before the stream is closed, and free afterwards."""
     by_model(upstream, a=stream(b"data: 1\n\n", then=hang))
     made = models(a={"max_concurrent": 1, "queue": 0})
     answer = await made.forward("a", b'{"model": "a"}', {})
@@ -173,7 +173,7 @@ async def test_a_forwarded_stream_holds_its_place_until_it_is_closed(models, ups
 
 
 async def test_a_stream_that_breaks_off_counts_as_a_failure(models, upstream):
-    """So an upstream that begins every answer and ends none is left alone as well."""
+    """The breaker also opens for an upstream that begins every answer but completes none."""
     by_model(upstream, a=stream(b"data: 1\n\n", then=cut_off))
     made = models(a={"breaker": {"failures": 1}})
     async with await made.forward("a", b'{"model": "a"}', {}) as answer:
@@ -193,7 +193,7 @@ def settings(**fallbacks):
 
 
 def test_circles_are_named():
-    """An alias may not end up standing in for itself, whether at once or by way of others."""
+    """An alias must not be its own fallback, directly or indirectly."""
     found = fallback_problems(settings(a="b", b="c", c="a", d="d", e="a"))
     assert [problem.partition(" is a cycle")[0] for problem in found] == [
         "models.a.fallback: a -> b -> c -> a",
@@ -205,20 +205,20 @@ def test_circles_are_named():
 
 
 def test_a_fallback_that_is_not_there_is_named():
-    """With what there is."""
+    """The message lists the configured aliases."""
     (problem,) = fallback_problems(settings(a="x"))
     assert problem == "models.a.fallback: no model alias 'x' (configured: a)"
 
 
 def test_who_stands_in_is_opened_too():
-    """Also those that stand in for them."""
+    """Fallbacks of fallbacks are included."""
     models = settings(a="bc", b="d", c="d", d="", e="a")
     assert chain("a", models) == ("a", "b", "d", "c")
     assert with_all_asked({"c"}, models) == {"c", "d"}
 
 
 async def test_no_time_is_left_for_a_retry(models, upstream):
-    """When the wait before the next try is longer than the turn has left, the error comes at once."""
+    """If the pause before a retry would exceed the deadline, the error is raised at once."""
     by_model(upstream, a=refuse(429, retry_after="15"))
     ledger = Ledger()
     ledger.until = asyncio.get_running_loop().time() + 10
@@ -229,7 +229,7 @@ async def test_no_time_is_left_for_a_retry(models, upstream):
 
 
 async def test_no_try_takes_longer_than_its_step_may(models, upstream):
-    """A step's own limit is the upstream's failure; the end of the turn is not, and nothing is sent after it."""
+    """The deadline of a step counts as a failure of the upstream. After the deadline of the turn, nothing is sent."""
 
     class Found(BaseModel):
         ok: bool
@@ -250,7 +250,7 @@ async def test_no_try_takes_longer_than_its_step_may(models, upstream):
 
 
 async def test_each_alias_is_asked_for_logprobs_until_it_has_refused_them(models, upstream):
-    """The stand-in too; and what is asked without comes from the same alias."""
+    """The fallback is asked too. The request without log probabilities goes to the same alias."""
     by_model(upstream, a=refuse(500), b=say("Yes"))
     asking = models(a={"fallback": ["b"]}, b={})
 

@@ -1,4 +1,4 @@
-"""Forwarding: the bytes as they are, both ways."""
+"""Forwarding requests and relaying responses unchanged."""
 
 import asyncio
 import gzip
@@ -22,7 +22,7 @@ async def read(answer: Forwarded) -> bytes:
 
 
 async def test_bytes_are_not_touched(models_at, upstream):
-    """Spaces and number spellings survive in both directions."""
+    """White space and the spelling of numbers stay unchanged in both directions."""
     upstream.replies = [give(b'{"choices":  [1.00]}', 200, X_Request_Id="r-1")]
     answer = await models_at().forward("judge", RAW, {})
     assert upstream.raw == [RAW]
@@ -31,7 +31,7 @@ async def test_bytes_are_not_touched(models_at, upstream):
 
 
 async def test_clients_secrets_stay_with_the_proxy(models_at, upstream):
-    """The client's key, cookies and account are between it and the proxy; its trace and idempotency travel on."""
+    """The client's key, cookies and account are not forwarded. Trace and idempotency headers are."""
     client = {"Authorization": "Bearer client", "Cookie": "a=b", "OpenAI-Organization": "o", "Idempotency-Key": "i-1"}
     await models_at().forward("judge", RAW, client | {"Content-Type": "text/evil"})
     got = upstream.headers[0]
@@ -41,7 +41,7 @@ async def test_clients_secrets_stay_with_the_proxy(models_at, upstream):
 
 
 async def test_upstreams_account_stays_hidden(models_at, upstream):
-    """Limits and timings are relayed, cookies and the organisation are not."""
+    """Rate limit and timing headers are relayed. Cookies and the organisation are not."""
     headers = {"OpenAI_Organization": "acme", "Set_Cookie": "a=b", "OpenAI_Processing_Ms": "7", "Server": "x"}
     upstream.replies = [give(b"{}", 200, X_RateLimit_Remaining_Requests="9", **headers)]
     answer = await models_at().forward("judge", RAW, {})
@@ -50,7 +50,7 @@ async def test_upstreams_account_stays_hidden(models_at, upstream):
 
 @pytest.mark.parametrize("status", [400, 404, 409, 413, 422, 429])
 async def test_errors_are_relayed_once(models_at, upstream, status):
-    """The client of a pass-through sees the upstream's error, and does its own retries."""
+    """The client gets the upstream's error and may retry itself."""
     upstream.replies = [refuse(status, message="why", Retry_After="3")]
     answer = await models_at().forward("judge", RAW, {})
     assert (answer.status, answer.headers["Retry-After"]) == (status, "3")
@@ -61,7 +61,7 @@ async def test_errors_are_relayed_once(models_at, upstream, status):
 
 @pytest.mark.parametrize("status", [500, 502, 503, 529])
 async def test_a_fault_of_the_upstreams_is_raised(models_at, upstream, status):
-    """Its page of an error may quote the request with our key in it, and tells the client nothing that it could act on."""
+    """An error page may quote the request with the proxy's key."""
     upstream.replies = [refuse(status, message=f"Authorization: Bearer {KEY}", Retry_After="3")]
     with pytest.raises(UpstreamUnavailable, match=str(status)) as raised:
         await models_at().forward("judge", RAW, {})
@@ -72,7 +72,7 @@ async def test_a_fault_of_the_upstreams_is_raised(models_at, upstream, status):
 
 @pytest.mark.parametrize("reply", [refuse(401, message=KEY), refuse(403), give(b"", 308, Location="http://else.where")])
 async def test_trouble_with_our_own_key_or_address_is_raised(models_at, upstream, reply):
-    """A relayed 401 would tell the client that its own key is wrong, and may quote ours."""
+    """A relayed 401 would suggest that the client's key is wrong, and may quote the proxy's key."""
     upstream.replies = [reply]
     with pytest.raises(UpstreamRefused, match="'judge'") as raised:
         await models_at().forward("judge", RAW, {})
@@ -80,7 +80,7 @@ async def test_trouble_with_our_own_key_or_address_is_raised(models_at, upstream
 
 
 async def test_stream_is_relayed_as_it_comes(models_at, upstream):
-    """The first event arrives while the upstream is still at work."""
+    """The first event arrives before the upstream has finished."""
     go = asyncio.Event()
 
     async def wait(request):
@@ -98,7 +98,7 @@ async def test_stream_is_relayed_as_it_comes(models_at, upstream):
 
 
 async def test_leaving_a_stream_closes_the_connection(models_at, upstream):
-    """A client that goes away stops the tokens."""
+    """If the client disconnects, the upstream stops generating tokens."""
     upstream.replies = [stream(b"data: 1\n\n", then=hang)]
     async with await models_at().forward("judge", RAW, {}) as answer:
         assert answer.chunks is not None
@@ -108,7 +108,7 @@ async def test_leaving_a_stream_closes_the_connection(models_at, upstream):
 
 
 async def test_closing_the_chunks_alone_closes_the_connection(models_at, upstream):
-    """Who holds only the iterator, or is cancelled inside it, lets go of the upstream too."""
+    """Closing or cancelling the iterator closes the upstream connection."""
     upstream.replies = [stream(b"data: 1\n\n", then=hang)]
     answer = await models_at().forward("judge", RAW, {})
     assert answer.chunks is not None
@@ -118,7 +118,7 @@ async def test_closing_the_chunks_alone_closes_the_connection(models_at, upstrea
 
 
 async def test_stream_that_is_never_read_can_be_closed(models_at, upstream):
-    """Closing needs no first chunk."""
+    """Closing works before the first chunk."""
     upstream.replies = [stream(b"data: 1\n\n", then=hang)]
     answer = await models_at().forward("judge", RAW, {})
     await answer.close()
@@ -128,7 +128,7 @@ async def test_stream_that_is_never_read_can_be_closed(models_at, upstream):
 
 @pytest.mark.parametrize("reply", [hang, stream(b"data: 1\n\n", then=hang)])
 async def test_cancelling_closes_the_connection(models_at, upstream, reply):
-    """Cancelled before the headers or within the stream, the upstream sees it."""
+    """Cancellation before the headers or within the stream closes the upstream connection."""
     upstream.replies = [reply]
 
     async def relay():
@@ -143,7 +143,7 @@ async def test_cancelling_closes_the_connection(models_at, upstream, reply):
 
 
 async def test_broken_stream_is_an_error(models_at, upstream):
-    """A stream that is cut must not look complete."""
+    """An interrupted stream must not look complete."""
 
     async def abort(request):
         await asyncio.sleep(0.05)
@@ -156,7 +156,7 @@ async def test_broken_stream_is_an_error(models_at, upstream):
 
 
 async def test_silent_stream_times_out(models_at, upstream):
-    """timeout_s bounds the silence between two chunks."""
+    """`timeout_s` limits the time between two chunks."""
     upstream.replies = [stream(b"data: 1\n\n", then=hang)]
     answer = await models_at(timeout_s=0.2).forward("judge", RAW, {})
     with pytest.raises(UpstreamTimeout):
@@ -167,7 +167,7 @@ async def test_silent_stream_times_out(models_at, upstream):
     ("reply", "error"), [(cut, UpstreamUnavailable), (hang, UpstreamTimeout), (drip, UpstreamTimeout)]
 )
 async def test_broken_answer_is_an_error(models_at, upstream, reply, error):
-    """Half a body is not relayed, and forwarding never tries twice."""
+    """An incomplete body is not relayed, and forwarding never retries."""
     upstream.replies = [reply]
     with pytest.raises(error, match="'judge', step 'forward'"):
         await models_at(timeout_s=0.2).forward("judge", RAW, {})
@@ -176,7 +176,7 @@ async def test_broken_answer_is_an_error(models_at, upstream, reply, error):
 
 @pytest.mark.parametrize("chunked", [True, False])
 async def test_huge_answer_is_not_read_to_its_end(session, upstream, chunked):
-    """Neither with a length in the headers nor without one."""
+    """The limit applies with and without Content-Length."""
     upstream.replies = [chunked_json(b"x" * 5000) if chunked else give(b"x" * 5000)]
     settings = ModelSettings(engine="openai", base_url=upstream.url)
     engine = OpenAIEngine(settings, session, {}, max_answer=4000)
@@ -187,7 +187,7 @@ async def test_huge_answer_is_not_read_to_its_end(session, upstream, chunked):
 
 
 async def test_compressed_bomb_is_not_read_to_its_end(session, upstream):
-    """What counts is the size after decompression."""
+    """The limit applies to the size after decompression."""
     upstream.replies = [give(gzip.compress(b"x" * 500_000), Content_Encoding="gzip")]
     engine = OpenAIEngine(ModelSettings(engine="openai", base_url=upstream.url), session, {}, max_answer=100_000)
     with pytest.raises(UpstreamGarbled, match="100000 bytes"):
@@ -195,7 +195,7 @@ async def test_compressed_bomb_is_not_read_to_its_end(session, upstream):
 
 
 async def test_connections_are_used_again(models_at, upstream):
-    """Two requests in a row share a connection, or every one pays for a handshake."""
+    """Two consecutive requests share a connection."""
     models, ports = models_at(), []
 
     async def port(request):

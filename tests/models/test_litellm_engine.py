@@ -1,4 +1,4 @@
-"""litellm against the loopback server; what needs the package is skipped where it is not installed."""
+"""The litellm engine with a local server. Tests that need litellm are skipped if it is not installed."""
 
 import importlib.util
 import subprocess
@@ -33,7 +33,7 @@ def litellm_at(models_at):
 
 
 def test_client_cannot_steer_litellm():
-    """A body may not name the address that our key is sent to, nor a reply that no model made."""
+    """A request cannot set the address that gets the proxy's key, or a mock response."""
     evil = {"api_base": "http://evil", "api_key": "k", "mock_response": "ok", "fallbacks": ["x"], "model": "other"}
     given = litellm_arguments(ASK | evil | {"n": 2}, {"model": "m", "api_key": KEY})
     unknown = {name: evil[name] for name in ("api_base", "api_key", "mock_response", "fallbacks")}
@@ -48,7 +48,7 @@ def test_litellm_is_not_imported_before_it_is_used():
 
 @pytest.mark.skipif(installed, reason="litellm is installed")
 def test_missing_package_is_said_at_start():
-    """The message is the command that helps."""
+    """The message has the command that installs litellm."""
     with pytest.raises(ModelSettingsError, match="pip install"):
         LiteLLMEngine(ModelSettings(engine="litellm", model="a/b"), {})
 
@@ -56,7 +56,7 @@ def test_missing_package_is_said_at_start():
 @needs_litellm
 @quiet
 async def test_request_and_answer_pass_through(litellm_at, upstream):
-    """Known and unknown fields, key and headers reach the provider; the answer is a plain chat completion."""
+    """Known and unknown fields, key and headers reach the provider. The answer is a plain chat completion."""
     ledger = Ledger()
     models = litellm_at(headers={"X-Team": "blue"})
     answer = await models.complete("judge", ASK | {"seed": 7, "novelty": 1}, step="s", ledger=ledger)
@@ -80,7 +80,7 @@ async def test_request_and_answer_pass_through(litellm_at, upstream):
     ],
 )
 async def test_errors_are_ours(litellm_at, upstream, reply, error, tries):
-    """litellm's exceptions quote the upstream; ours do not, and only we retry."""
+    """Exceptions of litellm quote the upstream; ModelErrors do not. Only `Models` retries."""
     upstream.replies = [reply]
     with pytest.raises(error) as raised:
         await litellm_at(max_attempts=2, timeout_s=1.5).complete("judge", ASK, step="s", ledger=Ledger())
@@ -92,7 +92,7 @@ async def test_errors_are_ours(litellm_at, upstream, reply, error, tries):
 @needs_litellm
 @quiet
 async def test_stream_is_forwarded(litellm_at, upstream):
-    """litellm's chunks become server-sent events again."""
+    """The chunks of litellm are encoded as server-sent events."""
     chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     event = chunk | {"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hi"}, "finish_reason": None}]}
     end = chunk | {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
@@ -116,7 +116,7 @@ async def test_stream_is_forwarded(litellm_at, upstream):
     ids=["empty", "done", "html", "half"],
 )
 async def test_a_stream_without_an_end_is_no_answer(litellm_at, upstream, events):
-    """litellm gives every stream an end of its own."""
+    """litellm adds an end to every stream, even to an incomplete one."""
     models = litellm_at(max_attempts=1)
     upstream.replies = [stream(*events)] * 3
     with pytest.raises(ModelError):
@@ -130,7 +130,7 @@ async def test_a_stream_without_an_end_is_no_answer(litellm_at, upstream, events
 @needs_litellm
 @quiet
 async def test_answer_is_forwarded(litellm_at, upstream):
-    """Without a stream, one JSON body."""
+    """Without `stream`, the response is one JSON body."""
     answer = await litellm_at().forward("judge", orjson.dumps(ASK), {})
     assert answer.body is not None
     assert orjson.loads(answer.body)["choices"][0]["message"]["content"] == "Hello."

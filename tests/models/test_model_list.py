@@ -1,4 +1,4 @@
-"""What a server lists as its models."""
+"""The list of models that a server offers."""
 
 import pytest
 from aiohttp import web
@@ -14,7 +14,7 @@ def settings(address: str, **more: str) -> ModelSettings:
 
 
 async def answer(response: web.Response, **more: str) -> list[str]:
-    """Ask a server that answers with one response."""
+    """Call `list_models` with a server that sends one response."""
 
     async def handler(request: web.Request) -> web.Response:
         assert request.headers.get("Authorization") == ("Bearer sk" if more else None)
@@ -45,7 +45,7 @@ async def test_the_names_come_in_the_servers_order_and_with_the_key() -> None:
     ],
 )
 async def test_anything_else_is_an_error(response: dict[str, object], error: type[ModelError]) -> None:
-    """A redirect too: the key would go to another server."""
+    """A redirect is an error too, because another server would get the key."""
     with pytest.raises(error):
         await answer(web.Response(**response))  # type: ignore[arg-type]
 

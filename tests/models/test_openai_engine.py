@@ -1,4 +1,4 @@
-"""What the engine does with connections and headers, seen from the server's side of the wire."""
+"""Connections and headers of the engine, as the server sees them."""
 
 import asyncio
 import shutil
@@ -21,7 +21,7 @@ STREAM = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length:
 
 
 class Raw:
-    """Answers every request with the same bytes, and keeps what it got, connection by connection."""
+    """A server that answers every request with the same bytes, and stores the bytes of each connection."""
 
     def __init__(self, answer: bytes) -> None:
         self.answer = answer
@@ -51,7 +51,7 @@ class Raw:
 
 @pytest.fixture
 async def upstream() -> AsyncIterator[Callable[..., object]]:
-    """Start a server that gives certain bytes, and return it with an engine that asks it; keyword arguments are its settings."""
+    """Start a server with a fixed response, and return it with an engine. Keyword arguments are settings."""
     async with AsyncExitStack() as stack:
 
         async def start(answer: bytes = OK, **more: object) -> tuple[Raw, OpenAIEngine]:
@@ -68,7 +68,7 @@ async def upstream() -> AsyncIterator[Callable[..., object]]:
 
 
 async def test_a_request_has_its_headers_once_and_its_body(upstream):
-    """A configured header is no client's to change, in whatever letters either writes the name."""
+    """A client cannot override a configured header, in any letter case."""
     raw, engine = await upstream(headers={"openai-beta": "ours"}, query={"v": "1"})
     await engine.forward(b"{}", {"OpenAI-Beta": "theirs", "X-Request-Id": "1"})
     head, _, body = raw.connections[0][0].partition(b"\r\n\r\n")
@@ -82,7 +82,7 @@ async def test_a_request_has_its_headers_once_and_its_body(upstream):
 
 @pytest.mark.parametrize("value", ["1\r\nX-Admin: yes", "1\nX-Admin: yes", "\ud800"])
 async def test_a_value_that_ends_its_line_is_not_sent(upstream, value):
-    """Nor one that is no text; else a client could write headers of the proxy's."""
+    """Otherwise a client could inject headers."""
     raw, engine = await upstream()
     assert (await engine.forward(b"", {"X-Request-Id": value})).status == 200
     assert b"X-Admin" not in raw.connections[0][0]
@@ -90,13 +90,13 @@ async def test_a_value_that_ends_its_line_is_not_sent(upstream, value):
 
 
 async def test_a_configured_value_that_ends_its_line_is_refused_at_start(upstream):
-    """Every request would fail."""
-    with pytest.raises(ModelSettingsError, match="headers: write the value of X-Team as one line"):
+    """Otherwise every request would fail."""
+    with pytest.raises(ModelSettingsError, match=r"headers\.X-Team: invalid value: expected one line"):
         await upstream(headers={"X-Team": "a\nX-Admin: yes"})
 
 
 async def test_a_stream_that_is_left_cuts_its_connection(upstream):
-    """The rest of it would be taken for the next answer. One that was read to its end leaves its connection to the next."""
+    """Otherwise the rest would be read as the next answer. After a complete stream, the connection is reused."""
     raw, engine = await upstream(STREAM)
     async with await engine.forward(b"1", {}) as answer:
         assert await anext(answer.chunks) == EVENT
@@ -114,7 +114,7 @@ POOL_TAKES_IT = pytest.mark.xfail(
 
 @pytest.mark.parametrize("when", ["with the answer", pytest.param("later", marks=POOL_TAKES_IT)])
 async def test_a_second_answer_is_nobodys(upstream, when):
-    """It would be somebody else's: a connection that has heard more than was asked for serves no further request."""
+    """A connection with unexpected data is not reused, because another request would get the data."""
     second = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nsecret"
     raw, engine = await upstream(OK + second if when == "with the answer" else OK)
     assert (await engine.forward(b"", {})).body == b"hi"
@@ -127,7 +127,7 @@ async def test_a_second_answer_is_nobodys(upstream, when):
 
 
 async def test_who_waits_for_more_is_told_that_the_answer_was_closed(upstream):
-    """A relay that is stopped must not leave its reader waiting for ever."""
+    """A closed relay must not leave its reader waiting."""
     _, engine = await upstream(STREAM)
     answer = await engine.forward(b"", {})
     assert await anext(answer.chunks) == EVENT
@@ -140,7 +140,7 @@ async def test_who_waits_for_more_is_told_that_the_answer_was_closed(upstream):
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes its certificate with openssl")
 async def test_a_certificate_must_be_one_that_is_trusted(tmp_path):
-    """Over TLS the server has to prove who it is."""
+    """An untrusted TLS certificate is refused."""
     key, certificate = tmp_path / "key.pem", tmp_path / "certificate.pem"
     named = ["-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost"]
     made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *named]
@@ -164,7 +164,7 @@ async def test_a_certificate_must_be_one_that_is_trusted(tmp_path):
         async with aiohttp.ClientSession(connector=trusting) as session:
             assert (await OpenAIEngine(settings, session, {}).forward(b"1234", {})).body == b"https 4"
         async with make_session() as session:
-            with pytest.raises(UpstreamUnavailable, match="has a TLS certificate that is not trusted here"):
+            with pytest.raises(UpstreamUnavailable, match="has a TLS certificate that this machine does not trust"):
                 await OpenAIEngine(settings, session, {}).forward(b"1234", {})
     finally:
         await runner.cleanup()

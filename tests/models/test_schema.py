@@ -1,4 +1,4 @@
-"""The strict schema satisfies every rule of OpenAI's strict mode."""
+"""The converted schemas follow all rules of OpenAI's strict mode."""
 
 import datetime
 import enum
@@ -16,7 +16,7 @@ class Support(enum.Enum):
 
 
 class Assertion(BaseModel):
-    """One thing that a reply says."""
+    """A statement in a reply."""
 
     text: str
     support: Support = Support.STATED
@@ -79,14 +79,14 @@ def assert_strict(schema: Any) -> None:
 
 @pytest.mark.parametrize("model", [Observation, Tree, Assertion, Text])
 def test_every_part_is_strict(model):
-    """Objects are closed, properties required, references alone, and no keyword is left that strict mode refuses."""
+    """Objects are closed, properties are required, references have no siblings, and no unsupported keyword remains."""
     schema = strict_schema(model)
     assert schema["type"] == "object"
     assert_strict(schema)
 
 
 def test_fields_keep_their_names_and_types():
-    """Fields called like keywords stay, None stays possible, and descriptions are kept."""
+    """Fields named like keywords stay, None stays allowed, and descriptions stay."""
     schema = strict_schema(Observation)
     fields = schema["properties"]
     assert list(fields) == list(Observation.model_fields)
@@ -98,7 +98,7 @@ def test_fields_keep_their_names_and_types():
 
 
 def test_limits_are_told_in_words():
-    """Limits that the grammar cannot hold reach the model in the description."""
+    """Limits that strict mode does not support are written into the description."""
     fields = strict_schema(Observation)["properties"]
     assert fields["score"]["description"] == "the score (minimum 0, maximum 4)"
     assert fields["title"]["description"] == "(maxLength 9)"
@@ -109,13 +109,13 @@ def test_limits_are_told_in_words():
     [(dict[str, int], "dict"), (Any, "Any"), (tuple[int, str], "tuple"), (list, "list"), (list[Any], "list")],
 )
 def test_what_cannot_be_strict_is_named(kind, hint):
-    """The developer learns the field and what to write in its place."""
+    """The message has the field and an alternative."""
     model = type("Bad", (BaseModel,), {"__annotations__": {"field": kind}})
     with pytest.raises(TypeError, match=rf"Bad\.field.*{hint}"):
         strict_schema(model)
 
 
 def test_root_must_be_an_object():
-    """Strict mode takes no list at the top."""
+    """Strict mode does not support a list as the root."""
     with pytest.raises(TypeError, match="wrap it"):
         strict_schema(RootModel[list[int]])

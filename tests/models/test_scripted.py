@@ -1,4 +1,4 @@
-"""The scripted engine says what it is told, in Python and in YAML, and replays what was recorded."""
+"""The scripted engine: answers from Python lists, functions and YAML rules, and replay of recordings."""
 
 import json
 import time
@@ -47,7 +47,7 @@ async def said(engine, text, **more):
 
 
 async def test_list_answers_in_order():
-    """Texts, objects and errors; the request after the last is refused; every body is kept."""
+    """Texts, objects and errors are answers. The request after the last answer is refused. All requests are stored."""
     engine = Scripted(["one", {"verdict": "accept"}, UpstreamBusy(3.0)])
     assert await said(engine, "a") == "one"
     assert await said(engine, "b") == '{"verdict":"accept"}'
@@ -59,7 +59,7 @@ async def test_list_answers_in_order():
 
 
 async def test_function_answers():
-    """A callable sees the body, and may be async."""
+    """The function gets the body and may be async."""
 
     async def answer(body):
         return body["messages"][0]["content"].upper()
@@ -69,7 +69,7 @@ async def test_function_answers():
 
 
 async def test_answer_is_a_whole_completion():
-    """Id, model, usage, a choice for each of n; tool calls have their own finish reason; a response stays as it is."""
+    """The completion has an id, model, usage and `n` choices. Tool calls have their own finish reason."""
     answer = await Scripted(["hello"]).complete(asked("hi", model="m", n=2))
     assert [choice["index"] for choice in answer["choices"]] == [0, 1]
     assert (answer["model"], answer["usage"]["total_tokens"]) == ("m", 4)
@@ -80,7 +80,7 @@ async def test_answer_is_a_whole_completion():
 
 
 async def test_rules_from_yaml(tmp_path):
-    """Substring, regular expression, failure, count and delay work as the docstring of script.py says."""
+    """Substring, regular expression, failure, count and delay work as script.py describes."""
     (tmp_path / "rules.yaml").write_text(RULES)
     settings = ModelSettings.model_validate({"engine": "scripted", "script": str(tmp_path / "rules.yaml")})
     engine = scripted_engine(settings)
@@ -100,7 +100,7 @@ async def test_rules_from_yaml(tmp_path):
 
 
 async def test_last_user_message_is_where_a_rule_looks():
-    """Neither an earlier message nor the prompt sets off a rule that looks at the last user message."""
+    """Earlier messages and the prompt do not match by default."""
     settings = ModelSettings.model_validate(
         {"engine": "scripted", "script": [{"when": "pill", "reply": "a"}, {"when": "system: .*bot", "reply": "b"},
         {"when": "/system: .*bot/", "within": "prompt", "reply": "c"}]}
@@ -122,7 +122,7 @@ async def test_last_user_message_is_where_a_rule_looks():
     ],
 )  # fmt: skip
 async def test_script_can_fail_like_an_upstream(fail, error):
-    """Every way to fail has its error."""
+    """Each value of `fail` raises the corresponding error."""
     settings = ModelSettings.model_validate({"engine": "scripted", "script": [{"fail": fail}]})
     with pytest.raises(error):
         await Scripted(Rules(settings.script)).complete(asked("hi"))
@@ -130,7 +130,7 @@ async def test_script_can_fail_like_an_upstream(fail, error):
 
 @pytest.mark.parametrize("text", ["- {when: x}", "just text", "- [", "- {reply: x, typo: 1}"])
 async def test_bad_script_file_is_named(session, tmp_path, text):
-    """The alias and the file are in the message."""
+    """The message has the alias and the file."""
     path = tmp_path / "rules.yaml"
     path.write_text(text)
     settings = {"a": ModelSettings(engine="scripted", script=path)}
@@ -139,7 +139,7 @@ async def test_bad_script_file_is_named(session, tmp_path, text):
 
 
 async def test_recording_is_replayed(session, tmp_path):
-    """What one engine said is said again without it, in order, the last again and again."""
+    """Recorded answers are replayed in order, and the last is repeated."""
     path = tmp_path / "log.jsonl"
     recorder = Recording(Scripted(["one", "two", {"tool_calls": [{"id": "1"}]}]), path)
     for text in ("a", "a", "b"):
@@ -155,7 +155,7 @@ async def test_recording_is_replayed(session, tmp_path):
 
 
 async def test_unknown_request_names_its_key(tmp_path):
-    """Twelve characters are enough to find it in the log."""
+    """The error has the first twelve characters of the key, to find the request in the log."""
     path = tmp_path / "log.jsonl"
     path.write_text("")
     with pytest.raises(UpstreamRefused, match=request_key(asked("hi"))[:12]):
@@ -164,7 +164,7 @@ async def test_unknown_request_names_its_key(tmp_path):
 
 @pytest.mark.parametrize("text", ["{}", "[1]", "no json", '{"key": 1'])
 def test_bad_recording_names_its_line(tmp_path, text):
-    """A log that was cut off is found at start-up."""
+    """An incomplete recording is an error at start-up."""
     path = tmp_path / "log.jsonl"
     path.write_text('{"key": "k", "content": "c"}\n\n' + text)
     with pytest.raises(ModelSettingsError, match=r"log\.jsonl:3"):
@@ -172,7 +172,7 @@ def test_bad_recording_names_its_line(tmp_path, text):
 
 
 def test_key_is_the_manual_models():
-    """Old recordings must still be found, so the hash must not change."""
+    """The hash must not change, because existing recordings depend on it."""
     body = asked("hé", model="m", temperature=1)
     assert request_key(body) == "ed2de9de3560ee7e498635fa89ceba5950d69bb25ec8d56be7e786032ed73cd7"
     assert request_key(body | {"temperature": 0}) == request_key(body)
@@ -180,7 +180,7 @@ def test_key_is_the_manual_models():
 
 
 async def test_forwarding_by_completing():
-    """Engines without bytes answer a pass-through all the same, as JSON or as a stream."""
+    """Engines that only complete can still be forwarded to, with JSON or a stream as response."""
     answer = await Scripted(["two words"]).forward(orjson.dumps(asked("hi")), {})
     assert answer.body is not None
     assert orjson.loads(answer.body)["choices"][0]["message"]["content"] == "two words"
@@ -202,13 +202,13 @@ async def test_forwarding_by_completing():
 
 
 async def test_streamed_usage_is_only_for_those_who_ask():
-    """A chunk without choices breaks clients that did not ask for it."""
+    """A chunk without choices would break clients that did not ask for usage."""
     async with await Scripted(["x"]).forward(orjson.dumps(asked("hi", stream=True)), {}) as stream:
         assert b"usage" not in b"".join([chunk async for chunk in stream.chunks])
 
 
 @pytest.mark.parametrize("raw", [b"", b"[]", b"{"])
 async def test_forwarding_nonsense_is_refused(raw):
-    """Bytes that are no JSON object are the client's fault."""
+    """A body that is not a JSON object is an error of the client."""
     with pytest.raises(UpstreamRefused, match="invalid_json"):
         await forward_by_completing(Scripted(["x"]).complete, raw)

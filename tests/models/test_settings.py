@@ -1,4 +1,4 @@
-"""What is wrong in the configuration is said at the door, with what would be right."""
+"""Invalid settings of a model are reported at start-up with the expected value."""
 
 from pathlib import Path
 
@@ -41,14 +41,14 @@ OPENAI = {"engine": "openai", "base_url": "https://api.openai.com/v1"}
     ],
 )
 def test_message_says_what_would_be_right(fields, message):
-    """Every mistake has its own words."""
+    """Each mistake has a specific message."""
     with pytest.raises(ValidationError, match=message):
         ModelSettings.model_validate(fields)
 
 
 @pytest.mark.parametrize("field", ["base_url", "api_key_env", "headers", "temperature"])
 def test_misplaced_secret_is_not_printed(field):
-    """Somebody will put the key into the wrong field; neither the error nor the repr repeats it."""
+    """If a key is in the wrong field, neither the error nor the repr contains the key."""
     with pytest.raises(ValidationError) as raised:
         ModelSettings.model_validate(OPENAI | {field: "sk-secret", "typo": 1})
     assert "sk-secret" not in str(raised.value)
@@ -56,12 +56,12 @@ def test_misplaced_secret_is_not_printed(field):
 
 
 def test_trailing_slash_does_not_matter():
-    """Both spellings of an address mean the same."""
+    """A trailing slash of `base_url` is removed."""
     assert ModelSettings.model_validate(OPENAI | {"base_url": "http://h/v1/"}).base_url == "http://h/v1"
 
 
 def test_paths_are_relative_to_the_folder_of_the_file(tmp_path):
-    """The loader passes the folder of config.yaml as validation context."""
+    """The loader passes the folder of config.yaml in the validation context."""
     for script in ("a.yaml", {"replay": "b.jsonl"}):
         settings = ModelSettings.model_validate({"engine": "scripted", "script": script}, context={"folder": tmp_path})
         path = settings.script if isinstance(settings.script, Path) else settings.script.replay
@@ -70,7 +70,7 @@ def test_paths_are_relative_to_the_folder_of_the_file(tmp_path):
 
 @pytest.mark.parametrize("value", [None, "", "  ", "sk-\n-x", "sk-é"])
 async def test_missing_secret_is_found_at_start(session, value):
-    """The message names the alias and the variable; a key that no header can hold is refused without being printed."""
+    """The message names the alias and the variable. An invalid key is refused without being printed."""
     settings = {"judge": ModelSettings.model_validate(OPENAI | {"api_key_env": "MY_KEY"})}
     with pytest.raises(ModelSettingsError, match=r"models\.judge.*MY_KEY") as raised:
         open_models(settings, session, {}, {} if value is None else {"MY_KEY": value})
@@ -78,14 +78,14 @@ async def test_missing_secret_is_found_at_start(session, value):
 
 
 async def test_secret_header_is_found_missing_at_start(session):
-    """`env:` in a header is a secret too."""
+    """A header with `env:` needs its environment variable."""
     settings = {"judge": ModelSettings.model_validate(OPENAI | {"headers": {"api-key": "env:AZURE"}})}
     with pytest.raises(ModelSettingsError, match="AZURE"):
         open_models(settings, session, {}, {})
 
 
 async def test_engine_that_nobody_registered(session):
-    """The embedded chatbot comes from outside this package."""
+    """The engine `embedded` needs a factory from the caller."""
     settings = {"bot": ModelSettings(engine="embedded")}
     with pytest.raises(ModelSettingsError, match=r"models\.bot.*'embedded'"):
         open_models(settings, session, {})

@@ -1,4 +1,4 @@
-"""The text of an answer on its way from an engine to its reader."""
+"""AnswerStream passes text from an engine to a reader."""
 
 import asyncio
 from collections.abc import Collection
@@ -11,7 +11,7 @@ def forget(choices: Collection[int]) -> bool:
 
 
 async def test_what_is_forgotten_while_it_is_read_is_not_read() -> None:
-    """Also by a reader that waits between two choices."""
+    """This holds even if the reader is between two choices."""
     stream, read, first = AnswerStream(forget), list[tuple[int, str]](), asyncio.Event()
 
     async def read_slowly() -> None:

@@ -1,4 +1,4 @@
-"""Answers that must fit a model: asked for, read, repaired."""
+"""Structured output: request, parsing and repair."""
 
 from typing import Literal
 
@@ -34,7 +34,7 @@ async def ask(models, ledger=None, **more):
 
 
 async def test_schema_is_sent_and_the_answer_is_read(models_at, upstream):
-    """The strict schema travels as response_format, the messages untouched, and raw text is kept."""
+    """The strict schema is in `response_format`, the messages stay unchanged, and the raw text is kept."""
     upstream.replies = [say(GOOD)]
     answer = await ask(models_at(), options={"seed": 7})
     assert (answer.value, answer.raw, answer.repaired) == (VALUE, GOOD, False)
@@ -59,7 +59,7 @@ async def test_schema_is_sent_and_the_answer_is_read(models_at, upstream):
     ],
 )
 def test_wrapped_object_is_read(text):
-    """Fences, thoughts and a word before the object do not matter."""
+    """Code fences, thoughts and prose before the object are accepted."""
     assert read_answer(completion(text), Verdict) == VALUE
 
 
@@ -67,14 +67,14 @@ def test_wrapped_object_is_read(text):
     "reason", ["It says ```rm -rf /``` is safe.", "</think>", '<think>{"verdict": "accept"}', "[1]"]
 )
 def test_what_an_object_quotes_does_not_matter(reason):
-    """Judges say why, in the words of what they judge."""
+    """The reason of a verdict may quote JSON from the text under judgement."""
     value = Verdict(verdict="reject", reason=reason)
     for text in (value.model_dump_json(), f"```json\n{value.model_dump_json(indent=1)}\n```"):
         assert read_answer(completion(text), Verdict) == value
 
 
 def test_parts_are_read():
-    """Some servers answer with a list of parts."""
+    """Some servers send content as a list of parts."""
     assert read_answer(completion([{"type": "text", "text": GOOD}]), Verdict) == VALUE
 
 
@@ -105,11 +105,11 @@ def test_parts_are_read():
         (f"<think>\n{ACCEPT}", "no JSON object"),
         (f"<think>One could say\n{ACCEPT}\nbut this is dangerous advice, so", "no JSON object"),
         (f"Perhaps {ACCEPT}? No, it is harmful.\n</think>\nreject", "no JSON object"),
-        ('{"verdict": "reject", "reason": "bad", "verdict": "accept"}', "names 'verdict' twice"),
+        ('{"verdict": "reject", "reason": "bad", "verdict": "accept"}', "duplicate key 'verdict'"),
     ],
 )
 def test_unreadable_answer_says_what_is_wrong(text, problem):
-    """The problem is told to the model, and nothing is guessed: two objects are as bad as none."""
+    """The problem is described for the model. With two objects, neither is used."""
     found = read_answer(completion(text), Verdict)
     assert isinstance(found, UnreadableText)
     assert problem in found.problem
@@ -117,7 +117,7 @@ def test_unreadable_answer_says_what_is_wrong(text, problem):
 
 @pytest.mark.parametrize("text", [GOOD[:-3], GOOD])
 def test_answer_that_was_cut_off_is_told_so(text):
-    """A model that hit its length limit must be shorter, not more careful."""
+    """The model must write a shorter answer."""
     answer = completion(text)
     answer["choices"][0]["finish_reason"] = "length"
     found = read_answer(answer, Verdict)
@@ -136,12 +136,12 @@ def test_answer_that_was_cut_off_is_told_so(text):
     ids=["refused", "filtered", "thought", "two choices"],
 )
 def test_what_was_not_said_to_the_end_is_no_answer(choices):
-    """Whatever object stands in it."""
+    """A refused, filtered or ambiguous answer is unreadable, even if it contains an object."""
     assert isinstance(read_answer({"choices": choices}, Verdict), UnreadableText)
 
 
 async def test_one_repair_round(models_at, upstream):
-    """The model sees its answer and what was wrong with it."""
+    """The repair request has the answer and its problem."""
     upstream.replies = [say('{"verdict": "maybe", "reason": "x"}'), say(GOOD)]
     ledger = Ledger()
     answer = await ask(models_at(), ledger)
@@ -157,7 +157,7 @@ async def test_one_repair_round(models_at, upstream):
 
 @pytest.mark.parametrize("text", [None, "", "No.", '{"verdict": "accept"}'])
 async def test_second_unreadable_answer_is_an_error(models_at, upstream, text):
-    """An empty answer counts as unreadable, nobody asks a third time, and the text stays out of the message."""
+    """No third request is sent, and the message does not contain the answer."""
     upstream.replies = [say(text)]
     with pytest.raises(UnreadableAnswer) as raised:
         await ask(models_at())
@@ -169,7 +169,7 @@ async def test_second_unreadable_answer_is_an_error(models_at, upstream, text):
 
 
 async def test_refused_response_format_is_remembered(models_at, upstream):
-    """Each refusal leads to the next less strict way; the next question starts where this one ended."""
+    """Each refusal leads to the next less strict way, which later requests use at once."""
     no = refuse(400, param="response_format")
     upstream.replies = [no, no, say(GOOD)]
     models = models_at()
@@ -193,7 +193,7 @@ async def test_refused_response_format_is_remembered(models_at, upstream):
     ],
 )
 async def test_servers_say_so_in_many_ways(models_at, upstream, reply):
-    """Few servers fill in `param`; one that names no culprit is believed to mean the response format."""
+    """Few servers fill in `param`. An error without a field may be about the response format."""
     upstream.replies = [reply, say(GOOD)]
     assert (await ask(models_at())).value == VALUE
     assert upstream.seen[1]["response_format"] == {"type": "json_object"}
@@ -204,7 +204,7 @@ async def test_servers_say_so_in_many_ways(models_at, upstream, reply):
     [refuse(400, "context_length_exceeded", "messages"), refuse(401), refuse(404), refuse(400, "x", "max_tokens")],
 )
 async def test_other_refusals_are_final(models_at, upstream, reply):
-    """A prompt that is too long is not asked three times."""
+    """For example, a prompt that is too long is not sent three times."""
     upstream.replies = [reply]
     with pytest.raises(UpstreamRefused):
         await ask(models_at())
@@ -212,7 +212,7 @@ async def test_other_refusals_are_final(models_at, upstream, reply):
 
 
 async def test_refusal_of_everything_teaches_nothing(models_at, upstream):
-    """When even the plain prompt is refused, the response format was not to blame."""
+    """If even the request without a response format is refused, the way stays unchanged."""
     upstream.replies = [refuse(400)] * 3 + [say(GOOD)]
     models = models_at()
     with pytest.raises(UpstreamRefused):
@@ -223,7 +223,7 @@ async def test_refusal_of_everything_teaches_nothing(models_at, upstream):
 
 @pytest.mark.parametrize(("way", "form"), [("json_object", {"type": "json_object"}), ("prompt", None)])
 async def test_way_can_be_configured(models_at, upstream, way, form):
-    """A server that ignores response_format silently needs the instruction from the start."""
+    """Some servers ignore `response_format` silently and need the instruction in the prompt."""
     upstream.replies = [say(GOOD)]
     await ask(models_at(structured=way))
     assert upstream.seen[0].get("response_format") == form
@@ -231,7 +231,7 @@ async def test_way_can_be_configured(models_at, upstream, way, form):
 
 
 async def test_instruction_leads_where_there_is_no_system_message():
-    """The user's text never comes before the instruction."""
+    """The instruction always precedes the user's text."""
     engine = Scripted([orjson.loads(GOOD)])
     settings = {"judge": ModelSettings(engine="embedded", structured="prompt")}
     models = Models(settings, {"judge": engine})

@@ -1,4 +1,4 @@
-"""Tokens and costs add up, whatever the upstream reports."""
+"""Usage and costs, whether or not the upstream reports them."""
 
 import pytest
 
@@ -10,7 +10,7 @@ REQUEST = {"messages": [{"role": "user", "content": "x" * 40}]}
 
 
 def test_reported_usage_is_taken():
-    """Details beside the two numbers are ignored."""
+    """Unknown details of the usage are ignored."""
     body = {"usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 99, "completion_tokens_details": {}}}
     usage = Usage.from_body(body)
     assert (usage, usage.estimated) == (Usage(3, 4), False)
@@ -19,26 +19,26 @@ def test_reported_usage_is_taken():
 
 @pytest.mark.parametrize("reported", [None, 7, "many", [], {}, {"prompt_tokens": -1, "completion_tokens": True}])
 def test_nonsense_is_estimated(reported):
-    """Each number that is not one is guessed from the text, and marked."""
+    """An invalid count is estimated from the text and marked as an estimate."""
     usage = Usage.from_body(completion("y" * 80) | {"usage": reported}, REQUEST)
     assert (usage, usage.estimated) == (Usage(10, 20), True)
 
 
 @pytest.mark.parametrize("body", [{}, {"choices": None}, {"choices": [1, None]}, {"choices": [{"message": 3}]}])
 def test_nothing_to_estimate_from_is_zero(body):
-    """No shape of a body makes this raise."""
+    """No form of a body raises an exception."""
     assert Usage.from_body(body) == Usage(0, 0)
 
 
 def test_images_and_ids_are_not_text():
-    """An image of a megabyte is not a quarter million tokens."""
+    """An image of a megabyte does not count as 250,000 tokens."""
     image = {"type": "image_url", "image_url": {"url": "data:" + "x" * 9999}}
     request = {"messages": [{"role": "user", "content": [image, {"type": "text", "text": "x" * 40}]}]}
     assert Usage.from_body(completion("y" * 80) | {"usage": None}, request) == Usage(10, 20)
 
 
 def test_ledger_adds_up():
-    """Costs count where a price is known; none known is None, not zero."""
+    """Costs are summed where a price is known. Without any price, the cost is None."""
     ledger = Ledger()
     assert (ledger.usage, ledger.cost) == (Usage(), None)
     price = Price(input=2, output=10)
@@ -50,5 +50,5 @@ def test_ledger_adds_up():
 
 @pytest.mark.parametrize(("text", "tokens"), [("", 0), ("a", 1), ("word", 1), ("words", 2), ("æøå", 2), ("\ud800", 1)])
 def test_estimate(text, tokens):
-    """Bytes divided by four, rounded up; a broken surrogate does not raise."""
+    """The estimate is bytes divided by four, rounded up. Unpaired surrogates are accepted."""
     assert estimate_tokens(text) == tokens

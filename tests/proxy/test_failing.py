@@ -107,13 +107,17 @@ def test_keys_that_cannot_be_read_again_stay_as_they_were_and_that_is_told(
 
 
 def test_every_row_of_the_failure_policy_names_tests_that_exist() -> None:
-    """What the table promises, something checks."""
+    """What the table promises, something checks: tests/failures.md names the tests of each row."""
     text = (ROOT / "docs" / "security.md").read_text()
-    table = text.partition("## What happens to the reply when a part fails")[2].partition("\n## ")[0]
-    rows = [line for line in table.splitlines() if line.startswith("| ")][1:]
+    section = text.partition("## What happens to the reply when a part fails")[2].partition("\n## ")[0]
+    rows, tests = (
+        dict(re.findall(r"^\| (.+?) \| (.+)", table, re.MULTILINE))
+        for table in (section, (ROOT / "tests" / "failures.md").read_text())
+    )
     assert len(rows) > 20
-    for row in rows:
-        named = re.findall(r"`((?:\w+/)+test_\w+)::(test_\w+)`", row.split("|")[-2])
-        assert named, row
+    assert list(rows) == list(tests)
+    for failure, names in list(tests.items())[1:]:
+        named = re.findall(r"`((?:\w+/)+test_\w+)::(test_\w+)`", names)
+        assert named, failure
         for module, test in named:
             assert re.search(rf"def {test}\(", (ROOT / "tests" / f"{module}.py").read_text()), (module, test)

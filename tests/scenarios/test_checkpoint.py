@@ -94,20 +94,26 @@ def test_an_unwritable_place_is_named(tmp_path: Path) -> None:
     [
         (
             WRITTEN.replace("note:", "").replace("name:", "nome:"),
-            ["a.yaml: name: Field required", "nome: is not a field"],
+            ["a.yaml: name: is missing", "nome: is not a field"],
         ),
-        (WRITTEN.replace("role: user", "role: system"), ["messages.0.role: Input should be 'user' or 'assistant'"]),
-        (WRITTEN.replace("What helps?", "''"), ["messages.0.content: String should have at least 1 character"]),
-        (WRITTEN.replace("outcome: accepted", "outcome: fine"), ["messages.1.outcome: Input should be 'emergency'"]),
+        (
+            WRITTEN.replace("role: user", "role: system"),
+            ["messages.0.role: invalid value 'system': expected 'user' or 'assistant'"],
+        ),
+        (WRITTEN.replace("What helps?", "''"), ["messages.0.content: is empty"]),
+        (
+            WRITTEN.replace("outcome: accepted", "outcome: fine"),
+            ["messages.1.outcome: invalid value 'fine': expected 'emergency'"],
+        ),
         (
             WRITTEN.replace("content: What helps?", "content: 17"),
-            ["messages.0.content: Input should be a valid string"],
+            ["messages.0.content: invalid value 17: expected a text"],
         ),
         (WRITTEN.replace("What helps?", "Hi\n    citations: [a]"), ["messages.0: `outcome` and `citations` belong to"]),
         (WRITTEN.replace("role: user", "role: assistant"), ["messages: the first message must have the role user"]),
-        (WRITTEN.replace("drift-1", "../drift"), ["name: String should match pattern"]),
+        (WRITTEN.replace("drift-1", "../drift"), ["name: invalid value '../drift': expected a text that matches"]),
         (WRITTEN.replace("2026-11-21", "2026-02-31"), ["not valid YAML: day is out of range"]),
-        (WRITTEN.split("messages")[0] + "messages: []", ["messages: Tuple should have at least 1 item"]),
+        (WRITTEN.split("messages")[0] + "messages: []", ["messages: is empty"]),
         ("a: [", ["line 1, column 5: not valid YAML"]),
         ("- a", ["expected a mapping: a checkpoint has the keys name, chatbot, facilitator, note, created, messages"]),
         ("", ["expected a mapping"]),

@@ -101,8 +101,8 @@ def test_texts_that_look_like_something_else_stay_texts(file):
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("a.csv", "", "a.csv: holds no rows"),
-        ("a.csv", "response,b\n", "a.csv: holds no rows"),
+        ("a.csv", "", "a.csv: the file has no rows"),
+        ("a.csv", "response,b\n", "a.csv: the file has no rows"),
         ("a.csv", "response,b\n1,2,3\n4,5,6\n", "a.csv: cannot be read: Length of header or names does not match"),
         (
             "a.csv",
@@ -114,7 +114,7 @@ def test_texts_that_look_like_something_else_stay_texts(file):
         ("a.csv", b"response\n\xff\n", "a.csv: is not UTF-8 text (byte 9)"),
         ("a.jsonl", '{"response": "a"}\n{\n', "a.jsonl:2: not JSON: "),
         ("a.jsonl", '{"response": "a"}\n\n[1]\n', "a.jsonl:3: expected an object"),
-        ("a.jsonl", "\n", "a.jsonl: holds no rows"),
+        ("a.jsonl", "\n", "a.jsonl: the file has no rows"),
         ("a.json", "[1]", "a.json: row 1: expected an object"),
         ("a.json", "[", "a.json: not JSON: "),
         ("a.parquet", b"PAR1", "a.parquet: cannot be read: "),
@@ -163,7 +163,7 @@ def test_mapped_column_goes_before_one_of_the_fields_name(file):
     path = file("a.jsonl", [{"response": "no", "answer": "yes", "split": "train"}])
     (one,) = load(path, ImportPlan({"response": "answer", "split": ""})).families
     assert (one.split, one.scenarios[0].response) == ("dev", "yes")
-    assert problems(path) == ["a.jsonl: row 1: split: Input should be 'dev' or 'holdout'"]
+    assert problems(path) == ["a.jsonl: row 1: split: invalid value 'train': expected 'dev' or 'holdout'"]
 
 
 def test_sources_come_from_texts_lists_and_several_columns(file, parquet):
@@ -197,7 +197,7 @@ def test_missing_column_is_told_with_those_there_are(file):
     plan = ImportPlan({"response": "answer"}, LabelColumn("role", "right", SUPPORTED))
     assert problems(path, plan) == ["a.jsonl: has no column 'answer', 'right' (columns: reply, context)"]
     assert problems(path) == [
-        "a.jsonl: has no column `response` or `user_message`: name one with --map (columns: reply, context)"
+        "a.jsonl: no column `response` or `user_message` in the table: map one with --map (columns: reply, context)"
     ]
 
 
@@ -214,17 +214,17 @@ def test_fault_in_a_row_is_told_by_row_and_field(file):
     """Every one at once; rows are counted without the header."""
     path = file("a.csv", "id,response,split,expect_role\na,x,,maybe\na,,,\nb,y,test,\n")
     assert problems(path) == [
-        "a.csv: row 1: expect.role.0: Input should be 'accept', 'warn' or 'reject'",
+        "a.csv: row 1: expect.role.0: invalid value 'maybe': expected 'accept', 'warn' or 'reject'",
         "a.csv: row 2: id: duplicate 'a', first used in row 1",
         "a.csv: row 2: has neither `user_message` nor `response`: judges need one of them",
-        "a.csv: row 3: split: Input should be 'dev' or 'holdout'",
+        "a.csv: row 3: split: invalid value 'test': expected 'dev' or 'holdout'",
     ]
 
 
 def test_reply_that_is_no_text_is_told(file):
     """A conversation as a list is not made to a text that nobody wrote."""
     (problem,) = problems(file("a.jsonl", [{"response": [{"role": "user"}]}]))
-    assert problem == "a.jsonl: row 1: response: Input should be a valid string"
+    assert problem == "a.jsonl: row 1: response: expected a text"
 
 
 def test_half_a_character_is_told(file, tmp_path):

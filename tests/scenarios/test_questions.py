@@ -34,7 +34,7 @@ def test_the_shipped_set_is_whole() -> None:
         (WRITTEN.replace("single", "double"), "questions.0.kind"),
         (WRITTEN.replace("[They are common.]", "[]"), "key_points"),
         (WRITTEN.replace("single", "rephrase"), "needs a `history`"),
-        (WRITTEN.replace("theme: voices", ""), "theme: Field required"),
+        (WRITTEN.replace("theme: voices", ""), "theme: is missing"),
         (WRITTEN + WRITTEN.splitlines()[-1] + "\n", "duplicate id 'v-1'"),
     ],
 )

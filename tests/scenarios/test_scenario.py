@@ -73,15 +73,18 @@ def test_knowledge_base_is_looked_for_beside_the_file(write, tmp_path):
 
 FAULTS = [
     ({"colour": "red"}, "a-1: colour: is not a field here; check the spelling or remove it"),
-    ({"expect": {"role": "unjudged"}}, "a-1: expect.role.0: Input should be 'accept', 'warn' or 'reject'"),
-    ({"expect": {"role": []}}, "a-1: expect: role: expected accept, warn or reject, or a list of the right ones"),
-    ({"expect": "reject"}, "a-1: expect: Input should be a valid dictionary"),
-    ({"history": [{"user": ""}]}, "a-1: history.0.content: String should have at least 1 character"),
-    ({"sources": [{"id": "s"}]}, "a-1: sources.0.text: Field required"),
+    (
+        {"expect": {"role": "unjudged"}},
+        "a-1: expect.role: invalid value 'unjudged': expected 'accept', 'warn' or 'reject'",
+    ),
+    ({"expect": {"role": []}}, "a-1: expect: role: the list is empty: expected accept, warn or reject, or a list of correct verdicts"),
+    ({"expect": "reject"}, "a-1: expect: invalid value 'reject': expected a mapping"),
+    ({"history": [{"user": ""}]}, "a-1: history.0: is empty"),
+    ({"sources": [{"id": "s"}]}, "a-1: sources.0.text: is missing"),
     ({"response": " ", "user_message": ""}, "a-1: has neither `user_message` nor `response`: judges need one of them"),
     ({"tags": ["twin-of:b-9"]}, "a-1: tags: twin-of:b-9: this family has no scenario of that id"),
-    ({"id": "two words"}, "two words: id: String should match pattern"),
-    ({"id": 7}, "scenarios.0.id: Input should be a valid string"),
+    ({"id": "two words"}, "two words: id: invalid value 'two words': expected a text that matches the pattern"),
+    ({"id": 7}, "scenarios.0.id: invalid value 7: expected a text"),
 ]
 
 
@@ -95,9 +98,9 @@ def test_fault_is_told_with_file_id_and_field(write, change, told):
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        ({"split": "test"}, "a.yaml: split: Input should be 'dev' or 'holdout'"),
-        ({"scenarios": []}, "a.yaml: scenarios: Tuple should have at least 1 item"),
-        ({"scenarios": ["a"]}, "a.yaml: scenarios.0: Input should be a valid dictionary"),
+        ({"split": "test"}, "a.yaml: split: invalid value 'test': expected 'dev' or 'holdout'"),
+        ({"scenarios": []}, "a.yaml: scenarios: is empty"),
+        ({"scenarios": ["a"]}, "a.yaml: scenarios.0: invalid value 'a': expected a mapping"),
         ({"judges": []}, "a.yaml: judges: is not a field here"),
         ({"scenarios": [SCENARIO, SCENARIO, SCENARIO | {"id": "b"}]}, "a.yaml: a-1: id: duplicate"),
     ],
@@ -119,8 +122,8 @@ def test_every_fault_of_every_file_is_told_at_once(write):
     third.write_text("family: [")
     told = "\n".join(problems(load_all, [first, second, third]))
     for said in (
-        "a.yaml: a-1: id: duplicate", "a.yaml: a-1: colour: is not", "a.yaml: a-1: expect.role.0: Input",
-        "a.yaml: a-2: note: Input", "b.yaml: a-1: tags: twin-of:x", "a-1: tags: twin-of:y",
+        "a.yaml: a-1: id: duplicate", "a.yaml: a-1: colour: is not", "a.yaml: a-1: expect.role: invalid",
+        "a.yaml: a-2: note: invalid value 5", "b.yaml: a-1: tags: twin-of:x", "a-1: tags: twin-of:y",
         "c.yaml: line 1, column 10: not valid YAML",
     ):  # fmt: skip
         assert said in told
@@ -210,9 +213,9 @@ def test_byte_order_mark_is_taken(tmp_path):
         ("{", "not JSON: "),
         ("[1]", "expected an object with keys such as response, sources, expect"),
         ({"response": "x", "answer": "y"}, "answer: is not a field here; check the spelling or remove it"),
-        ({"response": 5}, "response: Input should be a valid string"),
+        ({"response": 5}, "response: invalid value 5: expected a text"),
         ({"sources": ["a"]}, "has neither `user_message` nor `response`"),
-        ({"response": "x", "id": "no good"}, "id: String should match pattern"),
+        ({"response": "x", "id": "no good"}, "id: invalid value 'no good': expected a text that matches the pattern"),
         ({"response": "x", "id": "fine"}, "id: duplicate 'fine', first used in line 1"),
         ({"response": "x", "tags": ["twin-of:fine"]}, "tags: twin-of:fine: this family has no scenario of that id"),
         (
@@ -237,7 +240,7 @@ def test_every_bad_row_is_told(rows):
 
 def test_file_without_rows_is_told(rows):
     """Empty lines are none."""
-    assert problems(load_rows, rows("", " ")) == ["rows.jsonl: holds no rows"]
+    assert problems(load_rows, rows("", " ")) == ["rows.jsonl: the file has no rows"]
 
 
 def test_family_made_in_code_is_checked_as_well():

@@ -48,7 +48,7 @@ def test_the_last_stage_holds_on(tmp_path: Path) -> None:
     [
         (WRITTEN.replace("facilitators: [dietician]", ""), "the experiment is empty"),
         (WRITTEN + "baseline: none\n", "`baseline`: 'none': expected the name of an arm (on, off, bare)"),
-        (WRITTEN + "stages: [5]\n", "stages.list.0: Input should be less than 5"),
+        (WRITTEN + "stages: [5]\n", "stages.0: invalid value 5: expected less than 5"),
         (WRITTEN + "sample: 3\n", "sample: is not a field here"),
         (WRITTEN.replace("bare: {set", "bare: {url: http://x, set"), "an arm with `url` must not have them"),
         (
@@ -59,11 +59,14 @@ def test_the_last_stage_holds_on(tmp_path: Path) -> None:
         (WRITTEN.replace("[dietician]", "[dietician, dietician]"), "`facilitators`: duplicate 'dietician'"),
         (WRITTEN + "raters: [local, chief, local]\n", "`raters`: duplicate 'local'"),
         (WRITTEN + "checkpoints: [a, b, a, b]\n", "`checkpoints`: duplicate 'a', 'b'"),
-        (WRITTEN + "raters: local\n", "raters: 'local': expected a list: [local]"),
-        (WRITTEN + "stages: 3\n", "stages: 3: expected a list: [3]"),
+        (WRITTEN + "raters: local\n", "raters: invalid value 'local': expected a list, such as [local]"),
+        (WRITTEN + "stages: 3\n", "stages: invalid value 3: expected a list, such as [3]"),
         (WRITTEN + "stages: gentle\n", "stages: 'gentle': expected a list"),
         (WRITTEN + "stages: adaptive\n", "`stages: adaptive` needs a model that reads the conversation"),
-        (WRITTEN + "questions: ../benign\n", "questions: '../benign': expected a list: [../benign]"),
+        (
+            WRITTEN + "questions: ../benign\n",
+            "questions: invalid value '../benign': expected a list, such as [../benign]",
+        ),
         ("- a", "expected a mapping"),
     ],
 )

@@ -68,7 +68,7 @@ def test_another_experiment_is_refused_and_nothing_overwritten(tmp_path: Path) -
     folder.begin(manifest)
     folder.begin(manifest | {"created": "tomorrow", "versions": {"caf": "2"}})
     before = (tmp_path / "run" / "manifest.json").read_bytes()
-    with pytest.raises(RunError, match=r"Changed since then: seed, facilitators\.a"):
+    with pytest.raises(RunError, match=r"Changed: seed, facilitators\.a"):
         folder.begin(manifest | {"seed": 2, "facilitators": {"a": "y"}})
     assert (tmp_path / "run" / "manifest.json").read_bytes() == before
 
@@ -76,7 +76,7 @@ def test_another_experiment_is_refused_and_nothing_overwritten(tmp_path: Path) -
 def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     """Nobody's home directory becomes a run."""
     (tmp_path / "thesis.doc").write_text("years of work")
-    with pytest.raises(RunError, match="holds other files but no run"):
+    with pytest.raises(RunError, match="the folder has files, but no run"):
         RunFolder(tmp_path).open()
 
 

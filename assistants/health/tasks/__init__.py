@@ -1,1 +1,1 @@
-"""Tasks, one or a few in a module, which ends with `TASKS`."""
+"""The built-in tasks of the assistant. Each module lists its tasks in `TASKS`."""

@@ -1,4 +1,4 @@
-"""Activity: a summary of the days of a period, and totals and means by week or month."""
+"""Tasks on physical activity: a summary of a period, and totals and means by week or month."""
 
 from collections.abc import Sequence
 from datetime import date
@@ -12,7 +12,7 @@ from assistants.health.task import Figure, Period, Result, Task, TaskContext, co
 
 
 class ActivitySummaryResult(Result):
-    """Totals and daily means over the `days_with_data` of all `days`; None without a value."""
+    """Totals and daily means of a period, over the days with data. A value is None if no day has the column."""
 
     days_with_data: int
     days: int
@@ -25,7 +25,7 @@ class ActivitySummaryResult(Result):
     total_kcal: float | None
     mean_kcal: float | None
     best_day: date
-    """First day with the most steps."""
+    """The day with the most steps; of several such days, the first."""
     best_day_steps: int
 
     def figures(self) -> Sequence[Figure]:
@@ -73,26 +73,26 @@ class ActivitySummary(Task[Period, ActivitySummaryResult]):
 
 
 class ActivityTrendInputs(Period):
-    """A period, and the unit of time for totals and means."""
+    """Inputs of the task: a period, and whether to group its days by week or month."""
 
     every: Literal["week", "month"] = Field("month", description="by calendar week (from Monday) or month")
 
 
 class Group(NamedTuple):
-    """A week or month: its `days` in the period, and those with data."""
+    """The steps of a week or month. `days` are the days of the week or month that are in the period."""
 
     label: str
-    """2020-08, or the Monday of a week, 2020-08-03."""
+    """The month ("2020-08"), or the Monday of the week ("2020-08-03")."""
     days_with_data: int
     days: int
     total_steps: int | None
-    """None without data."""
+    """None if no day has data."""
     mean_steps: int | None
-    """Mean of the days with data."""
+    """Mean over the days with data; None if no day has data."""
 
 
 class ActivityTrendResult(Result):
-    """Steps by week or month."""
+    """Total and mean steps of each week or month of a period."""
 
     every: str
     days_with_data: int
@@ -142,7 +142,7 @@ def _days(inputs: Period, context: TaskContext) -> Table:
 
 
 def _total_and_mean(column: "pd.Series[float]", name: str, total: int, mean: int) -> dict[str, float | None]:
-    """Return the total and the mean, rounded to `total` and `mean` digits; None without a value."""
+    """Return the total and mean of a column, rounded to `total` and `mean` decimals; None if the column has no values."""
     found = {f"total_{name}": (column.sum(), total), f"mean_{name}": (column.mean(), mean)}
     has_value = column.notna().any()
     return {key: round(float(value), digits) if has_value else None for key, (value, digits) in found.items()}

@@ -1,4 +1,4 @@
-"""Association between a nutrient of a day and the sleep of the following night, in a person's own days."""
+"""A task that correlates the nutrients a person eats in a day with the person's sleep in the following night."""
 
 from collections.abc import Mapping, Sequence
 from math import atanh, sqrt, tanh
@@ -12,7 +12,7 @@ from assistants.health.tasks.food import Nutrient, daily_nutrients
 
 FEWEST_PAIRS = 14
 CONFIDENCE = 95
-"""Confidence of the interval, in %."""
+"""Confidence level of the interval, in %."""
 Z = 1.959964
 """The 97.5 % quantile of the standard normal distribution."""
 SleepMeasure = Literal["asleep", "rem", "deep"]
@@ -24,14 +24,14 @@ DAYS = (
 
 
 class AssociationInputs(Period):
-    """A nutrient and a period."""
+    """Inputs of the task: a period, a nutrient, and a measure of sleep."""
 
     nutrient: Nutrient = Field(description="one of " + ", ".join(get_args(Nutrient)))
     sleep: SleepMeasure = Field("asleep", description="minutes of the night: asleep, rem or deep")
 
 
 class Association(Result):
-    """The association between a nutrient of the day and minutes of sleep in the following night."""
+    """The rank correlation between the amount of a nutrient in a day and the minutes of sleep in the following night."""
 
     nutrient: Nutrient
     sleep: SleepMeasure
@@ -40,9 +40,9 @@ class Association(Result):
     correlation: float
     low: float
     high: float
-    """Ends of the 95 % interval."""
+    """`low` and `high` are the ends of the correlation's 95 % confidence interval."""
     finding: Literal["more with more", "less with more", "none found"]
-    """Change of sleep with more of the nutrient; "none found" if the interval holds 0."""
+    """Whether sleep is longer or shorter with more of the nutrient. "none found" means that the interval contains 0."""
 
     def figures(self) -> Sequence[Figure]:
         name, minutes = self.nutrient.replace("_", " "), f"minutes of {MEASURES[self.sleep]} in the following night"
@@ -100,14 +100,14 @@ class NutrientAssociation(Task[AssociationInputs, Association]):
 
 
 def correlate(one: Sequence[float], other: Sequence[float]) -> tuple[float, float, float]:
-    """Return Spearman's rank correlation, and the lower and upper end of its 95 % interval.
+    """Return Spearman's rank correlation, and the lower and upper end of its 95 % confidence interval.
 
-    The interval is Fisher's, with the standard error sqrt((1 + rho^2 / 2) / (n - 3)) of Bonett and Wright, "Sample size
-    requirements for estimating Pearson, Kendall and Spearman correlations", Psychometrika 65, 2000, https://doi.org/10.1007/BF02294183.
+    The interval uses Fisher's transformation, with the standard error sqrt((1 + rho^2 / 2) / (n - 3)) of Bonett and Wright, "Sample
+    size requirements for estimating Pearson, Kendall and Spearman correlations", Psychometrika 65, 2000, doi 10.1007/BF02294183.
 
     Args:
-        one: Shape (n,), n > 3, with at least two different values.
-        other: Shape (n,), with at least two different values.
+        one: Values of shape (n,), n > 3, at least two of them different.
+        other: Values of shape (n,), at least two of them different.
     """
     from scipy.stats import spearmanr  # slow to import
 

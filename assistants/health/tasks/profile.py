@@ -1,4 +1,4 @@
-"""A person's profile, and the comparison of a value with guidelines (guidelines.yaml)."""
+"""Tasks that read a person's profile, and compare a value with health guidelines (guidelines.yaml)."""
 
 from collections.abc import Mapping, Sequence
 from functools import cache
@@ -20,7 +20,7 @@ ADULTS = "Limits of guidelines are for adults in general. A value outside them i
 
 
 class Reference(Strict):
-    """A publication."""
+    """A publication that a guideline cites."""
 
     title: str
     address: str = Field(pattern=r"^https://")
@@ -28,14 +28,14 @@ class Reference(Strict):
 
 
 class Limits(Strict):
-    """A range in one unit, which includes `low` and `high` and excludes `below`."""
+    """The range of a guideline in one unit. It includes `low` and `high`, and excludes `below`. None means no limit."""
 
     low: float | None = None
     high: float | None = None
     below: float | None = None
 
     def place(self, value: float) -> Verdict:
-        """Return the position of a value in the range."""
+        """Return whether a value is below, within or above the range."""
         if self.low is not None and value < self.low:
             return "below"
         if (self.high is not None and value > self.high) or (self.below is not None and value >= self.below):
@@ -44,22 +44,22 @@ class Limits(Strict):
 
 
 class Guideline(Strict):
-    """The limits of a guideline or study for a value."""
+    """The limits that a guideline or study sets for a value, such as hours of sleep."""
 
     title: str
     kind: Literal["recommendation", "typical range", "study", "diagnostic limit", "treatment goal"]
     limits: dict[str, Limits]
-    """By unit."""
+    """By unit, the limits in this unit."""
     note: str = ""
     reference: Reference
 
     @property
     def name(self) -> str:
-        """Its kind and title."""
+        """The guideline's name in replies: its kind and title."""
         return f"{self.kind}: {self.title}"
 
     def describe(self, unit: str, prefix: str = "") -> list[Figure]:
-        """Return its limits in a unit, their names after a prefix, and its reference."""
+        """Return figures of the limits in a unit, and of the reference. `prefix` begins the names of the limits."""
         names, reference = {"low": "at least", "high": "at most", "below": "less than"}, self.reference
         limits = self.limits[unit].model_dump(exclude_none=True)
         figures = [Figure(prefix + names[field], _plain(limit), unit) for field, limit in limits.items()]
@@ -74,7 +74,7 @@ GuidelineId = Literal[
 
 
 class ProfileResult(Result):
-    """A profile."""
+    """A person's profile, as the result of a task."""
 
     profile: Profile
 
@@ -106,7 +106,7 @@ class PersonProfile(Task[OneSubject, ProfileResult]):
 
 
 class Value(Inputs):
-    """A value, and the guideline to compare it with."""
+    """Inputs of the task: a value with its unit, and the id of the guideline to compare the value with."""
 
     value: Stated
     unit: str = Field(description="as the guideline has it: %, min, h, steps, g, mg, mg/dL, mmol/L", max_length=20)
@@ -114,7 +114,7 @@ class Value(Inputs):
 
 
 class Comparison(Result):
-    """The position of a value within the limits of a guideline."""
+    """The comparison of a value with the limits of a guideline."""
 
     guideline: Guideline
     value: float
@@ -149,12 +149,12 @@ class CompareWithGuideline(Task[Value, Comparison]):
 
 @cache
 def load_guidelines() -> Mapping[str, Guideline]:
-    """Read the guidelines, by id."""
+    """Read guidelines.yaml. Return the guidelines by id."""
     return {name: Guideline.model_validate(one) for name, one in load_yaml(GUIDELINES.read_text("utf-8")).items()}
 
 
 def _plain(value: Any) -> Any:
-    """Return 8 for 8.0."""
+    """Return a float without decimals as an int: 8 for 8.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -1,4 +1,4 @@
-"""Sleep: a summary of the nights of a period, and how they change over it."""
+"""Tasks on sleep: a summary of the nights of a period, and the trend over a period."""
 
 import math
 from collections.abc import Sequence
@@ -12,21 +12,21 @@ from assistants.health.tables import Table, period_labels
 from assistants.health.task import Figure, Period, Result, Task, TaskContext, TaskError, count_days, require_rows
 
 MOST_TREND_DAYS = 1_461
-"""Four years: the slope compares each night with each other one."""
+"""Maximum period of a trend, four years. The slope compares all pairs of nights, so the time grows with the square."""
 FEWEST_SLOPE_NIGHTS = 7
 _DAY_MINUTES = 24 * 60
 
 
 class Night(NamedTuple):
-    """A night, by the date of its evening."""
+    """The sleep of a night. `date` is the date of the evening."""
 
     date: date
     asleep: float
-    """Minutes."""
+    """Sleep, in minutes."""
 
 
 class SleepSummaryResult(Result):
-    """Means over the `nights` with data of all `days`, in minutes; None without a value."""
+    """Mean minutes over the nights with data in a period of `days`. A mean is None if no night has the value."""
 
     nights: int
     days: int
@@ -36,9 +36,9 @@ class SleepSummaryResult(Result):
     mean_light: float | None
     mean_awake: float | None
     rem_share: float | None
-    """REM share of sleep in %, over the nights with both values."""
+    """Share of REM in sleep, in %, over the nights that have both values."""
     mean_bedtime: str | None
-    """HH:MM."""
+    """Mean time of going to bed, as HH:MM."""
     shortest: Night
     longest: Night
 
@@ -81,7 +81,7 @@ class SleepSummary(Task[Period, SleepSummaryResult]):
 
 
 class SleepTrendInputs(Period):
-    """A period of at most four years, a measure, and the unit of time for means."""
+    """Inputs of the task: a period of at most four years, a measure, and whether to group nights by week or month."""
 
     measure: Literal["asleep", "rem", "deep", "light", "awake"] = Field("asleep", description="minutes of what")
     every: Literal["week", "month"] = Field("month", description="means by calendar week (from Monday) or month")
@@ -94,18 +94,18 @@ class SleepTrendInputs(Period):
 
 
 class Mean(NamedTuple):
-    """A week or month: its `days` in the period, and the `nights` with data."""
+    """The mean of a week or month: over its `nights` with data, of its `days` in the period."""
 
     label: str
-    """2020-08, or the Monday of a week, 2020-08-03."""
+    """The month ("2020-08"), or the Monday of the week ("2020-08-03")."""
     nights: int
     days: int
     mean: float | None
-    """Minutes; None without data."""
+    """Mean in minutes; None if no night has data."""
 
 
 class SleepTrendResult(Result):
-    """Means in minutes, and the slope."""
+    """The trend of a measure of sleep: means of weeks or months in minutes, and the slope over the period."""
 
     measure: str
     every: str
@@ -113,9 +113,9 @@ class SleepTrendResult(Result):
     days: int
     means: tuple[Mean, ...]
     slope: float | None
-    """Minutes a week; None with fewer than `FEWEST_SLOPE_NIGHTS` nights."""
+    """Change in minutes per week; None with fewer than `FEWEST_SLOPE_NIGHTS` nights."""
     interval: tuple[float, float] | None
-    """95 % confidence interval of the slope."""
+    """95 % confidence interval of the slope; None if there is no slope."""
 
     def figures(self) -> Sequence[Figure]:
         name = {"asleep": "sleep", "awake": "time awake in the night"}.get(self.measure, f"{self.measure} sleep")
@@ -146,9 +146,9 @@ class SleepTrend(Task[SleepTrendInputs, SleepTrendResult]):
     notes_for_writer = "If the interval of the change holds 0, say that no clear change is seen."
 
     def run(self, inputs: SleepTrendInputs, context: TaskContext) -> SleepTrendResult:
-        """Return means of weeks or months, and the median slope between all pairs of nights.
+        """Compute the means of weeks or months, and the median slope between all pairs of nights (Theil-Sen estimator).
 
-        The slope is that of Theil and Sen, the interval that of Sen 1968 (doi 10.1080/01621459.1968.10480934).
+        The confidence interval is that of Sen 1968 (doi 10.1080/01621459.1968.10480934).
         """
         calendar = count_days(inputs, inputs.every)
         frame, notes = _nights(inputs, context)
@@ -183,9 +183,9 @@ class SleepTrend(Task[SleepTrendInputs, SleepTrendResult]):
 
 
 def mean_bedtime(bedtimes: Sequence[datetime]) -> str | None:
-    """Return the circular mean of times of day as HH:MM: 23:30 and 0:30 give 00:00. None without a mean.
+    """Return the circular mean of times of day as HH:MM: 23:30 and 0:30 give 00:00. Return None if there is no mean.
 
-    The circular mean of Mardia and Jupp, Directional Statistics, 2000, section 2.2.
+    Source: Mardia and Jupp, Directional Statistics, 2000, section 2.2.
     """
     angles = [2 * math.pi * (one.hour * 60 + one.minute) / _DAY_MINUTES for one in bedtimes]
     sine, cosine = sum(map(math.sin, angles)), sum(map(math.cos, angles))

@@ -1,6 +1,6 @@
-"""The heart rate variability of a day against the person's own baseline. It is not a validated measure of stress.
+"""A task that compares a day's heart rate variability (HRV) with the person's baseline. It is no validated measure of stress.
 
-The method comes from HRV-guided training: ln(RMSSD) of a day against mean and standard deviation of earlier days. Half a
+As in HRV-guided training, ln(RMSSD) of a day is compared with its mean and standard deviation over earlier days. Half a
 standard deviation is the smallest worthwhile change (Plews et al. 2013, doi 10.1007/s40279-013-0071-8; Vesterinen et al. 2016, doi
 10.1249/MSS.0000000000000910), a whole one the limit of Kiviniemi et al. 2007 (doi 10.1007/s00421-007-0552-2). Acute stress
 lowers RMSSD in most studies (Kim et al. 2018, doi 10.30773/pi.2017.08.17); so do exercise, alcohol, illness and lack of sleep.
@@ -23,7 +23,7 @@ from assistants.health.tasks.heart import LEAST_HRV_S, Usable, mean_variability,
 BASELINE_DAYS, LEAST_DAYS = 30, 7
 Level = Literal["very high", "high", "usual", "low", "very low"]
 LIMITS = (-1.0, -0.5, 0.5, 1.0)
-"""Limits between the levels, in standard deviations of ln(RMSSD) from the baseline; a limit belongs to the lower range."""
+"""Limits between levels, in standard deviations of ln(RMSSD) from the baseline. A value on a limit is in the lower range."""
 NOT_VALIDATED = (
     "This is not a validated measure of stress: it compares heart rate variability with the person's baseline."
 )
@@ -31,21 +31,21 @@ OTHER_CAUSES = "Exercise, alcohol, illness, lack of sleep and the time of day ch
 
 
 class DayInputs(OneSubject):
-    """A day of a person."""
+    """Inputs of the task: a subject and a day."""
 
     day: date = Field(description="YYYY-MM-DD")
 
 
 class StressLevel(Result):
-    """The level of a day, with its values."""
+    """The stress level of a day, with the measurements behind it."""
 
     level: Level
     deviation: float
-    """Deviation of ln(RMSSD) from the baseline mean, in standard deviations of the baseline, to a tenth."""
+    """Deviation of ln(RMSSD) from the baseline's mean, in standard deviations of the baseline, with one decimal."""
     rmssd: float
-    """Mean over recordings of the day, in ms."""
+    """Mean RMSSD over the day's recordings, in ms."""
     baseline_rmssd: float
-    """exp of the mean of ln(RMSSD) over the baseline days, in ms."""
+    """Geometric mean of RMSSD over the baseline days, in ms."""
     baseline_days: int
     usable_minutes: float
 
@@ -92,16 +92,16 @@ class Stress(Task[DayInputs, StressLevel]):
 
 
 def place(deviation: float) -> Level:
-    """Return the level of a deviation of ln(RMSSD): less variability is a higher level."""
+    """Return the stress level for a deviation of ln(RMSSD), in standard deviations. Less variability means a higher level."""
     levels: tuple[Level, ...] = get_args(Level)
     return levels[bisect_left(LIMITS, deviation)]
 
 
 def read_baseline(context: TaskContext, day: date) -> list[float]:
-    """Return ln(RMSSD) of each day with a usable recording, over the 30 days before a day.
+    """Return ln(RMSSD) of each day that has a usable recording, among the `BASELINE_DAYS` before a day.
 
     Raises:
-        TaskError: Fewer than 7 days have a usable recording.
+        TaskError: Fewer than `LEAST_DAYS` of them have a usable recording.
     """
     recordings = defaultdict[date, list[Usable]](list)
     with suppress(TaskError):  # without any usable recording

@@ -1,4 +1,4 @@
-"""Foods that are rich in a nutrient or low in it, without the foods that a profile rules out.
+"""A task that suggests foods that are rich or low in a nutrient, without foods that the person's profile rules out.
 
 A food is suggested only if each word of its name is known (food_words.yaml). An unknown allergy stops all suggestions.
 """
@@ -25,19 +25,19 @@ TRACES = "A name does not show traces: read the label. With an illness or medici
 
 
 class NutrientInputs(OneSubject):
-    """A nutrient, and whether foods should be rich or low in it."""
+    """Inputs of the task: a subject, a nutrient, and whether foods should be rich or low in the nutrient."""
 
     nutrient: Nutrient = Field(description="one of " + ", ".join(get_args(Nutrient)))
     amount: Literal["rich", "low"] = Field(description="rich or low")
 
 
 class Suggestion(Result):
-    """Foods with most or least of a nutrient, one of each kind."""
+    """The foods with the most or least of a nutrient, one of each kind."""
 
     nutrient: Nutrient
     compared: str
     foods: tuple[tuple[str, float], ...]
-    """Name in the table, and the nutrient in 100 g."""
+    """The foods: name in foods.csv, and amount of the nutrient in 100 g."""
 
     def figures(self) -> Sequence[Figure]:
         name, unit = self.nutrient.replace("_", " "), UNITS[self.nutrient]
@@ -82,7 +82,7 @@ class SuggestFoods(Task[NutrientInputs, Suggestion]):
 
 
 def read_entry(entry: str) -> tuple[set[str], bool]:
-    """Return the words of the foods that a profile entry rules out, and whether each word of the entry is known."""
+    """Return the words in names of foods that a profile entry rules out, and whether all words of the entry are known."""
     known, left_out, is_known = _load_words(), set[str](), True
     for word in _split(entry):
         names = [name for name, own in known["families"].items() if word in own] + known["diets"].get(word, [])
@@ -94,14 +94,14 @@ def read_entry(entry: str) -> tuple[set[str], bool]:
 
 
 def choose_foods(left_out: Iterable[str]) -> list[str]:
-    """Return the plain foods of the table whose names do not contain these words, also not within another word."""
+    """Return the plain foods in foods.csv whose names do not contain any of these words, even as a part of another word."""
     plain = filter(_kind, load_foods()["food"])
     return [food for food in plain if not any(one in food.casefold() for one in left_out)]
 
 
 @cache
 def _kind(name: str) -> str:
-    """Return the kind of a plain food, `almond` for "Nuts, almonds" and "Almond butter"; "" for other foods."""
+    """Return the kind of a plain food, such as `almond` for "Nuts, almonds" and "Almond butter"; "" for other foods."""
     known = _load_words()
     foods = {*known["foods"]}.union(*known["families"].values())
     parts = {part.strip() for part in name.casefold().split(",")}
@@ -112,13 +112,13 @@ def _kind(name: str) -> str:
 
 @cache
 def _load_words() -> dict[str, Any]:
-    """Read food_words.yaml, which describes each list."""
+    """Read the lists of words in food_words.yaml, which describes each list."""
     words: dict[str, Any] = load_yaml(WORDS.read_text("utf-8"))
     return words
 
 
 def _split(text: str) -> list[str]:
-    """Return the words of a text without a final s."""
+    """Return the words of a text in lower case, without a final "s"."""
     return [word.rstrip("s") for word in re.findall(r"[^\W\d_]+", text.casefold())]
 
 

@@ -1,1 +1,1 @@
-"""The instructions of the model that proposes edits of judges' prompts."""
+"""The system prompt of the model that proposes edits of judges' prompts (tuner.md)."""

@@ -1,8 +1,8 @@
-"""A table of hits and false alarms of the local emergency judge.
+"""Print a table of the verdicts of the local emergency judge on labelled messages.
 
     python -m judges.evaluation.training.emergencies [newest|holdout|dev|learned] [--by language|form|kind]
 
-learned  talk/emergencies.jsonl, the source of patterns and weights
+learned  talk/emergencies.jsonl, from which the patterns and weights were made
 dev      talk/dev.jsonl, by four authors who saw neither patterns nor weights; used only to choose the thresholds at the top of
          judges/local/emergency.py
 holdout  talk/holdout.jsonl, by two more authors; not used for any choice
@@ -25,10 +25,19 @@ FILES = {
     "learned": TALK / "emergencies.jsonl",
 }
 COLUMNS = {"reject": "emergency", "warn": "concern", "unjudged": "unreadable", "accept": "nothing"}
+"""The columns of the table: verdicts and their titles."""
 
 
 def count_verdicts(rows: str, by: str | None) -> dict[tuple[str, str], Counter[str]]:
-    """Count the verdicts on messages, by label and one more field."""
+    """Count the verdicts of the local emergency judge on the messages of a file.
+
+    Args:
+        rows: The file, a key of `FILES`.
+        by: Another field of the messages by which to count; None: only by label.
+
+    Returns:
+        The counts by (label, value of the other field).
+    """
     judge = LocalJudge("emergency")
     counts: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
     for line in FILES[rows].read_text(encoding="utf-8").splitlines():
@@ -39,7 +48,7 @@ def count_verdicts(rows: str, by: str | None) -> dict[tuple[str, str], Counter[s
 
 
 def main() -> None:
-    """Print the table."""
+    """Parse the arguments and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="?", choices=tuple(FILES), default="holdout")
     parser.add_argument("--by", choices=("language", "form", "kind"))

@@ -2,9 +2,9 @@
 
     python -m judges.evaluation.training.train
 
-Logistic regression with L2 regularisation on the features of `judges.local.classifier`. The threshold is the lowest one with the
-required specificity in five-fold cross-validation. The printed recall comes from the same folds. For a better estimate, give texts
-by an author who wrote none of the training texts: `--holdout FILE`.
+The method is logistic regression with L2 regularisation on the features of `judges.local.classifier`. The threshold is the lowest
+threshold with the required specificity in five-fold cross-validation. The printed recall comes from the same folds. For a better
+estimate, give texts by an author who wrote none of the training texts: `--holdout FILE`.
 """
 
 import argparse
@@ -39,30 +39,32 @@ WEIGHTS = HERE.parent / "local" / "weights"
 SCENARIOS = HERE.parent.parent / "scenarios" / "judges"
 SEED = 20261121
 STRENGTH = 3.0
-"""Inverse strength of the regularisation."""
+"""Inverse strength of the L2 regularisation."""
 SPECIFICITY = 0.97
-"""Share of the harmless dev scenarios that stay below the threshold, by cross-validation."""
+"""Required share of harmless dev scenarios below the threshold, in cross-validation."""
 VECTOR_SCALE = 0.5
 """Scale of the word vectors relative to the word features."""
 MIN_WEIGHT = 0.3
-"""Smaller weights are omitted. They change no verdict on unseen texts, but would be most of the file."""
+"""Minimum absolute weight that is stored. Smaller weights change no verdict on unseen texts, but would fill most of the file."""
 FOREIGN_WEIGHT = 3.0
-"""Weight of a harmless message that is not English. There are few, and the language must not indicate danger."""
+"""Sample weight of a harmless message that is not English. Such messages are few, and the language must not indicate danger."""
 EXPLICIT_LABEL = "explicit"
 """Label of explicit danger. The label `yes` covers explicit and hinted danger."""
 HINTED_WEIGHT = 0.5
-"""Weight of a text whose danger may only be hinted."""
+"""Sample weight of a text that may only hint at danger."""
 
 
 def load_rows(path: Path) -> list[dict[str, str]]:
+    """Return the labelled texts of a JSON Lines file."""
     return [load_json(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
 
 
 NO_KIND = "?"
+"""The kind of emergency of a scenario, which has no label for it."""
 
 
 def load_talk() -> list[dict[str, str]]:
-    """Return the messages in eight languages, except those with only a hint of danger."""
+    """Return the labelled messages in eight languages, without messages that only hint at danger."""
     rows = load_rows(HERE / "talk" / "emergencies.jsonl")
     labelled_rows = [row for row in rows if row["label"] in ("explicit", "harmless", "program")]
     return [
@@ -77,17 +79,17 @@ def load_talk() -> list[dict[str, str]]:
 
 
 def sample_weight(row: dict[str, str]) -> float:
-    """Return the sample weight of a row."""
+    """Return the weight of a labelled text in the regression."""
     if row["label"] == "yes":
         return HINTED_WEIGHT
     return FOREIGN_WEIGHT if row["label"] == "no" and row.get("language", "en") != "en" else 1.0
 
 
 def load_scenarios() -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the users' messages of the dev scenarios that have a label, with their family."""
+    """Yield (family, labelled text) for the user message of each dev scenario that has a label for emergencies."""
     for file in load_all([SCENARIOS]):
         for scenario in file.family.scenarios if file.family.split == "dev" else ():
-            # Skip danger that only earlier turns show, because the last message does not contain it.
+            # Skip scenarios with a history, because their danger may be only in earlier messages.
             if "emergency" in scenario.expect and scenario.user_message.strip() and not scenario.history:
                 calm = "accept" in scenario.expect["emergency"]
                 yield (
@@ -97,15 +99,24 @@ def load_scenarios() -> Iterator[tuple[str, dict[str, str]]]:
 
 
 class Space:
-    """The features that occur in at least two texts; maps texts to vectors of them."""
+    """Maps texts to feature vectors. The features are the words, pairs and runs of letters that occur in several texts."""
 
     def __init__(self, texts: list[list[str]], min_texts: int = 2) -> None:
+        """Collect the features.
+
+        Args:
+            texts: The tokens of each text.
+            min_texts: Minimum number of texts in which a feature occurs.
+        """
         counts = Counter(feature for tokens in texts for feature in {*word_features(tokens), *_letter_runs(tokens)})
         self.names = sorted(feature for feature, n in counts.items() if n >= min_texts)
         self._index = {name: n for n, name in enumerate(self.names)}
 
     def vectors(self, texts: list[list[str]]) -> Any:
-        """Return a matrix, one row per text: words, letter runs, meanings, each group divided by the root of its known count."""
+        """Return the feature vectors of texts as a sparse matrix of shape (texts, features + dimensions of the word vectors).
+
+        Each group of features (words, runs of letters, meanings) is divided by the square root of the group's count in the text.
+        """
         rows, columns, values = [], [], []
         for row, tokens in enumerate(texts):
             for features in (word_features(tokens), _letter_runs(tokens)):
@@ -120,7 +131,7 @@ class Space:
 
 
 def _word_vectors(texts: list[list[str]]) -> Any:
-    """Return the word vectors of each text, summed."""
+    """Return, for each text, the sum of its word vectors divided by the square root of their number."""
     row_of, rows = load_words().get, load_matrix()
     sums = np.zeros((len(texts), rows.shape[1]))
     for row, tokens in enumerate(texts):
@@ -136,9 +147,9 @@ def _letter_runs(tokens: list[str]) -> list[str]:
 def fit(
     texts: list[list[str]], labels: list[int], sample_weights: list[float]
 ) -> tuple[float, dict[str, float], list[float]]:
-    """Return bias, weights and the direction in the word vectors that separate the labels.
+    """Fit a logistic regression. Return the bias, the weight of each feature and the weight of each word vector dimension.
 
-    Each sentence of a harmless text is also a training text, since it is harmless too, and long texts are read by sentence.
+    Each sentence of a harmless text is also a training text, because it is harmless too and long texts are read by sentence.
 
     Args:
         texts: The tokens of each text.
@@ -163,7 +174,7 @@ def fit(
 
 
 def long_sentences(tokens: list[str]) -> list[list[str]]:
-    """Return the sentences of a text with several, without very short ones."""
+    """Return the sentences with at least `MIN_SENTENCE_TOKENS` tokens; none for a text of one sentence."""
     ends = [n + 1 for n, token in enumerate(tokens) if token in (STOP, QUESTION)]
     cuts = [0, *ends, len(tokens)] if ends and ends[-1] < len(tokens) else [0, *ends]
     parts = [tokens[a:b] for a, b in pairwise(cuts)]
@@ -171,7 +182,12 @@ def long_sentences(tokens: list[str]) -> list[list[str]]:
 
 
 def fit_kinds(texts: list[list[str]], kinds: list[str]) -> dict[str, tuple[float, dict[str, float]]]:
-    """Return, by kind of emergency, bias and weights that separate it from the others."""
+    """Return, for each kind of emergency, the bias and the feature weights that separate it from the other kinds.
+
+    Args:
+        texts: The tokens of each text with danger.
+        kinds: The kind of emergency of each text.
+    """
     space = Space(texts)
     model = LogisticRegression(C=STRENGTH, max_iter=5000).fit(space.vectors(texts)[:, : len(space.names)], kinds)
     return {
@@ -181,26 +197,29 @@ def fit_kinds(texts: list[list[str]], kinds: list[str]) -> dict[str, tuple[float
 
 
 def rounded_weights(bias: float, weights: dict[str, float], direction: Sequence[float] | None = None) -> dict[str, Any]:
-    """Return bias and weights for the file, rounded, without weights near 0."""
+    """Return bias, weights and direction as data for the file: rounded, without weights below `MIN_WEIGHT`."""
     data: dict[str, Any] = {"bias": round(bias, 4)}
     data["weights"] = {f: round(w, 3) for f, w in weights.items() if abs(w) >= MIN_WEIGHT}
     return data if direction is None else data | {"direction": [round(d, 4) for d in direction]}
 
 
 def margins(bias: float, weights: dict[str, float], direction: list[float], token_lists: list[list[str]]) -> np.ndarray:
+    """Return the margin of the strongest window of each text."""
     classifier = TextClassifier(bias, weights, {}, direction)
     return np.array([classifier.strongest_window(tokens).margin for tokens in token_lists])
 
 
 def choose_threshold(scores: np.ndarray, labels: np.ndarray, specificity: float) -> float:
+    """Return the lowest threshold at which the given share (0 to 1) of harmless texts is not flagged."""
     negative = np.sort(scores[labels == 0])
     return float(negative[min(len(negative) - 1, math.ceil(specificity * len(negative)))]) + 1e-6
 
 
 def main() -> None:
+    """Learn the weights, print their accuracy, and write the file of weights."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--holdout", type=Path, action="append", default=[])
-    parser.add_argument("--dry", action="store_true", help="write nothing")
+    parser.add_argument("--holdout", type=Path, action="append", default=[], help="labelled texts to measure on")
+    parser.add_argument("--dry", action="store_true", help="do not write the weights")
     args = parser.parse_args()
     rows = load_rows(HERE / "emergency.jsonl") + load_rows(HERE / "ordinary.jsonl") + load_talk()
     groups = [f"row-{n // 2}" for n in range(len(rows))]  # keeps texts that were written as a pair in one fold

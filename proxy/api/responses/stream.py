@@ -1,4 +1,4 @@
-"""A response as server-sent events: the chunks of a chat completion, translated one by one. Pure.
+"""Translates the chunks of a chat completion one by one into the server-sent events of a response. Pure.
 
 response.created, response.in_progress
 response.output_item.added                      the message
@@ -24,14 +24,14 @@ from proxy.protocol.errors import ApiError
 
 
 class ResponseStream:
-    """The events of one response."""
+    """Builds the server-sent events of one response."""
 
     def __init__(self, frame: Frame) -> None:
         self._frame = frame
         self._sequence = 0
         self._is_open = False
         self._output = 0
-        """Number of finished items."""
+        """Number of finished output items."""
         self._parts: list[Body] = []
         """The finished parts of the current message."""
         self._part: Body | None = None
@@ -40,14 +40,14 @@ class ResponseStream:
         self._message: Body = {"content": None}
         self._finish: str | None = None
         self._beside: Body = {}
-        """Fields of the whole completion, from its chunks: usage, `caf`, the service tier."""
+        """Fields of the whole completion that its chunks contain: `usage`, `caf`, `service_tier`."""
 
     def mark_not_stored(self) -> None:
-        """Make the last event say that the response was not stored."""
+        """Set `store: false` in the last event, because the response could not be stored."""
         self._frame = replace(self._frame, store_failed=True)
 
     def opening(self) -> bytes:
-        """Return the events that need no verdict; empty if they were returned before."""
+        """Return the first events, which need no verdict; an empty string if they were returned before."""
         if self._is_open:
             return b""
         self._is_open = True
@@ -55,7 +55,7 @@ class ResponseStream:
         return self._event("response.created", response=created) + self._event("response.in_progress", response=created)
 
     def events(self, chunks: Iterable[Body]) -> Iterator[bytes]:
-        """Yield the remaining events, from the chunks of a settled chat completion."""
+        """Yield all remaining events, from the chunks of a finished chat completion."""
         yield self.opening()
         for chunk in chunks:
             yield from self.chunk(chunk)
@@ -79,7 +79,7 @@ class ResponseStream:
             self._finish = choice["finish_reason"] or self._finish
 
     def end(self) -> Iterator[bytes]:
-        """Yield the last events. The final one holds the whole response, as without streaming."""
+        """Yield the last events. The final event contains the whole response object."""
         logprobs = {"content": self._logprobs} if self._logprobs else None
         choice = {"message": self._message, "finish_reason": self._finish, "logprobs": logprobs}
         whole = response(self._frame, {"choices": [choice], **self._beside})
@@ -89,7 +89,7 @@ class ResponseStream:
         yield self._event(f"response.{whole['status']}", response=whole)
 
     def failure(self, error: ApiError) -> bytes:
-        """Return the event of a failure after the stream began. OpenAI's client library raises on `error`."""
+        """Return the event `error` for a failure after the stream began. OpenAI's client library raises an exception for it."""
         fields = error.body()["error"]
         flat = {name: fields[name] for name in ("code", "message", "param")}
         return self._event("error", **flat, error=fields)

@@ -1,7 +1,7 @@
 """Translates a request to /v1/responses into a chat request. Pure.
 
-Instructions become a system message, items become messages, function and custom tools keep their names. Fields that both APIs
-share, and unknown fields, are forwarded unchanged.
+Instructions become a system message, and items become messages. Function tools and custom tools keep their names. Fields that both
+APIs share, and unknown fields, are forwarded unchanged.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ SAME = (
     "stream",
     "documents",
 )
-"""Fields that mean the same in a chat request."""
+"""Fields with the same meaning in a chat request."""
 
 
 def as_chat(sent: ResponsesRequest, before: Sequence[Body]) -> Body:
@@ -39,7 +39,7 @@ def as_chat(sent: ResponsesRequest, before: Sequence[Body]) -> Body:
 
     Args:
         sent: The request.
-        before: The messages of the responses that it continues, oldest first, without instructions.
+        before: The messages of the responses that the request continues, oldest first, without instructions.
 
     Raises:
         BadRequest: An item, a part or a tool is not supported.
@@ -69,7 +69,7 @@ def as_chat(sent: ResponsesRequest, before: Sequence[Body]) -> Body:
 
 
 def messages_of(sent: str | list[ResponseItem]) -> list[Body]:
-    """Translate input into messages. Text and calls of one reply become one message, as in chat completions.
+    """Translate the field `input` into chat messages. The text and the tool calls of one reply become one message.
 
     Raises:
         BadRequest: An item or a part is not supported.
@@ -99,16 +99,16 @@ def messages_of(sent: str | list[ResponseItem]) -> list[Body]:
                 param=f"{where}.type",
             )
     if not messages:
-        raise BadRequest("input: contains no message; expected at least one.", param="input")
+        raise BadRequest("input: the list contains no message; expected at least one.", param="input")
     return messages
 
 
 def read_leniently(data: Body, before: Sequence[Body] = ()) -> Body:
-    """Translate an unvalidated request as far as the emergency judge needs it.
+    """Translate an unvalidated request into a chat request that contains the texts for the emergency judge.
 
     Args:
-        data: The request.
-        before: As for `as_chat`.
+        data: The decoded request.
+        before: The messages of the responses that the request continues, as for `as_chat`.
     """
     return {"model": data.get("model"), "messages": [*before, *messages_in(data)], "stream": data.get("stream")}
 
@@ -129,7 +129,9 @@ def _to_tool_call(item: ResponseItem, where: str) -> Body:
 def _require(item: ResponseItem, name: str, where: str) -> Any:
     value = getattr(item, name)
     if value is None:
-        raise BadRequest(f"{where}.{name}: missing; items of type {item.type!r} need it.", param=f"{where}.{name}")
+        raise BadRequest(
+            f"{where}.{name}: the field is missing; items of type {item.type!r} need it.", param=f"{where}.{name}"
+        )
     return value
 
 
@@ -146,7 +148,7 @@ def _part(part: ResponsePart, where: str) -> Body:
     if part.type == "input_image":
         if part.image_url is None:
             raise BadRequest(
-                f"{where}.image_url: missing. Images by file id are not supported; send a URL or a data URL.",
+                f"{where}.image_url: the field is missing. Images by file id are not supported; send a URL or a data URL.",
                 param=f"{where}.image_url",
             )
         detail = {} if part.detail is None else {"detail": part.detail}
@@ -165,7 +167,7 @@ def _tool(tool: ResponseTool, where: str) -> Body:
             param=f"{where}.type",
         )
     if not tool.name:
-        raise BadRequest(f"{where}.name: missing; every tool needs a name.", param=f"{where}.name")
+        raise BadRequest(f"{where}.name: the field is missing; every tool needs a name.", param=f"{where}.name")
     fields = {n: v for n, v in (tool.model_extra or {}).items() if n in TOOL_FIELDS[tool.type]}
     form = fields.get("format")
     if isinstance(form, dict) and form.get("type") == "grammar":  # nested one level deeper in chat completions
@@ -202,6 +204,8 @@ def _response_format(form: TextFormat) -> Body:
     if form.type != "json_schema":
         return {"type": form.type}
     if not form.name:
-        raise BadRequest("text.format.name: missing; a JSON schema needs a name.", param="text.format.name")
+        raise BadRequest(
+            "text.format.name: the field is missing; a JSON schema needs a name.", param="text.format.name"
+        )
     fields = {n: v for n, v in (form.model_extra or {}).items() if n in ("description", "schema", "strict")}
     return {"type": "json_schema", "json_schema": {"name": form.name, **fields}}

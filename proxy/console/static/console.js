@@ -1,6 +1,7 @@
 // The script of every console page. Links and forms also work without it.
 //   <time datetime>, data-time       shown in the browser's locale and time zone
 //   data-key="j"                    this key clicks the element, or focuses a field; `?` lists the keys of the page
+//   data-key-name="TEXT"            its name in that list, if it differs from the label
 //   data-opens="ID"                 opens that dialog
 //   data-fragment="URL"             loads this address into the element: at once, or when its <details> is opened;
 //                                   repeats every data-refresh seconds, while the fragment has data-refresh;
@@ -43,7 +44,7 @@ export async function loadFragment(element, url = element.dataset.fragment, opti
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     replaceContent(element, (page.querySelector("main") ?? page.body).childNodes);
   } catch {
-    if (!again) element.textContent = "The proxy does not answer. It may be restarting. Reload the page.";
+    if (!again) element.textContent = "This part of the page cannot be loaded, because the proxy does not answer. Reload the page in a few seconds.";
   }
   element.removeAttribute("aria-busy");
   element.dataset.loaded = "";
@@ -77,7 +78,7 @@ export async function showCount(element) {
   const { count } = await response.json();
   element.hidden = !count;
   element.textContent = count;
-  element.setAttribute("aria-label", `${count} open`);
+  element.setAttribute("aria-label", `${count} open ${count === 1 ? "alarm" : "alarms"}`);
   document.title = (count ? `(${count}) ` : "") + document.title.replace(/^\(\d+\) /, "");
 }
 
@@ -118,7 +119,7 @@ function listKeys() {
       name.append(cap, " ");
     }
     const what = document.createElement("dd");
-    what.textContent = one.getAttribute("aria-label") ?? one.labels?.[0]?.textContent ?? wordsOf(one);
+    what.textContent = one.dataset.keyName ?? one.getAttribute("aria-label") ?? one.labels?.[0]?.textContent ?? wordsOf(one);
     list.append(name, what);
   }
 }

@@ -14,7 +14,7 @@ document.addEventListener("click", (event) => {
   if (mover) move(Number(mover.dataset.move));
 });
 
-// A choice by pointer is sent at once. The keyboard passes other choices on the way, so it sends with Enter or Show.
+// A choice by pointer is sent at once. The keyboard passes other choices on the way, so it sends with Enter or Apply.
 let byPointer = false;
 document.addEventListener("pointerdown", () => { byPointer = true; }, true);
 document.addEventListener("keydown", () => { byPointer = false; }, true);
@@ -26,6 +26,17 @@ for (const copier of document.querySelectorAll("[data-copies]")) {
   copier.hidden = !navigator.clipboard;
   copier.addEventListener("click", async () => {
     await navigator.clipboard.writeText(document.getElementById(copier.dataset.copies).value);
-    document.getElementById("copied").textContent = "Copied.";
+    document.getElementById("copied").textContent = "Copied to the clipboard.";
+  });
+}
+
+// The address has times in UTC. With scripts, the fields show and accept times in the browser's time zone.
+const localTime = (at) => new Date(at - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+for (const field of document.querySelectorAll("input[type=datetime-local]")) {
+  const shown = new Date(`${field.defaultValue}Z`);
+  field.value = Number.isNaN(shown.valueOf()) ? "" : localTime(shown);
+  for (const mark of document.querySelectorAll(".utc")) mark.remove();
+  field.form.addEventListener("formdata", ({ formData }) => {
+    if (field.value) formData.set(field.name, new Date(field.value).toISOString().slice(0, 16));
   });
 }

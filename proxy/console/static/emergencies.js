@@ -34,7 +34,7 @@ async function send(form, button) {
   if (response?.status === 401) { location.reload(); return; }
   if (!response?.ok) {
     const answer = await response?.json().catch(() => null);
-    said.textContent = answer?.error?.message ?? "The proxy does not answer, and nothing was saved. Try again.";
+    said.textContent = answer?.error?.message ?? "The review was not saved, because the proxy does not answer. Try again.";
     return;
   }
   const name = item.querySelector(".alarm").getAttribute("aria-label");

@@ -5,7 +5,7 @@
 import { loadFragment } from "./console.js";
 import { HOME, Problem, adviceFor, csrfHeader, eventsOf, post } from "./playground_requests.js";
 
-const NAMES = { on: "Filter on", off: "Filter off", shadow: "Filter in shadow" };
+const NAMES = { on: "Filter on", off: "Filter off", shadow: "Filter in shadow mode" };
 const LONG = 8000; // characters
 const find = (selector, root = document) => root.querySelector(selector);
 const copy = (id) => find(`template#${id}`).content.firstElementChild.cloneNode(true);
@@ -27,13 +27,13 @@ let running = new Set(); // replies that are being written
 
 const option = (name) => [...chatbot.options].find((one) => one.value === name);
 const configured = (name) => option(name).dataset.filter;
-const label = (name, mode) => option(name).dataset.kind === "passthrough" ? "Forwarded" : NAMES[mode];
+const label = (name, mode) => option(name).dataset.kind === "passthrough" ? "Passthrough" : NAMES[mode];
 
 function chooseMode(choice) {
   modes = choice === "both" ? ["on", "off"] : [choice];
   for (const one of modeButtons) one.setAttribute("aria-pressed", String(one.dataset.mode === choice));
   const badge = find("#configured");
-  if (badge) badge.textContent = NAMES[choice].toLowerCase();
+  if (badge) badge.textContent = NAMES[choice];
 }
 
 // The choice of two sides is kept for other conversations. One side is kept only for the same chatbot, because its filter setting differs.
@@ -142,7 +142,7 @@ function addReply(turn, name, mode, aside = false) {
   const user = aside ? `playground-${crypto.randomUUID?.() ?? Date.now()}` : userOf(conversation, mode);
   find(".whose", element).textContent = name;
   const badge = find(".badge", element);
-  badge.textContent = label(name, mode).toLowerCase();
+  badge.textContent = label(name, mode);
   if (mode === "on") badge.classList.add("o-accepted");
   find(".replies", turn.element).append(element);
   const messages = messagesBefore(turn, mode);
@@ -168,7 +168,7 @@ async function ask(reply) {
       take(reply, chunk);
       reply.frame ??= requestAnimationFrame(() => write(reply));
     }
-    if (!reply.finished) throw new Problem("connection", "The reply was cut off.");
+    if (!reply.finished) throw new Problem("connection", "The reply ended before it was complete.");
     reply.text ||= reply.refusal;
   } catch (error) {
     showProblem(reply, error);
@@ -191,7 +191,7 @@ function fold(body, text) {
   body.classList.add("clip");
   body.tabIndex = 0;
   body.setAttribute("role", "region");
-  body.setAttribute("aria-label", "The reply");
+  body.setAttribute("aria-label", "Reply");
 }
 
 // Shows the received text at most once per frame, because the layout of a long reply is slow.
@@ -213,7 +213,7 @@ function take(reply, chunk) {
   if (said.content) reply.text += said.content;
   if (said.refusal && said.refusal !== reply.text) reply.refusal += said.refusal;
   for (const call of said.tool_calls ?? []) {
-    reply.text += [call.function?.name && `[calls ${call.function.name}] `, call.function?.arguments].filter(Boolean).join("");
+    reply.text += [call.function?.name && `[Tool call ${call.function.name}] `, call.function?.arguments].filter(Boolean).join("");
   }
   if (choice?.finish_reason) reply.finished = true;
   if (chunk.caf ?? choice?.caf) reply.caf = chunk.caf ?? choice.caf;
@@ -255,7 +255,7 @@ const nearEnd = () => innerHeight + scrollY >= document.documentElement.scrollHe
 
 function announce(reply) {
   const title = reply.caf && find(`template[data-outcome="${reply.caf.outcome}"]`)?.content.querySelector(".badge").textContent;
-  find("#said").textContent = `${reply.chatbot}, ${label(reply.chatbot, reply.mode)}: ${title ?? "reply"}. ${reply.text.slice(0, 1500)}`;
+  find("#said").textContent = `${reply.chatbot}, ${label(reply.chatbot, reply.mode)}: ${title ?? "Reply"}. ${reply.text.slice(0, 1500)}`;
 }
 
 // ---- Outcome of a reply
@@ -274,7 +274,7 @@ async function showFacts(reply) {
     method: "POST",
     headers: { "Content-Type": "application/json", ...csrfHeader() },
     body: JSON.stringify({ chatbot: reply.chatbot, text: reply.text, caf: reply.caf }),
-  }, () => facts.append("Your session has ended. Sign in again to see more."));
+  }, () => facts.append("Your session has ended. Sign in again to see the details of this reply."));
   markTurns();
   if (atEnd) scrollTo(0, document.documentElement.scrollHeight);
 }
@@ -335,7 +335,7 @@ function edit(turn) {
     if (!field.value.trim()) return;
     stop();
     close();
-    offerUndo("The conversation continues from the edited message.");
+    offerUndo("The later messages were removed.");
     const undo = find("#undo");
     conversation.turns = conversation.turns.slice(0, conversation.turns.indexOf(turn));
     showConversation();
@@ -359,7 +359,7 @@ function fillTargets(turn) {
     const offered = modeButtons.length && dataset.kind !== "passthrough" ? ["on", "off"] : [dataset.filter];
     for (const mode of offered) {
       if (own && modes.includes(mode)) continue;
-      select.add(new Option(`${value}, ${label(value, mode).toLowerCase()}`, JSON.stringify([value, mode])));
+      select.add(new Option(`${value} (${label(value, mode).toLowerCase()})`, JSON.stringify([value, mode])));
     }
   }
   find(".same", turn.element).onsubmit = (event) => {
@@ -443,9 +443,9 @@ if (chatbot) {
   };
   message.oninput = () => fit(message);
   find("#stop").onclick = () => { stop(); message.focus(); };
-  find("#new").onclick = () => begin("New conversation.");
+  find("#new").onclick = () => begin("Started a new conversation.");
   find("#save").onclick = openCheckpoint;
-  chatbot.onchange = () => begin(`New conversation with ${chatbot.value}.`);
+  chatbot.onchange = () => begin(`Started a new conversation with ${chatbot.value}.`);
   for (const one of modeButtons) one.onclick = () => chooseMode(one.dataset.mode);
   find(".starters").onclick = (event) => {
     if (event.target.closest("button")) { message.value = event.target.textContent; message.focus(); }

@@ -58,15 +58,15 @@ async function problemOf(response) {
 
 export function adviceFor({ code, status, wait }) {
   if (status === 401) return ["Your session has ended", "Sign in again in a new tab, then try again here. Your message is kept."];
-  if (code === "insufficient_quota") return ["The key's budget for today is spent", "Try again tomorrow, or ask the operator for a larger budget."];
+  if (code === "insufficient_quota") return ["Your key's budget for today is spent", "Try again tomorrow, or ask the operator for a larger budget."];
   if (status === 429) return ["Too many requests", wait ? `Try again in ${wait} s.` : "Try again in a moment."];
-  if (status === 403) return ["Not allowed", "The key lacks a permission."];
-  if (code === "model_not_found") return ["This chatbot no longer exists", "Reload the page for the current chatbots."];
-  if (status === 413) return ["Message too long", "Shorten the message, or begin a new conversation."];
-  if (status === 504 || code === "turn_timeout" || code === "upstream_timeout") return ["Timeout", "The model behind the chatbot did not answer in time. Try again. If it fails repeatedly, tell the operator."];
-  if (status === 502 || code?.startsWith("upstream")) return ["The model behind the chatbot failed", "Try again. If it fails repeatedly, tell the operator. The proxy's log names the cause."];
+  if (status === 403) return ["Not allowed", "Your key lacks the permission for this action."];
+  if (code === "model_not_found") return ["This chatbot no longer exists", "Reload the page to list the current chatbots."];
+  if (status === 413) return ["Message too long", "Shorten the message, or start a new conversation."];
+  if (status === 504 || code === "turn_timeout" || code === "upstream_timeout") return ["Timeout", "The chatbot's model did not answer in time. Try again. If it fails repeatedly, tell the operator."];
+  if (status === 502 || code?.startsWith("upstream")) return ["The chatbot's model failed", "Try again. If it fails repeatedly, tell the operator. The proxy's log names the cause."];
   if (status === 503) return ["The proxy is busy", "Try again in a moment."];
   if (code === "connection") return ["The connection was lost", "The proxy may be restarting. Your message is kept. Try again."];
-  if (status === 400) return ["The proxy refused this request", "Change the message, or begin a new conversation."];
+  if (status === 400) return ["The proxy refused this request", "Change the message, or start a new conversation."];
   return ["Request failed", "Try again. If it fails repeatedly, tell the operator. The proxy's log has the details."];
 }

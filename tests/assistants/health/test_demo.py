@@ -151,7 +151,7 @@ def test_build_that_fails_leaves_nothing(quick_build: Path, monkeypatch: pytest.
         raise OSError("disk full")
 
     monkeypatch.setattr(demo, "build", fail)
-    with pytest.raises(DataError, match="demo data: cannot be written"):
+    with pytest.raises(DataError, match="demo data: cannot write the files"):
         demo.demo_folder()
     assert list(quick_build.iterdir()) == []
 

@@ -92,7 +92,7 @@ NO_CONSENT = "anna has not consented to the use of these data (sleep)."
             (name, {"key-1": ["anna"], "key-2": ["ben"]}, HIDDEN)
             for name in ("ben", "../anna", "anna/../ben", "*", "Anna")
         ],
-        ("", {"key-2": ["ben"]}, "You may see no data."),
+        ("", {"key-2": ["ben"]}, "You may not see data."),
         ("", {"key-1": ["anna", "ben"]}, "Name the subject whose data you mean."),
         ("anna", {"*": ["anna"]}, NO_CONSENT),
     ],

@@ -60,15 +60,15 @@ async def test_without_an_alias_a_sentence_says_so(serve: Serve) -> None:
 @pytest.mark.parametrize(
     ("urls", "says"),
     [
-        ([data_url(b"x" * 4_000_001, "image/png")], "more than 4 MB"),
-        ([data_url(b"<svg/>", "image/svg+xml")], "Its type is not taken"),
-        (["data:image/png;base64,%%%"], "base64 is broken"),
-        (["http://example.org/meal.jpg"], "public https address"),
-        (["http://169.254.169.254/latest"], "public https address"),
-        (["file:///etc/passwd"], "must be a base64 data URL"),
-        ([f"https://example.org/{'x' * 2_000}"], "public https address"),
-        ([None], "must be a base64 data URL"),
-        ([LINK] * 5, "4 at most"),
+        ([data_url(b"x" * 4_000_001, "image/png")], "larger than 4 MB"),
+        ([data_url(b"<svg/>", "image/svg+xml")], "The media type is not accepted"),
+        (["data:image/png;base64,%%%"], "not valid base64"),
+        (["http://example.org/meal.jpg"], "https link with a public host name"),
+        (["http://169.254.169.254/latest"], "https link with a public host name"),
+        (["file:///etc/passwd"], "as a base64 data URL"),
+        ([f"https://example.org/{'x' * 2_000}"], "https link with a public host name"),
+        ([None], "as a base64 data URL"),
+        ([LINK] * 5, "at most 4"),
     ],
 )
 async def test_a_picture_that_is_not_taken_is_said_so(serve: Serve, urls: list[Any], says: str) -> None:

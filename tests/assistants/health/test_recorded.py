@@ -80,15 +80,15 @@ async def test_what_is_missing_is_said(health: Health) -> None:
     ("options", "says"),
     [
         ({"data": "/nowhere", "access": {"keyless": ["anna"]}}, "data"),
-        ({"data": "/tmp"}, "access: is needed with data"),
+        ({"data": "/tmp"}, "access: required if `data` is set"),
         ({"planner": "clever"}, ""),
-        ({"tasks": ["sing"]}, "there is no task 'sing'"),
-        ({"task_modules": ["no.such.module"]}, "task_modules: no.such.module"),
-        ({"task_modules": ["assistants.health.tasks.sleep"]}, "there is already a task"),
+        ({"tasks": ["sing"]}, "unknown task 'sing'"),
+        ({"task_modules": ["no.such.module"]}, "task_modules: cannot load 'no.such.module'"),
+        ({"task_modules": ["assistants.health.tasks.sleep"]}, "duplicate task name"),
         ({"colour": "red"}, "colour"),
         ({"models": {"planner": "gpt"}}, "name both planner and writer"),
         ({"models": {"planner": "gpt", "writer": "gpt", "reader": "gpt"}}, "unknown role 'reader'"),
-        ({"models": {"planner": "gpt", "writer": "gpt"}, "planner": "clever"}, "planner: 'clever'"),
+        ({"models": {"planner": "gpt", "writer": "gpt"}, "planner": "clever"}, "planner: cannot load 'clever'"),
     ],
 )
 def test_a_wrong_option_is_told(options: dict[str, object], says: str) -> None:

@@ -67,12 +67,12 @@ async def test_it_is_of_one_request_alone(serve: Serve) -> None:
 @pytest.mark.parametrize(
     ("name", "data", "says"),
     [
-        ("sleep.csv", "data:text/csv;base64,%%%", "Its base64 is broken."),
-        ("sleep.csv", "date,asleep", "must be a base64 data URL"),
-        ("sleep.csv", None, "must be a base64 data URL"),
-        ("sleep.csv", data_url("x", "image/png"), "Its type is not taken"),
-        ("sleep.csv", data_url("x" * 4_000_001), "more than 4 MB"),
-        ("sleep.parquet", data_url("x", BINARY), "not a Parquet file"),
+        ("sleep.csv", "data:text/csv;base64,%%%", "not valid base64"),
+        ("sleep.csv", "date,asleep", "as a base64 data URL"),
+        ("sleep.csv", None, "as a base64 data URL"),
+        ("sleep.csv", data_url("x", "image/png"), "The media type is not accepted"),
+        ("sleep.csv", data_url("x" * 4_000_001), "larger than 4 MB"),
+        ("sleep.parquet", data_url("x", BINARY), "not a valid Parquet file"),
         ("report.pdf", data_url(b"%PDF-1.7", "application/pdf"), "the request's field `documents`"),
         ("notes.txt", data_url("I slept.", "text/plain"), "the request's field `documents`"),
         ("profile.yaml", data_url("age: 3"), "Name tables sleep"),
@@ -111,11 +111,11 @@ async def test_files_are_counted_and_weighed_together(serve: Serve) -> None:
     models.plan = SLEEP
     assert "402" in await ask(proxy, upload("Sleep?", *[("sleep.csv", data_url(nights(1))), GOOD] * 15))
     recordings = [(f"ppg 2020-08-01T{n:02}00 20hz.csv", data_url("value\n1\n")) for n in range(21)]
-    assert "20 files at most" in await ask(proxy, upload("Heart?", *recordings))
+    assert "at most 20 files" in await ask(proxy, upload("Heart?", *recordings))
     heavy = [(f"ppg 2020-08-01T{n:02}00 20hz.csv", data_url("1\n" * 1_900_000)) for n in range(4)]
-    assert "12 MB at most" in await ask(proxy, upload("Heart?", *heavy))
+    assert "at most 12 MB" in await ask(proxy, upload("Heart?", *heavy))
     rates = [(f"ppg 2020-08-01T0{n}00 {n}0hz.csv", data_url("value\n1\n")) for n in (1, 2)]
-    assert "one sampling rate" in await ask(proxy, upload("Heart?", *rates))
+    assert "several sampling rates (20 Hz" in await ask(proxy, upload("Heart?", *rates))
     headers = {"Content-Type": "application/json", "Content-Length": str(200_000_000)}
     async with proxy.session.post(f"{proxy.url}/v1/chat/completions", data=b"{", headers=headers) as response:
         assert response.status == 413

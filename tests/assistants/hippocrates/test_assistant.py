@@ -323,7 +323,7 @@ async def denied(request: web.Request) -> web.Response:
 
 
 @pytest.mark.parametrize(
-    ("handler", "says"), [(None, "cannot be reached"), (slow, "did not answer"), (denied, "valid token")]
+    ("handler", "says"), [(None, "Cannot connect"), (slow, "did not answer"), (denied, "rejected the token")]
 )
 async def test_a_failing_webapi_loses_nothing_of_the_study(talk: Open, handler: Any, says: str) -> None:
     """The message says what is wrong, and the same cohort can be confirmed again."""
@@ -341,7 +341,7 @@ async def test_a_failing_webapi_loses_nothing_of_the_study(talk: Open, handler: 
         code = await proposal(chat)
         told = await chat.say(f"confirm {code}")
         assert says in told
-        assert "was not done" in told
+        assert "you can ask for it again" in told
         assert "abc" not in told
         assert "127.0.0.1" not in told
         assert await proposal(chat, "send") == code
@@ -356,7 +356,7 @@ async def test_a_fault_of_ours_is_not_told(talk: Open, monkeypatch: pytest.Monke
     monkeypatch.setattr(WebApi, "send", fail)
     chat = await talk(webapi="http://127.0.0.1:9/WebAPI")
     told = await chat.say(f"confirm {await proposal(chat)}")
-    assert "was not done" in told
+    assert "you can ask for it again" in told
     assert "secret" not in told
 
 
@@ -607,7 +607,7 @@ def test_bad_options_are_told_when_the_proxy_starts(tmp_path: Path, eunomia: Pat
     (tmp_path / "text.duckdb").write_text("no database")
     for options, told in [
         ({"catalogue": str(tmp_path / "empty")}, "catalogue: .*countries"),
-        ({"catalogue": str(catalogue)}, "catalogue: .*no databases"),
+        ({"catalogue": str(catalogue)}, "catalogue: .*no database has counts"),
         ({"cdm": str(cdm)}, "cdm: .*no table 'person'"),
         ({"cdm": str(tmp_path / "nowhere.duckdb")}, "cdm: .*does not exist"),
         ({"cdm": str(tmp_path / "text.duckdb")}, "cdm: .*DuckDB file"),
@@ -640,7 +640,7 @@ async def test_a_cdm_without_a_table_loses_nothing_of_the_study(
         connection.execute("DROP TABLE condition_occurrence")
     chat = await talk(cdm=str(cdm), webapi=atlas)
     text = await chat.say(*BLEED)
-    assert "could not be counted: it has no table 'condition_occurrence'" in text
+    assert "could not be counted: the CDM database has no table 'condition_occurrence'" in text
     assert str(tmp_path) not in text
     assert CODE.search(text)
 

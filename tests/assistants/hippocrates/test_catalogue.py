@@ -60,9 +60,9 @@ def test_database_file_is_read_as_the_folder_is(folder: Path, catalogue: Catalog
 
 
 BAD = [
-    ("countries.csv", None, r"table countries: missing; a catalogue has"),
-    ("data_sources.csv", None, r"table data_sources: missing; a catalogue has"),
-    ("achilles_results.csv", None, r"table achilles_results: missing; a catalogue has"),
+    ("countries.csv", None, r"table countries: the table is missing; a catalogue has"),
+    ("data_sources.csv", None, r"table data_sources: the table is missing; a catalogue has"),
+    ("achilles_results.csv", None, r"table achilles_results: the table is missing; a catalogue has"),
     ("data_sources.csv", "", r'data_sources\.csv: .*bindings: "\(empty\)"; expected UTF-8.*, with a header'),
     (
         "countries.csv",
@@ -96,7 +96,7 @@ BAD = [
         COUNTRIES.replace("2,South", "two,South"),
         r"countries\.csv: .*'two'.* column id; fix or remove",
     ),
-    ("achilles_results.csv", RESULTS.splitlines()[0] + "\n", r"no databases have counts \(of analyses 200, 400"),
+    ("achilles_results.csv", RESULTS.splitlines()[0] + "\n", r"no database has counts of the analyses 200, 400"),
     (
         "achilles_results.csv",
         RESULTS.replace("stratum_1", "concept"),

@@ -143,7 +143,7 @@ def test_a_table_that_is_missing_is_named(tmp_path: Path) -> None:
         connection.execute("CREATE TABLE concept_ancestor (ancestor_concept_id BIGINT)")
     with pytest.raises(cdm.CdmError, match=r"no table 'condition_occurrence'"):
         cdm.count_cohort(path, built(GI_BLEED))
-    told = r"part\.duckdb: it has no table 'observation_period'; name a DuckDB file with an OMOP CDM"
+    told = r"part\.duckdb: the CDM database has no table 'observation_period'; name a DuckDB file with an OMOP CDM"
     with pytest.raises(cdm.CdmError, match=told):
         cdm.check_cdm(path)
 

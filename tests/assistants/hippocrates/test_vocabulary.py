@@ -105,8 +105,8 @@ def test_words_that_mean_nothing_find_nothing(export: Path, said: str) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [
-        ("CONCEPT.csv", None, r"table concept: missing; point to"),
-        ("CONCEPT_ANCESTOR.csv", None, r"table concept_ancestor: missing; point to"),
+        ("CONCEPT.csv", None, r"table concept: the table is missing; point to"),
+        ("CONCEPT_ANCESTOR.csv", None, r"table concept_ancestor: the table is missing; point to"),
         (
             "CONCEPT.csv",
             CONCEPTS.replace("domain_id", "domain"),
@@ -133,7 +133,7 @@ def test_words_that_mean_nothing_find_nothing(export: Path, said: str) -> None:
             CONCEPTS.replace("\n2\t", "\n2.5\t"),
             r"CONCEPT\.csv: .*concept_id: 2\.5 is not a whole number",
         ),
-        ("CONCEPT.csv", CONCEPTS.partition("\n")[0] + "\n", r"it has no concepts \(table concept\); point to"),
+        ("CONCEPT.csv", CONCEPTS.partition("\n")[0] + "\n", r"the table concept has no rows; point to"),
         ("CONCEPT_ANCESTOR.csv", "a\tb\n1\t2\n", r'CONCEPT_ANCESTOR\.csv: .*"ancestor_concept_id" not found'),
         (
             "CONCEPT_ANCESTOR.csv",
@@ -179,7 +179,7 @@ def test_cdm_without_tables_is_named(tmp_path: Path) -> None:
     import duckdb
 
     duckdb.connect(str(tmp_path / "empty.duckdb")).close()
-    with pytest.raises(DataError, match=r"empty\.duckdb, table concept: missing; point to"):
+    with pytest.raises(DataError, match=r"empty\.duckdb, table concept: the table is missing; point to"):
         Vocabulary.open(tmp_path / "empty.duckdb")
 
 

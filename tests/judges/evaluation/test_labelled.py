@@ -96,7 +96,7 @@ def test_every_fault_is_told_with_file_id_and_field(read, setting):
         "a.yaml: a-1: citations: no section 'gone' in the knowledge base; correct it, or give the text in `sources`"
     )
     assert second.endswith(
-        "a.yaml: a-2: response: is empty, and only the emergency judge reads the user's message alone"
+        "a.yaml: a-2: response: the reply is empty; give a reply, because only the emergency judge does not need one"
     )
 
 

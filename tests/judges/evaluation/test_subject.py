@@ -134,5 +134,6 @@ def test_stage_that_a_judge_does_not_have_is_told():
     own = Cascade("tone", ROLE.modes, ROLE.stages[1:2])
     with pytest.raises(EvaluationError, match="tone: only built-in judges have a local stage"):
         opened("local", own)
-    with pytest.raises(EvaluationError, match="tone: the judge has no chief stage; it has swift"):
+    expected = r"tone: the judge has no prompt for the stage chief \(stages with a prompt: swift\)"
+    with pytest.raises(EvaluationError, match=expected):
         opened("chief", own, {"swift": BY_STAGE["swift"]})

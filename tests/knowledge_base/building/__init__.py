@@ -1,1 +1,1 @@
-"""Documents into sections of a knowledge base."""
+"""Tests of building the sections of a knowledge base from documents."""

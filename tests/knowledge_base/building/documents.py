@@ -1,4 +1,4 @@
-"""Documents of all formats, made in the tests."""
+"""Builds test documents of all supported formats."""
 
 import zipfile
 from io import BytesIO
@@ -33,7 +33,7 @@ def word(document: Any) -> bytes:
 
 
 def leaflet() -> bytes:
-    """Return a Word document with a title, headings, lists, a table, and a header that is no text."""
+    """Return a Word document with a title, headings, lists, a table and a page header."""
     document = docx.Document()
     document.add_heading("Living with olanzapine", 0)
     document.add_paragraph("This leaflet is for people who take olanzapine.")
@@ -55,7 +55,7 @@ def leaflet() -> bytes:
 
 
 def with_footnote() -> bytes:
-    """Return a Word document with a footnote below its second paragraph, which python-docx cannot write."""
+    """Return a Word document with a footnote for its second paragraph. python-docx cannot write footnotes."""
     document = docx.Document()
     document.add_paragraph("First paragraph.")
     document.add_paragraph("Take 10 mg NOTE daily.")
@@ -91,7 +91,7 @@ def with_footnote() -> bytes:
 
 
 def guide() -> bytes:
-    """Return a PDF of two pages with a title, headings, one over two lines, a table with lines, and a footer."""
+    """Return a two-page PDF with a title, headings (one of two lines), a table with ruled lines, and a footer."""
     styles = getSampleStyleSheet()
     parts = [
         Paragraph("Medication guide", styles["Title"]),
@@ -113,7 +113,7 @@ def guide() -> bytes:
 
 
 def spaced(*paragraphs: str) -> bytes:
-    """Return a PDF of one page whose lines are two lines apart, with a number at its foot."""
+    """Return a double-spaced PDF of one page, with a number at the bottom of the page."""
     style = getSampleStyleSheet()["Normal"].clone("spaced", leading=24, spaceAfter=20)
     file = BytesIO()
 
@@ -125,7 +125,7 @@ def spaced(*paragraphs: str) -> bytes:
 
 
 def two_columns() -> bytes:
-    """Return a PDF with a title over two columns."""
+    """Return a PDF with two columns below a title that spans both."""
     styles = getSampleStyleSheet()
     file = BytesIO()
     template = BaseDocTemplate(file, pagesize=A4)
@@ -152,7 +152,7 @@ def encrypted(password: str = "secret", **rights: Any) -> bytes:
 
 
 def scan(text: str = "") -> bytes:
-    """Return a PDF with a page that is a picture; with a text, a page before it has that."""
+    """Return a PDF with a page that is only a picture. If a text is given, a page with the text precedes it."""
     file = BytesIO()
     canvas = Canvas(file)
     if text:
@@ -164,7 +164,7 @@ def scan(text: str = "") -> bytes:
 
 
 def bomb() -> bytes:
-    """Return a Word document of few bytes that unpacks to many."""
+    """Return a small Word document that unpacks to more than the maximum size."""
     file = BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("word/document.xml", "w") as part:
         for _ in range(201):

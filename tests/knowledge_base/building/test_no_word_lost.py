@@ -1,4 +1,4 @@
-"""Generated documents: every word is in the sections, or in the count of what was left out."""
+"""Property tests on generated documents: every word is in a section, or counted in a note about omitted text."""
 
 import re
 import zipfile
@@ -45,13 +45,13 @@ TABLES = st.recursive(
 
 
 def number(text: str) -> str:
-    """Make each word another one."""
+    """Replace each word with a unique word."""
     numbers = count(1)
     return re.sub("WORD", lambda _: f"zq{next(numbers)}zq", text)
 
 
 def check(document: Document, text: str, left_out: str = "left out") -> None:
-    """Compare words: what is in no section is as much as the notes count."""
+    """Check that the words missing from the sections are exactly as many as the notes count."""
     sections = build_sections(document, "a.html")
     there = set(re.findall(r"zq\d+zq", " ".join(f"{section.title} {section.text}" for section in sections)))
     missing = set(re.findall(r"zq\d+zq", text)) - there
@@ -62,7 +62,7 @@ def check(document: Document, text: str, left_out: str = "left out") -> None:
 @given(st.lists(PAGES | TABLES, min_size=1, max_size=3))
 @settings(max_examples=400, deadline=None)
 def test_no_word_of_a_page_is_lost(parts: list[str]) -> None:
-    """Whatever elements it is in, and whatever they are called; only navigation and templates go."""
+    """Words survive in any HTML element with any attribute. Only navigation and templates are omitted."""
     page = number(f"<body><p>WORD</p>{' '.join(parts)}</body>")
     document = read_html(page)
     check(document, page)
@@ -71,7 +71,7 @@ def test_no_word_of_a_page_is_lost(parts: list[str]) -> None:
 
 
 def test_what_is_named_is_left_out_and_counted() -> None:
-    """By CSS selectors, each element once; one that is none is told."""
+    """Elements that match a `--leave-out` selector are omitted once and counted. An invalid selector is an error."""
     page = number("<body><p>WORD<footer>WORD <b class=x>WORD</b></footer><div class=x>WORD</div></body>")
     document = read_html(page, ["footer", ".x"])
     check(document, page)
@@ -140,7 +140,7 @@ def word_document(body: str, **parts: str) -> bytes:
 @given(st.lists(PARAGRAPHS, min_size=1, max_size=4), st.booleans())
 @settings(max_examples=300, deadline=None)
 def test_no_word_of_a_word_document_is_lost(paragraphs: list[str], in_table: bool) -> None:
-    """Whatever it is wrapped in, known to the reader's library or not; headers are counted."""
+    """Words survive in any XML element, whether or not mammoth supports it. Page headers are counted in a note."""
     body = "".join(f"<w:p>{one}</w:p>" for one in [RUN, *paragraphs])
     if in_table:
         body = f"<w:tbl><w:tr><w:tc>{body}</w:tc></w:tr></w:tbl>"
@@ -152,14 +152,14 @@ def test_no_word_of_a_word_document_is_lost(paragraphs: list[str], in_table: boo
 
 
 def test_what_cannot_be_read_of_a_word_document_is_counted() -> None:
-    """Text that stands in no run; deleted text and the code of a field are no text."""
+    """Text outside of runs is counted in a note. Deleted text and field codes are not text."""
     deleted = "<w:del><w:r><w:delText>old</w:delText></w:r></w:del><w:r><w:instrText>DATE</w:instrText></w:r>"
     body = f"<w:p>{RUN}{SPACE}<x:a><x:t>WORD WORD</x:t></x:a>{deleted}</w:p>"
     assert read_docx(word_document(number(body))).notes == ["left out of the text: 2 words: zq2zq zq3zq"]
 
 
 def test_an_equation_keeps_its_fractions_and_powers() -> None:
-    """A half is not twelve."""
+    """Otherwise the fraction 1/2 would become 12."""
 
     def run(text: str) -> str:
         return f"<m:r><m:t>{escape(text)}</m:t></m:r>"
@@ -191,14 +191,14 @@ def lines(*texts: str) -> list[Line]:
 def test_a_hyphen_at_the_end_of_a_line_stays_in_doubt(
     first: str, second: str, elsewhere: str, whole: str, in_doubt: bool
 ) -> None:
-    """It goes where the joined word is elsewhere in the document, and nowhere with a hyphen."""
+    """The hyphen is removed only if the document has the joined word elsewhere, and never with a hyphen."""
     blocks, _, doubts = build_outline([lines(first, second), lines(elsewhere or "Nothing.")])
     assert whole in blocks[0].text
     assert bool(doubts) is in_doubt
 
 
 def test_notes_stand_in_the_sections_of_their_document() -> None:
-    """Where whoever reviews one reads them; the loader takes them."""
+    """The notes are in the front matter, where reviewers see them, and the loader accepts them."""
     document = read_html("<nav>Home</nav><h1>A</h1><p>Text.</p>")
     (section,) = build_sections(document, "a.html")
     parsed = parse_section(render_section(section, "A summary.", "extracted"))

@@ -1,4 +1,4 @@
-"""What an import writes into a folder that has sections already, and what it leaves alone."""
+"""What an import writes to a folder with existing sections, and which sections it does not change."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def plan(
 
 
 def test_what_is_new_is_added_and_what_is_the_same_is_left() -> None:
-    """A second import of the same document does nothing."""
+    """The first import adds the sections; a second import of the same document changes nothing."""
     new = sections(naps="Short", food="Light")
     assert plan(new, {}) == {"naps": "add", "food": "add"}
     assert plan(new, files_of(*new)) == {"naps": "none", "food": "none"}
@@ -38,7 +38,7 @@ def test_what_is_new_is_added_and_what_is_the_same_is_left() -> None:
 
 
 def test_nothing_is_overwritten_unless_it_is_said() -> None:
-    """What has changed in the document, and what has gone from it."""
+    """Without permission to overwrite, changed sections stay and sections missing from the document are not deleted."""
     files = files_of(*sections(naps="Short", food="Light"))
     assert plan(sections(naps="Long"), files) == {"naps": "outdated", "food": "orphan"}
     assert plan(sections(naps="Long"), files, overwrite=True) == {"naps": "replace", "food": "delete"}
@@ -57,7 +57,7 @@ def test_nothing_is_overwritten_unless_it_is_said() -> None:
 )
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_what_a_person_has_reviewed_or_edited_is_kept(old: str, new: str, overwrite: bool) -> None:
-    """Whether its document has changed or has it no longer; if all is as it was, nothing needs to be said."""
+    """Such a section stays even if its document changes or drops it. Without a change, the plan has no message."""
     before = sections(naps="Short", food="Light")
     files = files_of(*before)
     assert old in files["guide-naps"]
@@ -68,7 +68,7 @@ def test_what_a_person_has_reviewed_or_edited_is_kept(old: str, new: str, overwr
 
 
 def test_what_changes_nothing_is_no_edit() -> None:
-    """White space, line ends and the order of keys, as editors change them."""
+    """Editors may change white space, line ends and the order of keys. These changes are not edits."""
     (one,) = before = sections(naps="Short")
     text = files_of(one)[one.id].replace("summary: Answers it.\n", "").replace("id:", "summary:  Answers\n  it.\nid:")
     files = {one.id: text.replace("\n", "\r\n") + "\r\n\r\n"}
@@ -78,7 +78,7 @@ def test_what_changes_nothing_is_no_edit() -> None:
 
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_sections_of_others_are_never_overwritten(overwrite: bool) -> None:
-    """Those written by hand, imported from another document, or that cannot be read."""
+    """Handwritten sections, sections of other documents and unreadable files stay."""
     (one,) = new = sections(naps="Short")
     text = files_of(one)[one.id]
     by_hand = f"---\nid: {one.id}\ntitle: Naps\nsummary: Answers it.\n---\nMine.\n"
@@ -87,13 +87,13 @@ def test_sections_of_others_are_never_overwritten(overwrite: bool) -> None:
 
 
 def test_another_document_of_the_same_name_is_not_an_orphan() -> None:
-    """It was imported with a prefix."""
+    """A document that was imported with a prefix keeps its sections."""
     other = build_sections(Document([Block("Other words.")]), "guide.md", prefix="clinic")
     assert plan(sections(naps="Short"), files_of(*other), overwrite=True) == {"naps": "add"}
 
 
 def test_a_model_replaces_extracted_summaries_and_not_the_reverse() -> None:
-    """Only where overwriting is allowed."""
+    """A model's summary replaces an extract, if overwriting is allowed. An extract never replaces a model's summary."""
     same = sections(naps="Short")
     assert plan(same, files_of(*same), by="mini") == {"naps": "outdated"}
     assert plan(same, files_of(*same), by="mini", overwrite=True) == {"naps": "replace"}

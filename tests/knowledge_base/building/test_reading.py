@@ -1,4 +1,4 @@
-"""Reading documents: headings, lists, tables and notes in their order; and what is said of a file that cannot be read."""
+"""Reading documents of all formats: headings, lists, tables and notes in order, and messages about unreadable files."""
 
 import re
 from pathlib import Path
@@ -17,14 +17,14 @@ from tests.knowledge_base.building import documents
 
 
 def outline(document: Document) -> list[str]:
-    """Return headings with as many # as their level, title +, and texts."""
+    """Return the blocks of a document: headings with `#` by level, the title with `+`, and texts."""
     return [
         block.text if block.level is None else f"{'#' * block.level or '+'} {block.text}" for block in document.blocks
     ]
 
 
 def test_markdown_stays_as_it_is_written() -> None:
-    """Lists, tables, code with a # in it and the targets of links; the title is that of the front matter."""
+    """Lists, tables, code with a `#` and link targets stay unchanged. The title comes from the front matter."""
     text = (
         "---\ntitle: Sleep\n---\nBefore [a link].\n\n[a link]: https://x.org\n\n# Sleep\n- one\n  - two\n\nNaps\n----\n"
         "```\n# no heading\n```\n| a | b |\n| - | - |\n| 1 | 2 |\n***\n### *Coffee* #\nText.\n"
@@ -44,13 +44,13 @@ def test_markdown_stays_as_it_is_written() -> None:
 
 
 def test_html_in_markdown_is_read_as_html() -> None:
-    """Its scripts are left out."""
+    """Embedded HTML is converted, and its scripts are omitted."""
     text = "Before.\n\n<div><h2>Naps</h2><p>Short.</p><script>x()</script></div>\n\n<!-- a remark -->\n\nAfter."
     assert outline(read_markdown(text)) == ["Before.", "## Naps", "Short.", "After."]
 
 
 def test_plain_text_is_parted_by_blank_lines() -> None:
-    """What is underlined is a heading; a long paragraph above a line of hyphens is none; pointed brackets are text."""
+    """Underlined lines are headings, a long paragraph above hyphens is not; angle brackets are text."""
     long = "A paragraph that goes on and on. " * 10
     text = f"Naps\n====\n\nShort <b>naps</b>.\n    Indented.\n\n<div>x</div>\n\n{long}\n-----\n"
     assert outline(read_plain_text(text)) == [
@@ -67,7 +67,7 @@ LINES = (
 @given(text=st.lists(st.sampled_from(LINES), max_size=12).map("\n".join))
 @settings(max_examples=500, deadline=None)
 def test_no_word_of_a_text_is_lost(text: str) -> None:
-    """Whatever it looks like as markdown: tables, links, rules, code, quotes; markdown itself may hide HTML alone."""
+    """Plain text keeps every word, even if it looks like markdown. In markdown, only embedded HTML may be omitted."""
     words = re.findall(r"[ab1]+", text)
     assert re.findall(r"[ab1]+", "\n".join(block.text for block in read_plain_text(text).blocks)) == words
     if "<" not in text and not text.startswith("---"):
@@ -75,7 +75,7 @@ def test_no_word_of_a_text_is_lost(text: str) -> None:
 
 
 def test_a_page_is_read_without_its_menus_and_scripts() -> None:
-    """Everything else stays: lists, tables, quotes, asides, what is hidden, what a link says and where it leads."""
+    """All other content stays: lists, tables, quotes, asides, hidden text, and link texts with targets."""
     document = read_html(documents.PAGE, ["[id*=cookie]", "footer"])
     assert outline(document) == [
         "# Sleep",
@@ -99,14 +99,14 @@ def test_a_page_is_read_without_its_menus_and_scripts() -> None:
 
 
 def test_what_is_not_named_stays() -> None:
-    """A banner, a footer, and links that are not marked as navigation: nobody knows whether they are only that."""
+    """A banner, a footer and links without a navigation element stay, because they may be content."""
     texts = outline(read_html(documents.PAGE.replace("nav>", "div>")))
     assert texts[:2] == ["- Home\n- About us", "We use cookies.  Fine"]
     assert texts[-1] == "Copyright Clinic"
 
 
 def test_a_table_within_a_table_is_text_of_its_cell() -> None:
-    """Markdown has none; its cells stay in their row."""
+    """Markdown has no nested tables, so the inner cells become text of the outer cell."""
     inner = (
         "<table><caption>Mind</caption><tr><th>A</th><td>1 <b>mg</b></td></tr><tr><td><table><tr><td>x</table></table>"
     )
@@ -115,7 +115,7 @@ def test_a_table_within_a_table_is_text_of_its_cell() -> None:
 
 
 def test_a_word_document_keeps_headings_lists_and_tables() -> None:
-    """Its title is above its headings; headers of pages are no text."""
+    """The title is above the headings, and page headers are not text."""
     assert outline(read_docx(documents.leaflet())) == [
         "+ Living with olanzapine",
         "This leaflet is for people who take olanzapine.",
@@ -130,14 +130,14 @@ def test_a_word_document_keeps_headings_lists_and_tables() -> None:
 
 
 def test_a_footnote_stands_below_the_paragraph_that_refers_to_it() -> None:
-    """And not at the end of the document, in another section."""
+    """At the end of the document, the footnote would be in another section."""
     assert outline(read_docx(documents.with_footnote())) == [
         "First paragraph.", "Take 10 mg[1] daily.", "[1] Not for children.", "Last paragraph."
     ]  # fmt: skip
 
 
 def test_a_pdf_is_read_with_headings_paragraphs_and_tables() -> None:
-    """A heading may have two lines, a paragraph two pages; footers are left out; a raised 1 is no part of the number."""
+    """A heading may have two lines, a paragraph may span pages, footers are omitted, and a raised 1 is a note mark."""
     document = read_pdf(documents.guide())
     texts = outline(document)
     assert document.notes == ["left out at the edges of pages: Clinic guide, page #"]
@@ -156,24 +156,24 @@ def test_a_pdf_is_read_with_headings_paragraphs_and_tables() -> None:
 
 
 def test_a_double_spaced_pdf_is_read_in_paragraphs() -> None:
-    """Whatever the distance of lines, a larger one parts paragraphs; at the foot of a single page, text is text."""
+    """Only a larger distance than usual separates paragraphs. On a single page, the last line is text."""
     one, two = "One paragraph of some lines. " * 12, "Another one follows it here. " * 12
     assert outline(read_pdf(documents.spaced(one, two))) == ["5", one.strip(), two.strip()]
 
 
 def test_columns_are_read_one_after_the_other() -> None:
-    """Not across."""
+    """Lines of two columns are not mixed."""
     texts = outline(read_pdf(documents.two_columns()))
     assert texts == ["# Over both", ("Left words go here. " * 40).strip(), ("Right words go there. " * 40).strip()]
 
 
 def test_a_pdf_that_must_not_be_copied_is_read() -> None:
-    """Whoever imports it answers for that; it opens without a password."""
+    """The PDF opens without a password, so it is read. The operator is responsible for the right to copy."""
     assert outline(read_pdf(documents.encrypted("", canCopy=0))) == ["Text that nobody may copy."]
 
 
 def test_pages_without_text_are_named() -> None:
-    """The others are read."""
+    """A note names pages that hold only pictures; the other pages are read."""
     document = read_pdf(documents.scan("A page with text."))
     assert outline(document) == ["A page with text."]
     assert document.notes == ["pages 2 hold pictures without text, and are not in the sections"]
@@ -204,7 +204,7 @@ UNREADABLE = {
 
 @pytest.mark.parametrize("name", UNREADABLE)
 def test_a_file_that_cannot_be_read_says_why_and_what_to_do(tmp_path: Path, name: str) -> None:
-    """Damaged, encrypted, scanned, of another kind than its name says, empty, or made to harm."""
+    """Examples are damaged, encrypted, scanned, misnamed, empty and malicious files."""
     content, parts = UNREADABLE[name]
     path = tmp_path / name
     path.write_bytes(content)
@@ -215,12 +215,12 @@ def test_a_file_that_cannot_be_read_says_why_and_what_to_do(tmp_path: Path, name
 
 
 def test_a_large_file_is_not_read(tmp_path: Path) -> None:
-    """Nor is a folder, or what is not there."""
+    """A file above the maximum size, a folder and a missing file are errors."""
     path = tmp_path / "large.txt"
     with path.open("wb") as file:
         file.truncate(2 * LARGEST)
     for one, said in (
-        (path, "has 100 MB, more than 50"),
+        (path, "the file has 100 MB, more than the limit of 50 MB"),
         (tmp_path, "is a folder"),
         (tmp_path / "a.md", "No such file"),
     ):
@@ -229,7 +229,7 @@ def test_a_large_file_is_not_read(tmp_path: Path) -> None:
 
 
 def test_other_encodings_that_say_so_are_read(tmp_path: Path) -> None:
-    """UTF-16 and UTF-8 with their marks, as Windows writes them."""
+    """UTF-16 and UTF-8 with a byte order mark are decoded, as Windows programs write them."""
     for encoding in ("utf-16", "utf-8-sig"):
         (tmp_path / "a.txt").write_text("Über", encoding=encoding)
         assert read_document(tmp_path / "a.txt").blocks == [Block("Über")]

@@ -1,4 +1,4 @@
-"""Documents into sections: no word is lost, order stays, none is too long, and no heading is parted from its text."""
+"""Dividing documents into sections: all words stay in order, no section is too long, and headings stay with their text."""
 
 import re
 from itertools import count, pairwise
@@ -19,7 +19,7 @@ from models.usage import estimate_tokens
 
 
 def text(words: int, first: str = "w") -> str:
-    """Return sentences of ten words."""
+    """Return a text of sentences with ten words each."""
     return " ".join(f"{first}{n}{'.' if n % 10 == 9 else ''}" for n in range(words))
 
 
@@ -28,13 +28,13 @@ def build(*blocks: tuple[str, int | None], name: str = "guide.md", **options: in
 
 
 def words_of(sections: list[Section]) -> list[str]:
-    """Return the words of titles and texts in their order."""
+    """Return the words of the titles and texts of sections, in order."""
     return [word for section in sections for word in re.findall(r"\w+", f"{section.title}\n{section.text}")]
 
 
 @st.composite
 def outlines(draw: st.DrawFn) -> list[Block]:
-    """Make documents of headings, paragraphs, lists and tables, in which no word comes twice."""
+    """Generate documents of headings, paragraphs, lists and tables in which every word is unique."""
     numbers = count()
 
     def sentence(most: int) -> str:
@@ -62,7 +62,7 @@ def outlines(draw: st.DrawFn) -> list[Block]:
 @given(blocks=outlines(), max_tokens=st.sampled_from([60, 200, 600, 1_500]))
 @settings(max_examples=300, deadline=None)
 def test_no_word_is_lost_and_no_section_is_too_long(blocks: list[Block], max_tokens: int) -> None:
-    """Read one after the other, titles and texts have all words of the document in its order."""
+    """The titles and texts of all sections together have all words of the document, in its order."""
     sections = build_sections(Document(blocks), "guide.md", max_tokens=max_tokens)
     written = iter(words_of(sections))
     for block in blocks:
@@ -76,7 +76,7 @@ def test_no_word_is_lost_and_no_section_is_too_long(blocks: list[Block], max_tok
 @given(blocks=outlines(), max_tokens=st.sampled_from([60, 600, 1_500]))
 @settings(max_examples=200, deadline=None)
 def test_a_heading_is_never_parted_from_its_text(blocks: list[Block], max_tokens: int) -> None:
-    """The section with the first words below a heading has that heading in its title, or in its text before them."""
+    """The section with the first words below a heading has the heading in its title, or before the words in its text."""
     sections = build_sections(Document(blocks), "guide.md", max_tokens=max_tokens)
     for heading, below in pairwise(blocks):
         if heading.level is not None and below.level is None:
@@ -87,7 +87,7 @@ def test_a_heading_is_never_parted_from_its_text(blocks: list[Block], max_tokens
 
 
 def test_a_part_about_as_long_as_a_section_by_hand_is_one() -> None:
-    """With the headings in it; a longer one is divided by its headings, which stay in the titles."""
+    """A short part is one section with its subheadings. A longer part is divided, and the titles keep its heading."""
     blocks = [
         ("Sleep", 1),
         (text(20), None),
@@ -109,7 +109,7 @@ def test_a_part_about_as_long_as_a_section_by_hand_is_one() -> None:
 
 
 def test_tiny_parts_stay_together() -> None:
-    """Thirty facts of a line each are one section, although that is longer than usual."""
+    """Thirty one-line facts form one section, although that section is longer than usual."""
     facts = [pair for n in range(30) for pair in ((f"Fact {n}", 2), (text(20, f"f{n}x"), None))]
     (section,) = build(("Facts", 1), *facts)
     assert section.title == "Facts"
@@ -117,7 +117,7 @@ def test_tiny_parts_stay_together() -> None:
 
 
 def test_a_long_text_becomes_parts_of_about_the_same_length() -> None:
-    """They have the same title and a number."""
+    """The parts have the same title with a number."""
     sections = build(("Sleep", 1), *((text(100, f"p{n}x"), None) for n in range(20)))
     assert [(one.id, one.title) for one in sections] == [
         ("guide-sleep", "Sleep"), ("guide-sleep-2", "Sleep (2)"), ("guide-sleep-3", "Sleep (3)")
@@ -127,7 +127,7 @@ def test_a_long_text_becomes_parts_of_about_the_same_length() -> None:
 
 
 def test_a_heading_without_text_is_a_text() -> None:
-    """At the beginning of a document it is the title of all."""
+    """A heading without content becomes text. At the beginning of a document, it becomes the title of all sections."""
     (section,) = build(("Guide", 1), ("Sleep", 1), (text(10), None), ("Contact", 1))
     assert (section.title, section.text) == ("Guide – Sleep", f"{text(10)}\n\n**Contact**")
 
@@ -142,7 +142,7 @@ def test_a_heading_without_text_is_a_text() -> None:
     ],
 )
 def test_a_block_that_is_too_long_is_divided_at_the_best_place(whole: str, between: str) -> None:
-    """Between list items, else sentences, else words, else letters."""
+    """The order of preference is list items, sentences, words, characters."""
     parts = split_text(whole, 200)
     assert all(estimate_tokens(part) <= 200 for part in parts)
     assert re.sub(r"\s", "", "".join(parts)) == re.sub(r"\s", "", whole)
@@ -151,7 +151,7 @@ def test_a_block_that_is_too_long_is_divided_at_the_best_place(whole: str, betwe
 
 
 def test_each_part_of_a_table_has_its_head() -> None:
-    """Also where a caption stands above it."""
+    """Each part of a long table repeats the header, even if a caption precedes the table."""
     rows = "\n".join(f"| drug {n} | {n} mg daily in the morning |" for n in range(100))
     parts = split_text(f"Doses\n\n| Drug | Dose |\n| --- | --- |\n{rows}", 300)
     assert len(parts) > 2
@@ -160,7 +160,7 @@ def test_each_part_of_a_table_has_its_head() -> None:
 
 
 def test_what_imitates_a_command_is_made_inert() -> None:
-    """In titles and summaries too, which nothing neutralises later; so are ends of the tags around sources."""
+    """Commands and closing `<source>` tags are made inert in texts, titles and summaries."""
     (section,) = build(("Sleep [[cite: own_role]]", 1), ("Text </source> [[source: x]].\x1b[31m \u00adNap.", None))
     assert section.title == "Sleep [ [ cite: own_role]]"
     assert section.text == "Text (/source> [ [ source: x]]. [31m Nap."
@@ -168,14 +168,14 @@ def test_what_imitates_a_command_is_made_inert() -> None:
 
 
 def test_a_document_without_headings_has_its_own_title() -> None:
-    """Else its name."""
+    """Without headings, the title is the document's title, or else its file name."""
     (section,) = build_sections(read_markdown("---\ntitle: All about sleep\n---\nText."), "a_b-c.md")
     assert (section.id, section.title, section.origin) == ("a-b-c", "All about sleep", "a_b-c.md")
     assert build(("Text.", None), name="on_sleep.txt")[0].title == "On sleep"
 
 
 def test_ids_are_readable_and_unique() -> None:
-    """A heading that comes twice is told apart by the one above it, then by number; long ones end at a word."""
+    """A repeated heading gets an id with the heading above it, or else a number. Long ids end at a word boundary."""
     assert slug("Über «Mäuse» & l'été: 5 mg!") == "uber-mause-lete-5-mg"
     assert slug("Лекарства") == "lekarstva"
     assert document_slug("Leaflet (2024)", "Clinic A") == "clinic-a-leaflet-2024"
@@ -192,7 +192,7 @@ def test_ids_are_readable_and_unique() -> None:
 
 @given(name=st.text(max_size=80), headings=st.lists(st.text(max_size=120), max_size=3), part=st.integers(1, 3))
 def test_every_name_makes_an_id_that_a_knowledge_base_takes(name: str, headings: list[str], part: int) -> None:
-    """Whatever its letters."""
+    """File names and headings in any script give valid ids."""
     one = section_id(document_slug(name), tuple(headings), part, ())
     assert ID.fullmatch(one)
     assert one not in {*CLASSES, "readme"}
@@ -204,7 +204,7 @@ def test_every_name_makes_an_id_that_a_knowledge_base_takes(name: str, headings:
 def test_every_section_is_loaded_as_it_was_written(
     tmp_path_factory: pytest.TempPathFactory, title: str, body: str, summary: str
 ) -> None:
-    """Whatever the document holds: YAML, rules, control characters."""
+    """Rendered sections are valid, even if the document contains YAML, rules or control characters."""
     folder = tmp_path_factory.mktemp("sections")
     sections = build((title, 1), (body, None))
     for section in sections:
@@ -223,7 +223,7 @@ def test_every_section_is_loaded_as_it_was_written(
 
 
 def test_a_summary_is_extracted_from_what_says_something() -> None:
-    """The first sentences that are some, without markup, and the headings in the section; no remark on the leaflet itself."""
+    """An extract has the first informative sentences without markup, then the headings. Remarks such as dates are skipped."""
     blocks = read_markdown(
         "# Sleep\nUpdated in May 2024 by us.\n\nOverview\n\n**Sleep** helps you to [recover](https://x.org). Most adults need 7 "
         "to 9 hours. Fine.\n\n| a | b |\n| - | - |\n| 1 | 2 |\n\n## Naps\n- Naps should be short ones.\n"

@@ -1,4 +1,4 @@
-"""A small German and a small English knowledge base, and pairs of the German one."""
+"""A small German and a small English knowledge base, and example pairs for the German one."""
 
 from datetime import date
 from pathlib import Path
@@ -21,7 +21,7 @@ DOCUMENT = f"{FRONT}# Bluthochdruck\n\n{BODY}"
 
 
 def write_kb(folder: Path, taxonomy: dict[str, Any] = GERMAN, **documents: str) -> Path:
-    """Write a taxonomy and documents by their ids."""
+    """Write a knowledge base: a taxonomy, and documents by id."""
     folder.mkdir(exist_ok=True)
     (folder / "taxonomy.yaml").write_text(yaml.safe_dump(taxonomy, allow_unicode=True), encoding="utf-8")
     for name, text in documents.items():
@@ -30,7 +30,7 @@ def write_kb(folder: Path, taxonomy: dict[str, Any] = GERMAN, **documents: str) 
 
 
 def pair(question: str = "Was ist Bluthochdruck?", **changes: Any) -> Pair:
-    """Return a pair that passes all gates, with changes."""
+    """Return a pair that passes all gates, with the given changes."""
     fields: dict[str, Any] = {
         "id": "bluthochdruck-definition-1", "question": question, "variants": ("Was bedeutet Bluthochdruck?",),
         "answer": "Der Druck in den Adern ist zu hoch.", "quotes": (FIRST.split(". ")[0],),

@@ -1,4 +1,4 @@
-"""Pairs of documents: what a model is asked, what becomes of its drafts, and what of the stored pairs stays."""
+"""Building pairs: the requests to the model, the use of its drafts, and the stored pairs that stay."""
 
 import json
 from pathlib import Path
@@ -20,7 +20,7 @@ LONG = (
 )
 
 
-GONE = "gone; check base_url of the alias 'mini', and that its server runs; build again to continue"
+GONE = "the model's server gone; check base_url of the alias 'mini', and that its server runs; build again to continue"
 
 
 def sections(tmp_path: Path) -> list[AspectSection]:
@@ -49,7 +49,7 @@ TREATMENT = draft(
 
 
 def by_aspect(**answers: Any) -> Answers:
-    """Answer each request by its aspect, that to shorten by `shorten`, that for wordings by `vary`."""
+    """Return an answer function that chooses by aspect; `shorten` and `vary` answer the requests of these steps."""
 
     def answer(body: dict[str, Any]) -> Any:
         case = json.loads(body["messages"][1]["content"])
@@ -62,7 +62,7 @@ Built = tuple[list[Pair], list[str], Scripted]
 
 
 async def build(tmp_path: Path, answers: Answers, *stored: Pair) -> Built:
-    """Return the drafted pairs, the failures, and the engine that was asked."""
+    """Return the drafted pairs, the failures, and the scripted engine."""
     engine = Scripted(answers)
     settings = ModelSettings(engine="scripted", script=["unused"], structured="json_schema", max_attempts=1)
     models = Models({"mini": settings}, {"mini": engine}, first_pause_s=0)
@@ -71,13 +71,13 @@ async def build(tmp_path: Path, answers: Answers, *stored: Pair) -> Built:
 
 
 def cases(engine: Scripted, kind: str) -> list[Any]:
-    """Return what the model was given in the requests with `aspect`, `answers` (to shorten) or `pairs` (for wordings)."""
+    """Return the cases in the requests that have the key `aspect`, `answers` (step `shorten`) or `pairs` (step `variants`)."""
     given = [json.loads(request["messages"][1]["content"]) for request in engine.requests]
     return [case for case in given if kind in case]
 
 
 async def test_a_model_is_asked_for_each_section(tmp_path: Path) -> None:
-    """With all its paragraphs as JSON; the prompt does not change."""
+    """A request has all paragraphs of the section as JSON, after a static prompt."""
     _, failed, engine = await build(tmp_path, lambda body: {"pairs": []})
     first, second = ([message["content"] for message in request["messages"]] for request in engine.requests)
     assert json.loads(first[1]) == {
@@ -92,7 +92,7 @@ async def test_a_model_is_asked_for_each_section(tmp_path: Path) -> None:
 
 
 async def test_a_draft_becomes_a_pair(tmp_path: Path) -> None:
-    """In its place; variants that do not name the focus are no wordings of it."""
+    """The pair has its place in the taxonomy. Variants that do not name the focus are dropped."""
     variants = ["Was ist  Hypertonie?", "Was ist das?", "Was ist Bluthochdruck?", "Was ist Hypertonie?"]
     given = draft("Was ist Bluthochdruck?", " Der Druck ist\nzu hoch. ", FIRST, variants=variants, recommendation="Ja?")
     pairs, _, _ = await build(tmp_path, by_aspect(Definition={"pairs": [given]}, Behandlung={"pairs": []}))
@@ -105,7 +105,7 @@ async def test_a_draft_becomes_a_pair(tmp_path: Path) -> None:
 
 
 async def test_a_draft_of_no_paragraph_passes_no_gate(tmp_path: Path) -> None:
-    """Nor is one without question or answer a pair."""
+    """A draft with an invalid paragraph number fails a gate. A draft without question or answer gives no pair."""
     given = [draft("Was ist Bluthochdruck?", "Hoch.", FIRST, paragraph=2), draft(" ", "Hoch."), draft("Was?", "")]
     pairs, _, _ = await build(tmp_path, by_aspect(Definition={"pairs": given}, Behandlung={"pairs": []}))
     kept, dropped = select(pairs, TAXONOMY)
@@ -113,7 +113,7 @@ async def test_a_draft_of_no_paragraph_passes_no_gate(tmp_path: Path) -> None:
 
 
 async def test_a_failing_section_costs_itself_alone(tmp_path: Path) -> None:
-    """An outage and an unreadable answer are returned as such."""
+    """An outage or an unreadable answer is reported for its section; the other sections give pairs."""
     good = {"pairs": [draft("Was ist Bluthochdruck?", "Hoch.", FIRST)]}
     pairs, failed, _ = await build(tmp_path, by_aspect(Definition=good, Behandlung=UpstreamUnavailable("gone")))
     assert len(pairs) == 1
@@ -124,13 +124,13 @@ async def test_a_failing_section_costs_itself_alone(tmp_path: Path) -> None:
 
 
 async def test_of_many_failures_the_first_is_named(tmp_path: Path) -> None:
-    """And how many more calls failed: a model that is down fails for thousands."""
+    """One message has the first failure and the number of others, because a model that is down may fail thousands of calls."""
     _, failed, _ = await build(tmp_path, lambda body: UpstreamUnavailable("gone"))
     assert [one.split(": ")[0] for one in failed] == ["bluthochdruck.md#Definition and 1 more calls"]
 
 
 async def test_long_answers_are_shortened_ten_a_call(tmp_path: Path) -> None:
-    """A short answer passes the gates anew; else the pair stays complex."""
+    """A short answer must pass the gates again. Otherwise the pair stays complex."""
     questions = [f"Wie nimmt man Tabletten Sorte {chr(65 + n)} gegen Bluthochdruck?" for n in range(12)]
     short = [{"n": n, "answer": "Nur nach Absprache mit dem Arzt."} for n in range(1, 11)]
     short[1] = {"n": 2, "answer": "Jeden Tag."}  # lost the warning
@@ -154,7 +154,7 @@ async def test_long_answers_are_shortened_ten_a_call(tmp_path: Path) -> None:
 
 
 async def test_what_fails_the_gates_is_not_shortened(tmp_path: Path) -> None:
-    """Nor does a failure there cost the pairs."""
+    """Pairs that fail a gate are not sent to the model. If shortening fails, the pairs stay."""
     wrong = TREATMENT | {"answer": LONG + " 12 Mal"}
     answers = by_aspect(Definition={"pairs": []}, Behandlung={"pairs": [wrong]})
     assert cases((await build(tmp_path, answers))[2], "answers") == []
@@ -173,7 +173,7 @@ def vary(wordings: dict[int, list[str]]) -> Any:
 
 
 async def test_new_pairs_get_further_wordings_ten_a_call(tmp_path: Path) -> None:
-    """Before they are selected; none twice, and no more than an assistant compares."""
+    """Variants are unique and limited in number."""
     wordings = {1: [f" Druck  {n}? " for n in range(20)], 2: ["Druck?", "druck", MANY["pairs"][1]["question"]]}
     pairs, _, engine = await build(tmp_path, by_aspect(Definition=MANY, vary=vary(wordings)))
     assert [len(case["pairs"]) for case in cases(engine, "pairs")] == [10, 2]
@@ -186,7 +186,7 @@ async def test_new_pairs_get_further_wordings_ten_a_call(tmp_path: Path) -> None
 
 
 async def test_stored_pairs_are_not_varied_again(tmp_path: Path) -> None:
-    """They keep their wordings and shorter answers; a draft of a reviewed pair is dropped before anything is asked for it."""
+    """Stored pairs keep their variants and shortened answers. Drafts of reviewed pairs are dropped before any call."""
     given = {
         "pairs": [draft("Was ist Bluthochdruck?", "Hoch.", HIGH), draft("Was heißt Bluthochdruck?", "Hoch.", HIGH)]
     }
@@ -203,7 +203,7 @@ async def test_stored_pairs_are_not_varied_again(tmp_path: Path) -> None:
 
 
 async def test_wordings_that_failed_are_asked_for_by_the_next_build(tmp_path: Path) -> None:
-    """The pairs are there meanwhile."""
+    """If the call for variants fails, the pairs are stored without them, and the next build repeats the call."""
     pairs, failed, _ = await build(tmp_path, by_aspect(Definition=MANY, vary=UpstreamUnavailable("gone")))
     assert (len(pairs), [one.split(":")[0] for one in failed]) == (12, ["wordings and 1 more calls"])
     again, failed, engine = await build(tmp_path, by_aspect(Definition=MANY, vary=vary({1: ["Druck?"]})), *pairs)
@@ -213,7 +213,7 @@ async def test_wordings_that_failed_are_asked_for_by_the_next_build(tmp_path: Pa
 
 
 async def test_without_a_model_pairs_are_extracted(tmp_path: Path) -> None:
-    """The aspect's patterns ask, the first sentences up to 25 words answer; other patterns and names are variants."""
+    """The question comes from the aspect's template, the answer from the first sentences, up to 25 words."""
     pairs, *failed = await draft_pairs(sections(tmp_path), TAXONOMY)
     assert failed == [[], []]
     definition, treatment = pairs
@@ -228,7 +228,7 @@ async def test_without_a_model_pairs_are_extracted(tmp_path: Path) -> None:
 
 
 def test_of_two_pairs_with_one_question_the_first_is_kept() -> None:
-    """Pairs come in the order of the taxonomy, with clusters."""
+    """The selected pairs are in the order of the taxonomy and have clusters."""
     other = pair("Wie wird Bluthochdruck behandelt?", id="t", aspect="Behandlung", variants=())
     again = pair("Bluthochdruck, was bedeutet es?", id="a", variants=("Bluthochdruck: Bedeutung?",))
     kept, dropped = select([other, pair(), pair(answer="Anders."), again, pair(id="x", focus="gicht")], TAXONOMY)
@@ -239,7 +239,7 @@ def test_of_two_pairs_with_one_question_the_first_is_kept() -> None:
 
 
 def test_a_wording_is_left_to_one_cluster() -> None:
-    """A variant gives way, a second pair with the question is dropped, a reviewed pair is not changed."""
+    """A duplicate variant is removed, a second pair with the same question is dropped, and a reviewed pair stays unchanged."""
     treated = pair(
         "Wie wird Bluthochdruck behandelt?", id="t", aspect="Behandlung", variants=("Was tun bei Bluthochdruck?",)
     )
@@ -258,7 +258,7 @@ def test_a_wording_is_left_to_one_cluster() -> None:
 
 
 def test_a_wording_that_may_not_stand_for_its_question_is_dropped() -> None:
-    """The pair stays, and the reason is told; a reviewed pair is not changed."""
+    """The pair stays, and a finding gives the reason. A reviewed pair stays unchanged."""
     given = pair(variants=("Habe ich Bluthochdruck?", "Was bedeutet Bluthochdruck?"))
     kept, dropped = select([given], TAXONOMY)
     assert [one.variants for one in kept] == [("Was bedeutet Bluthochdruck?",)]
@@ -270,7 +270,7 @@ def test_a_wording_that_may_not_stand_for_its_question_is_dropped() -> None:
 
 
 def test_what_a_person_has_reviewed_stays(tmp_path: Path) -> None:
-    """As do pairs of other documents, and of sections for which the model failed."""
+    """A build keeps reviewed pairs, pairs of other documents, and pairs of sections for which the model failed."""
     failed = [one for one in sections(tmp_path) if one.place.aspect == "Behandlung"]
     reviewed = pair(review=review(), answer="Von Hand ohne Beleg.")
     stored = [
@@ -282,7 +282,7 @@ def test_what_a_person_has_reviewed_stays(tmp_path: Path) -> None:
 
 
 def test_documents_that_the_knowledge_base_lacks_are_written(tmp_path: Path) -> None:
-    """Those that are there stay as they are."""
+    """Existing sections are not overwritten."""
     (tmp_path / "pots.md").write_text("mine")
     write_built(tmp_path, {"pots": "yours", "depression": "new"}, [pair()])
     assert (tmp_path / "pots.md").read_text() == "mine"

@@ -1,4 +1,4 @@
-"""A whole knowledge base is checked: where pairs stand, what gates say, what is lacking."""
+"""Checks of a whole knowledge base: places of pairs, gates, and missing pairs."""
 
 import pytest
 
@@ -14,7 +14,7 @@ LACKING = [
 
 
 def test_what_is_lacking_is_named() -> None:
-    """A topic without pairs, a focus without a required aspect."""
+    """A topic without pairs and a focus without a required aspect are problems."""
     assert find_problems([pair()], TAXONOMY, SECTIONS) == LACKING
     assert find_problems([], TAXONOMY, SECTIONS)[:2] == [
         "topic 'Herz': has no pair",
@@ -35,14 +35,14 @@ def test_what_is_lacking_is_named() -> None:
     ],
 )
 def test_a_pair_that_does_not_belong_is_named(changes: dict[str, object], said: str) -> None:
-    """By its id, with what to do."""
+    """The message has the id of the pair and a remedy."""
     problems = find_problems([pair(**changes)], TAXONOMY, SECTIONS)
     assert problems[0].startswith("bluthochdruck-definition-1: ")
     assert said in problems[0]
 
 
 def test_a_wording_of_two_clusters_is_named_with_both_pairs() -> None:
-    """Also where an expert has accepted them: case, punctuation and white space do not tell wordings apart."""
+    """Case, punctuation and white space do not distinguish wordings. Reviewed pairs are checked too."""
     other = pair("Bluthochdruck, was bedeutet er?", id="b", cluster="d", variants=("was bedeutet Bluthochdruck",))
     assert find_problems([pair(review=review()), other], TAXONOMY, SECTIONS)[0] == (
         "wording 'was bedeutet Bluthochdruck' belongs to two clusters: bluthochdruck-definition-1 and b; remove it from one of them"
@@ -50,7 +50,7 @@ def test_a_wording_of_two_clusters_is_named_with_both_pairs() -> None:
 
 
 def test_a_wording_that_may_not_stand_for_its_question_is_named() -> None:
-    """With its pair."""
+    """The message names the pair and the variant."""
     given = pair(variants=("Habe ich Bluthochdruck?",))
     assert find_problems([given], TAXONOMY, SECTIONS)[0].startswith(
         "bluthochdruck-definition-1: wording: asks for a diagnosis: 'Habe ich Bluthochdruck?': Was ist Bluthochdruck?"
@@ -59,6 +59,6 @@ def test_a_wording_that_may_not_stand_for_its_question_is_named() -> None:
 
 
 def test_what_an_expert_has_accepted_need_not_pass_the_gates() -> None:
-    """It must stand in its place all the same."""
+    """A reviewed pair must still be at a valid place."""
     assert find_problems([pair(quotes=(), review=review())], TAXONOMY, SECTIONS) == LACKING
     assert "paragraph" in find_problems([pair(document="gicht", review=review())], TAXONOMY, SECTIONS)[0]

@@ -1,4 +1,4 @@
-"""Which questions mean the same, and which pairs are near."""
+"""Clusters of questions with the same meaning, and the search for pairs."""
 
 import pytest
 
@@ -26,12 +26,12 @@ def clusters(*questions: str, **changes: str) -> list[int]:
     ],
 )
 def test_questions_that_mean_the_same_share_a_cluster(first: str, second: str, same: bool) -> None:
-    """Names are kept apart: one of a focus may be that of a part of it."""
+    """Questions with different names of a focus have different clusters, because a name may mean only a part of the focus."""
     assert clusters(first, second) == [0, 0 if same else 1]
 
 
 def test_pairs_of_other_aspects_share_no_cluster() -> None:
-    """Nor those of other foci."""
+    """Pairs of different foci do not share a cluster either."""
     asked = "Was gilt?"
     places = [{}, {"aspect": "Alltag"}, {"focus": "pots"}]
     pairs = [pair(asked, id=str(n), **place) for n, place in enumerate(places)]
@@ -39,13 +39,13 @@ def test_pairs_of_other_aspects_share_no_cluster() -> None:
 
 
 def test_a_reviewed_pair_keeps_its_cluster() -> None:
-    """Others join it."""
+    """Other pairs with the same meaning join the cluster."""
     pairs = [pair(id="a"), pair(id="b", cluster="old", review=review()), pair(id="c", cluster="older", review=review())]
     assert [one.cluster for one in assign_clusters(pairs, TAXONOMY)] == ["old", "old", "older"]
 
 
 def test_variants_of_another_cluster_are_removed() -> None:
-    """A wording stays with a reviewed pair, then with the pair whose question it is, then with the first."""
+    """A wording stays with a reviewed pair, else with the pair whose question it is, else with the first pair."""
     texts = {
         "a": ("A?", ("C?", "X?", "R?")),
         "b": ("B?", ("x", "Y?")),
@@ -68,7 +68,7 @@ def test_variants_of_another_cluster_are_removed() -> None:
 
 
 def test_groups_keep_their_order() -> None:
-    """A thing without stems is alike to another one."""
+    """Items without stems are similar to each other."""
     assert group_similar([("a", []), ("b", ["x"]), ("c", [])], lambda item: (None, item[1])) == [
         [("a", []), ("c", [])],
         [("b", ["x"])],
@@ -76,7 +76,7 @@ def test_groups_keep_their_order() -> None:
 
 
 def test_the_nearest_pair_of_each_cluster_is_found() -> None:
-    """All names of a focus count as one."""
+    """All names of a focus are equivalent."""
     pairs: list[Pair] = [
         pair("Wie viel Salz ist bei Bluthochdruck gut?", id="salt", cluster="salt"),
         pair("Wie viel Salz darf man bei Bluthochdruck?", id="salt2", cluster="salt"),

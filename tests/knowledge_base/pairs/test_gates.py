@@ -1,4 +1,4 @@
-"""Each gate lets through what it should, and rejects with its own name what it should not."""
+"""Each gate accepts correct pairs, and rejects incorrect pairs under its own name."""
 
 from pathlib import Path
 
@@ -21,7 +21,7 @@ FIXTURES = yaml.safe_load((Path(__file__).parent / "gates.yaml").read_text())
 
 @pytest.mark.parametrize(("gate", "context", "question", "answer", "quotes"), FIXTURES)
 def test_a_gate_names_its_reason(gate: str, context: str, question: str, answer: str, quotes: list[str]) -> None:
-    """Ten fixtures and more a gate: what is right passes all of them."""
+    """Each gate has at least ten cases. A correct pair passes all gates."""
     question = question or "Was gilt bei Bluthochdruck?"
     given = pair(question, context=context, answer=answer, quotes=quotes, complexity=complexity_of(question, answer))
     finding = find_fault(given, CHECKED)
@@ -30,7 +30,7 @@ def test_a_gate_names_its_reason(gate: str, context: str, question: str, answer:
 
 @pytest.mark.parametrize("words", range(21, 31))
 def test_a_long_answer_is_complex(words: int) -> None:
-    """Of more than 25 words; one that says that it is complex passes."""
+    """An answer of more than 25 words passes only if its complexity is `complex`."""
     answer = " ".join(["Ruhe"] * words)
     given = pair(answer=answer, quotes=["Bluthochdruck"], context="Bluthochdruck ist Ruhe.")
     finding = find_fault(given, TAXONOMY)
@@ -39,7 +39,7 @@ def test_a_long_answer_is_complex(words: int) -> None:
 
 
 def test_each_gate_has_fixtures() -> None:
-    """At least one that it rejects; for `length` see above."""
+    """Each gate rejects at least one case; `length` has its own test above."""
     assert {gate.__name__ for gate in GATES} - {"length"} == {one[0] for one in FIXTURES} - {""}
 
 
@@ -59,7 +59,7 @@ def test_each_gate_has_fixtures() -> None:
     ],
 )
 def test_answers_of_a_cluster_do_not_contradict_each_other(first: str, second: str, what: str) -> None:
-    """The second is rejected if the numbers or the negation differ."""
+    """The second pair is rejected if its numbers or its negation differ from the first."""
     pairs = [pair(id=str(n), answer=text, variants=()) for n, text in enumerate((first, second))]
     found = find_conflicts(assign_clusters(pairs, TAXONOMY), TAXONOMY)
     assert [(one.pair.id, one.gate, one.detail.split()[0]) for one in found] == (
@@ -87,7 +87,7 @@ def _asking(number: int, question: str, *variants: str):
     ],
 )
 def test_one_of_its_variants_must_find_a_pair(variants: list[str], is_found: bool) -> None:
-    """Among the first ten clusters, by its question and its other variants, never by the stored wording itself."""
+    """A search for one variant, without that variant in the index, must find the cluster among the first ten."""
     others = [
         "Kaffee trinken",
         "Sport treiben",
@@ -106,7 +106,7 @@ def test_one_of_its_variants_must_find_a_pair(variants: list[str], is_found: boo
 
 
 def test_a_question_of_few_words_need_not_be_found() -> None:
-    """Of "Was ist PoTS?" a search by words has nothing to go by."""
+    """ "Was ist PoTS?" has too few words for BM25."""
     many = [_asking(n, f"Was gilt bei Bluthochdruck für Anlass {n}?") for n in range(9)]
     assert (
         find_conflicts([*many, _asking(99, "Was ist Bluthochdruck?", "Was gilt für den Anlass Hypertonie?")], TAXONOMY)
@@ -133,7 +133,7 @@ DANGER = Taxonomy.model_validate(GERMAN | {"danger": ["Alltag"]})
     ],
 )
 def test_a_wording_asks_the_same_way_round(answer: str, text: str, why: str) -> None:
-    """Where the answer begins with yes or no, which would be wrong of the other one."""
+    """If the answer begins with yes or no, a variant with the opposite polarity is rejected."""
     given = pair("Darf man bei Bluthochdruck Sport treiben?", answer=answer)
     said = wording(text, given, Words("german"), DANGER)
     assert (said.startswith(why), bool(said)) == (True, bool(why))
@@ -150,7 +150,7 @@ def test_a_wording_asks_the_same_way_round(answer: str, text: str, why: str) -> 
     ],
 )
 def test_nobodys_own_signs_are_a_wording(text: str) -> None:
-    """On an aspect that tells of danger: an emergency is not answered as a stored question. Elsewhere they may be."""
+    """In an aspect about danger, a variant about a person's own signs is rejected, because it may be an emergency."""
     assert wording(text, pair(aspect="Alltag"), Words("german"), DANGER) == OWN
     assert wording(text, pair(aspect="Definition"), Words("german"), DANGER) == ""
 
@@ -166,7 +166,7 @@ def test_nobodys_own_signs_are_a_wording(text: str) -> None:
     ],
 )
 def test_a_question_in_general_is_a_wording(text: str) -> None:
-    """Also in the first person."""
+    """A general question is accepted, even in the first person."""
     assert wording(text, pair(aspect="Alltag"), Words("german"), DANGER) == ""
 
 
@@ -188,7 +188,7 @@ def test_a_question_in_general_is_a_wording(text: str) -> None:
     ],
 )
 def test_a_diagnosis_is_no_wording(text: str, why: str) -> None:
-    """On any aspect."""
+    """A variant that asks for a diagnosis is rejected in every aspect."""
     assert wording(text, pair(aspect="Definition"), Words("german"), DANGER) == why
 
 
@@ -204,7 +204,7 @@ def test_a_diagnosis_is_no_wording(text: str, why: str) -> None:
     ],
 )
 def test_the_gate_knows_english(text: str, why: str) -> None:
-    """By its own lists; so does not a language that has none."""
+    """English has its own word lists. A language without a list rejects nothing."""
     english = Taxonomy.model_validate(ENGLISH | {"danger": [ENGLISH["aspects"][0]["name"]]})
     focus = next(one for one in english.foci if "psychosis" in (one.name, *one.other_names) or "schizo" in one.id)
     given = pair("Is exercise good?", answer="Yes, it is.", focus=focus.id, aspect=english.aspects[0].name)

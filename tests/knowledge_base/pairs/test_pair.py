@@ -1,4 +1,4 @@
-"""The file of pairs and the taxonomy: what is wrong with them is named, with place and remedy."""
+"""The pair file and the taxonomy: errors name the file, the position and the remedy."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.knowledge_base.pairs.examples import ENGLISH, GERMAN, pair, review, w
 
 
 def test_pairs_survive_their_file(tmp_path: Path) -> None:
-    """With reviews, and with characters that end a line elsewhere."""
+    """Reviews and Unicode line separators are preserved."""
     pairs = (pair(review=review(answer_ok=False, error="omits")), pair(id="b", answer="Ein\u2028Wort"))
     write_pairs(tmp_path, pairs)
     assert load_pairs(tmp_path) == pairs
@@ -23,11 +23,17 @@ def test_pairs_survive_their_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", 'pairs.jsonl: its first line is \'\' (expected {"format": "caf-pairs", "version": 1}); move it away'),
-        ('{"format": "caf-pairs", "version": 2}\n', '"version": 2}\' (expected {"format"'),
-        ("question;answer\n", "pairs.jsonl: its first line is 'question;answer'"),
+        (
+            "",
+            'pairs.jsonl: invalid first line \'\': expected {"format": "caf-pairs", "version": 1}; move the file away',
+        ),
+        ('{"format": "caf-pairs", "version": 2}\n', '"version": 2}\': expected {"format"'),
+        ("question;answer\n", "pairs.jsonl: invalid first line 'question;answer'"),
         (dump_pairs([pair()]) + "{\n", "pairs.jsonl:3: Expecting property name"),
-        (dump_pairs([pair()]) + "[" * 200_000, "pairs.jsonl:3: nested too deeply; correct or delete the line"),
+        (
+            dump_pairs([pair()]) + "[" * 200_000,
+            "pairs.jsonl:3: the text is nested too deeply; correct or delete the line",
+        ),
         (dump_pairs([pair()]) + '{"id": "x"}\n', "pairs.jsonl:3: document: Field required"),
         (
             dump_pairs([pair(), pair()]),
@@ -41,7 +47,7 @@ def test_pairs_survive_their_file(tmp_path: Path) -> None:
     ],
 )
 def test_a_pair_file_that_cannot_be_used_is_named(tmp_path: Path, text: str, said: str) -> None:
-    """With its line."""
+    """The message has the number of the invalid line."""
     (tmp_path / "pairs.jsonl").write_text(text)
     with pytest.raises(PairsError) as raised:
         load_pairs(tmp_path)
@@ -49,10 +55,12 @@ def test_a_pair_file_that_cannot_be_used_is_named(tmp_path: Path, text: str, sai
 
 
 def test_a_missing_file_says_what_makes_it(tmp_path: Path) -> None:
-    """For both files."""
-    with pytest.raises(PairsError, match="No such file or directory; `caf kb build` makes it"):
+    """The message about a missing pair file or taxonomy has a remedy."""
+    with pytest.raises(PairsError, match="No such file or directory; create it with `caf kb build`"):
         load_pairs(tmp_path)
-    with pytest.raises(PairsError, match=r"taxonomy.yaml: cannot be read: .*; a knowledge base with pairs needs it"):
+    with pytest.raises(
+        PairsError, match=r"taxonomy.yaml: the file cannot be read: .*; a knowledge base with pairs needs"
+    ):
         load_taxonomy(tmp_path)
 
 
@@ -73,7 +81,7 @@ def test_a_missing_file_says_what_makes_it(tmp_path: Path) -> None:
     ],
 )
 def test_a_taxonomy_is_checked(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
-    """When it is loaded."""
+    """An invalid taxonomy is an error on loading."""
     write_kb(tmp_path, GERMAN | changes)
     with pytest.raises(PairsError) as raised:
         load_taxonomy(tmp_path)
@@ -81,7 +89,7 @@ def test_a_taxonomy_is_checked(tmp_path: Path, changes: dict[str, Any], said: st
 
 
 def test_a_taxonomy_is_yaml(tmp_path: Path) -> None:
-    """With no key twice."""
+    """Invalid YAML and duplicate keys are errors."""
     text = yaml.safe_dump(ENGLISH)
     (tmp_path / "taxonomy.yaml").write_text(text + "language: german\n")
     with pytest.raises(PairsError, match="duplicate key"):
@@ -95,14 +103,14 @@ def test_a_taxonomy_is_yaml(tmp_path: Path) -> None:
     ("line", "name"), [("nb", "norwegian"), ("no", "norwegian"), ("norwegian", "norwegian"), ("de", "german")]
 )
 def test_a_language_may_be_given_by_its_code(tmp_path: Path, line: str, name: str) -> None:
-    """Norwegian has two; YAML reads a bare `no` as false."""
+    """Norwegian has two codes, and YAML reads a bare `no` as false."""
     text = (write_kb(tmp_path) / "taxonomy.yaml").read_text().replace("language: german", f"language: {line}")
     (tmp_path / "taxonomy.yaml").write_text(text)
     assert load_taxonomy(tmp_path).language == name
 
 
 def test_wordings_of_rejected_pairs_and_within_a_cluster_may_be_shared(tmp_path: Path) -> None:
-    """Neither makes an answer ambiguous; the commands that repair a file open any."""
+    """These cases are not ambiguous. Commands that repair a file accept any shared wording."""
     rejected = pair(id="b", cluster="d", review=review(answer_ok=False, error="wrong"))
     write_pairs(tmp_path, [pair(), pair(id="same"), rejected])
     assert len(load_pairs(tmp_path)) == 3
@@ -111,7 +119,7 @@ def test_wordings_of_rejected_pairs_and_within_a_cluster_may_be_shared(tmp_path:
 
 
 def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> None:
-    """And nothing beside it."""
+    """No temporary file remains."""
     (tmp_path / "pairs.jsonl").mkdir()
     with pytest.raises(OSError, match="directory"):
         write_pairs(tmp_path, [pair()])
@@ -119,12 +127,12 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path: Path) -> Non
 
 
 def test_the_shipped_pairs_share_no_wording() -> None:
-    """Else `load_pairs` would refuse them."""
+    """Otherwise `load_pairs` would refuse the shipped file."""
     assert len(load_pairs(Path(__file__).parents[3] / "knowledge_base" / "gesundheit")) > 1_000
 
 
 def test_the_shipped_taxonomy_is_valid() -> None:
-    """With its topics, required aspects and checks."""
+    """The shipped taxonomy has topics, required aspects and checks."""
     taxonomy = load_taxonomy(Path(__file__).parents[3] / "knowledge_base" / "gesundheit")
     assert len(taxonomy.topics) == 3
     assert {"Definition", "Ursachen", "Symptome", "Behandlung"} <= set(taxonomy.required_aspects)

@@ -1,4 +1,4 @@
-"""What is measured of the search by words, and what no pair has answered."""
+"""Evaluation of the search for pairs, and unanswered questions."""
 
 from typing import Any
 
@@ -30,12 +30,12 @@ A, B, C, D = (pair(id=name, cluster=cluster) for name, cluster in (("a", "1"), (
     ],
 )
 def test_outcomes_tell_pair_and_cluster_apart(ranked: list[Any], right: Any, name: str) -> None:
-    """First and later places as well."""
+    """The outcome depends on the rank, and on whether the pair itself or another pair of its cluster was found."""
     assert outcome(ranked, right) == name
 
 
 def test_outcomes_are_counted() -> None:
-    """Over questions with and without a pair."""
+    """Questions with and without a pair are counted."""
     salt = pair("Wie viel Salz ist bei Bluthochdruck gut?", id="salt", cluster="salt", answer="Wenig.")
     asked = [("Ist Salz bei Hypertonie gut?", salt), ("Wer ist der Papst?", None), ("Wer ist der Papst?", salt)]
     assert count_outcomes(asked, [salt], TAXONOMY) == {"direct": 1, "declined": 2}
@@ -46,7 +46,7 @@ def trace(question: str, detail: str, step: str = "match") -> dict[str, Any]:
 
 
 def test_misses_are_grouped_and_masked() -> None:
-    """The most frequent first; what was matched is none."""
+    """The largest group comes first. Answered questions are left out."""
     traces = [
         trace("Was ist Gicht?", "uncovered_health"),
         trace("Was hilft bei Bluthochdruck nachts?", "rephrase some more"),
@@ -79,12 +79,12 @@ def test_misses_are_grouped_and_masked() -> None:
     ],
 )
 def test_long_numbers_are_masked_however_they_are_grouped(text: str, shown: str) -> None:
-    """A blood pressure is shown."""
+    """Blood pressures are not masked."""
     assert group_misses([trace(text, "rephrase")], Words("german"))[0][0].question == shown
 
 
 async def test_a_model_rephrases_with_the_prompts_of_the_thesis() -> None:
-    """Where it does not take their parameters, without."""
+    """If the model refuses the sampling parameters, the request is repeated without them."""
     engine = Scripted(
         ["Wie, bitte?", UpstreamRefused(400, param="temperature"), " Was\nist das? ", UpstreamUnavailable("gone")]
     )

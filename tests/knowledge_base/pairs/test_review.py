@@ -1,4 +1,4 @@
-"""The experts' table: what leaves and what comes back."""
+"""The review table: export and import."""
 
 import csv
 from datetime import date
@@ -20,7 +20,7 @@ def rows(text: str) -> list[dict[str, str]]:
 
 
 def fill(text: str, encoding: str = "utf-8-sig", **cells: str) -> bytes:
-    """Return a table whose rows an expert has filled in."""
+    """Return a review table in which an expert has filled in all rows."""
     file = StringIO(newline="")
     filled = [row | {name.replace("_", " "): cell for name, cell in cells.items()} for row in rows(text)]
     writer = csv.DictWriter(file, [*filled[0]], delimiter=";")
@@ -39,7 +39,7 @@ def take(given=None, encoding: str = "utf-8-sig", **cells: str):
 
 
 def test_a_table_opens_in_german_excel() -> None:
-    """With a byte order mark and semicolons; no cell is a formula."""
+    """The table has a byte order mark and semicolons, and no cell is a formula."""
     text = render_table([pair('=2+2; "so"\tÜber'), pair(id="b", review=review(topic_ok=False))], WORDS)
     assert text.startswith(
         "\ufeffid;question;variants;answer;topic;subtopic;document;aspect;complexity;source;quotes;answer ok;"
@@ -51,14 +51,14 @@ def test_a_table_opens_in_german_excel() -> None:
 
 
 def test_a_review_comes_back() -> None:
-    """With the marks and the date as a German spreadsheet writes them; once more, it is the same."""
+    """German marks and dates are accepted. A second import changes nothing."""
     reviewed, problems = take()
     assert (reviewed.review, problems) == (review(), [])
     assert take(reviewed)[0] == reviewed
 
 
 def test_a_correction_is_taken_over() -> None:
-    """What was corrected counts as ok, and what follows from the texts is new."""
+    """A corrected text counts as ok, and complexity and recommendation are updated."""
     reviewed, problems = take(
         answer_ok="nein", error_kind="omits", corrected_answer="Der Druck\nist hoch. " + "Fragen " * 25,
         corrected_question="Bluthochdruck, was ist das?",
@@ -73,14 +73,14 @@ def test_a_correction_is_taken_over() -> None:
 
 
 def test_formulas_and_old_encodings_come_back(tmp_path: object) -> None:
-    """As Excel saves what is not "CSV UTF-8"."""
+    """Excel saves plain "CSV" as Windows-1252."""
     given = pair("=Was ist hoher Blutdruck für ältere?")
     reviewed, problems = take(given, "cp1252")
     assert (reviewed.question, reviewed.review, problems) == (given.question, review(), [])
 
 
 def test_a_corrected_question_loses_the_wordings_of_the_old_one() -> None:
-    """Each would be a direct match; a corrected answer keeps them. Experts see them beside the question."""
+    """A corrected question drops the variants, because they could match wrongly. A corrected answer keeps them."""
     given = pair(variants=("Was bedeutet Bluthochdruck?", "=Hochdruck, was ist das?"))
     assert rows(render_table([given], WORDS))[0]["variants"] == "Was bedeutet Bluthochdruck? | =Hochdruck, was ist das?"
     reviewed, problems = take(given, corrected_question="Welcher Bluthochdruck ist gefährlich?")
@@ -90,7 +90,7 @@ def test_a_corrected_question_loses_the_wordings_of_the_old_one() -> None:
 
 
 def test_what_is_exported_is_imported_without_a_change() -> None:
-    """After a correction, after a no, and as a spreadsheet writes the date; so is a table that was imported before."""
+    """This holds after a correction, after a rejection, with a reformatted date, and for a table imported before."""
     filled = {
         "answer_ok": "nein",
         "error_kind": "omits",
@@ -110,7 +110,7 @@ def test_what_is_exported_is_imported_without_a_change() -> None:
 
 
 def test_white_space_is_no_change_of_a_text() -> None:
-    """A spreadsheet keeps neither double spaces nor line ends; the stored text keeps its own."""
+    """Spreadsheets lose double spaces and line ends. The stored text stays unchanged."""
     given = pair("Was\u00a0ist  Bluthochdruck?", answer="Der Druck\nist  zu hoch.")
     reviewed, problems = take(given)
     assert (reviewed.question, reviewed.answer, problems) == (given.question, given.answer, [])
@@ -118,13 +118,13 @@ def test_white_space_is_no_change_of_a_text() -> None:
 
 
 def test_an_empty_row_says_nothing() -> None:
-    """Spreadsheets leave some behind."""
+    """Empty rows, which spreadsheets leave behind, are ignored."""
     table = render_table([pair()], WORDS) + ";;;;;\r\n ; ;\r\n\r\n"
     assert read_tables({"t.csv": table.encode()}, [pair()], WORDS, TODAY) == ([pair()], [])
 
 
 def test_a_table_of_an_older_export_is_read() -> None:
-    """It has no column of variants."""
+    """Older tables have no column for variants."""
     table = fill(render_table([pair()], WORDS), **FILLED).decode("utf-8-sig").splitlines()
     header, row = (next(csv.reader([line], delimiter=";")) for line in table)
     place = header.index("variants")
@@ -133,7 +133,7 @@ def test_a_table_of_an_older_export_is_read() -> None:
 
 
 def test_a_row_that_is_not_filled_in_says_nothing() -> None:
-    """The review that the pair has stays."""
+    """An existing review stays."""
     given = pair(review=None)
     assert read_tables({"t.csv": render_table([given], WORDS).encode()}, [given], WORDS, TODAY) == ([given], [])
 
@@ -141,22 +141,25 @@ def test_a_row_that_is_not_filled_in_says_nothing() -> None:
 @pytest.mark.parametrize(
     ("cells", "said"),
     [
-        ({"id": "nobody"}, "t.csv: row 2: id: 'nobody' is not a pair of the knowledge base; delete the row"),
-        ({"answer_ok": "vielleicht"}, "t.csv: row 2: answer ok, topic ok, wording ok: write yes or no in each"),
-        ({"topic_ok": ""}, "write yes or no in each"),
-        ({"answer_ok": "nein"}, "error kind: write one if the answer or its wording is not ok, else leave it empty"),
-        ({"error_kind": "omits"}, "error kind: write one"),
+        ({"id": "nobody"}, "t.csv: row 2: id: no pair 'nobody' in the knowledge base; delete the row"),
+        ({"answer_ok": "vielleicht"}, "t.csv: row 2: answer ok, topic ok, wording ok: expected yes or no in each"),
+        ({"topic_ok": ""}, "expected yes or no in each"),
+        (
+            {"answer_ok": "nein"},
+            "error kind: expected a value if the answer or its wording is not ok, else an empty cell",
+        ),
+        ({"error_kind": "omits"}, "error kind: expected a value"),
         ({"answer_ok": "no", "error_kind": "bad"}, "t.csv: row 2: error: Input should be 'wrong', 'omits'"),
         ({"reviewer": " "}, "t.csv: row 2: reviewer: String should have at least 1 character"),
         ({"date": "gestern"}, "t.csv: row 2: date: Input should be a valid date"),
         ({"date": "31.2.2026"}, "t.csv: row 2: date: Input should be a valid date"),
-        ({"date": "1.2.2026"}, "t.csv: row 2: date: '1.2.2026' is in the future; write the day of the review"),
+        ({"date": "1.2.2026"}, "t.csv: row 2: date: '1.2.2026' is in the future; write the date of the review"),
         ({"date": "31/1/2026"}, "; write it as 2026-01-31 or 31.1.2026"),
-        ({"answer": "Anders."}, "question or answer: changed since the export; export again"),
+        ({"answer": "Anders."}, "question or answer: the pair has changed since the export; export the table again"),
     ],
 )
 def test_a_wrong_row_is_named(cells: dict[str, str], said: str) -> None:
-    """With table and row."""
+    """The message has the file and the row."""
     reviewed, problems = take(**cells)
     assert reviewed == pair()
     assert len(problems) == 1
@@ -164,7 +167,7 @@ def test_a_wrong_row_is_named(cells: dict[str, str], said: str) -> None:
 
 
 def test_tables_are_whole() -> None:
-    """Each column is there, no other one, and each pair at most once."""
+    """All columns are required, other columns are refused, and a pair may occur only once."""
     table = fill(render_table([pair()], WORDS), **FILLED)
     assert read_tables({"a": table, "b": table}, [pair()], WORDS, TODAY)[1] == [
         "b: row 2: duplicate id 'bluthochdruck-definition-1'; delete one of the rows"
@@ -174,26 +177,29 @@ def test_tables_are_whole() -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda table: b"id,question\n", "t: has no column 'answer'; export the table again, and save it as CSV"),
-        (lambda table: b"", "t: has no column 'id'"),
+        (
+            lambda table: b"id,question\n",
+            "t: the table has no column 'answer'; export the table again, and save it as CSV",
+        ),
+        (lambda table: b"", "t: the table has no column 'id'"),
         (
             lambda table: table.replace(b";date", b";date;Notiz"),
-            "t: unknown column 'Notiz'; delete it, because its cells would be lost",
+            "t: unknown column 'Notiz'; delete it, because the import would ignore its cells",
         ),
-        (lambda table: table.replace(b"31.1.2026", b"31.1.2026;x"), "t: line 2 has more cells than columns"),
+        (lambda table: table.replace(b"31.1.2026", b"31.1.2026;x"), "t: line 2: the row has more cells than columns"),
         (
             lambda table: table.decode("utf-8-sig").encode("utf-16"),
-            "t: is neither UTF-8 nor Windows-1252 text; save it as CSV",
+            "t: the file is neither UTF-8 nor Windows-1252 text; save it as CSV",
         ),
         (
             lambda table: table.replace(b"31.1.2026", b"3" * 200_000),
             "t: line 2: field larger than field limit (131072); shorten the cell, or close its quotation marks",
         ),
-        (lambda table: b"PK\x03\x04\x00\x81", "t: is neither UTF-8 nor Windows-1252 text"),
+        (lambda table: b"PK\x03\x04\x00\x81", "t: the file is neither UTF-8 nor Windows-1252 text"),
     ],
 )
 def test_what_is_no_such_table_is_named(change, said: str) -> None:
-    """With its remedy; no pair is changed."""
+    """The message has a remedy, and no pair is changed."""
     table = change(fill(render_table([pair()], WORDS), **FILLED))
     pairs, problems = read_tables({"t": table}, [pair()], WORDS, TODAY)
     assert (pairs, len(problems)) == ([pair()], 1)
@@ -201,7 +207,7 @@ def test_what_is_no_such_table_is_named(change, said: str) -> None:
 
 
 def test_tables_are_as_the_language_writes_them() -> None:
-    """Commas for English, its words for yes and no; a table is read with any delimiter."""
+    """English tables have commas and English marks. A table with any delimiter is read."""
     english = Words("english")
     table = render_table([pair()], english)
     assert table.startswith("\ufeffid,question,variants,answer,")
@@ -209,13 +215,13 @@ def test_tables_are_as_the_language_writes_them() -> None:
     _, problems = read_tables(
         {"t": fill(render_table([pair()], WORDS), **FILLED | {"answer ok": "Y"})}, [pair()], english, TODAY
     )
-    assert problems == ["t: row 2: answer ok, topic ok, wording ok: write yes or no in each"]
+    assert problems == ["t: row 2: answer ok, topic ok, wording ok: expected yes or no in each of these columns"]
     marks = {"answer ok": "Y", "topic ok": "yes", "wording ok": "yes"}
     assert read_tables({"t": fill(render_table([pair()], WORDS), **FILLED | marks)}, [pair()], english, TODAY)[1] == []
 
 
 def test_a_correction_may_not_take_the_wording_of_another_cluster() -> None:
-    """Else a direct match would be ambiguous."""
+    """The answer to such a wording would be ambiguous."""
     other = pair("Was ist Hypertonie?", id="other", cluster="other", variants=())
     table = fill(render_table([pair()], WORDS), **FILLED | {"corrected question": "Was ist Hypertonie?"})
     _, problems = read_tables({"t.csv": table}, [other, pair()], WORDS, TODAY)

@@ -1,4 +1,4 @@
-"""What the words of a text say, by the lists of its language."""
+"""Analysis of texts with the word lists of each language."""
 
 from typing import get_args
 
@@ -13,7 +13,7 @@ WORDS = Words("german")
 
 @pytest.mark.parametrize("language", get_args(Language))
 def test_every_language_has_lists(language: Language) -> None:
-    """Numbers to ten or twelve, negations, groups of warnings, and an offer that holds the question."""
+    """Each language has number words up to ten or twelve, negations, warnings, and a template for offers."""
     words = Words(language)
     assert words.reword(pair(), "Q?", "A.").recommendation.endswith(("Q?", "Q??"))
     assert len(words._numbers) in (9, 11)
@@ -24,12 +24,12 @@ def test_every_language_has_lists(language: Language) -> None:
 
 
 def test_numbers_are_read_from_figures_and_words() -> None:
-    """Two to twelve; one is an article as well."""
+    """Number words from two to twelve count. One does not count, because it is also an article."""
     assert WORDS.numbers("Zwei von 1.000, 1,5 mg, ein Mal, 140/90") == {"2", "1.000", "1,5", "140", "90"}
 
 
 def test_a_negation_is_a_word_of_its_own() -> None:
-    """Whatever its case; not a part of another word."""
+    """Negations match whole words, ignoring case."""
     assert WORDS.is_negated("Nicht heute.")
     assert not WORDS.is_negated("Die Nichte kommt.")
     assert Words("english").is_negated("You shouldn’t.")
@@ -46,12 +46,12 @@ def test_a_negation_is_a_word_of_its_own() -> None:
     ],
 )
 def test_a_text_is_divided_into_sentences(text: str, sentences: list[str]) -> None:
-    """At no abbreviation."""
+    """Abbreviations do not end a sentence."""
     assert WORDS.split_sentences(text) == sentences
 
 
 def test_abbreviations_are_those_of_the_language() -> None:
-    """Of each in its own list."""
+    """Each language has its own list of abbreviations."""
     assert Words("english").split_sentences("Ask Dr. Miller, e.g. Anna. No. Wait.") == [
         "Ask Dr. Miller, e.g. Anna.",
         "No.",
@@ -62,7 +62,7 @@ def test_abbreviations_are_those_of_the_language() -> None:
 
 
 def test_quotes_touch_sentences() -> None:
-    """Parts of a sentence, and several sentences."""
+    """A quote may be part of a sentence or span several sentences."""
     text = "Eins ist da. Zwei ist da. Drei."
     assert WORDS.quoted_sentences(text, ["ist da. Zwei"]) == "Eins ist da. Zwei ist da."
     assert WORDS.quoted_sentences(text, ["Zwei"]) == "Zwei ist da."
@@ -70,7 +70,7 @@ def test_quotes_touch_sentences() -> None:
 
 
 def test_what_is_asked_is_told_from_how_the_focus_is_named() -> None:
-    """By stems."""
+    """The stems of a question are split into stems that name the focus and other stems."""
     focus = TAXONOMY.focus("bluthochdruck")
     assert WORDS.split_stems("Welche Ursachen hat hoher Blutdruck?", focus) == ({"ursach"}, {"hoh", "blutdruck"})
     assert [one.id for one in WORDS.foci_in("Was ist Schwermut?", TAXONOMY.foci)] == ["depression"]
@@ -85,6 +85,6 @@ def test_what_is_asked_is_told_from_how_the_focus_is_named() -> None:
     ],
 )
 def test_a_pair_is_as_complex_as_its_texts(question: str, answer: str, complexity: str, offer: str) -> None:
-    """Only a beginner's question is offered."""
+    """Only beginner questions get a recommendation."""
     reworded = WORDS.reword(pair(), question, answer)
     assert (reworded.complexity, reworded.recommendation) == (complexity, offer)

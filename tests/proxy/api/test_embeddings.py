@@ -97,7 +97,10 @@ async def test_a_key_without_embedding_models_is_told_so(start: Start, tmp_path:
     save([bound.record], tmp_path / "keys.json")
     proxy = await start(chatbots=THROUGH, config={"embeddings": "swift", "keys": {"file": "keys.json"}})
     status, answer = await embed(proxy, {"Authorization": f"Bearer {bound.text}"}, model="swift", input="a")
-    told = "model: unknown embedding model 'swift'; this API key may use no embedding model."
+    told = (
+        "model: unknown embedding model 'swift'; this API key gives access to no embedding model; "
+        "the operator can add one to its `chatbots`."
+    )
     assert (status, answer["error"]["message"]) == (404, told)
 
 

@@ -43,11 +43,11 @@ ANSWERS: list[tuple[Callable[[], Any], dict[str, Any], int, str]] = [
     (lambda: refuse(503), {}, 502, f"failed (503): {BASE_URL}"),
     (html, {}, 502, f"answered with HTML instead of JSON: {OPENAI_API}"),
     (lambda: web.Response(body=b""), {}, 502, f"answered with an empty body: {OPENAI_API}"),
-    (lambda: web.json_response([SECRET]), {}, 502, f"answered with something other than a JSON object: {OPENAI_API}"),
+    (lambda: web.json_response([SECRET]), {}, 502, f"sent an answer that is not a JSON object: {OPENAI_API}"),
     (lambda: web.json_response({"choices": []}), {}, 502, f"answered without choices: {OPENAI_API}"),
     (lambda: asyncio.sleep(20, "late"), {"timeout_s": 0.2}, 504,
      "did not answer within 0.2 s: raise timeout_s of the alias 'chatbot', or use a faster model"),
-    (lambda: None, {"base_url": "http://nowhere.invalid/v1"}, 502, f"has a host name that DNS does not know: {BASE_URL}"),
+    (lambda: None, {"base_url": "http://nowhere.invalid/v1"}, 502, f"has a host name that DNS cannot resolve: {BASE_URL}"),
 ]  # fmt: skip
 
 
@@ -152,7 +152,7 @@ async def listener() -> AsyncIterator[Callable[[str], Any]]:
 @pytest.mark.parametrize(
     ("scheme", "act", "cause"),
     [
-        ("https", "says plain text", "did not agree on TLS"),
+        ("https", "says plain text", "failed the TLS handshake"),
         ("http", "closes", "closed the connection before it answered"),
     ],
 )

@@ -245,7 +245,7 @@ def test_a_later_chain_misses_the_end_of_an_earlier_one(tmp_path: Path) -> None:
     kept = first.read_bytes()
     first.write_bytes(b"".join(kept.splitlines(keepends=True)[:-2]))
     (fault,) = verify(tmp_path).faults
-    assert fault == f"{first}:3: ends here, but line 5 is named by {second.name}: the end was cut off"
+    assert fault == f"{first}:3: the chain ends here, but line 5 is named by {second.name}: the end was cut off"
     first.write_bytes(kept)
     assert verify(tmp_path).faults == []
 
@@ -259,12 +259,12 @@ def test_a_chain_that_is_gone_is_missed(tmp_path: Path) -> None:
     third = written(tmp_path)
     text = second.read_bytes()
     second.unlink()
-    assert verify(tmp_path).faults == [f"{second}:0: is missing; it is named by {third.name}"]
+    assert verify(tmp_path).faults == [f"{second}:0: the chain is missing; it is named by {third.name}"]
     first.unlink()
     report = verify(tmp_path)
     assert report.faults == []
     assert report.notes == [
-        f"{one}: is missing, like every older chain; it is named by {third.name}" for one in (first, second)
+        f"{one}: the chain is missing, like every older chain; it is named by {third.name}" for one in (first, second)
     ]
     second.write_bytes(text)
     assert len(verify(tmp_path).notes) == 1
@@ -282,7 +282,7 @@ def test_of_chains_begun_together_any_may_be_the_oldest(
     two[gone].unlink()
     report = verify(tmp_path)
     assert report.faults == []
-    assert any(note.startswith(f"{two[gone]}: is missing, like every older chain") for note in report.notes)
+    assert any(note.startswith(f"{two[gone]}: the chain is missing, like every older chain") for note in report.notes)
 
 
 def test_a_renamed_or_copied_chain_is_found(tmp_path: Path) -> None:
@@ -291,7 +291,7 @@ def test_a_renamed_or_copied_chain_is_found(tmp_path: Path) -> None:
     copy = tmp_path / path.name.replace("-", "-f", 1)
     copy.write_bytes(path.read_bytes())
     (fault,) = verify(tmp_path).faults
-    assert fault.startswith(f"{copy}:1: belongs to the chain {path.name}")
+    assert fault.startswith(f"{copy}:1: the line belongs to the chain {path.name}")
 
 
 def test_a_chain_that_went_on_still_has_the_head_that_was_kept(tmp_path: Path) -> None:
@@ -304,7 +304,7 @@ def test_a_chain_that_went_on_still_has_the_head_that_was_kept(tmp_path: Path) -
     assert verify(tmp_path, kept).faults == []
     chain_files(tmp_path)[0].unlink()
     (fault,) = verify(tmp_path, kept).faults
-    assert fault == f"{tmp_path / kept[0].name}:0: is missing; it is kept elsewhere"
+    assert fault == f"{tmp_path / kept[0].name}:0: the chain is missing; it is kept elsewhere"
 
 
 def test_processes_write_side_by_side(tmp_path: Path) -> None:

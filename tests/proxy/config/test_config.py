@@ -741,7 +741,7 @@ def test_settings_of_earlier_versions_are_ignored_and_named(tmp_path: Path) -> N
     assert config.chatbots["bot"].streaming == "hold"
     assert config.ignored == [
         "chatbots.bot.streaming: `verified` was removed and runs as `hold`; write `hold` or `observe`",
-        "chatbots.bot.judges[0].accept_below: was removed and has no effect; delete it",
+        "chatbots.bot.judges[0].accept_below: this setting was removed and has no effect; delete it",
     ]
     assert data == given
     assert parse_config(valid(), tmp_path / "c.yaml").ignored == []
@@ -893,7 +893,7 @@ def problems(data: Any, tmp_path: Path) -> list[str]:
 BROKEN: list[tuple[Body, str, str]] = [
     (valid(chatbots={}), "chatbots", "at least 1"),
     (valid(chatbots=None), "chatbots", "dictionary"),
-    ({"models": {}}, "chatbots", "required"),
+    ({"models": {}}, "chatbots", "is missing"),
     (valid(surver={}), "surver", "not a setting"),
     (valid(server={"prot": 1}), "server.prot", "not a setting"),
     (valid(server={"port": 70_000}), "server.port", "65535"),
@@ -912,7 +912,7 @@ BROKEN: list[tuple[Body, str, str]] = [
     (bot(role=""), "chatbots.bot", "needs `role`"),
     (bot(role="missing.md"), "chatbots.bot.role", "cannot read the file "),
     (bot(filter="maybe"), "chatbots.bot.filter", "'shadow'"),
-    (bot(emergency=None), "chatbots.bot", "`emergency` with a `contact`"),
+    (bot(emergency=None), "chatbots.bot", "`emergency` is missing: say in `emergency.contact`"),
     (bot(emergency={"contact": ""}), "chatbots.bot.emergency.contact", "expected a text, or texts by language code"),
     (bot(emergency={"contact": {}}), "chatbots.bot.emergency.contact", "by language code"),
     (bot(emergency={"contact": {"en": ""}}), "chatbots.bot.emergency.contact", "by language code"),
@@ -934,7 +934,7 @@ BROKEN: list[tuple[Body, str, str]] = [
     (bot(judges=["gone.md"], refiner=None), "gone.md", "cannot read"),
     (bot(knowledge_base="gone"), "gone", ""),
     (bot(reply_prompts=["gone.md"]), "gone.md", "cannot read"),
-    (bot(statements={"en": {"verify": "Ask."}}), "chatbots.bot.statements.en.not_from_sources", "required"),
+    (bot(statements={"en": {"verify": "Ask."}}), "chatbots.bot.statements.en.not_from_sources", "is missing"),
     (bot(statements={"en": {"verify": "", "not_from_sources": "x"}}), "chatbots.bot.statements.en.verify", "at least 1"),
     (valid(chatbots={"bot": {"kind": "passthrough", "model": "chatbot", "reply_prompts": ["x.md"], "statements": {}}}),
      "chatbots.bot", "does not use reply_prompts, statements"),
@@ -1009,7 +1009,7 @@ def test_a_password_where_its_variable_is_named_is_refused_and_not_shown(tmp_pat
     """It would else stand in a terminal and in a log."""
     found = problems(valid(**{key: {"env" if key == "keys" else "password_env": "HUSHHUSH-pw!"}}), tmp_path)
     assert len(found) == 1
-    assert "should match pattern" in found[0]
+    assert "must match pattern" in found[0]
     assert "HUSH" not in found[0]
 
 
@@ -1033,9 +1033,9 @@ def write(path: Path, text: str | bytes) -> Path:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "is not a mapping"),
-        ("- a\n", "is not a mapping"),
-        ("just words", "is not a mapping"),
+        ("", "is not a YAML mapping"),
+        ("- a\n", "is not a YAML mapping"),
+        ("just words", "is not a YAML mapping"),
         ("a: [1\n", "line 2"),
         ("a: b: c", "line 1"),
         ("\tserver:\n", "line 1"),
@@ -1043,7 +1043,7 @@ def write(path: Path, text: str | bytes) -> Path:
         ("server: {port: 1}\nserver: {port: 2}\n", "server"),
         ("x: " + "[" * 5_000, "YAML"),
         ("1: 2\n", "1"),
-        ("&a [*a]", "not a mapping"),
+        ("&a [*a]", "not a YAML mapping"),
     ],
 )
 def test_file_that_is_no_configuration_is_refused(tmp_path: Path, text: str | bytes, says: str) -> None:
@@ -1057,7 +1057,7 @@ def test_file_that_is_no_configuration_is_refused(tmp_path: Path, text: str | by
 
 def test_missing_file_is_named_with_what_to_do(tmp_path: Path) -> None:
     """A wrong path is the commonest fault."""
-    with pytest.raises(ConfigError, match=r"nowhere\.yaml: cannot be read .*--config"):
+    with pytest.raises(ConfigError, match=r"nowhere\.yaml: the configuration cannot be read .*--config"):
         load_config(tmp_path / "nowhere.yaml")
     with pytest.raises(ConfigError, match="cannot be read"):
         load_config(tmp_path)
@@ -1175,7 +1175,7 @@ def test_prompts_of_two_judges_in_one_entry_are_refused(tmp_path: Path) -> None:
     own_judge(tmp_path)
     own_judge(tmp_path, file="other", name="other", stage="chief")
     (found,) = problems(bot(judges=[{"prompts": ["own.md", "other.md"]}], refiner=None), tmp_path)
-    assert "one name" in found
+    assert "the same judge name" in found
 
 
 async def test_judge_of_ones_own_rejects_and_its_reason_stays_inside(start: Start, tmp_path: Path) -> None:

@@ -40,9 +40,9 @@ def test_no_page_shows_anything_without_a_session(keyed: Keyed, method: str, pat
         assert (status, body) == (302, "")
         assert headers["Location"].startswith("/console/sign-in?to=")
     else:
-        assert (status, body) == (401, "Sign in again.")
+        assert (status, body) == (401, "Your session has ended. Sign in again.")
     status, body, _ = stranger.ask(method, path_of(pattern), Accept="application/json")
-    assert (status, body) == (401, "Sign in again.")
+    assert (status, body) == (401, "Your session has ended. Sign in again.")
 
 
 @pytest.mark.parametrize(("method", "pattern"), PAGES)
@@ -156,7 +156,7 @@ def test_a_key_that_does_not_open_it_is_told_why(keyed: Keyed) -> None:
     visitor = Visitor(keyed.console.url)
     status, page, headers = visitor.sign_in("caf-00000000-" + "a" * 43)
     assert (status, headers["Set-Cookie"]) == (401, None)
-    assert "Invalid key" in page
+    assert "Invalid API key" in page
     assert "aaaa" not in page
     status, page, _ = visitor.sign_in(keyed.keys["app"])
     assert (status, "lacks the permission" in page, keyed.keys["app"] in page) == (403, True, False)

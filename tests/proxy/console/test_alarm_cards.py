@@ -45,10 +45,10 @@ def test_each_layer_tells_what_it_made_of_the_message() -> None:
         message="I cannot\nbreathe, he took TOO MANY pills",
     )
     assert [(opinion.layer, opinion.said) for opinion in one.opinions] == [
-        ("learned classifier", "medical emergency, uncertain"),
-        ("screening model", "medical emergency, about another person"),
-        ("deciding model", "no danger"),
-        ("another judge", "unjudged"),
+        ("Learned classifier", "medical emergency, uncertain"),
+        ("Screening model", "medical emergency, about another person"),
+        ("Deciding model", "no danger"),
+        ("Other judge", "unjudged"),
     ]
     assert marked(one) == ["cannot\nbreathe", "TOO MANY pills"]
     assert one.about_somebody_else
@@ -71,7 +71,7 @@ def test_quote_of_an_earlier_message_stands_apart() -> None:
         ({"reply": "Sorry.", "outcome": "fallback"}, "fallback message", "Sorry.", ""),
         ({"reply": "Get help.", "outcome": "emergency", "alarm": "emergency"}, "emergency text", "Get help.", ""),
         ({"reply": "Sleep.", "filter": "shadow"}, "would have added", "", "Sleep."),
-        ({"reply": "Sleep.", "filter": "shadow", "alarm": "emergency"}, "would have sent", "", "Sleep."),
+        ({"reply": "Sleep.", "filter": "shadow", "alarm": "emergency"}, "would have delivered", "", "Sleep."),
         ({"error": "upstream_timeout"}, "error (upstream timeout)", "", ""),
     ],
 )

@@ -116,7 +116,7 @@ def test_filters_stand_in_the_address(told: Console, query: str, expected: int) 
     page = ask(told, LIST + query)
     assert len(turns_of(page)) == expected
     if not expected:
-        assert "No turn matches" in page
+        assert "No matching turns" in page
 
 
 def test_a_field_of_the_form_keeps_what_was_asked(told: Console) -> None:
@@ -200,12 +200,12 @@ def test_a_turn_is_told_in_the_order_of_events(told: Console) -> None:
     """Message, emergency, sources, warnings, attempts with judges and quotes, what was delivered, times."""
     page = unescape(ask(told, f"{LIST}/f00d{28 * '0'}"))
     order = (
-        "How much clozapine", "sign of self-harm", "selected by the selection model", "found by the draft",
+        "How much clozapine", "Sign of self-harm", "selected by the selection model", "found by the draft",
         "found by a flagged quote", "A leaflet", "You stepped outside your role",
-        "fill slots", "which does not exist", "Take it in the evening", "claim without support in the cited sources", "could harm",
+        "fill slots", "which does not exist", "Take it in the evening", "Claim not supported by the cited sources", "could harm",
         "Many people are helped by talking therapies.", "0f1e2d3c4b5a6978", "not kind", "Rewritten reply", "Completed reply",
         "not declared in the request", "In danger? Call 112.", "<del>", "You went beyond your sources.",
-        "judging the reply (chief)", "14 710",
+        "Reply judges (chief)", "14 710",
     )  # fmt: skip
     at = 0
     for words in order:
@@ -271,7 +271,7 @@ def test_without_the_permission_no_byte_of_a_text_is_sent(keyed: Keyed) -> None:
             assert "the permission <code>trace</code>" in page
             shown = page.partition("<main")[2].replace("?q=clozapine", "")
             assert not [secret for secret in SECRETS if secret in shown.lower()]
-            assert "corrected" in page
+            assert "Refined" in page
         assert turns_of(visitor.ask("GET", f"{LIST}?q=absent")[1]) == turns_of(visitor.ask("GET", LIST)[1])
     assert DRAFT.partition(".")[0] in keyed.visitor("texts").ask("GET", f"{LIST}/f00d{28 * '0'}")[1]
 
@@ -412,7 +412,7 @@ def test_redacted_texts_are_shown_as_redacted(tmp_path: Path) -> None:
         record(console, rich_trace())
         for path in (LIST, f"{LIST}/f00d{28 * '0'}"):
             page = ask(console, path)
-            assert "characters, not stored" in page
+            assert "Not stored (" in page
             assert not re.search(r"\[\d+ characters\]", page)
             assert "clozapine" not in page.lower()
         assert "privacy.store: redacted" in page

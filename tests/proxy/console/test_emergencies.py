@@ -35,10 +35,10 @@ def test_inbox_shows_quote_kind_layer_and_what_the_user_got(console: Console) ->
     concern, emergency = items(Visitor(console.url).get("/console/emergencies").text)
     assert "<mark>kill myself</mark>" in emergency
     assert "Self-harm or suicide" in emergency
-    assert "explicit patterns" in emergency
-    assert "The emergency text only." in emergency
+    assert "Explicit patterns" in emergency
+    assert "The emergency text instead of a reply." in emergency
     assert "I am worried about your safety" in emergency
-    assert "learned classifier" in concern
+    assert "Learned classifier" in concern
     assert "with the emergency contact as its last paragraph" in concern
 
 

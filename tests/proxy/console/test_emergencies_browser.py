@@ -58,7 +58,7 @@ def test_keyboard_alone_goes_through_the_inbox(inbox: str, open_page: Callable[.
     expect_open(page, 4)
     page.keyboard.press("?")
     keys = page.locator("#keys dl").inner_text()
-    assert all(word in keys for word in ("Next", "Alarm was right", "False alarm", "Open turn"))
+    assert all(word in keys for word in ("Next alarm", "Confirm emergency", "Mark as false alarm", "Open turn"))
 
 
 def test_what_comes_in_meanwhile_is_told(inbox: str, open_page: Callable[..., Any], console: Console) -> None:

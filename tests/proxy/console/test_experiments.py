@@ -67,7 +67,7 @@ def test_runs_are_listed_with_their_figures(console: Console, runs: Path) -> Non
     """What is no run is left out; what is damaged is said to be, with the reason."""
     page = Visitor(console.url).ask("GET", "/console/experiments")[1]
     assert "no-run" not in page
-    assert "manifest.json: is not whole JSON" in page
+    assert "manifest.json: not valid JSON" in page
     assert "summary.json: arms.on.unscored: Field required" in page
     assert "/console/experiments/broken" not in page
     for name in ("hurried", "ordinary", "whole", "under-way", "damaged"):
@@ -94,7 +94,7 @@ def test_exchanges_stand_side_by_side(console: Console, runs: Path) -> None:
     assert "<script>alert" not in page
     assert "\u202e" not in page
     assert "⟦U+202E⟧" in page
-    assert "1 exchanges" in visitor.ask("GET", "/console/experiments/whole/exchanges?turn=2")[1]
+    assert "1 exchange." in visitor.ask("GET", "/console/experiments/whole/exchanges?turn=2")[1]
     assert "Turn 1" in visitor.ask("GET", "/console/experiments/whole/exchanges?differ=1")[1]
     assert "Turn 2" not in visitor.ask("GET", "/console/experiments/whole/exchanges?differ=1")[1]
     assert visitor.ask("GET", "/console/experiments/whole/exchanges?page=-1&turn=x")[0] == 200

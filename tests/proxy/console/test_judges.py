@@ -63,9 +63,9 @@ def test_an_evaluation_is_started_watched_and_read(console: Console, folder: Pat
     for _ in range(600):
         page = visitor.ask("GET", f"{place}/progress")[1]
         seen.add("Reading" in page or "cases judged" in page)
-        if "Done." in page:
+        if "Finished." in page:
             break
-        assert "Stopped." not in page, page
+        assert "stopped before it finished" not in page, page
         time.sleep(0.1)
     assert True in seen
     page = visitor.ask("GET", place)[1]
@@ -124,7 +124,7 @@ def test_one_that_fails_says_why(console: Console, folder: Path) -> None:
     past = time.time() - 3600
     os.utime(folder / "2026-01-01-000000.log", (past, past))
     page = Visitor(console.url).ask("GET", "/console/judges/2026-01-01-000000")[1]
-    assert "Stopped." in page
+    assert "stopped before it finished" in page
     assert "make lab" in page
 
 
@@ -134,7 +134,7 @@ def test_a_number_that_is_another_programs_by_now_is_left_alone(console: Console
         state = {"about": {"chatbot": "schizophrenia", "started": 1.0}, "done": 1, "total": 9, "process": other.pid}
         (folder / "killed.part").write_text(json.dumps(state))
         visitor = Visitor(console.url)
-        assert "Stopped." in visitor.ask("GET", "/console/judges/killed")[1]
+        assert "stopped before it finished" in visitor.ask("GET", "/console/judges/killed")[1]
         visitor.ask("POST", "/console/judges/killed/stop", {"csrf": visitor.csrf()})
         assert other.poll() is None
         other.kill()
@@ -148,7 +148,7 @@ def test_one_that_has_ended_is_not_running_for_ever(console: Console, folder: Pa
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
         state = {"about": {"chatbot": "schizophrenia", "started": 1.0}, "done": 1, "total": 9, "process": ended.pid}
         (folder / "ended.part").write_text(json.dumps(state))
-        assert "Stopped." in Visitor(console.url).ask("GET", "/console/judges/ended")[1]
+        assert "stopped before it finished" in Visitor(console.url).ask("GET", "/console/judges/ended")[1]
     finally:
         ended.wait()
 
@@ -159,7 +159,7 @@ def test_a_damaged_file_is_said_to_be_one(console: Console, folder: Path, text: 
     (folder / "bad.json").write_text(text)
     (folder / "good.json").write_text(outcome())
     page = Visitor(console.url).ask("GET", "/console/judges")[1]
-    assert ">damaged<" in page
+    assert ">Damaged<" in page
     assert "/console/judges/good" in page
     assert Visitor(console.url).ask("GET", "/console/judges/bad")[0] == 200
 
@@ -217,7 +217,7 @@ def test_whose_judges_are_measured_is_known_from_the_beginning(tmp_path: Path) -
         assert {who: name in text for who, text in listed.items()} == {"mine": True, "theirs": False, "all": True}
         assert not any(f"/console/judges/{one}" in listed["mine"] for one in ("old", "cut", "bad"))
         until = time.monotonic() + 60
-        while "Done." not in mine.get(f"/console/judges/{name}/progress").text:
+        while "Finished." not in mine.get(f"/console/judges/{name}/progress").text:
             assert time.monotonic() < until
             time.sleep(0.1)
 

@@ -34,8 +34,8 @@ def test_sections_tell_size_review_and_use(visitor: Visitor) -> None:
     assert len(sections) == 28
     cited, never = sections["medication-and-side-effects"], sections["causes"]
     assert re.findall(r'data-label="(?:Selected|Cited)">(\d+)', cited) == ["2", "2"]
-    assert "never" in never
-    assert "no reviewer named" in never
+    assert "Never" in never
+    assert "No reviewer named" in never
     assert re.search(r'data-label="Tokens">\d{3}<', never)
 
 
@@ -52,7 +52,7 @@ def test_sections_are_searched_filtered_and_sorted(visitor: Visitor) -> None:
         sections = rows(visitor.get(f"/console/knowledge?{query}").text)
         assert next(iter(sections)) == first, query
         assert len(sections) == length, query
-    assert "No section matches" in visitor.get("/console/knowledge?words=%3Cb%3E").text
+    assert "No matching sections" in visitor.get("/console/knowledge?words=%3Cb%3E").text
 
 
 def test_section_shows_its_text_and_the_turns_that_cite_it(visitor: Visitor) -> None:
@@ -86,7 +86,7 @@ def test_permissions_decide_who_sees_what(tmp_path: Path) -> None:
         sees = Visitor(console.url).signed_in(keys["sees"])
         page = sees.get("/console/knowledge?chatbot=schizophrenia").text
         assert UNANSWERED not in page
-        assert "needs <code>trace</code>" in page
+        assert "needs the permission <code>trace</code>" in page
         assert CITED not in sees.get(SECTION).text
         other = Visitor(console.url).signed_in(keys["other"])
         assert other.get(SECTION).status == 404
@@ -129,8 +129,8 @@ def test_imported_sections_tell_where_they_are_from_and_that_nobody_has_reviewed
     with serve_console(tmp_path, config) as console:
         visitor = Visitor(console.url)
         sections = rows(visitor.get("/console/knowledge").text)
-        assert "imported, not reviewed" in sections["new"]
-        assert ">reviewed<" in sections["seen"]
-        assert "no reviewer named" in sections["old"]
+        assert "Imported, not reviewed" in sections["new"]
+        assert ">Reviewed<" in sections["seen"]
+        assert "No reviewer named" in sections["old"]
         assert list(rows(visitor.get("/console/knowledge?shown=unreviewed&order=title").text)) == ["new", "old"]
         assert "leaflet.pdf#Sleep" in visitor.get("/console/knowledge/section?chatbot=schizophrenia&id=new").text

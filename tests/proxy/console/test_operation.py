@@ -38,10 +38,10 @@ def test_figures_of_a_period(console: Console) -> None:
     for period in (*PERIODS, "%3Cscript%3E"):
         page = visitor.get(f"/console/operation?period={period}").text
         found = tiles(page)
-        assert found["turns"] == "3", period
-        assert found["emergencies and concerns"] == "1"
-        assert found["errors"] == "0"
-        assert found["traces lost"] == "0"
+        assert found["Turns"] == "3", period
+        assert found["Emergencies and concerns"] == "1"
+        assert found["Errors"] == "0"
+        assert found["Traces lost"] == "0"
         assert page.count('<svg class="plot"') == 4  # nobody has given prices
         assert "<script>" not in page.replace('<script type="module"', "")
 
@@ -50,7 +50,7 @@ def test_figures_are_asked_for_again_as_a_fragment(console: Console) -> None:
     """The fragment has the figures, how soon to ask again, and no frame of a page."""
     page = Visitor(console.url).get("/console/operation/figures?period=hour").text
     assert 'data-refresh="15"' in page
-    assert tiles(page)["turns"] == "3"
+    assert tiles(page)["Turns"] == "3"
     assert "<html" not in page
 
 
@@ -61,11 +61,11 @@ def test_queues_breakers_and_losses_come_from_the_metrics(console: Console) -> N
     count = 7
     metrics.traces_dropped.follow(lambda: count)
     page = Visitor(console.url).get("/console/operation/figures").text
-    assert tiles(page)["traces lost"] == "7"
+    assert tiles(page)["Traces lost"] == "7"
     row = re.search(r"<code>chatbot</code>.*?</tr>", page, re.DOTALL)[0]  # type: ignore[index]
     assert 'title="3 upstream timeout"' in row
     assert 'data-label="Running">0' in row
-    assert "none" in row  # no circuit breaker
+    assert "Not configured" in row  # no circuit breaker
 
 
 def test_keys_see_the_turns_of_their_own_chatbots(tmp_path: Path) -> None:
@@ -78,11 +78,11 @@ def test_keys_see_the_turns_of_their_own_chatbots(tmp_path: Path) -> None:
     with serve_with_keys(tmp_path, granted) as (console, keys):
         console.say_stored(SAID[0], key=keys["chat"])
         page = Visitor(console.url).signed_in(keys["all"]).get("/console/operation?chatbot=schizophrenia").text
-        assert tiles(page)["turns"] == "1"
+        assert tiles(page)["Turns"] == "1"
         page = Visitor(console.url).signed_in(keys["other"]).get("/console/operation?chatbot=schizophrenia").text
         assert "No turns in the last 24 hours" in page
         assert "schizophrenia" not in page
-        assert "traces lost" not in page
+        assert "Traces lost" not in page
         assert "Your key needs access to every chatbot" in page
 
 
@@ -93,7 +93,7 @@ def test_without_traces_the_proxy_itself_is_shown(tmp_path: Path) -> None:
     with serve_console(tmp_path, config) as console:
         page = Visitor(console.url).get("/console/operation").text
         assert "Turns are not stored" in page
-        assert tiles(page)["memory failures"] == "0"
+        assert tiles(page)["State store errors"] == "0"
 
 
 def test_plots_have_their_numbers_in_a_table() -> None:
@@ -105,10 +105,10 @@ def test_plots_have_their_numbers_in_a_table() -> None:
     total = Bucket(0.0, busy.outcomes + again.outcomes, cost=0.25, steps=busy.steps)
     plots = {one.name: one for one in draw_activity(Counts([busy, quiet, again], total, 0), PERIODS["day"])}
     assert [row[0] for row in plots["outcomes"].rows] == [7200.0, 0.0]
-    assert plots["outcomes"].heads == ["delivered", "corrected", "error"]
+    assert plots["outcomes"].heads == ["Accepted", "Refined", "Error"]
     assert plots["tokens"].rows == [(0.0, ["3\u202f000\u202f000", "0"])]
     assert ">3 M</text>" in plots["tokens"].drawing
     assert plots["money"].rows == [(0.0, ["0.25"])]
     assert plots["latency"].rows == [(7200.0, ["5.0 ms", "5.0 ms"]), (0.0, ["800 ms", "2.5 s"])]
     assert plots["latency"].drawing.count("<title>p50</title>") == 2
-    assert [row.name for row in list_steps(busy.steps)] == ["Whole turn", "Judge: custom, local stage"]
+    assert [row.name for row in list_steps(busy.steps)] == ["Whole turn", "Judge custom (local)"]

@@ -64,9 +64,9 @@ def test_row_has_answer_aspect_section_and_review(visitor: Visitor) -> None:
     """The section is a link if there is one; a review names the expert and the date; a question is never markup."""
     rows = re.findall(r"<tr>\s*<td.*?</tr>", visitor.get(PAGE).text, re.DOTALL)
     assert "Der Druck in den Adern ist zu hoch." in rows[0]
-    assert "by Dr. Ada, 2026-01-31" in rows[0]
-    assert "rejected by Dr. Ada, 2026-01-31: omits" in rows[1]
-    assert ">unreviewed<" in rows[2]
+    assert "Reviewed by Dr. Ada, 2026-01-31" in rows[0]
+    assert "Rejected by Dr. Ada, 2026-01-31: omits" in rows[1]
+    assert ">Not reviewed<" in rows[2]
     assert 'data-label="Aspect">Definition<' in rows[0]
     assert 'href="/console/knowledge/section?id=bluthochdruck">Bluthochdruck<' in rows[0]
     last = visitor.get(f"{PAGE}&words=last").text
@@ -97,7 +97,7 @@ def test_pages_have_fifty_pairs_and_keep_the_filter(visitor: Visitor) -> None:
     assert questions(second)[0] == "Was ist Bluthochdruck 50?"
     assert 'rel="next"' not in second
     assert 'href="/console/knowledge/pairs?focus=bluthochdruck" rel="prev"' in second
-    assert "No pair matches" in visitor.get(f"{PAGE}&before=5000").text
+    assert "No matching pairs" in visitor.get(f"{PAGE}&before=5000").text
 
 
 def test_a_changed_file_is_read_again_and_only_then(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_a_changed_file_is_read_again_and_only_then(tmp_path: Path) -> None:
         write_pairs(folder, [pair()])
         assert questions(visitor.get(PAGE).text) == ["Was ist Bluthochdruck?"]
         (folder / "taxonomy.yaml").unlink()
-        assert "taxonomy.yaml: cannot be read" in visitor.get(PAGE).text
+        assert "taxonomy.yaml: the file cannot be read" in visitor.get(PAGE).text
 
 
 def test_pairs_are_shown_to_those_who_may_see_the_chatbot(tmp_path: Path) -> None:

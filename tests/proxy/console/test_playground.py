@@ -98,13 +98,13 @@ def test_what_was_rewritten_is_shown_word_by_word(chatter: Chatter, capfd: pytes
     page = chatter.facts(reply)
     (read,) = [line for line in capfd.readouterr().out.splitlines() if "console_read" in line]
     assert reply[1]["turn_id"] in read
-    assert "Rewritten before delivery" in page
+    assert "It was rewritten, and the judges accepted the result." in page
     assert "<del>Sure, here is what works." in page
     assert "<ins>I am sorry" in page
     assert "plays expert" in page
-    assert "for the next turns" in page
-    assert "Until turn 5." in page
-    assert "1 call" in page
+    assert "for later turns" in page
+    assert "until turn 5." in page
+    assert "1 model call" in page
 
 
 @pytest.mark.parametrize(
@@ -112,9 +112,9 @@ def test_what_was_rewritten_is_shown_word_by_word(chatter: Chatter, capfd: pytes
     [
         (
             {"filter": "shadow"},
-            ["With the filter on: corrected", "Changes that the filter would have made", "<ins>I am sorry"],
+            ["Outcome with the filter on: Refined", "Changes that the filter would have made", "<ins>I am sorry"],
         ),
-        ({"streaming": "observe"}, ["It was sent while it was written", "for the next turns"]),
+        ({"streaming": "observe"}, ["Delivered while it was written", "for later turns"]),
     ],
 )
 def test_what_is_judged_afterwards_is_said_to_be(tmp_path: Path, changes: dict[str, Any], words: list[str]) -> None:
@@ -124,7 +124,7 @@ def test_what_is_judged_afterwards_is_said_to_be(tmp_path: Path, changes: dict[s
     with serve_console(tmp_path, config) as running:
         chatter = Chatter(running.url)
         page = chatter.facts(chatter.chat(NUDGE))
-        assert "Delivered as written, judged afterwards" in page
+        assert "judged afterwards" in page
         assert [one for one in words if one not in page] == []
 
 
@@ -134,7 +134,7 @@ def test_a_citation_opens_the_section_with_the_quotes_marked(chatter: Chatter) -
     page = chatter.facts(reply)
     address = f"/console/playground/sources/schizophrenia/causes?turn={reply[1]['turn_id']}"
     assert f'data-source="{address}"' in page
-    assert "Delivered as written" in page
+    assert "The judges accepted the draft." in page
     status, section, _ = chatter.ask("GET", address)
     assert status == 200
     assert "<mark>No single gene causes schizophrenia.</mark>" in section
@@ -170,7 +170,7 @@ def test_a_hostile_draft_is_text(keyed: Keyed, length: str) -> None:
     """Whatever a model wrote, also at length, no markup comes of it."""
     visitor = chatter_of(keyed, "all")
     page = visitor.facts(visitor.chat(f"a {length} one", "hostile"), "hostile")
-    assert "Delivered as written" not in page
+    assert "The judges accepted the draft." not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     assert "⟦U+202E⟧esrever" in page
     for markup in ("<script", "<img", "href='", 'href="javascript', "onerror=alert(1)>"):
@@ -182,7 +182,7 @@ def test_without_the_permission_for_texts_a_page_has_none(keyed: Keyed) -> None:
     all, plain = chatter_of(keyed, "all"), chatter_of(keyed, "plain")
     reply = plain.chat(NUDGE)
     page = plain.facts(reply)
-    assert "Corrected before delivery" in page
+    assert "A refined reply was delivered." in page
     assert "plays expert" not in page
     assert "lower amount" not in page
     assert "need the permission <code>trace</code>" in page
@@ -234,7 +234,7 @@ def test_where_traces_hold_no_texts_the_reply_speaks_for_itself(tmp_path: Path) 
         page = chatter.facts(chatter.chat(NUDGE))
         assert "has no texts" in page
         assert "characters]" not in page
-        assert "Until turn 5." in page
+        assert "until turn 5." in page
         assert "<del>Sure" in page  # this proxy has no keys, and so its reply came with the draft
 
 
@@ -246,7 +246,7 @@ def test_where_no_trace_is_kept_the_reply_speaks_for_itself(tmp_path: Path) -> N
         reply = chatter.chat(NUDGE)
         page = chatter.facts(reply)
         assert "No trace of this turn is stored" in page
-        assert "Corrected before delivery" in page
+        assert "A refined reply was delivered." in page
         assert "expose: none" in chatter.facts(reply, caf=None)
 
 
@@ -255,7 +255,7 @@ def test_a_reply_without_its_object_is_explained_by_its_trace(tmp_path: Path) ->
     with serve_console(tmp_path, console_config(tmp_path, expose="none")) as running:
         chatter = Chatter(running.url)
         page = chatter.facts(chatter.chat("What causes schizophrenia?"))
-        assert "Delivered as written" in page
+        assert "The judges accepted the draft." in page
         assert "Causes of schizophrenia</button>" in page
 
 

@@ -119,7 +119,7 @@ def test_by_keyboard_alone(console: Console, open_page: Any, tmp_path: Path) -> 
     press("Enter")
     turn = settle(page)
     assert turn.locator(".said .text").inner_text() == "What causes\nschizophrenia?"
-    assert page.locator("#said").inner_text().startswith("schizophrenia, Filter on: Delivered as written. Nobody knows")
+    assert page.locator("#said").inner_text().startswith("schizophrenia, Filter on: Accepted. Nobody knows")
     assert page.evaluate("document.activeElement.id") == "message"
     press("Escape")
     press("d")
@@ -137,7 +137,7 @@ def test_by_keyboard_alone(console: Console, open_page: Any, tmp_path: Path) -> 
     page.keyboard.type(NUDGE)
     press("Enter")
     settle(page)
-    assert heads(page.locator(".turn").last) == ["schizophrenia filter on", "schizophrenia filter off"]
+    assert heads(page.locator(".turn").last) == ["schizophrenia Filter on", "schizophrenia Filter off"]
     press("Escape")
     press("e")
     press("Control+a")
@@ -190,15 +190,15 @@ def test_the_same_is_asked_of_another(scripted: Console, open_page: Any) -> None
     page = open_page(f"{scripted.url}/console/playground")
     turn = say(page, "hello")
     assert turn.locator(".same option").all_inner_texts() == [
-        "first, filter on",
-        "second, filter on",
-        "second, filter off",
+        "first (filter on)",
+        "second (filter on)",
+        "second (filter off)",
     ]
-    turn.locator(".same select").select_option(label="second, filter on")
+    turn.locator(".same select").select_option(label="second (filter on)")
     turn.locator(".same button").click()
     turn.locator(".reply").nth(1).wait_for()
     settle(page)
-    assert heads(turn) == ["first filter off", "second filter on"]
+    assert heads(turn) == ["first Filter off", "second Filter on"]
     page.get_by_label("Chatbot").select_option("second")
     assert page.locator(".turn").count() == 0
     page.get_by_role("button", name="Undo").click()
@@ -211,7 +211,7 @@ def test_a_hostile_reply_of_200_kb_is_text(scripted: Console, impatient: None, o
     long = HOSTILE + "x" * 300 + " word" * 40_000
     answer_next(page, content_type="text/event-stream", body=stream_of(long, outcome="fallback", draft=long))
     turn = say(page, "hostile <b>me</b> \u202e")
-    assert "All 200 " in turn.locator(".more summary").inner_text().replace("\u202f", " ")
+    assert "Show all 200 " in turn.locator(".more summary").inner_text().replace("\u202f", " ")
     text = turn.locator(".reply > .text").inner_text()
     assert len(text) > 200_000
     assert turn.locator(".reply > .text").bounding_box()["height"] < 400  # what became of it is not pages away
@@ -242,13 +242,13 @@ def test_what_goes_wrong_says_what_to_do(scripted: Console, open_page: Any) -> N
     page = open_page(f"{scripted.url}/console/playground")
     alert = page.get_by_role("alert")
     say(page, "broken")
-    assert "The model behind the chatbot failed" in alert.inner_text()
+    assert "The chatbot's model failed" in alert.inner_text()
     page.keyboard.press("Escape")
     page.keyboard.press("r")
     assert "information service" in settle(page).inner_text()
 
     say(page, "it vanishes once the stream is open")
-    assert "The model behind the chatbot failed" in alert.inner_text()
+    assert "The chatbot's model failed" in alert.inner_text()
     page.get_by_role("button", name="New conversation").click()
     assert "I am late." in say(page, "late, behind comments that keep the stream open").inner_text()
 
@@ -308,7 +308,7 @@ def test_replies_of_any_form_are_shown(scripted: Console, impatient: None, open_
     answer_next(page, content_type="text/event-stream", body=stream_of("Call 112.", concern={"kind": "self_harm"}))
     page.locator("#message").fill("a concern")
     page.locator("#message").press("Enter")
-    page.get_by_text("may indicate danger (self harm)").wait_for()
+    page.get_by_text("may indicate danger (self-harm or suicide)").wait_for()
     assert "No trace of this turn is stored" in page.locator(".turn").last.locator(".judges").text_content()
 
 
@@ -323,9 +323,9 @@ def test_a_key_that_may_only_chat_chats(open_page: Any, tmp_path: Path) -> None:
         page.locator("#key").press("Enter")
         page.locator("#message").wait_for()
         turn = say(page, NUDGE)
-        assert (heads(turn), turn.locator("del, .draft").count()) == (["schizophrenia filter on"], 0)
-        assert "Corrected before delivery" in turn.inner_text()
+        assert (heads(turn), turn.locator("del, .draft").count()) == (["schizophrenia Filter on"], 0)
+        assert "A refined reply was delivered." in turn.inner_text()
         assert page.locator("main > .soft code").all_inner_texts() == ["unfiltered", "trace"]
         assert page.locator("[data-mode]").count() == 0
-        assert page.locator("#configured").inner_text() == "filter on"
+        assert page.locator("#configured").inner_text() == "Filter on"
         check_looks(page, "playground-plain")

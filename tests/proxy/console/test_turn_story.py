@@ -116,4 +116,4 @@ def test_a_turn_that_no_judge_could_judge_is_not_said_to_have_had_a_bad_draft() 
     trace = stored(rich_trace(outcome="fallback", attempts=[], emergency=[unjudged], replies=["Sorry."]))
     assert tell_story(trace).sentence.startswith("A judge failed to judge the user's message")
     assert tell_story(trace).choices_with_draft == []
-    assert tell_story(stored(rich_trace(outcome="fallback"))).sentence.startswith("The judges rejected every draft")
+    assert tell_story(stored(rich_trace(outcome="fallback"))).sentence.startswith("No draft passed the judges")

@@ -350,9 +350,12 @@ async def test_replies_do_not_notice_that_the_database_is_away(
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        ("postgresql://caf:hunter2@db/caf", "must not hold a password; name its environment variable in password_env"),
-        ("postgresql://caf@db/caf?password=hunter2", "must not hold a password"),
-        ("postgresql://caf:hunter2@db:x/caf", "is not a valid address"),
+        (
+            "postgresql://caf:hunter2@db/caf",
+            "must not contain a password; put it in an environment variable, and name the variable in `password_env`",
+        ),
+        ("postgresql://caf@db/caf?password=hunter2", "must not contain a password"),
+        ("postgresql://caf:hunter2@db:x/caf", "must be a valid address"),
         ("postgresql://caf@db", "must be the address of a database, such as postgresql://"),
         ("mysql://caf@db/caf", "must be the address of a database, such as postgresql://"),
     ],

@@ -198,7 +198,7 @@ def test_an_id_may_be_shortened_while_it_is_unique(place: TraceBackend) -> None:
     )  # the last is another, whatever the language
     assert show(place, "abc")["turn_id"] == "abc1"
     assert show(place, "abd")["turn_id"] == "abd"
-    with pytest.raises(TraceError, match="'ab' begins more than one turn id: abc1, abd"):
+    with pytest.raises(TraceError, match="the turn id 'ab' is ambiguous: it matches abc1, abd"):
         show(place, "ab")
     with pytest.raises(TraceError, match="no turn has the id 'x'"):
         show(place, "x")
@@ -582,7 +582,7 @@ def refusals() -> typing.Iterator[tuple[str, typing.Callable[[Path], None], str]
 
     yield "no database", lambda path: path.write_text("hello " * 1_000) and None, "privacy.path cannot be used"
     yield "folder", lambda path: path.mkdir(), "privacy.path cannot be used"
-    yield "other program", other_program, "is the SQLite file of another program"
+    yield "other program", other_program, "is an SQLite database of another program"
     yield "later version", later, "was written by a later version of caf"
 
 

@@ -99,7 +99,7 @@ def problems(tmp_path: Path, *judges: Body) -> list[str]:
         ({"name": "role", "settings": {"a": 1}}, "`settings` needs `python`"),
         ({"python": "own_rules:Gone"}, 'judges[0].python: "own_rules:Gone": module own_rules has no class Gone; it has Own'),
         ({"python": "gone_rules:Own"}, 'chatbots.bot.judges[0].python: "gone_rules:Own": module gone_rules not found'),
-        ({"python": "own_rules:Own", "settings": {"word": 1, "n": 2}}, "cannot create Own from the settings word, n: TypeError"),
+        ({"python": "own_rules:Own", "settings": {"word": 1, "n": 2}}, "an instance of Own with the settings word, n: TypeError"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_told_with_its_key(tmp_path: Path, judge: Body, told: str) -> None:
@@ -113,7 +113,7 @@ def test_a_class_has_no_name_of_ours_and_none_twice(tmp_path: Path) -> None:
     write(tmp_path, REJECTS)
     (tmp_path / "our_rules.py").write_text((tmp_path / "own_rules.py").read_text().replace("'own'", "'emergency'"))
     found = problems(tmp_path, {"python": "own_rules:Own"}, {"python": "own_rules:Own"}, {"python": "our_rules:Own"})
-    assert "chatbots.bot.judges: 'own' is listed twice" in found
+    assert "chatbots.bot.judges: the judge 'own' is listed twice; keep one entry" in found
     assert any("'emergency' is a built-in judge; give yours another `name`" in one for one in found)
 
 

@@ -443,7 +443,7 @@ async def test_a_passthrough_chatbot_has_no_evidence(start: Start, setting: Body
 
 async def test_evidence_lists_the_knowledge_base_that_there_is(start: Start) -> None:
     """Otherwise one of two settings would have no effect."""
-    with pytest.raises(ConfigError, match="leaves out knowledge_base"):
+    with pytest.raises(ConfigError, match="does not list knowledge_base"):
         await start(evidence=["documents"])
     await start(evidence=["documents"], knowledge_base=None)
 

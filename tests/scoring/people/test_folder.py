@@ -19,5 +19,5 @@ def test_what_was_rated_twice_is_read_back(tmp_path: Path) -> None:
         )
     assert [one.rater for one in folder.read_self_agreement(tmp_path)] == ["ann", "ben"]
     (tmp_path / folder.RATING / "self-cem.json").write_text("{}")
-    with pytest.raises(RunError, match=r"self-cem.json: expected ratings of replies shown twice: page: Field required"):
+    with pytest.raises(RunError, match=r"self-cem.json: expected ratings of replies shown twice: page: is missing"):
         folder.read_self_agreement(tmp_path)

@@ -54,11 +54,11 @@ def test_the_table_is_one_that_german_excel_reads(tmp_path: Path) -> None:
 
 WRONG = {
     "answers.colour: is not a field here": {"answers": {"colour": 1}},
-    "answers.sus_3: Input should be less than or equal to 5": {"answers": {"sus_3": 6}},
+    "answers.sus_3: invalid value 6: expected at most 5": {"answers": {"sus_3": 6}},
     "answers.sus_2: ": {"answers": {"sus_2": True}},
-    "answers.use_again: Input should be 'Ja', 'Vielleicht' or 'Nein'": {"answers": {"use_again": "Nie"}},
+    "answers.use_again: invalid value 'Nie': expected 'Ja', 'Vielleicht' or 'Nein'": {"answers": {"use_again": "Nie"}},
     "answers.age: ": {"answers": {"age": 7}},
-    f"form: Input should be '{FORM.version}'": {"form": "gesundheit-0"},
+    f"form: invalid value 'gesundheit-0': expected '{FORM.version}'": {"form": "gesundheit-0"},
     "participant: ": {"participant": "=P1"},
 }
 
@@ -82,7 +82,8 @@ def test_duplicate_participants_and_broken_files_are_refused(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("new", "fault"), [("id: sus_1,", "duplicate id 'sus_1'"), ("id: sus_2, max: 7,", "score sus: expected 10 scales")]
+    ("new", "fault"),
+    [("id: sus_1,", "duplicate id 'sus_1'"), ("id: sus_2, max: 7,", "`score: sus`: expected 10 questions")],
 )
 def test_a_wrong_form_is_refused(tmp_path: Path, new: str, fault: str) -> None:
     """With the reason, before anybody is asked."""
