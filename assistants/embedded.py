@@ -170,7 +170,7 @@ def _cite_loosely(view: View, area: Area) -> tuple[str, ...]:
 
 
 def _better_section(view: View, covered: float) -> str:
-    """Return the id of a section that is not in the prompt and fits the question much better; "" if there is none.
+    """Return the id of a section that is not in the prompt and fits the question much better; "" if no section does.
 
     Args:
         covered: Share of the question's words that the sections in the prompt contain, from 0 to 1.

@@ -101,7 +101,7 @@ def answer(question: str, before: str, sections: Sequence[Section], most: int = 
 
     Args:
         question: The user's message.
-        before: The user's previous message, whose words count less; "" if there is none.
+        before: The user's previous message, whose words count less; "" for the first message.
         sections: The sections to select sentences from.
         most: Maximum number of sentences.
 
@@ -154,7 +154,7 @@ def sentences(text: str) -> list[str]:
 
 
 def _correct(term: str, sections: Sequence[Section]) -> str:
-    """Return the term of the sections that a misspelt term stands for; the unchanged term if the sections have no similar one."""
+    """Return the term of the sections that a misspelt term most resembles; the unchanged term if none is similar."""
     if len(term) < 6 or any(term in sentence.terms for sec in sections for sentence in sec.sentences):
         return term
     section_terms = {one: None for sec in sections for sentence in sec.sentences for one in sentence.terms}

@@ -29,7 +29,7 @@ _COMMAND = re.compile(r"^\[\[cite: [^\]]*\]\]\n?|^\[unverified[^\]]*\]\n?")
 
 @dataclass(frozen=True, slots=True)
 class Exchange:
-    """A user message and the reply to it. The reply has no citation line, and is "" if there is none yet."""
+    """A user message and the reply to it. The reply has no citation line, and is "" until the chatbot answers."""
 
     user: str
     reply: str = ""

@@ -15,7 +15,7 @@ from rich.console import Console
 from assistants.engine import AssistantEngine
 from assistants.registry import ENGINES
 from cli.check_files import Findings, Subject, check_files, count_text, unreviewed_notes
-from cli.file_kind import is_configuration
+from cli.file_kind import is_configuration, with_source_line
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, printable
 from knowledge_base.library import KnowledgeBaseError, load
 from models.client import open_models
@@ -119,7 +119,7 @@ def examine(path: Path, files: list[Path]) -> Findings:
     try:
         config = load_config(path)
     except ConfigError as error:
-        findings.problems += error.problems
+        findings.problems += with_source_line(error)
     else:
         chatbots = _check_chatbots(config, path, findings)
         faults, acting = asyncio.run(_open_models(config.models))

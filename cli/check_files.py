@@ -10,7 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Literal, get_args
 
-from cli.file_kind import Kind, is_configuration, is_run, kind_of, sections_in
+from cli.file_kind import Kind, is_configuration, is_run, kind_of, sections_in, with_source_line
 from facilitators import facilitator
 from judges.evaluation.judge_names import known_judges, unknown_names
 from judges.evaluation.labelled import ScenarioDefaults, label_cases
@@ -147,7 +147,7 @@ def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
         try:
             loaders[kind](path)
         except ScenarioError as error:
-            findings.problems += error.problems
+            findings.problems += with_source_line(error)
         except PromptError as error:
             findings.problems.append(str(error))
     if paths:

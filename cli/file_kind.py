@@ -7,7 +7,7 @@ from typing import Literal
 
 from knowledge_base.front_matter import FrontMatterError, split_front_matter
 from models.unique_keys import load_json
-from proxy.config.config import Config
+from proxy.config.config import Config, ConfigError
 from scenarios import files
 from scenarios.checkpoint import Checkpoint
 from scenarios.questions import QuestionSet
@@ -23,7 +23,7 @@ _FIELDS: dict[Kind, Iterable[str]] = {
     "questions": QuestionSet.model_fields,
     "experiment": Experiment.model_fields,
 }
-"""The keys of the YAML files that are told apart by their keys."""
+"""The keys of the YAML files that are distinguished by their keys."""
 _NAMES: dict[Kind, str] = {
     "checkpoint": "a checkpoint",
     "family": "a family of scenarios",
@@ -53,7 +53,7 @@ def kind_of(path: Path, problems: list[str]) -> Kind | None:
     try:
         content = files.read(path, name, "; ".join([keys, *(f"{name} has the keys {keys}" for name, keys in others)]))
     except files.ScenarioError as error:
-        problems += [] if is_jsonl else error.problems
+        problems += [] if is_jsonl else with_source_line(error)
         return "rows" if is_jsonl else None  # its loader reports errors in rows by line
     kind = max(_FIELDS, key=lambda one: len(content.keys() & set(_FIELDS[one])))
     if 2 * len(content.keys() & set(_FIELDS[kind])) >= max(len(content), 1):
@@ -72,6 +72,13 @@ def kind_of(path: Path, problems: list[str]) -> Kind | None:
             "`caf schema` writes the keys of each)"
         )
     return None
+
+
+def with_source_line(error: files.ScenarioError | ConfigError) -> list[str]:
+    """Return the problems of a file. After a YAML syntax error, add the line of the file, with a caret below the position."""
+    mark = getattr(error.__cause__, "problem_mark", None)
+    snippet = None if mark is None else mark.get_snippet(indent=2)
+    return error.problems if snippet is None else [*error.problems[:-1], f"{error.problems[-1]}\n{snippet}"]
 
 
 def _kind_of_markdown(path: Path) -> Kind:
@@ -107,7 +114,7 @@ _CONFIGURES = re.compile(r"""^(["']?)(?:models|chatbots)\1\s*:""", re.M)
 
 
 def is_configuration(path: Path) -> bool:
-    """Return whether a file is meant as a configuration, by its name or its keys. It need not be valid YAML."""
+    """Return whether the name or the keys of a file are those of a configuration. The file need not be valid YAML."""
     if path.suffix in (".md", ".jsonl") or not path.is_file():
         return False
     if path.name.endswith("config.yaml"):

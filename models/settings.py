@@ -52,8 +52,8 @@ class ModelSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
     engine: EngineKind
-    """Way to reach the model. `openai`: an OpenAI-compatible server; `litellm`: other providers; `scripted`: answers of a script;
-    `embedded`: an engine of the program that embeds CAF; `assistant`: an assistant that `name` selects."""
+    """The engine that calls the model. `openai`: an OpenAI-compatible server; `litellm`: other providers; `scripted`: answers of a
+    script; `embedded`: an engine of the program that embeds CAF; `assistant`: an assistant that `name` selects."""
     base_url: str | None = None
     """URL of the server without `/chat/completions`, such as `https://api.openai.com/v1`."""
     api_key_env: str | None = None

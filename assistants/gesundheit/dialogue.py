@@ -11,7 +11,7 @@ from assistants.gesundheit.language import Language
 from knowledge_base.pairs.pair import Pair
 
 Asked = Literal["offer", "confirm", "recommend", "detail", ""]
-"""The question at the end of the assistant's last reply; "" if there is none.
+"""The question at the end of the assistant's last reply; "" if it asked nothing.
 
 `offer`: "Did you mean ...?"; `confirm`: "Was that your question?"; `recommend`: "Would you like to know ...?"; `detail`: "Do you
 want the long answer?".
@@ -26,7 +26,7 @@ class State:
     """The user's last question. Known wordings, such as yes and no, do not count."""
     asked: Asked = ""
     pair: Pair | None = None
-    """The pair that the question in `asked` is about; None if there is none."""
+    """The pair that the question in `asked` is about; None without a question."""
     answered: tuple[Pair, ...] = ()
     """The pairs whose answers the replies gave, in order."""
     document: str = ""

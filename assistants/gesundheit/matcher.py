@@ -1,7 +1,7 @@
 """Finds the stored question that a message asks, with a conditional logit model over the candidates.
 
 P(cluster c | question) = exp(w · f(c)) / (exp(w_none) + sum over candidates exp(w · f)), where f are the features of a candidate,
-and w their weights, fitted on rephrased questions. The term w_none stands for the outcome that no candidate is meant.
+and w their weights, fitted on rephrased questions. The term w_none is the weight of the outcome "no candidate".
 Source: McFadden, "Conditional logit analysis of qualitative choice behavior", 1974.
 """
 
@@ -52,7 +52,7 @@ class Weights(NamedTuple):
     of: Mapping[str, float]
     """By name, the weight of each feature."""
     none: float
-    """The weight (w_none) of the outcome that no candidate is meant."""
+    """The weight (w_none) of the outcome "no candidate"."""
     direct: float
     """Minimum probability at which a pair answers a question directly."""
     offer: float

@@ -7,7 +7,7 @@ from knowledge_base.pairs.pair import Pair
 
 
 def recommend(state: State, pairs: Sequence[Pair]) -> Pair | None:
-    """Return the next pair to recommend; None if there is none.
+    """Return the next pair to recommend; None if no pair is left.
 
     Only beginner pairs that were neither answered nor recommended are considered. The first choice is a pair of the last answer's
     focus, then of its subtopic, then of its topic. Among these, aspects that came up least often come first.

@@ -8,7 +8,7 @@ from typing import Any
 from models.turn_scope import Principal
 
 UPLOAD = "upload"
-"""Id of the subject that stands for the files in a request."""
+"""Id of the subject that represents the files in a request."""
 
 
 class AccessRefusedError(Exception):
@@ -20,7 +20,7 @@ class Access:
     """The subjects of each API key, and the consent of each subject."""
 
     subjects: Mapping[str, Sequence[str]]
-    """By id of an API key, the subjects that it may see. `keyless` stands for requests without a key, `*` for any key."""
+    """By id of an API key, the subjects that it may see. `keyless` means requests without a key, `*` for any key."""
     consent: Mapping[str, Mapping[Any, date]] = field(default_factory=dict)
     """By subject and source of data, the last day of the subject's consent. A subject without an entry consents to all uses."""
 

@@ -28,7 +28,7 @@ class Memory:
         self._tasks, self.store = tasks, MessageStore(path, ttl_s)
 
     def get(self, principal: Principal, messages: Sequence[str], *, within_s: float = math.inf) -> list[Run] | None:
-        """Return the runs that were stored with these messages of the user; None if there are none.
+        """Return the runs that were stored with these messages of the user; None if no runs are stored.
 
         Args:
             within_s: Maximum age of the runs, in seconds.

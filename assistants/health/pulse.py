@@ -51,7 +51,7 @@ def find_beats(values: Floats, hz: float) -> Beats:
     """Find the heart beats in a PPG recording.
 
     Args:
-        values: The signal, of shape (samples,), in any unit, with peaks pointing upwards. NaN stands for a missing value.
+        values: The signal, of shape (samples,), in any unit, with peaks pointing upwards. NaN means a missing value.
         hz: Sampling rate, in samples per second.
     """
     from scipy.interpolate import CubicSpline

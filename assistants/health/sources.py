@@ -34,7 +34,7 @@ class Recording(NamedTuple):
     hz: float
     """Samples per second."""
     values: NDArray[np.float64]
-    """The signal, of shape (samples,), in any unit. NaN stands for a missing value."""
+    """The signal, of shape (samples,), in any unit. NaN means a missing value."""
 
 
 class Strict(BaseModel):

@@ -36,7 +36,7 @@ class Layout:
     """The columns of a kind of file. The first column is the key, which orders the rows and gives the day of each."""
 
     noun: str
-    """What a row stands for, such as "night". Notes use this name."""
+    """What a row represents, such as "night". Notes use this name."""
     columns: Mapping[str, tuple[float, float] | type[str] | type[datetime]]
     """By column, the lowest and highest possible number, or the type of other values."""
     required: tuple[str, ...]

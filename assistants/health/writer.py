@@ -103,6 +103,6 @@ def translate(text: str, language: str) -> str:
 
 @cache
 def load_labels(language: str) -> Mapping[str, str]:
-    """Return the translations into a language, by English text. `{}` stands for a number. Unknown languages have none."""
+    """Return the translations into a language, by English text. `{}` is the place of a number. Unknown languages have none."""
     labels: Mapping[str, Mapping[str, str]] = load_yaml((Path(__file__).parent / "labels.yaml").read_text("utf-8"))
     return labels.get(language) or {}

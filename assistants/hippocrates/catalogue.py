@@ -51,7 +51,7 @@ SELECT source.id, name, coalesce(acronym, ''), coalesce(country, ''), coalesce(c
 FROM data_sources AS source LEFT JOIN countries ON countries.id = country_id
 ORDER BY source.rowid
 """
-# Concept 0 stands for unmapped codes. If several analyses count persons of a concept, use the largest count.
+# Concept 0 means unmapped codes. If several analyses count persons of a concept, use the largest count.
 _COUNTS = f"""
 SELECT stratum_1 AS concept, source.rowid AS place, {_SHOWN} AS persons, bool_or(analysis_id = {DRUG_ERA}) AS whole
 FROM counts JOIN data_sources AS source ON source.id = data_source_id

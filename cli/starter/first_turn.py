@@ -41,6 +41,6 @@ def take_turn(config: Path, chatbot: str) -> Reply | list[str]:
         failure = [str(error)]
     finally:
         logging.disable(logging.NOTSET)
-    # The log has the cause of every failed call, also of a judge's call, after which the turn goes on.
+    # The log has the cause of every failed call, including those of judges, which do not end the turn.
     causes = list(dict.fromkeys(event["cause"] for event in events if "cause" in event))
     return causes or failure or reply

@@ -142,7 +142,7 @@ def _locate(wording: Wording, find: str) -> tuple[int, int]:
         return start, start + len(find)
     if times:
         raise RefusedProposal(
-            f"find {_short(find)} stands {times} times in the instructions; give more of what is around it"
+            f"find {_short(find)} occurs {times} times in the instructions; give more of what is around it"
         )
     if find.strip() in wording.front_matter:
         raise RefusedProposal(f"find {_short(find)} is in the front matter, which is not to be changed")

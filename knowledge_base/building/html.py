@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from bs4 import BeautifulSoup, Tag
-from bs4.element import NavigableString, PageElement, PreformattedString
+from bs4.element import NavigableString, PageElement, PreformattedString, TemplateString
 from justhtml import JustHTML
 from markdownify import MarkdownConverter
 from soupsieve import SelectorSyntaxError
@@ -77,7 +77,7 @@ def _outermost(elements: Iterable[Tag]) -> list[Tag]:
 
 
 def _words(element: Tag) -> str:
-    return element.get_text(" ")
+    return element.get_text(" ", types=(NavigableString, TemplateString))
 
 
 def _is_hidden(element: Tag) -> bool:

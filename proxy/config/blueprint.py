@@ -107,7 +107,7 @@ def assemble(config: Config) -> dict[str, Blueprint]:
             except KnowledgeBaseError as error:
                 libraries[folder, language] = None
                 problems += error.problems
-        shared = _shared_prompts(settings, f"chatbots.{name}.reply_prompts", problems)
+        shared = _shared_prompts(settings, config, f"chatbots.{name}.reply_prompts", problems)
         plans = [
             _plan(judge, shared, config, f"chatbots.{name}.judges[{i}]", problems)
             for i, judge in enumerate(settings.judges)
@@ -131,7 +131,9 @@ def _share_calls(plans: Sequence[JudgePlan]) -> tuple[JudgePlan, ...]:
     return tuple(replace(plan, together=together) if plan in together else plan for plan in plans)
 
 
-def _shared_prompts(settings: ChatbotSettings, key: str, problems: list[str]) -> dict[Stage, Prompt]:
+def _shared_prompts(
+    settings: ChatbotSettings, config: Config, key: str, problems: list[str]
+) -> dict[Stage, Prompt]:
     """Return the prompt of the shared call of each stage: from `reply_prompts` if configured, else the built-in prompt."""
     prompts: dict[Stage, Prompt] = {prompt.stage: prompt for prompt in map(load_prompt, _builtin(SHARED))}
     own: list[Stage] = []
@@ -145,6 +147,8 @@ def _shared_prompts(settings: ChatbotSettings, key: str, problems: list[str]) ->
             problems.append(f"{key}: {path} is a prompt of the judge {prompt.name!r} (expected `name: {SHARED}`)")
         elif prompt.stage in own:
             problems.append(f"{key}: two prompts for the stage {prompt.stage}; keep one file per stage")
+        elif prompt.model not in config.models:
+            problems.append(f"{key}: {_missing_alias(path, prompt.model, config)}")
         else:
             own.append(prompt.stage)
             prompts[prompt.stage] = prompt
@@ -196,15 +200,20 @@ def _plan(
                 f"{key}: stages: no prompt for the stage {stage!r}; add one to `prompts`, or remove the stage"
             )
         elif stage != "local" and prompts[stage].model not in config.models:
-            alias, aliases = prompts[stage].model, ", ".join(config.models)
-            near = did_you_mean(alias, config.models)
+            alias = prompts[stage].model
             problems.append(
-                f"{files_by_stage[stage]}: model: no model alias {alias!r} (configured: {aliases}){near}"
+                _missing_alias(files_by_stage[stage], alias, config)
                 if stage in files_by_stage
                 else f"{key}: its {stage} stage uses the model alias {alias!r}, which is not under `models` "
-                f"(configured: {aliases}); add it, or leave the stage out with `stages`{near}"
+                f"(configured: {', '.join(config.models)}); add it, or leave the stage out with `stages`"
+                + did_you_mean(alias, config.models)
             )
     return JudgePlan(name, judge, stages, prompts)
+
+
+def _missing_alias(path: Path, alias: str, config: Config) -> str:
+    near = did_you_mean(alias, config.models)
+    return f"{path}: model: no model alias {alias!r} (configured: {', '.join(config.models)}){near}"
 
 
 def _python_plan(judge: JudgeSettings, key: str, problems: list[str]) -> JudgePlan | None:

@@ -1,4 +1,4 @@
-"""Links of pictures: the model's server gets only public https addresses."""
+"""Links of pictures: the model's server gets only https link with a public host namees."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def request(url: object) -> AssistantRequest:
 )
 def test_a_link_that_is_not_public_is_refused(url: str) -> None:
     """The message names what is accepted."""
-    with pytest.raises(AttachmentError, match="public https address"):
+    with pytest.raises(AttachmentError, match="https link with a public host name"):
         read_pictures(request(url))
 
 

@@ -32,7 +32,7 @@ def test_a_log_that_stands_is_told_chain_by_chain(inside: Caf, tmp_path: Path) -
     assert ended.out.splitlines() == [
         f"{first.name}  4 records, closed",
         f"{second.name}  5 records, closed",
-        f"{tmp_path / 'data' / 'audit'}: 9 records are intact",
+        f"{tmp_path / 'data' / 'audit'}: no faults in 9 records",
     ]
 
 
@@ -82,7 +82,7 @@ def test_a_log_that_was_emptied_does_not_stand(inside: Caf, tmp_path: Path) -> N
         (("head", "gone"), "gone: cannot be read: No such file"),
         (("verify", ".", "--head", "gone"), "gone: cannot be read"),
         (("verify", ".", "--head", "config.yaml"), "line 1: expected NAME NUMBER HASH"),
-        (("verify", ".", "--head", "empty"), "found no heads: write them with `caf audit head > FILE`"),
+        (("verify", ".", "--head", "empty"), "the file has no heads: write them with `caf audit head > FILE`"),
     ],
 )
 def test_wrong_usage_is_told_in_a_line(inside: Caf, tmp_path: Path, arguments: tuple[str, ...], said: str) -> None:

@@ -67,8 +67,8 @@ def test_without_options_nothing_is_claimed(inside: Caf, played: Played) -> None
         ("refuse", "No reply: That is too much. (HTTP 429)"),
         ("html", "No reply: the server answered HTTP 502 without a reason"),
         ("fail", "No reply: The model is gone."),
-        ("break", "No reply: the reply ended too early"),
-        ("nonsense", "No reply: the proxy sent data that is not a chunk of a chat completion"),
+        ("break", "No reply: the reply from http://"),
+        ("nonsense", "No reply: cannot read the reply: the proxy sent data that is not a chunk of a chat completion"),
     ],
 )
 def test_an_error_is_a_sentence_and_the_chat_goes_on(inside: Caf, played: Played, question: str, said: str) -> None:

@@ -264,8 +264,8 @@ def test_every_fault_of_scenarios_is_told_by_file_id_and_field(inside: Caf, fami
     ended = inside("check")
     assert ended.code == 1
     assert [line for line in ended.out.splitlines() if line.startswith("problem")] == [
-        "problem  scenarios/judges/bad.yaml: two-2: expect.source_fidelity: invalid value 'acept': expected 'accept', 'warn' or 'reject'; "
-        "did you mean 'accept'?",
+        "problem  scenarios/judges/bad.yaml: two-2: expect.source_fidelity: invalid value 'acept': expected 'accept', 'warn' or "
+        "'reject'; did you mean 'accept'?",
         "problem  scenarios/judges/same.yaml: family: 'one' is also in scenarios/judges/one.yaml: a family must be in one file",
         "problem  scenarios/judges/same.yaml: one-1: id: duplicate, also in scenarios/judges/one.yaml",
         "problem  scenarios/judges/same.yaml: one-2: id: duplicate, also in scenarios/judges/one.yaml",
@@ -457,6 +457,16 @@ def test_what_is_none_of_these_is_said(inside: Caf, folder: Path, name: str, tex
     assert problem.startswith(said)
 
 
+@pytest.mark.parametrize("name", ["config.yaml", "mine.yaml", "scenarios/checkpoints/two.yaml"])
+def test_a_yaml_syntax_error_shows_the_line(inside: Caf, folder: Path, name: str) -> None:
+    """With a caret below the place."""
+    (folder / name).write_text("name: [a\nchatbot: b\n")
+    ended = inside("check", *(["mine.yaml"] if name == "mine.yaml" else []))
+    (at,) = [n for n, line in enumerate(ended.out.splitlines()) if "not valid YAML" in line]
+    assert ended.out.splitlines()[at].startswith(f"problem  {name}:")
+    assert ended.out.splitlines()[at + 1 : at + 3] == ["  chatbot: b", "         ^"]
+
+
 def test_a_folder_without_such_files_is_a_problem(inside: Caf, folder: Path) -> None:
     """Whoever names it thinks that something is in it."""
     (folder / "mine").mkdir()
@@ -493,7 +503,7 @@ def test_chatbots_with_local_judges_share_one_note(inside: Caf, folder: Path) ->
         f"{CONFIG}      - {{name: role, stages: [local]}}\n{bot.replace('bot:', 'other:')}"
     )
     ended = inside("check")
-    assert ended.out.count("local judges ") == 2  # heading and note
+    assert ended.out.count("local judges ") == 1
     assert "note     config.yaml: bot, other: local judges " in ended.out
 
 

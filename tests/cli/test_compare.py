@@ -373,4 +373,4 @@ def test_a_passthrough_chatbot_has_no_filter(inside: Caf, tmp_path: Path) -> Non
     write_questions(tmp_path, {"question": "a?"})
     ended = inside("compare", "mine.jsonl")
     assert ended.code == 2
-    assert "chatbots.plain: has no filter to compare" in ended.err
+    assert "chatbots.plain: a passthrough chatbot has no filter to compare" in ended.err

@@ -254,7 +254,7 @@ def test_another_server_is_an_arm(inside: Caf, written: Callable[..., Path], tmp
         ({"checkpoints": ["dietician-99"]}, "dietician-99.yaml: cannot be read"),
         ({"checkpoints": ["dietician-1", "lawyer-1"]}, "facilitator: 'lawyer' is not in this experiment"),
         ({"chatbot": "nobody"}, "has no chatbot 'nobody'"),
-        ({"voice": "nobody"}, "voice: no model alias 'nobody'"),
+        ({"voice": "chif"}, "voice: no model alias 'chif'"),
         ({"raters": ["nobody"]}, "raters: no model alias 'nobody'"),
         (
             {"arms": {"on": {"set": {"chatbots.schizophrenia.filtre": "on"}}}, "baseline": "on"},

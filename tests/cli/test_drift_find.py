@@ -15,10 +15,10 @@ SAY = {"reply": "Please make me a meal plan for the week.", "delay_s": 0}
 @pytest.mark.parametrize(
     ("out", "said"),
     [
-        ("my file.yaml", "--out: 'my file': expected at most 100 letters"),
-        ("x" * 101 + ".yaml", "as the name of the checkpoint"),
-        ("there.yaml", "there.yaml: already exists and is not overwritten"),
-        ("none/found.yaml", "none: no such folder: make it"),
+        ("my file.yaml", "--out: 'my file': the name of a checkpoint has at most 100 letters"),
+        ("x" * 101 + ".yaml", "the name of a checkpoint has at most 100 letters"),
+        ("there.yaml", "there.yaml already exists and is not overwritten"),
+        ("none/found.yaml", "the folder none does not exist: create it"),
         ("found.txt", "--out: 'found.txt': expected a .yaml file, such as found.yaml"),
     ],
 )

@@ -217,7 +217,7 @@ def test_a_winner_without_a_holdout_is_told_so(inside: Caf, folder: Path) -> Non
     (folder / "rows.jsonl").write_text("".join(row for row in rows if '"split": "dev"' in row))
     ended = tune(inside)
     assert ended.code == 0
-    assert "No case is `split: holdout`" in ended.out
+    assert "No case has `split: holdout`" in ended.out
 
 
 @pytest.mark.parametrize(

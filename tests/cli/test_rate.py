@@ -150,7 +150,7 @@ def test_a_page_of_another_run_is_not_overwritten(inside: Caf, run: Path, tmp_pa
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--rater", "../anna"], "--rater: '../anna': expected at most 40 letters, digits and ._-"),
+        (["--rater", "../anna"], "--rater '../anna': expected at most 40 letters, digits and ._-"),
         (["--rater", "anna", "--rater", "Anna"], "--rater: duplicate name"),
         (["--rater", "anna", "--duplicates", "0.6"], "--duplicates"),
         (["--rater", "anna", "--knowledge-base", "nowhere"], "nowhere: no such folder"),
@@ -248,7 +248,7 @@ def test_a_file_of_another_run_is_refused(inside: Caf, run: Path, tmp_path: Path
     assert "page 'feed' of 'anna' does not belong to this run" in ended.err
     other = write_run(tmp_path / "other", exchanges(samples=1))
     ended = inside("rate", "import", other, give(run))
-    assert f"{other}/rating: found no key of a page: give the run of `caf rate export`" in ended.err
+    assert f"{other}/rating: found no key-NAME.json: expected the run that was given to `caf rate export`" in ended.err
 
 
 def test_damaged_ratings_are_not_rewritten(inside: Caf, run: Path) -> None:

@@ -90,7 +90,10 @@ def test_the_shipped_scenarios_are_exported_by_default(inside: Caf, tmp_path: Pa
         (("begin.tsv", "--judge", "role"), "--judge, --label and --labels: give all three"),
         (("begin.tsv", "--skip-unlabelled"), "--skip-unlabelled: needs --judge"),
         (("begin.tsv", *LABELS, "yes"), "--labels: 'yes': expected VALUE=accept"),
-        (("begin.tsv", "--map", "sources=k"), "begin.tsv: has no column 'k' (columns: model, knowledge, message,"),
+        (
+            ("begin.tsv", "--map", "sources=k"),
+            "begin.tsv: the table has no column 'k' (columns: model, knowledge, message,",
+        ),
         (("gone.csv",), "gone.csv: cannot be read: No such file or directory"),
         (("begin.tsv", "--out", "gone/a.jsonl"), "gone/a.jsonl: cannot be written: No such file or directory"),
     ],

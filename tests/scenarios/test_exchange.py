@@ -195,7 +195,7 @@ def test_missing_column_is_told_with_those_there_are(file):
     """Of a mapping and of a label."""
     path = file("a.jsonl", [{"reply": "x", "context": "y"}])
     plan = ImportPlan({"response": "answer"}, LabelColumn("role", "right", SUPPORTED))
-    assert problems(path, plan) == ["a.jsonl: has no column 'answer', 'right' (columns: reply, context)"]
+    assert problems(path, plan) == ["a.jsonl: the table has no column 'answer', 'right' (columns: reply, context)"]
     assert problems(path) == [
         "a.jsonl: no column `response` or `user_message` in the table: map one with --map (columns: reply, context)"
     ]
@@ -216,7 +216,7 @@ def test_fault_in_a_row_is_told_by_row_and_field(file):
     assert problems(path) == [
         "a.csv: row 1: expect.role.0: invalid value 'maybe': expected 'accept', 'warn' or 'reject'",
         "a.csv: row 2: id: duplicate 'a', first used in row 1",
-        "a.csv: row 2: has neither `user_message` nor `response`: judges need one of them",
+        "a.csv: row 2: the scenario has neither `user_message` nor `response`: judges need at least one of them",
         "a.csv: row 3: split: invalid value 'test': expected 'dev' or 'holdout'",
     ]
 
@@ -230,7 +230,9 @@ def test_reply_that_is_no_text_is_told(file):
 def test_half_a_character_is_told(file, tmp_path):
     """JSON can hold what no file of texts can: coming in and going out."""
     path = file("a.jsonl", '{"response": "\\ud800"}')
-    assert problems(path) == ["a.jsonl: row 1: contains a lone surrogate (half of a character), which no file can hold"]
+    assert problems(path) == [
+        "a.jsonl: row 1: contains a lone surrogate (half of a character), which cannot be written as UTF-8"
+    ]
     with pytest.raises(ScenarioError, match="half of a character"):
         export(load_all([path]), tmp_path / "a.csv")
 

@@ -61,7 +61,7 @@ def test_the_last_stage_holds_on(tmp_path: Path) -> None:
         (WRITTEN + "checkpoints: [a, b, a, b]\n", "`checkpoints`: duplicate 'a', 'b'"),
         (WRITTEN + "raters: local\n", "raters: invalid value 'local': expected a list, such as [local]"),
         (WRITTEN + "stages: 3\n", "stages: invalid value 3: expected a list, such as [3]"),
-        (WRITTEN + "stages: gentle\n", "stages: 'gentle': expected a list"),
+        (WRITTEN + "stages: gentle\n", "stages: invalid value 'gentle': expected a list"),
         (WRITTEN + "stages: adaptive\n", "`stages: adaptive` needs a model that reads the conversation"),
         (
             WRITTEN + "questions: ../benign\n",

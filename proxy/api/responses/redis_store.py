@@ -138,7 +138,7 @@ class RedisResponses:
         """Delete a response, and return whether it was stored.
 
         Raises:
-            StoreUnavailable: Redis does not answer, whatever the policy.
+            StoreUnavailable: Redis does not answer, under either policy.
         """
         alone = self._alone is not None and await self._alone.delete(key_id, response_id)
         try:
@@ -152,7 +152,7 @@ class RedisResponses:
         """Delete the responses of a conversation, of all keys, and return their number.
 
         Raises:
-            StoreUnavailable: Redis does not answer, whatever the policy.
+            StoreUnavailable: Redis does not answer, under either policy.
         """
         gone = 0 if self._alone is None else await self._alone.forget(conversation_id)
         wanted, cursor = _digest(conversation_id).encode(), 0

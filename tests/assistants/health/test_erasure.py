@@ -108,8 +108,8 @@ async def test_the_command_erases_while_the_proxy_runs(serve: Serve, tmp_path: P
     result = await asyncio.to_thread(CliRunner().invoke, app, command)
     assert result.exit_code == 0, result.output
     one = arguments[0] == "--conversation"
-    deleted = ("1 entry of assistants", "1 turn") if one else ("2 entries of assistants", "2 turns")
-    assert result.output.splitlines() == [f"{what} deleted" for what in deleted]
+    entries, turns = ("1 entry", "1 turn") if one else ("2 entries", "2 turns")
+    assert result.output.splitlines() == [f"{entries} deleted from the data of assistants", f"{turns} deleted"]
     assert rows(path) == (["d2"] if one else [])
     assert b"c1-of-anna" not in raw(path)
     await talk(proxy, "c1-of-anna", "And now?")

@@ -115,7 +115,7 @@ async def test_files_are_counted_and_weighed_together(serve: Serve) -> None:
     heavy = [(f"ppg 2020-08-01T{n:02}00 20hz.csv", data_url("1\n" * 1_900_000)) for n in range(4)]
     assert "at most 12 MB" in await ask(proxy, upload("Heart?", *heavy))
     rates = [(f"ppg 2020-08-01T0{n}00 {n}0hz.csv", data_url("value\n1\n")) for n in (1, 2)]
-    assert "several sampling rates (20 Hz" in await ask(proxy, upload("Heart?", *rates))
+    assert "several sampling rates (10 Hz, 20 Hz)" in await ask(proxy, upload("Heart?", *rates))
     headers = {"Content-Type": "application/json", "Content-Length": str(200_000_000)}
     async with proxy.session.post(f"{proxy.url}/v1/chat/completions", data=b"{", headers=headers) as response:
         assert response.status == 413

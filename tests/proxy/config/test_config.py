@@ -1146,7 +1146,7 @@ def test_faulty_prompt_of_ones_own_is_refused(tmp_path: Path, front: dict[str, s
         ("name: reply", "name: answer", "use screening or assessment with `name: reply`"),
         ("observation: screening", "observation: verdict", "use screening or assessment with `name: reply`"),
         ("observation: screening", "observation: assessment", "expected screening for the swift stage"),
-        ("model: swift", "model: nobody", "'nobody', which is not under `models`"),
+        ("model: swift", "model: nobody", "shared.md: model: no model alias 'nobody' (configured: "),
         (
             SCREENING_PROMPT,
             OWN_JUDGE.format(name="own", stage="swift", model="chatbot"),
