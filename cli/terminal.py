@@ -76,7 +76,9 @@ def plain_errors(config: Path) -> Iterator[None]:
     try:
         yield
     except ConfigError as error:
-        leave(*(in_file(config, problem) for problem in error.problems))
+        from cli.file_kind import with_source_line  # imports every loader of files, which only an error needs
+
+        leave(*(in_file(config, problem) for problem in with_source_line(error)))
     except ModelSettingsError as error:
         leave(in_file(config, str(error)))
 

@@ -13,7 +13,7 @@ from judges.guard_model import FORMS, Format, Guard, Target
 from judges.observation import OBSERVATIONS
 from judges.rules import unreadable_rule
 from knowledge_base.front_matter import FrontMatterError, split_front_matter
-from models.suggestions import with_suggestions
+from models.suggestions import describe_fault, with_suggestions
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,5 +140,5 @@ def load_prompt(path: Path) -> Prompt:
 
 
 def _describe_error(error: Mapping[str, Any]) -> str:
-    where, message = ".".join(map(str, error["loc"])), str(error["msg"]).removeprefix("Value error, ")
+    where, message = ".".join(map(str, error["loc"])), describe_fault(error)
     return f"key {where!r}: {message}" if where else message

@@ -1,4 +1,4 @@
-"""Adds suggestions such as `; did you mean 'title'?` to messages about misspelt keys and values. Pure."""
+"""Messages about invalid data: what a field must hold, and suggestions such as `; did you mean 'title'?`. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,6 +7,29 @@ from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+
+_EXPECTED = {
+    "a text": ("string_type",),
+    "a whole number": ("int_type", "int_parsing", "int_from_float"),
+    "a number": ("float_type", "float_parsing"),
+    "true or false": ("bool_type", "bool_parsing"),
+    "a list": ("list_type", "tuple_type"),
+    "a mapping of keys to values": ("dict_type", "model_type", "model_attributes_type"),
+    "{expected}": ("literal_error", "enum"),
+    "more than {gt}": ("greater_than",),
+    "at least {ge}": ("greater_than_equal",),
+    "less than {lt}": ("less_than",),
+    "at most {le}": ("less_than_equal",),
+    "a text that matches the pattern {pattern}": ("string_pattern_mismatch",),
+    "at least {min_length} entries": ("too_short",),
+    "at most {max_length} entries": ("too_long",),
+    "at least {min_length} characters": ("string_too_short",),
+    "at most {max_length} characters": ("string_too_long",),
+}
+_EXPECTED_BY_TYPE = {kind: expected for expected, kinds in _EXPECTED.items() for kind in kinds}
+"""What a field must hold, by the type of pydantic's error. `{name}` is filled in from the error."""
+_SHOWN_CHARACTERS = 60
+"""Maximum length of an offending text in an error message."""
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
@@ -34,11 +57,34 @@ def with_suggestions(error: ValidationError, model: type[BaseModel]) -> Iterator
         if fault["type"] == "missing" and fault["loc"] in meant:
             continue
         if fault["type"] == "extra_forbidden":
-            yield fault, did_you_mean(fault["loc"][-1], _keys_at(model, fault["loc"][:-1]))
+            hint = did_you_mean(fault["loc"][-1], _keys_at(model, fault["loc"][:-1]))
+            yield fault, hint or "; check the spelling or remove it"
         elif fault["type"] in ("literal_error", "enum"):
             yield fault, did_you_mean(fault["input"], re.findall(r"'([^']*)'", fault["ctx"]["expected"]))
         else:
             yield fault, ""
+
+
+def describe_fault(fault: Any, show_value: bool = True) -> str:
+    """Return what is wrong with a field, as the predicate of a sentence that begins with the field.
+
+    Args:
+        fault: One of pydantic's errors (`ValidationError.errors()`).
+        show_value: Whether the message may quote the invalid value.
+    """
+    if fault["type"] == "missing":
+        return "is missing"
+    if fault["type"] == "extra_forbidden":
+        return "is not a known key"
+    if fault["type"] in ("too_short", "string_too_short") and fault["ctx"]["min_length"] == 1:
+        return "is empty"
+    value = fault["input"]
+    shown = show_value and isinstance(value, str | int | float | None) and len(str(value)) <= _SHOWN_CHARACTERS
+    if fault["type"] not in _EXPECTED_BY_TYPE:
+        message: str = fault["msg"].removeprefix("Value error, ")
+        return f"{message} (got {value!r})" if shown and repr(value) not in message else message
+    expected = _EXPECTED_BY_TYPE[fault["type"]].format_map(fault.get("ctx", {}))
+    return f"invalid value {value!r}: expected {expected}" if shown else f"expected {expected}"
 
 
 def _nearest(word: object, known: Iterable[str]) -> str | None:

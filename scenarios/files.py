@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from models.suggestions import with_suggestions
+from models.suggestions import describe_fault, with_suggestions
 from models.unique_keys import load_yaml
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -85,8 +85,8 @@ def read(path: Path, kind: str, keys: str) -> dict[str, Any]:
         raise ScenarioError([f"{path}: is not UTF-8 text (byte {error.start})"]) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date such as 2026-02-31
         mark = getattr(error, "problem_mark", None)
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise ScenarioError([f"{path}: {where}not valid YAML: {getattr(error, 'problem', None) or error}"]) from error
+        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        raise ScenarioError([f"{path}{where}: not valid YAML: {getattr(error, 'problem', None) or error}"]) from error
     if not isinstance(data, dict):
         raise ScenarioError([f"{path}: expected a mapping: {kind} has the keys {keys}"])
     return data
@@ -134,30 +134,6 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 _Dumper.add_representer(str, _text)
 
 
-_EXPECTED = {
-    "a text": ("string_type",),
-    "a whole number": ("int_type", "int_parsing", "int_from_float"),
-    "a number": ("float_type", "float_parsing"),
-    "true or false": ("bool_type", "bool_parsing"),
-    "a list": ("list_type", "tuple_type"),
-    "a mapping of keys to values": ("dict_type", "model_type", "model_attributes_type"),
-    "{expected}": ("literal_error", "enum"),
-    "more than {gt}": ("greater_than",),
-    "at least {ge}": ("greater_than_equal",),
-    "less than {lt}": ("less_than",),
-    "at most {le}": ("less_than_equal",),
-    "a text that matches the pattern {pattern}": ("string_pattern_mismatch",),
-    "at least {min_length} entries": ("too_short",),
-    "at most {max_length} entries": ("too_long",),
-    "at least {min_length} characters": ("string_too_short",),
-    "at most {max_length} characters": ("string_too_long",),
-}
-_EXPECTED_BY_TYPE = {kind: expected for expected, kinds in _EXPECTED.items() for kind in kinds}
-"""What a field must hold, by the type of pydantic's error. `{name}` is filled in from the error."""
-_SHOWN_CHARACTERS = 60
-"""Maximum length of an offending text in an error message."""
-
-
 def faults(error: ValidationError, model: type[BaseModel] = BaseModel, data: Any = None) -> list[str]:
     """Return one message for each validation error: the path of the field, the offending value, and the expected value.
 
@@ -173,9 +149,7 @@ def faults(error: ValidationError, model: type[BaseModel] = BaseModel, data: Any
         if fault["type"] == "too_short" and fault["loc"] in within:
             continue  # an error that only repeats the errors of its items
         field = ".".join(map(str, fault["loc"] if data is None else _steps_in(data, fault)))
-        message = _describe(fault)
-        if fault["type"] == "extra_forbidden" and not suggestion:
-            suggestion = "; check the spelling or remove it"
+        message = describe_fault(fault)
         sentences.append(f"{field}: {message}{suggestion}" if field else message)
     return sentences
 
@@ -188,20 +162,3 @@ def _steps_in(data: Any, fault: Any) -> Iterator[int | str]:
             yield step
         elif fault["type"] == "missing" and step == fault["loc"][-1]:
             yield step
-
-
-def _describe(fault: Any) -> str:
-    """Return the message of one validation error, without the field."""
-    if fault["type"] == "missing":
-        return "is missing"
-    if fault["type"] == "extra_forbidden":
-        return "is not a field here"
-    if fault["type"] in ("too_short", "string_too_short") and fault["ctx"]["min_length"] == 1:
-        return "is empty"
-    if fault["type"] not in _EXPECTED_BY_TYPE:
-        message: str = fault["msg"].removeprefix("Value error, ")
-        return message
-    value, expected = fault["input"], _EXPECTED_BY_TYPE[fault["type"]].format_map(fault.get("ctx", {}))
-    if isinstance(value, str | int | float | None) and len(str(value)) <= _SHOWN_CHARACTERS:
-        return f"invalid value {value!r}: expected {expected}"
-    return f"expected {expected}"

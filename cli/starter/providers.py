@@ -9,6 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from models.settings import ModelSettings
+from models.suggestions import describe_fault
 
 NO_TEMPERATURE = re.compile(r"(?:.*/)?(?:o\d|gpt-5)")
 """Names of models that reject any temperature other than their default, such as o3 and openai/gpt-5-mini."""
@@ -113,6 +114,5 @@ def check_settings(settings: Mapping[str, Any]) -> str | None:
     try:
         ModelSettings.model_validate(settings)
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        return str(fault["msg"]).removeprefix("Value error, ")
+        return describe_fault(error.errors(include_url=False)[0], show_value=False)
     return None

@@ -17,6 +17,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from knowledge_base.bm25 import Language
+from models.suggestions import describe_fault
 from models.unique_keys import load_json, load_yaml
 
 PAIRS_FILE, TAXONOMY_FILE = "pairs.jsonl", "taxonomy.yaml"
@@ -327,7 +328,7 @@ def _naming(place: Path | str, missing: str = "", wrong: str = "") -> Iterator[N
         raise PairsError(f"{place}: the file is not UTF-8; save it as UTF-8") from None
     except ValidationError as error:
         first = error.errors()[0]
-        key, problem = ".".join(map(str, first["loc"])), first["msg"].removeprefix("Value error, ")
+        key, problem = ".".join(map(str, first["loc"])), describe_fault(first)
         raise PairsError(": ".join(filter(None, (str(place), key, problem))) + wrong) from None
     except RecursionError:
         raise PairsError(f"{place}: the text is nested too deeply{wrong}") from None

@@ -131,9 +131,7 @@ def _share_calls(plans: Sequence[JudgePlan]) -> tuple[JudgePlan, ...]:
     return tuple(replace(plan, together=together) if plan in together else plan for plan in plans)
 
 
-def _shared_prompts(
-    settings: ChatbotSettings, config: Config, key: str, problems: list[str]
-) -> dict[Stage, Prompt]:
+def _shared_prompts(settings: ChatbotSettings, config: Config, key: str, problems: list[str]) -> dict[Stage, Prompt]:
     """Return the prompt of the shared call of each stage: from `reply_prompts` if configured, else the built-in prompt."""
     prompts: dict[Stage, Prompt] = {prompt.stage: prompt for prompt in map(load_prompt, _builtin(SHARED))}
     own: list[Stage] = []

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, PrivateAttr, ValidationError, field_valid
 
 from models.fallback import fallback_problems
 from models.settings import ModelSettings
-from models.suggestions import did_you_mean, with_suggestions
+from models.suggestions import describe_fault, did_you_mean, with_suggestions
 from models.unique_keys import load_yaml
 from proxy.config.chatbot_settings import ChatbotSettings
 from proxy.config.removed_settings import drop_removed_settings
@@ -149,8 +149,8 @@ def load_config(path: Path) -> Config:
         ) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
-        where = f" line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        raise ConfigError([f"{path}:{where} is not valid YAML: {getattr(error, 'problem', None) or error}"]) from error
+        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        raise ConfigError([f"{path}{where}: not valid YAML: {getattr(error, 'problem', None) or error}"]) from error
     if not isinstance(data, dict):
         raise ConfigError([f"{path}: is not a YAML mapping (expected the keys {', '.join(Config.model_fields)})"])
     return parse_config(data, path)
@@ -182,19 +182,12 @@ def parse_config(data: dict[str, Any], path: Path | None) -> Config:
 def faults(error: ValidationError, model: type[BaseModel]) -> list[str]:
     """Convert a pydantic error into messages for the operator. Each names the key, the invalid value and what is expected."""
     sentences = []
-    for one, suggestion in with_suggestions(error, model):
-        key = ".".join(str(part) for part in one["loc"])
-        message = re.sub(r"^\w+ should ", "must ", one["msg"].removeprefix("Value error, "))
-        message = "is missing" if one["type"] == "missing" else message
-        value = one["input"]
+    for fault, suggestion in with_suggestions(error, model):
+        key = ".".join(map(str, fault["loc"]))
         # A value may hold a secret: a key in the wrong place, a password in an address or in place of its variable's name.
-        secret = one["loc"][:1] == ("models",) or one["loc"][-1:] in (("url",), ("password_env",), ("env",))
-        plain = isinstance(value, str | int | float | bool) and one["type"] != "extra_forbidden" and not secret
-        got = f" (got {value!r})" if plain else ""
-        if one["type"] == "extra_forbidden":
-            message = "is not a setting here" + (suggestion or "; check the spelling or remove it")
-            suggestion = ""
-        sentences += [f"{key}: {line}{got}{suggestion}" if key else line for line in message.split("\n")]
+        secret = fault["loc"][:1] == ("models",) or fault["loc"][-1:] in (("url",), ("password_env",), ("env",))
+        message = describe_fault(fault, show_value=not secret) + suggestion
+        sentences += [f"{key}: {line}" if key else line for line in message.split("\n")]
     return sentences
 
 

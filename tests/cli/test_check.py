@@ -447,7 +447,7 @@ def test_faults_of_given_files_name_file_place_and_field(inside: Caf, folder: Pa
         ("a.yaml", "topic: x\nbot: bot\n", NEITHER),
         ("a.yaml", "{}", NEITHER),
         ("a.yaml", "- a", "a.yaml: expected a mapping: a checkpoint has the keys name, chatbot, "),
-        ("a.yaml", "a: [", "a.yaml: line 1, column 5: not valid YAML: "),
+        ("a.yaml", "a: [", "a.yaml:1:5: not valid YAML: "),
     ],
 )
 def test_what_is_none_of_these_is_said(inside: Caf, folder: Path, name: str, text: str, said: str) -> None:
@@ -591,7 +591,7 @@ def test_deeply_nested_scenarios_are_a_fault_and_no_crash(inside: Caf, families:
     """The fast reader of YAML would take the whole process with it."""
     (families / "two.yaml").write_text("- " * 200_000 + "a")
     ended = inside("check")
-    assert (ended.code, "two.yaml: line 1, column 201: not valid YAML: nested deeper than" in ended.out) == (1, True)
+    assert (ended.code, "two.yaml:1:201: not valid YAML: nested deeper than" in ended.out) == (1, True)
 
 
 def test_scenarios_are_looked_at_when_the_configuration_is_not_right(inside: Caf, folder: Path, families: Path) -> None:

@@ -82,8 +82,8 @@ def test_a_chatbot_is_wrapped_without_a_file(
     try:
         assert "  chatbots  meta-llama-3 (wrapped, filter on)" in proxy.said
         assert f"  upstream  {one.address}, model meta/llama-3, key from CAF_UPSTREAM_KEY" in proxy.said
-        assert "  local     meta-llama-3: local judges compare words" in said
-        assert "`swift` and `chief` under `models`" in said
+        assert "  local     meta-llama-3: local judges stop only 54 %" in said
+        assert "configure judges with models" in said
         assert f"caf init FOLDER --endpoint {one.address} --endpoint-model meta/llama-3" in said
         (command,) = [line.removeprefix("  try       ") for line in proxy.said if line.startswith("  try ")]
         reply = json.loads(subprocess.run([*shlex.split(command), "-sS"], capture_output=True, check=True).stdout)

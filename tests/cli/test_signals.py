@@ -202,7 +202,7 @@ async def test_conversations_go_on_across_a_reload(serve: Start) -> None:
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("models: [", "is not valid YAML"),
+        ("models: [", "not valid YAML"),
         ("models: {m: {engine: embedded}}\nchatbots: {bot: {kind: passthrough, model: x}}\n", "no model alias 'x'"),
         (
             "models: {m: {engine: openai, base_url: 'http://127.0.0.1:1/v1', api_key_env: CAF_NO_KEY}}\n"

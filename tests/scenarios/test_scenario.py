@@ -98,7 +98,7 @@ FAULTS = [
 def test_fault_is_told_with_file_id_and_field(write, change, told):
     """Whoever wrote it finds the place."""
     (problem,) = problems(load, write("a.yaml", SCENARIO | change))
-    assert problem.startswith(f"a.yaml: {told}")
+    assert problem.replace("a.yaml: ", "a.yaml:").startswith(f"a.yaml:{told}")
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_every_fault_of_every_file_is_told_at_once(write):
     for said in (
         "a.yaml: a-1: id: duplicate", "a.yaml: a-1: colour: is not", "a.yaml: a-1: expect.role: invalid",
         "a.yaml: a-2: note: invalid value 5", "b.yaml: a-1: tags: twin-of:x", "a-1: tags: twin-of:y",
-        "c.yaml: line 1, column 10: not valid YAML",
+        "c.yaml:1:10: not valid YAML",
     ):  # fmt: skip
         assert said in told
 
@@ -140,7 +140,7 @@ def test_every_fault_of_every_file_is_told_at_once(write):
     [
         (b"- a", "expected a mapping: a family of scenarios has the keys family, split,"),
         (b"\xff\xfe", "is not UTF-8 text (byte 0)"),
-        (b"a: {", "line 1, column 5: not valid YAML"),
+        (b"a: {", "1:5: not valid YAML"),
         (b"day: 2026-02-31", "not valid YAML"),
     ],
 )
@@ -148,7 +148,7 @@ def test_file_of_something_else_is_told(tmp_path, content, told):
     """By name, with what it should hold."""
     (tmp_path / "a.yaml").write_bytes(content)
     (problem,) = problems(load, tmp_path / "a.yaml")
-    assert problem.startswith(f"a.yaml: {told}")
+    assert problem.replace("a.yaml: ", "a.yaml:").startswith(f"a.yaml:{told}")
 
 
 def test_missing_file_and_empty_folder_are_told(tmp_path):
