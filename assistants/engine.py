@@ -83,7 +83,7 @@ class AssistantEngine:
             raise AssistantFailed("the assistant cannot perform actions")
         confirmed = Action(action["name"], action["arguments"], True)
         if confirmed.code != action["code"]:
-            raise AssistantFailed("the confirmation code does not match the action")
+            raise AssistantFailed("the confirmation code belongs to another action")
         return await self._guard(self._assistant.act(confirmed, scope.principal))
 
     async def erase(self, conversation_ids: Collection[str] | None) -> int:

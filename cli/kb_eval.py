@@ -13,6 +13,7 @@ from knowledge_base.library import Library
 from knowledge_base.pairs.pair import Pair
 from knowledge_base.pairs.pair_eval import Question
 from knowledge_base.retrieval_eval import RetrievalCase, RetrievalFigures
+from models.suggestions import describe_faults
 from models.unique_keys import load_json
 from scenarios import questions
 from scenarios.files import ScenarioError
@@ -85,8 +86,7 @@ def _read_lines(path: Path, form: type[Form]) -> list[Form]:
         except RecursionError:
             problems.append(f"{path}:{number}: nested too deeply: correct or delete the line")
         except ValidationError as error:
-            wrong = error.errors(include_url=False)[0]
-            problems.append(f"{path}:{number}: {'.'.join(map(str, wrong['loc'])) or 'line'}: {wrong['msg']}")
+            problems.append(f"{path}:{number}: {describe_faults(error, form)[0]}")
     if problems:
         leave(*problems)
     return read

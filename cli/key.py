@@ -9,6 +9,7 @@ import typer
 from pydantic import ValidationError
 
 from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable
+from models.suggestions import describe_faults
 from proxy.audit.admin import record_command
 from proxy.auth import keys
 from proxy.auth.keys import KeyRecord
@@ -105,7 +106,7 @@ def create(
             tokens_per_minute=tokens_per_minute, daily_budget=daily_budget, max_concurrent=max_concurrent,
         )  # fmt: skip
     except ValidationError as error:
-        leave(*(f"{fault['loc'][0]}: {fault['msg']}" for fault in error.errors(include_input=False)))
+        leave(*describe_faults(error, KeyRecord))
     _save_and_record([*records, new.record], path, settings, "key_create", new.record)
     if same := [one.id for one in records if one.name == name and one.revoked is None]:
         typer.echo(f"caf: {name!r} already has a key, which stays valid: {', '.join(same)}", err=True)

@@ -15,11 +15,12 @@ _EXPECTED = {
     "true or false": ("bool_type", "bool_parsing"),
     "a list": ("list_type", "tuple_type"),
     "a mapping of keys to values": ("dict_type", "model_type", "model_attributes_type"),
+    "a date such as 2026-01-31": ("date_type", "date_parsing", "date_from_datetime_parsing"),
     "{expected}": ("literal_error", "enum"),
-    "more than {gt}": ("greater_than",),
-    "at least {ge}": ("greater_than_equal",),
-    "less than {lt}": ("less_than",),
-    "at most {le}": ("less_than_equal",),
+    "more than {gt:g}": ("greater_than",),
+    "at least {ge:g}": ("greater_than_equal",),
+    "less than {lt:g}": ("less_than",),
+    "at most {le:g}": ("less_than_equal",),
     "a text that matches the pattern {pattern}": ("string_pattern_mismatch",),
     "at least {min_length} entries": ("too_short",),
     "at most {max_length} entries": ("too_long",),
@@ -65,6 +66,18 @@ def with_suggestions(error: ValidationError, model: type[BaseModel]) -> Iterator
             yield fault, ""
 
 
+def describe_faults(error: ValidationError, model: type[BaseModel], show_value: bool = True) -> list[str]:
+    """Return a message for each fault of invalid data: the path of the field, what is wrong, and a suggestion.
+
+    Args:
+        error: Pydantic's error.
+        model: The model whose validation failed.
+        show_value: Whether the messages may quote invalid values.
+    """
+    faults = [(".".join(map(str, fault["loc"])), fault, hint) for fault, hint in with_suggestions(error, model)]
+    return [(f"{key}: " if key else "") + describe_fault(fault, show_value) + hint for key, fault, hint in faults]
+
+
 def describe_fault(fault: Any, show_value: bool = True) -> str:
     """Return what is wrong with a field, as the predicate of a sentence that begins with the field.
 
@@ -78,12 +91,19 @@ def describe_fault(fault: Any, show_value: bool = True) -> str:
         return "is not a known key"
     if fault["type"] in ("too_short", "string_too_short") and fault["ctx"]["min_length"] == 1:
         return "is empty"
-    value = fault["input"]
-    shown = show_value and isinstance(value, str | int | float | None) and len(str(value)) <= _SHOWN_CHARACTERS
+    value = fault.get("input", "")
+    shown = (
+        show_value
+        and "input" in fault
+        and isinstance(value, str | int | float | None)
+        and len(str(value)) <= _SHOWN_CHARACTERS
+    )
     if fault["type"] not in _EXPECTED_BY_TYPE:
-        message: str = fault["msg"].removeprefix("Value error, ")
+        message = re.sub(r"^Input should ", "must ", fault["msg"].removeprefix("Value error, "))
         return f"{message} (got {value!r})" if shown and repr(value) not in message else message
     expected = _EXPECTED_BY_TYPE[fault["type"]].format_map(fault.get("ctx", {}))
+    if value is None:
+        return f"has no value: expected {expected}"
     return f"invalid value {value!r}: expected {expected}" if shown else f"expected {expected}"
 
 

@@ -85,7 +85,7 @@ def _read_lines(path: Path, problems: list[str]) -> Iterator[tuple[int, dict[str
         try:
             row = load_json(line)
         except (ValueError, RecursionError) as error:
-            problems.append(f"{path}:{number}: not JSON: {error}")
+            problems.append(f"{path}:{number}: {files.describe_json_error(error)}")
             continue
         if isinstance(row, dict):
             yield number, row

@@ -122,7 +122,7 @@ def _parse_json(text: str, where: str) -> Any:
     try:
         return load_json(text)
     except (ValueError, RecursionError) as error:
-        raise ScenarioError([f"{where}: not JSON: {error}"]) from error
+        raise ScenarioError([f"{where}: {files.describe_json_error(error)}"]) from error
 
 
 def _to_table(path: Path, rows_by_place: Iterator[tuple[str, Any]]) -> Table:

@@ -14,6 +14,7 @@ from knowledge_base.library import KnowledgeBaseError, Source, load
 from knowledge_base.pairs.pair import Pair, PairsError, Taxonomy, load_pairs, load_taxonomy
 from models.errors import ModelSettingsError
 from models.settings import ModelSettings
+from models.suggestions import describe_faults
 from models.unique_keys import load_json
 
 KNOWLEDGE_BASE = Path(__file__).parents[2] / "knowledge_base" / "gesundheit"
@@ -51,8 +52,7 @@ def open_sources(settings: ModelSettings) -> tuple[Sources, Language]:
     try:
         options = Options.model_validate(settings.options)
     except ValidationError as error:
-        first = error.errors()[0]
-        raise ModelSettingsError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        raise ModelSettingsError("; ".join(describe_faults(error, Options, show_value=False))) from None
     folder, encode = options.knowledge_base, None
     if options.encoder != "off":
         try:

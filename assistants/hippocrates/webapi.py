@@ -141,7 +141,7 @@ class _Sending:
         try:
             return pydantic.TypeAdapter(answer).validate_json(content or b"null")
         except pydantic.ValidationError:
-            remedy = "check that the option `webapi` is the address of a WebAPI."
+            remedy = "the option `webapi` may not be the URL of OHDSI WebAPI."
             raise WebApiError(f"WebAPI answered {step} with an unexpected response: {remedy}{unsure}") from None
 
 

@@ -142,11 +142,11 @@ def _locate(wording: Wording, find: str) -> tuple[int, int]:
         return start, start + len(find)
     if times:
         raise RefusedProposal(
-            f"find {_short(find)} occurs {times} times in the instructions; give more of what is around it"
+            f"`find`: {_short(find)} occurs {times} times in the instructions; include more of the text around it"
         )
     if find.strip() in wording.front_matter:
-        raise RefusedProposal(f"find {_short(find)} is in the front matter, which is not to be changed")
-    raise RefusedProposal(f"find {_short(find)} does not stand in the instructions; copy it letter by letter")
+        raise RefusedProposal(f"`find`: {_short(find)} is in the front matter, which must not be changed")
+    raise RefusedProposal(f"`find`: {_short(find)} is not in the instructions; copy the text letter by letter")
 
 
 def _short(text: str) -> str:

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from knowledge_base.pairs.pair import Pair, Review, find_shared_wordings
 from knowledge_base.pairs.words import Words
 from knowledge_base.spreadsheet import escape_cell, unescape_cell
+from models.suggestions import describe_fault
 
 _OURS = (
     "id", "question", "variants", "answer", "topic", "subtopic", "document", "aspect", "complexity", "source", "quotes",
@@ -74,7 +75,7 @@ def read_tables(
             except ValidationError as error:
                 first = error.errors()[0]
                 remedy = "; write it as 2026-01-31 or 31.1.2026" if first["loc"][0] == "date" else ""
-                problems.append(f"{name}: row {number}: {first['loc'][0]}: {first['msg']}{remedy}")
+                problems.append(f"{name}: row {number}: {first['loc'][0]}: {describe_fault(first)}{remedy}")
             except ValueError as error:
                 problems.append(f"{name}: row {number}: {error}")
     taken = [reviewed.get(pair.id, pair) for pair in pairs]

@@ -18,6 +18,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from models.suggestions import describe_fault
 from models.unique_keys import DuplicateKeyError, refuse_duplicates
 
 Permission = Literal["chat", "trace", "admin", "unfiltered", "evidence", "act", "console"]
@@ -155,8 +156,7 @@ def parse(text: str, source: str) -> dict[str, KeyRecord]:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, first["loc"])) or "invalid key file"
-        message = re.sub(r"^\w+ should ", "must ", first["msg"])
-        raise KeyFileError(f"{source}: {place}: {message}; correct it, or create the key again") from None
+        raise KeyFileError(f"{source}: {place}: {describe_fault(first)}; correct it, or create the key again") from None
     by_id = {record.id: record for record in records}
     if len(by_id) < len(records):
         ids = [record.id for record in records]

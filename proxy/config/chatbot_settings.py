@@ -20,7 +20,7 @@ KINDS: tuple[CrisisKind, ...] = get_args(CrisisKind)
 def _by_language(value: Any) -> Any:
     """Return texts by language code. A single text gets the empty code, which means every language."""
     value = {"": value} if isinstance(value, str) else by_language_code(value)
-    if isinstance(value, dict) and (not value or not all(isinstance(t, str) and t.strip() for t in value.values())):
+    if not (isinstance(value, dict) and value and all(isinstance(t, str) and t.strip() for t in value.values())):
         raise ValueError("expected a text, or texts by language code, as in {en: ..., de: ...}")
     return value
 
@@ -257,7 +257,7 @@ class ChatbotSettings(Settings):
             } & self.model_fields_set
             if unused:
                 raise ValueError(
-                    f"a passthrough chatbot does not use {', '.join(sorted(unused))}; remove it, or set `kind: guarded`"
+                    f"a passthrough chatbot ignores the settings {', '.join(sorted(unused))}: remove them, or set `kind: guarded`"
                 )
             return self
         missing = []

@@ -93,7 +93,7 @@ async def show_source(console: ConsoleRequest) -> web.Response:
         passages = await asyncio.to_thread(mark_quotes, section.text, quotes)
         return console.render("playground/_source.html", title=section.title, section=section, passages=passages)
     if not console.may("trace"):
-        raise Forbidden("Reading the documents of a turn needs the permission `trace`, which the key does not have.")
+        raise Forbidden("To read the documents of a turn, use a key with the permission “trace”.")
     document = next((one for one in (trace or {}).get("documents", ()) if one["id"] == source_id), None)
     if trace is None or document is None:
         raise web.HTTPNotFound

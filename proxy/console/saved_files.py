@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, ValidationError
 
+from models.suggestions import describe_fault
 from models.unique_keys import load_json
 
 Json = dict[str, Any]
@@ -73,7 +74,7 @@ def read_object(path: Path, shape: type[Shape]) -> Json | None:
     except ValidationError as error:
         first = error.errors(include_input=False, include_url=False)[0]
         place = ".".join(map(str, first["loc"]))
-        raise Damaged(f"{path.name}: {place + ': ' if place else ''}{first['msg']}") from None
+        raise Damaged(f"{path.name}: {place + ': ' if place else ''}{describe_fault(first)}") from None
     except (ValueError, RecursionError):
         raise Damaged(f"{path.name}: not valid JSON") from None
 

@@ -56,7 +56,10 @@ def _replacement(match: re.Match[str]) -> str:
 
 
 def _takes(base: str, selector: str, after: str) -> bool:
-    """Return whether a variation selector may follow a character. After a digit, it may only be part of a keycap emoji."""
+    """Return whether a variation selector may follow the character `base`.
+
+    After a digit, `#` or `*`, it may only be part of a keycap emoji: `after`, the next character, must be U+20E3.
+    """
     if base in "0123456789#*":
         return selector == "\ufe0f" and after == "\u20e3"
     category = unicodedata.category(base)

@@ -137,7 +137,7 @@ def read_json(raw: bytes) -> dict[str, Any]:
     except orjson.JSONDecodeError as error:
         raise BadRequest(f"The request body is not valid JSON: {error}.") from error
     if not isinstance(data, dict):
-        raise BadRequest("The request body must be a JSON object with `model` and `messages`.")
+        raise BadRequest("The request body must be a JSON object.")
     refuse_disguised(data, FIELDS)
     if raw.count(b"[") + raw.count(b"{") > 200:
         try:

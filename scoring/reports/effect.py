@@ -53,5 +53,5 @@ def with_intervals(**estimates: Estimate) -> dict[str, Any]:
 
 
 def ends(estimate: Estimate) -> list[float] | None:
-    """Return the ends of an interval as JSON data; both are None if the estimate has no interval."""
+    """Return a confidence interval as the JSON list `[low, high]`; None if the estimate has no interval."""
     return None if estimate.low is None or estimate.high is None else [estimate.low, estimate.high]

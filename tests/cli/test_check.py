@@ -114,7 +114,7 @@ def test_a_configuration_that_cannot_be_read_does_not_hide_the_rest(inside: Caf,
     (folder / "scenarios" / "checkpoints" / "one.yaml").write_text("- a")
     ended = inside("check")
     assert ended.code == 1
-    assert "problem  config.yaml: colour: is not a setting here" in ended.out
+    assert "problem  config.yaml: colour: is not a known key" in ended.out
     assert "problem  config.yaml: server.port: " in ended.out
     assert "one.yaml: expected a mapping" in ended.out
 
@@ -412,12 +412,12 @@ def test_faults_of_given_files_name_file_place_and_field(inside: Caf, folder: Pa
     (folder / "d.jsonl").write_text(ROW + ROW.replace("response", "respnse") + "{no\n")
     (folder / "e.jsonl").write_text(ROW.replace("role", "rolle").replace("r1", "e1") + '{"response": "y"}\n')
     assert told(inside("check", "a.yaml", "b.yaml", "c.yaml", "d.jsonl", "e.jsonl")) == [
-        "c.yaml: mesages: is not a field here; did you mean 'messages'?",
+        "c.yaml: mesages: is not a known key; did you mean 'messages'?",
         "b.yaml: split: invalid value 'x': expected 'dev' or 'holdout'",
         "b.yaml: b-2: expect.source_fidelity: invalid value 'acept': expected 'accept', 'warn' or 'reject'; did you mean 'accept'?",
         "d.jsonl:2: id: duplicate 'r1', first used in line 1",
-        "d.jsonl:2: respnse: is not a field here; did you mean 'response'?",
-        "d.jsonl:3: not JSON: Expecting property name enclosed in double quotes: line 1 column 2 (char 1)",
+        "d.jsonl:2: respnse: is not a known key; did you mean 'response'?",
+        "d.jsonl:3: invalid JSON at column 2: Expecting property name enclosed in double quotes",
         "e.jsonl: e1: expect.rolle: unknown judge "
         "(configured or built in: source_fidelity, transparency, role, emergency); did you mean 'role'?",
         "a.yaml: a-1: citations: no section 'cuases' in the knowledge base; correct it, or give the text in `sources`; "
@@ -441,7 +441,7 @@ def test_faults_of_given_files_name_file_place_and_field(inside: Caf, folder: Pa
         ),
         ("a.md", "no facilitator", "a.md: the file has no front matter"),
         ("a.yaml", "name: x\nchatbot: bot\nfacilitators: [a, a]\n", "a.yaml: `facilitators`: duplicate 'a'"),
-        ("a.jsonl", "{response: x}\n", "a.jsonl:1: not JSON: "),
+        ("a.jsonl", "{response: x}\n", "a.jsonl:1: invalid JSON at column 2: "),
         ("a.jsonl", "", "a.jsonl: the file has no rows"),
         ("a.yaml", "theme: x\nchatbot: bot\nquestions: []\n", "a.yaml: questions: is empty"),
         ("a.yaml", "topic: x\nbot: bot\n", NEITHER),
@@ -600,7 +600,7 @@ def test_scenarios_are_looked_at_when_the_configuration_is_not_right(inside: Caf
     for text in (CONFIG + "colour: red\n", CONFIG + "      - {name: rloe}\n"):
         (folder / "config.yaml").write_text(text)
         ended = inside("check")
-        assert "scenarios/judges/two.yaml: two-2: colour: is not a field here" in ended.out
+        assert "scenarios/judges/two.yaml: two-2: colour: is not a known key" in ended.out
         assert "citations" not in ended.out
         assert len([line for line in ended.out.splitlines() if line.startswith("problem")]) == 2
 
@@ -671,13 +671,13 @@ def test_misspelt_keys_and_values_get_a_suggestion(inside: Caf, folder: Path) ->
     """Keys, enumerated values, aliases and judges' names; one misspelt key is one fault, though its own key is missing too."""
     (folder / "config.yaml").write_text(CONFIG.replace("refiner: local", "refinner: local\n    filter: onn"))
     assert told(inside("check")) == [
-        "config.yaml: chatbots.bot.filter: must be 'on', 'off' or 'shadow' (got 'onn'); did you mean 'on'?",
-        "config.yaml: chatbots.bot.refinner: is not a setting here; did you mean 'refiner'?",
+        "config.yaml: chatbots.bot.filter: invalid value 'onn': expected 'on', 'off' or 'shadow'; did you mean 'on'?",
+        "config.yaml: chatbots.bot.refinner: is not a known key; did you mean 'refiner'?",
     ]
     (folder / "config.yaml").write_text(
         CONFIG.replace("model: m\n", "modle: m\n").replace("refiner: local", "refiner: locl")
     )
-    assert told(inside("check")) == ["config.yaml: chatbots.bot.modle: is not a setting here; did you mean 'model'?"]
+    assert told(inside("check")) == ["config.yaml: chatbots.bot.modle: is not a known key; did you mean 'model'?"]
     (folder / "config.yaml").write_text(CONFIG.replace("refiner: local", "refiner: locl"))
     assert told(inside("check")) == [
         "config.yaml: chatbots.bot.refiner: no model alias 'locl' (configured: m); did you mean 'local'?"

@@ -317,7 +317,7 @@ def test_a_running_proxy_is_asked_with_the_header(inside: Caf, tmp_path: Path) -
         ),
         ('{"question": "a?", "expect": {"contains": 5}}', ":1: expect.contains: invalid value 5: expected a list"),
         ('{"question": "a?", "expect": {"cites": [""]}}', ":1: expect.cites.0: is empty"),
-        ('{"question": "a?", "expect": {"cite": "x"}}', ":1: expect.cite: is not a field here; did you mean 'cites'?"),
+        ('{"question": "a?", "expect": {"cite": "x"}}', ":1: expect.cite: is not a known key; did you mean 'cites'?"),
         (
             '{"messages": [{"role": "usr", "content": "a?"}]}',
             ":1: messages.0.role: invalid value 'usr': expected 'user'",

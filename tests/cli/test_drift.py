@@ -258,7 +258,7 @@ def test_another_server_is_an_arm(inside: Caf, written: Callable[..., Path], tmp
         ({"raters": ["nobody"]}, "raters: no model alias 'nobody'"),
         (
             {"arms": {"on": {"set": {"chatbots.schizophrenia.filtre": "on"}}}, "baseline": "on"},
-            "filtre: is not a setting here",
+            "filtre: is not a known key",
         ),
         (
             {"arms": {"on": {"set": {"chatbots.schizophrenia.role.x": 1}}}, "baseline": "on"},

@@ -178,8 +178,8 @@ def test_bad_rows_are_refused_by_line_and_field(inside: Caf, upstream: Upstream,
     assert ended.code == 2
     assert ended.err.splitlines() == [
         "caf: rows.jsonl:2: response: invalid value 5: expected a text",
-        "caf: rows.jsonl:3: respnse: is not a field here; did you mean 'response'?",
-        "caf: rows.jsonl:4: not JSON: Expecting value: line 1 column 1 (char 0)",
+        "caf: rows.jsonl:3: respnse: is not a known key; did you mean 'response'?",
+        "caf: rows.jsonl:4: invalid JSON at column 1: Expecting value",
     ]
     assert upstream.requests == []
 

@@ -60,8 +60,8 @@ def test_question_sets_are_read_as_well(inside: Caf) -> None:
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        (['{"question": "a"}'], "q.jsonl:1: sections: Field required"),
-        (['{"question": "a", "sections": [], "replies": ""}'], "q.jsonl:1: replies: Extra inputs"),
+        (['{"question": "a"}'], "q.jsonl:1: sections: is missing"),
+        (['{"question": "a", "sections": [], "replies": ""}'], "q.jsonl:1: replies: is not a known key"),
         (["nonsense"], "q.jsonl:1: Expecting value"),
         ([{"question": "a", "sections": ["slepe"]}], "has no section 'slepe'"),
         ([{"question": "a", "sections": []}], "found no question with a section"),

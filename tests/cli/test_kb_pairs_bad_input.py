@@ -77,7 +77,7 @@ def test_the_other_documents_are_built(inside: Caf, kb: Path) -> None:
             GOOD + '{"id": "cut o',
             "kb/pairs.jsonl:3: Unterminated string starting at: line 1 column 8 (char 7); correct or delete",
         ),
-        (GOOD + "{}\n", "kb/pairs.jsonl:3: document: Field required; correct or delete the line"),
+        (GOOD + "{}\n", "kb/pairs.jsonl:3: document: is missing; correct or delete the line"),
         (b"\xff\xfe", "kb/pairs.jsonl: the file is not UTF-8; save it as UTF-8"),
     ],
 )

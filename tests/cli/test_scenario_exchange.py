@@ -146,7 +146,7 @@ def test_labels_may_be_for_a_judge_of_the_configuration(inside: Caf, begin: Path
     faulty.write_text("colour: red\n")
     assert inside(*given, "--judge", "role", "--config", "faulty.yaml").code == 0
     ended = inside(*given, "--judge", "tone", "--config", "faulty.yaml")
-    assert (ended.code, "faulty.yaml: colour: is not a setting here" in ended.err) == (2, True)
+    assert (ended.code, "faulty.yaml: colour: is not a known key" in ended.err) == (2, True)
 
 
 def test_export_tells_what_it_cannot_do(inside: Caf, tmp_path: Path) -> None:
@@ -154,7 +154,7 @@ def test_export_tells_what_it_cannot_do(inside: Caf, tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text('{"reply": "x"}\n')
     ended = inside("scenario", "export", "rows.jsonl", "--out", "a.csv")
     assert (ended.code, ended.err.splitlines()[0]) == (
-        2, "caf: rows.jsonl:1: reply: is not a field here; check the spelling or remove it"
+        2, "caf: rows.jsonl:1: reply: is not a known key; check the spelling or remove it"
     )  # fmt: skip
     (tmp_path / "rows.jsonl").write_text('{"response": "x"}\n')
     ended = inside("scenario", "export", "rows.jsonl", "--out", "a.xlsx")

@@ -161,8 +161,8 @@ def test_a_host_that_is_none_is_a_line_and_exit_code_2(caf: Caf, tmp_path: Path,
     ("config", "said"),
     [
         (PASSTHROUGH.replace("model: m", "model: n"), ["caf: config.yaml: chatbots.plain.model: no model alias 'n'"]),
-        (PASSTHROUGH + "colour: red\n", ["caf: config.yaml: colour: is not a setting here"]),
-        (PASSTHROUGH + "server: {port: high, hots: x}\n", ["server.port: ", "server.hots: is not a setting here"]),
+        (PASSTHROUGH + "colour: red\n", ["caf: config.yaml: colour: is not a known key"]),
+        (PASSTHROUGH + "server: {port: high, hots: x}\n", ["server.port: ", "server.hots: is not a known key"]),
         (
             PASSTHROUGH + "server: {max_connections: 999999999}\n",
             ["server.max_connections: 999999999 is too large: "],

@@ -172,7 +172,7 @@ def test_the_log_tells_in_json_what_becomes_of_workers(crew: Crew, tmp_path: Pat
 
     until(lambda: len(told("worker ended, starting it again")) >= 2)
     assert [one["code"] for one in told("worker ended, starting it again")[:2]] == [-9, 2]
-    assert "config.yaml: colour: is not a setting here" in told("worker cannot serve")[0]["problems"][0]
+    assert "config.yaml: colour: is not a known key" in told("worker cannot serve")[0]["problems"][0]
     assert crew.end() == 0
 
 

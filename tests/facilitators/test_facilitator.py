@@ -54,7 +54,7 @@ def test_adding_a_file_adds_a_facilitator(tmp_path: Path) -> None:
         (WRITTEN.replace("lines: [[a0, b0]", "lines: [[a1, b0]"), "a line is listed twice"),
         (WRITTEN.replace("You play somebody with a garden.", ""), "prompt"),
         (WRITTEN.replace("name: gardener", "name: other"), "name: 'other': expected 'gardener', the name of the file"),
-        (WRITTEN.replace("tactics", "tricks"), "tricks: is not a field here"),
+        (WRITTEN.replace("tactics", "tricks"), "tricks: is not a known key"),
         ("no front matter", "has no front matter"),
     ],
 )

@@ -94,7 +94,7 @@ def test_an_unwritable_place_is_named(tmp_path: Path) -> None:
     [
         (
             WRITTEN.replace("note:", "").replace("name:", "nome:"),
-            ["a.yaml: name: is missing", "nome: is not a field"],
+            ["a.yaml: name: is missing", "nome: is not a known key"],
         ),
         (
             WRITTEN.replace("role: user", "role: system"),

@@ -112,11 +112,11 @@ def test_texts_that_look_like_something_else_stay_texts(file):
         ("a.csv", 'response,b\n1,"2\n', "a.csv: cannot be read: Error tokenizing data. C error: EOF inside string"),
         ("a.csv", "response,response\n1,2\n", "a.csv: duplicate column 'response': rename one"),
         ("a.csv", b"response\n\xff\n", "a.csv: is not UTF-8 text (byte 9)"),
-        ("a.jsonl", '{"response": "a"}\n{\n', "a.jsonl:2: not JSON: "),
+        ("a.jsonl", '{"response": "a"}\n{\n', "a.jsonl:2: invalid JSON at column 2: "),
         ("a.jsonl", '{"response": "a"}\n\n[1]\n', "a.jsonl:3: expected an object"),
         ("a.jsonl", "\n", "a.jsonl: the file has no rows"),
         ("a.json", "[1]", "a.json: row 1: expected an object"),
-        ("a.json", "[", "a.json: not JSON: "),
+        ("a.json", "[", "a.json: invalid JSON at column 2: "),
         ("a.parquet", b"PAR1", "a.parquet: cannot be read: "),
     ],
 )

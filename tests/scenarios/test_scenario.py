@@ -72,7 +72,7 @@ def test_knowledge_base_is_looked_for_beside_the_file(write, tmp_path):
 
 
 FAULTS = [
-    ({"colour": "red"}, "a-1: colour: is not a field here; check the spelling or remove it"),
+    ({"colour": "red"}, "a-1: colour: is not a known key; check the spelling or remove it"),
     (
         {"expect": {"role": "unjudged"}},
         "a-1: expect.role: invalid value 'unjudged': expected 'accept', 'warn' or 'reject'",
@@ -107,7 +107,7 @@ def test_fault_is_told_with_file_id_and_field(write, change, told):
         ({"split": "test"}, "a.yaml: split: invalid value 'test': expected 'dev' or 'holdout'"),
         ({"scenarios": []}, "a.yaml: scenarios: is empty"),
         ({"scenarios": ["a"]}, "a.yaml: scenarios.0: invalid value 'a': expected a mapping"),
-        ({"judges": []}, "a.yaml: judges: is not a field here"),
+        ({"judges": []}, "a.yaml: judges: is not a known key"),
         ({"scenarios": [SCENARIO, SCENARIO, SCENARIO | {"id": "b"}]}, "a.yaml: a-1: id: duplicate"),
     ],
     ids=str,
@@ -216,9 +216,9 @@ def test_byte_order_mark_is_taken(tmp_path):
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ("{", "not JSON: "),
+        ("{", "invalid JSON at column 2: "),
         ("[1]", "expected an object with keys such as response, sources, expect"),
-        ({"response": "x", "answer": "y"}, "answer: is not a field here; check the spelling or remove it"),
+        ({"response": "x", "answer": "y"}, "answer: is not a known key; check the spelling or remove it"),
         ({"response": 5}, "response: invalid value 5: expected a text"),
         ({"sources": ["a"]}, "the scenario has neither `user_message` nor `response`"),
         ({"response": "x", "id": "no good"}, "id: invalid value 'no good': expected a text that matches the pattern"),

@@ -49,7 +49,7 @@ def test_the_last_stage_holds_on(tmp_path: Path) -> None:
         (WRITTEN.replace("facilitators: [dietician]", ""), "the experiment is empty"),
         (WRITTEN + "baseline: none\n", "`baseline`: 'none': expected the name of an arm (on, off, bare)"),
         (WRITTEN + "stages: [5]\n", "stages.0: invalid value 5: expected less than 5"),
-        (WRITTEN + "sample: 3\n", "sample: is not a field here"),
+        (WRITTEN + "sample: 3\n", "sample: is not a known key"),
         (WRITTEN.replace("bare: {set", "bare: {url: http://x, set"), "an arm with `url` must not have them"),
         (
             WRITTEN.replace("bare: {set: {chatbots.bot.refiner: null}}", "bare: {model: gpt}"),

@@ -196,8 +196,8 @@ def test_cases_the_model_failed_on_prove_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("edits", "reason"),
     [
-        ([Edit(find="Reject insults.", replace="")], "does not stand in the instructions"),
-        ([Edit(find="e", replace="")], "stands 11 times"),
+        ([Edit(find="Reject insults.", replace="")], "is not in the instructions"),
+        ([Edit(find="e", replace="")], "occurs 11 times"),
         ([Edit(find="stage: swift", replace="stage: chief")], "front matter"),
         ([], "change nothing"),
         ([Edit(find=START.text, replace="")], "nothing is left"),
@@ -248,7 +248,7 @@ def test_what_could_not_be_tried_is_fed_back(tmp_path: Path) -> None:
     told_of = lab.task(1)["tried"]
     assert told_of[0]["edits"] == [astray.model_dump()]
     assert told_of[0]["outcome"] == "refused"
-    assert "does not stand in the instructions" in told_of[0]["because"]
+    assert "is not in the instructions" in told_of[0]["because"]
     other = Lab(tmp_path / "other", lambda body: "no JSON" if len(other.tuner.requests) < 3 else proposal(GOOD))
     assert other.run().improved
     assert other.task(2)["tried"] == [

@@ -34,7 +34,7 @@ def test_pairs_survive_their_file(tmp_path: Path) -> None:
             dump_pairs([pair()]) + "[" * 200_000,
             "pairs.jsonl:3: the text is nested too deeply; correct or delete the line",
         ),
-        (dump_pairs([pair()]) + '{"id": "x"}\n', "pairs.jsonl:3: document: Field required"),
+        (dump_pairs([pair()]) + '{"id": "x"}\n', "pairs.jsonl:3: document: is missing"),
         (
             dump_pairs([pair(), pair()]),
             "pairs.jsonl:3: duplicate id 'bluthochdruck-definition-1'; correct or delete the line",
@@ -43,7 +43,7 @@ def test_pairs_survive_their_file(tmp_path: Path) -> None:
             dump_pairs([pair(), pair("Anders?", id="b", cluster="d", variants=("was ist  bluthochdruck",))]),
             "pairs.jsonl: wording 'was ist  bluthochdruck' belongs to two clusters: bluthochdruck-definition-1 and b; remove it",
         ),
-        (dump_pairs([pair()]).replace('"review"', '"reviews"'), "pairs.jsonl:2: reviews: Extra inputs"),
+        (dump_pairs([pair()]).replace('"review"', '"reviews"'), "pairs.jsonl:2: reviews: is not a known key"),
     ],
 )
 def test_a_pair_file_that_cannot_be_used_is_named(tmp_path: Path, text: str, said: str) -> None:
@@ -67,7 +67,7 @@ def test_a_missing_file_says_what_makes_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"language": "klingon"}, "taxonomy.yaml: language: Input should be 'danish'"),
+        ({"language": "klingon"}, "taxonomy.yaml: language: invalid value 'klingon': expected 'danish'"),
         ({"required_aspects": ["Farbe"]}, "required_aspects: unknown aspect 'Farbe'"),
         ({"danger": ["Farbe"]}, "danger: unknown aspect 'Farbe'"),
         ({"aspects": [{"name": "A"}, {"name": "A"}]}, "duplicate aspect 'A'"),
@@ -76,8 +76,8 @@ def test_a_missing_file_says_what_makes_it(tmp_path: Path) -> None:
             {"topics": [{"name": "T", "subtopics": [{"foci": [{"id": "a", "name": "A", "documents": ["x", "x"]}]}]}]},
             "duplicate document 'x'",
         ),
-        ({"checks": [{"when": "(", "reason": "r"}]}, "taxonomy.yaml: checks.0.when: Input should be a valid regular"),
-        ({"colour": "red"}, "taxonomy.yaml: colour: Extra inputs"),
+        ({"checks": [{"when": "(", "reason": "r"}]}, "taxonomy.yaml: checks.0.when: must be a valid regular"),
+        ({"colour": "red"}, "taxonomy.yaml: colour: is not a known key"),
     ],
 )
 def test_a_taxonomy_is_checked(tmp_path: Path, changes: dict[str, Any], said: str) -> None:

@@ -68,7 +68,7 @@ def test_runs_are_listed_with_their_figures(console: Console, runs: Path) -> Non
     page = Visitor(console.url).ask("GET", "/console/experiments")[1]
     assert "no-run" not in page
     assert "manifest.json: not valid JSON" in page
-    assert "summary.json: arms.on.unscored: Field required" in page
+    assert "summary.json: arms.on.unscored: is missing" in page
     assert "/console/experiments/broken" not in page
     for name in ("hurried", "ordinary", "whole", "under-way", "damaged"):
         assert f"/console/experiments/{name}" in page

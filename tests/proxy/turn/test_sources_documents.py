@@ -437,7 +437,7 @@ async def test_figures_of_json_replies_are_held_against_documents(start: Start) 
 @pytest.mark.parametrize("setting", [{"evidence": ["documents"]}, {"document_limits": {"count": 2}}])
 async def test_a_passthrough_chatbot_has_no_evidence(start: Start, setting: Body) -> None:
     """The setting `evidence` would have no effect."""
-    with pytest.raises(ConfigError, match="a passthrough chatbot does not use"):
+    with pytest.raises(ConfigError, match="a passthrough chatbot ignores"):
         await start(chatbots={"bot": {"kind": "passthrough", "model": "chatbot", **setting}})
 
 

@@ -78,7 +78,7 @@ def test_partial_takes_what_has_a_score():
         ("[" * 100_000, "Invalid JSON"),
         ("[]", "expected a mapping of keys to values; give the file that the page's Download saves"),
         ('{"ratings": 3}', "page: is missing"),
-        (file(more=1), "more: is not a field here"),
+        (file(more=1), "more: is not a known key"),
         (file({IDS[4]: {"score": 5}}), "ratings.4.score: invalid value 5: expected 0, 1, 2, 3 or 4"),
         (file({IDS[4]: {"score": "3"}}), "ratings.4.score: invalid value '3': expected 0, 1, 2, 3 or 4"),
         (file({IDS[4]: {"answered": 3}}), "ratings.4.answered: invalid value 3: expected 0, 1, 2 or 'nothing'"),

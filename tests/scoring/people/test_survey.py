@@ -53,7 +53,7 @@ def test_the_table_is_one_that_german_excel_reads(tmp_path: Path) -> None:
 
 
 WRONG = {
-    "answers.colour: is not a field here": {"answers": {"colour": 1}},
+    "answers.colour: is not a known key": {"answers": {"colour": 1}},
     "answers.sus_3: invalid value 6: expected at most 5": {"answers": {"sus_3": 6}},
     "answers.sus_2: ": {"answers": {"sus_2": True}},
     "answers.use_again: invalid value 'Nie': expected 'Ja', 'Vielleicht' or 'Nein'": {"answers": {"use_again": "Nie"}},
