@@ -124,8 +124,7 @@ def test_reviews_leave_and_come_back(inside: Caf, kb: Path) -> None:
     ended = inside("kb", "review", "import", "kb", "tables/Herz.csv")
     assert ended.code == 1
     assert (
-        ended.out
-        == "problem  tables/Herz.csv: row 3: date: invalid value 'bald': expected a date such as 2026-01-31; "
+        ended.out == "problem  tables/Herz.csv: row 3: date: invalid value 'bald': expected a date such as 2026-01-31; "
         "write it as 2026-01-31 or 31.1.2026\n"
     )
     assert load_pairs(kb) == (pair(), SALT)

@@ -167,7 +167,7 @@ def test_a_host_that_is_none_is_a_line_and_exit_code_2(caf: Caf, tmp_path: Path,
             PASSTHROUGH + "server: {max_connections: 999999999}\n",
             ["server.max_connections: 999999999 is too large: "],
         ),
-        ("a: \"b", ["caf: config.yaml:1:6: not valid YAML", "^"]),
+        ('a: "b', ["caf: config.yaml:1:6: not valid YAML", "^"]),
         (
             PASSTHROUGH.replace("embedded", "openai, base_url: 'http://x', api_key_env: CAF_TEST_KEY"),
             ["config.yaml: models.m: ", "CAF_TEST_KEY"],

@@ -149,7 +149,10 @@ def test_a_row_that_is_not_filled_in_says_nothing() -> None:
             "error kind: expected a value if the answer or its wording is not ok, else an empty cell",
         ),
         ({"error_kind": "omits"}, "error kind: expected a value"),
-        ({"answer_ok": "no", "error_kind": "bad"}, "t.csv: row 2: error: invalid value 'bad': expected 'wrong', 'omits'"),
+        (
+            {"answer_ok": "no", "error_kind": "bad"},
+            "t.csv: row 2: error: invalid value 'bad': expected 'wrong', 'omits'",
+        ),
         ({"reviewer": " "}, "t.csv: row 2: reviewer: is empty"),
         ({"date": "gestern"}, "t.csv: row 2: date: invalid value"),
         ({"date": "31.2.2026"}, "t.csv: row 2: date: invalid value"),
