@@ -20,8 +20,9 @@ HISTORY = 4
 """Maximum number of earlier messages in the request."""
 
 
+# The model reads the class docstrings as descriptions in the JSON Schema, and recordings contain them.
 class Part(BaseModel):
-    """One part of a user's question, with the sections that answer the part. The model fills in this form."""
+    """One of the things a question asks."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -32,7 +33,7 @@ class Part(BaseModel):
 
 
 class Picks(BaseModel):
-    """The form that the model fills in: the parts of the question, and the reason for the choice."""
+    """The form that the model fills in."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -28,7 +28,7 @@ class Strategy(Strict):
 
 
 class Step(Strict):
-    """A step of a plan: a task to run, with its inputs."""
+    """A task with its inputs."""
 
     id: str
     task: str

@@ -24,7 +24,7 @@ _MOST_OTHERS = 40
 
 
 class Summary(BaseModel):
-    """The form that the model fills in: the summary of one section."""
+    """The form that the model fills in."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -31,7 +31,7 @@ class _Form(BaseModel):
 
 
 class Draft(_Form):
-    """A draft of a pair, in the form that the model fills in."""
+    """A pair as a model writes it."""
 
     paragraph: int
     """Number of the section's paragraph that the pair is built from, from 1."""
