@@ -15,13 +15,13 @@ from tests.proxy.conftest import HELLO, Body, Start, bot_settings, text_of
 
 pytestmark = pytest.mark.usefixtures("imports_of_its_own")
 
-DOCS = Path(__file__).parents[3] / "docs" / "judges.md"
+DOCS = Path(__file__).parents[3] / "docs" / "custom_judges.md"
 PRICED = "[[cite: no_claims]]\nHello, it costs €20."
 
 
 def section(heading: str) -> dict[str, str]:
-    """Return the blocks of a section of docs/judges.md by their language."""
-    text = DOCS.read_text().split(f"### {heading}\n")[1].split("\n## ")[0].split("\n### ")[0]
+    """Return the blocks of a section of docs/custom_judges.md by their language."""
+    text = DOCS.read_text().split(f"## {heading}\n")[1].split("\n## ")[0]
     return dict(re.findall(r"```(\w+)\n(.*?)```", text, re.DOTALL))
 
 
