@@ -215,5 +215,7 @@ def test_a_missing_library_is_installed_from_the_wheel(
 def test_a_file_that_is_not_there_is_named_and_no_other(caf: Run) -> None:
     """Nothing else was asked for, so nothing else is checked."""
     checked = caf("check", "nosuch.yaml", "nor-this.jsonl")
-    expected = "caf: nosuch.yaml: there is no such file or folder\ncaf: nor-this.jsonl: there is no such file or folder\n"
+    expected = (
+        "caf: nosuch.yaml: there is no such file or folder\ncaf: nor-this.jsonl: there is no such file or folder\n"
+    )
     assert (checked.returncode, checked.stdout, checked.stderr) == (2, "", expected)
