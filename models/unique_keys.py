@@ -99,6 +99,16 @@ def load_json(text: str | bytes) -> Any:
         raise DuplicateKeyError(f"duplicate key {error.args[0]!r}", text, _place_of_duplicate(text)) from None
 
 
+def describe_json_error(error: ValueError | RecursionError) -> str:
+    """Return the message of an error of `load_json`. It names the position in the text."""
+    if isinstance(error, RecursionError):
+        return "invalid JSON: nested too deeply"
+    if not isinstance(error, json.JSONDecodeError):
+        return f"invalid JSON: {error}"
+    line = f"line {error.lineno}, " if error.lineno > 1 else ""
+    return f"invalid JSON at {line}column {error.colno}: {error.msg}"
+
+
 def refuse_duplicates(text: str | bytes) -> None:
     """Check JSON for duplicate keys before pydantic parses it, because pydantic accepts them. Invalid JSON is left to pydantic.
 

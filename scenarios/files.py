@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Iterator, Mapping
-from json import JSONDecodeError
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -133,16 +132,6 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 _Dumper.add_representer(str, _text)
-
-
-def describe_json_error(error: ValueError | RecursionError) -> str:
-    """Return the message of an error from `load_json`. It names the position in the text."""
-    if isinstance(error, RecursionError):
-        return "invalid JSON: nested too deeply"
-    if not isinstance(error, JSONDecodeError):
-        return f"invalid JSON: {error}"
-    line = f"line {error.lineno}, " if error.lineno > 1 else ""
-    return f"invalid JSON at {line}column {error.colno}: {error.msg}"
 
 
 def faults(error: ValidationError, model: type[BaseModel] = BaseModel, data: Any = None) -> list[str]:

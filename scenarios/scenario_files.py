@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from models.unique_keys import load_json
+from models.unique_keys import describe_json_error, load_json
 from scenarios import files
 from scenarios.files import ScenarioError
 from scenarios.scenario import VERDICTS, Family, Scenario, missing_twins
@@ -85,7 +85,7 @@ def _read_lines(path: Path, problems: list[str]) -> Iterator[tuple[int, dict[str
         try:
             row = load_json(line)
         except (ValueError, RecursionError) as error:
-            problems.append(f"{path}:{number}: {files.describe_json_error(error)}")
+            problems.append(f"{path}:{number}: {describe_json_error(error)}")
             continue
         if isinstance(row, dict):
             yield number, row

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from models.unique_keys import load_json
+from models.unique_keys import describe_json_error, load_json
 from scenarios import files
 from scenarios.files import ScenarioError
 
@@ -122,7 +122,7 @@ def _parse_json(text: str, where: str) -> Any:
     try:
         return load_json(text)
     except (ValueError, RecursionError) as error:
-        raise ScenarioError([f"{where}: {files.describe_json_error(error)}"]) from error
+        raise ScenarioError([f"{where}: {describe_json_error(error)}"]) from error
 
 
 def _to_table(path: Path, rows_by_place: Iterator[tuple[str, Any]]) -> Table:

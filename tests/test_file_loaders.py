@@ -223,7 +223,7 @@ def test_a_duplicate_in_a_file_is_refused_with_its_place(tmp_path: Path, reader:
     if reader not in WITHOUT_PLACE:
         line = 1 + text[: text.rindex("KEY")].count("\n")
         assert name.rpartition("/")[2] in problem
-        assert f"line {line}" in problem or f":{line}: " in problem
+        assert f"line {line}" in problem or f":{line}:" in problem
 
 
 def test_what_a_file_is_does_not_hide_a_duplicate(tmp_path: Path) -> None:
