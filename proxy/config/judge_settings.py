@@ -40,7 +40,7 @@ class JudgeSettings(Settings):
     judge."""
     python: OwnClass | None = None
     """A custom judge as a Python class, in the form MODULE:CLASS. The module must be on Python's path or in the folder of the
-    configuration file. See docs/judges.md."""
+    configuration file. See docs/custom_judges.md."""
     settings: dict[str, Any] = Field({})
     """Keyword arguments for the constructor of the class in `python`."""
     stages: list[Stage] | None = None
