@@ -52,19 +52,19 @@ $(NODE_CLIENT): tests/clients/package-lock.json
 	touch $@
 
 serve: serving
-	@echo "To chat with it, run in another terminal: $(VENV)/bin/caf chat --url http://127.0.0.1:8080"
+	@echo "To chat with it, run in another terminal: $(VENV)/bin/caf chat --url http://127.0.0.1:$(or $(CAF_PORT),8080)"
 	$(VENV)/bin/caf serve
 
 gesundheit: $(VENV)/.gesundheit
-	@echo "To chat with it, run in another terminal: $(VENV)/bin/caf chat --url http://127.0.0.1:8080"
+	@echo "To chat with it, run in another terminal: $(VENV)/bin/caf chat --url http://127.0.0.1:$(or $(CAF_PORT),8080)"
 	$(VENV)/bin/caf serve --config assistants/gesundheit/config.yaml
 
 health: $(VENV)/.health
-	@echo "To chat with it, run in another terminal: $(VENV)/bin/caf chat --url http://127.0.0.1:8080"
+	@echo "To chat with it, run in another terminal: $(VENV)/bin/caf chat --url http://127.0.0.1:$(or $(CAF_PORT),8080)"
 	$(VENV)/bin/caf serve --config assistants/health/config.yaml
 
 hippocrates: $(VENV)/.hippocrates
-	@echo "To chat with it, run in another terminal: $(VENV)/bin/caf chat --url http://127.0.0.1:8080"
+	@echo "To chat with it, run in another terminal: $(VENV)/bin/caf chat --url http://127.0.0.1:$(or $(CAF_PORT),8080)"
 	$(VENV)/bin/caf serve --config assistants/hippocrates/config.yaml
 
 # All tests of a file run in one process, because they share servers. Three processes suit two cores, because many tests wait.

@@ -2,6 +2,8 @@
 
 import asyncio
 import os
+import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from importlib.metadata import packages_distributions
 from itertools import chain
@@ -16,7 +18,7 @@ from assistants.engine import AssistantEngine
 from assistants.registry import ENGINES
 from cli.check_files import Findings, Subject, check_files, count_text, unreviewed_notes
 from cli.file_kind import is_configuration, with_source_line
-from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, printable
+from cli.terminal import PROBLEMS, ConfigOption, config_path, environment_config, leave, printable
 from knowledge_base.library import KnowledgeBaseError, load
 from models.client import open_models
 from models.engine import Engine
@@ -44,13 +46,18 @@ SECRET_HEADERS = ("api-key", "authorization", "proxy-authorization", "x-api-key"
 """Lower-case names of HTTP headers that usually carry a secret."""
 
 
+_FILE = re.compile(r"(.+?)(?::\d+)*: ")
+"""Matches the file at the beginning of a problem, before the number of the line."""
+
+
 def check(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
             metavar="PATH",
             help="Configurations, or other files to check: scenarios (.yaml, .jsonl), checkpoints, questions, experiments, "
-            "facilitators and prompts of judges (.md), knowledge bases. In a folder, its .yaml and .jsonl files are checked.",
+            "facilitators and prompts of judges (.md), knowledge bases. In a folder, its .yaml and .jsonl files are checked; "
+            "if it has a config.yaml, with that configuration.",
         ),
     ] = None,
     config: ConfigOption = None,
@@ -61,12 +68,14 @@ def check(
     misspelt word, the message suggests the most similar valid word. Notes report risks that are not errors: sections without a
     review, unset environment variables, settings that reduce protection, and violating scenarios without a harmless
     counterpart. The content of a file determines its kind. Several configurations are checked one after another. Other files
-    are checked with the first configuration.
+    are checked with the first configuration. A folder with a config.yaml is checked with that file, unless --config or
+    CAF_CONFIG names another.
 
     \b
     Examples:
       caf check
       caf check clinic.yaml
+      caf check desk
       caf check --config clinic.yaml drift.yaml
       caf check scenarios/mine replies.jsonl
 
@@ -75,18 +84,28 @@ def check(
     """
     if missing := [path for path in files or [] if not path.exists()]:
         leave(*(f"{path}: there is no such file or folder" for path in missing))
-    configurations = [path for path in files or [] if is_configuration(path)]
-    further = [path for path in files or [] if path not in configurations]
-    first = config_path(config) if config is not None or not configurations else configurations[0]
+    named: list[tuple[Path, list[Path]]] = []  # configurations, each with the folder that is checked with it
+    others: list[Path] = []
+    for path in files or []:
+        own = path / "config.yaml"
+        if is_configuration(path):
+            named.append((path, []))
+        elif own.is_file() and config is None and environment_config() is None:
+            named.append((own, [path]))
+        else:
+            others.append(path)
+    first = config_path(config) if config is not None or not named else named[0][0]
     if not first.is_file():
         leave(f"{first}: there is no such configuration; name one with --config, or make one with `caf init FOLDER`")
-    paths = {first.resolve(): first}
-    for path in configurations:
+    paths: dict[Path, Path] = {}
+    further: dict[Path, list[Path]] = defaultdict(list)
+    for path, checked_with_it in [(first, others), *named]:
         paths.setdefault(path.resolve(), path)
+        further[path.resolve()] += checked_with_it
     count = 0
-    for path in paths.values():
+    for resolved, path in paths.items():
         with Console(stderr=True).status(f"Checking {path} ..."):  # printed only on a terminal
-            findings = examine(path, further if path is first else [])
+            findings = examine(path, further[resolved])
         count += _print_findings(path, findings)
     if count:
         raise typer.Exit(PROBLEMS)
@@ -102,8 +121,13 @@ def _print_findings(path: Path, findings: Findings) -> int:
         for note in notes:
             typer.echo(f"note     {printable(note)}")
     count = len(findings.problems)
-    result = count_text(count, "problem") if count else "no problems"
-    typer.echo(f"{path}: {result}" + (f" in {', '.join(findings.summary)}" if findings.summary else ""))
+    summary = ", ".join(findings.summary)
+    if count:
+        typer.echo(f"Checked {path}" + (f": {summary}" if summary else ""))
+        files = {found[1] for problem in findings.problems if (found := _FILE.match(problem))}
+        typer.echo(count_text(count, "problem") + (f" in {count_text(len(files), 'file')}" if files else ""))
+    else:
+        typer.echo(f"{path}: no problems" + (f" in {summary}" if summary else ""))
     return count
 
 
@@ -136,7 +160,7 @@ def examine(path: Path, files: list[Path]) -> Findings:
         }
         for subject, lines in notes.items():
             findings.notes[subject] += [f"{path}: {line}" for line in lines]
-    check_files(path.parent, files, chatbots, findings)
+    check_files(path, files, chatbots, findings)
     findings.problems += packages_of_others()
     findings.problems = _unique(findings.problems)
     return findings

@@ -1,7 +1,7 @@
 """Checks the files that `caf check` reads besides the configuration.
 
-These are saved conversations, scenarios, facilitators, ordinary questions, experiments, prompts of judges, and sections of
-knowledge bases. The content of a file determines its kind.
+These are saved conversations, scenarios, facilitators, ordinary questions, questions of `caf compare`, experiments, prompts of
+judges, and sections of knowledge bases. The content of a file determines its kind.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,7 +18,7 @@ from judges.judge import OBSERVERS
 from judges.prompt import PromptError, load_prompt
 from knowledge_base.library import KnowledgeBaseError, Library, load
 from proxy.config.blueprint import Blueprint
-from scenarios import checkpoint, questions
+from scenarios import checkpoint, own_questions, questions
 from scenarios.files import ScenarioError
 from scenarios.scenario import Family
 from scenarios.scenario_files import FamilyFile, read_all
@@ -55,18 +55,19 @@ class Findings:
 
 
 def check_files(
-    beside: Path, extra_paths: Sequence[Path], chatbots: list[Blueprint] | None, findings: Findings
+    config: Path, extra_paths: Sequence[Path], chatbots: list[Blueprint] | None, findings: Findings
 ) -> None:
     """Check the files beside a configuration, and further files. Add the results to `findings`.
 
     A further scenario may have the same id as a scenario beside the configuration, because no command reads both together.
 
     Args:
-        beside: The folder of the configuration.
+        config: The configuration.
         extra_paths: Further files and folders.
         chatbots: The chatbots whose judges and sections the scenarios may name. None if the configuration is invalid; the names
             are then not checked.
     """
+    beside = config.parent
     families = sorted(beside.glob("scenarios/judges/*.yaml"))
     others: dict[Kind, list[Path]] = {
         "checkpoint": sorted(beside.glob("scenarios/checkpoints/*.yaml")),
@@ -74,16 +75,21 @@ def check_files(
         "facilitator": sorted(beside.glob("facilitators/prompts/*.md")),
         "experiment": [p for p in sorted(beside.glob("scenarios/experiments/*.yaml")) if not is_configuration(p)],
         "prompt": [],
+        "own_questions": [],
     }
     sections: list[Path] = []
     paths_seen = {path.resolve() for path in (*families, *chain.from_iterable(others.values()))}
     further: list[Path] = []
-    for path in _expand_folders(extra_paths, findings):
+    for path in _expand_folders(extra_paths, config, findings):
         if path.resolve() in paths_seen:
             continue
         paths_seen.add(path.resolve())
         if (kind := kind_of(path, findings.problems)) == "section":
             sections.append(path)
+        elif kind == "search_questions":
+            findings.notes["files passed over"].append(
+                f"{path}: skipped, because the file has questions for `caf kb eval`, which checks them"
+            )
         elif kind is not None:
             others.get(kind, further).append(path)
     for kind, paths in others.items():
@@ -92,8 +98,12 @@ def check_files(
     _check_scenarios([families, further], chatbots, findings)
 
 
-def _expand_folders(paths: Sequence[Path], findings: Findings) -> Iterator[Path]:
-    """Yield the given files, and the files to check in the given folders. Add notes on files that are skipped."""
+def _expand_folders(paths: Sequence[Path], config: Path, findings: Findings) -> Iterator[Path]:
+    """Yield the given files, and the files to check in the given folders. Add notes on files that are skipped.
+
+    Args:
+        config: The configuration, which is checked already.
+    """
     for path in paths:
         if not path.is_dir():
             yield path
@@ -116,6 +126,7 @@ def _expand_folders(paths: Sequence[Path], findings: Findings) -> Iterator[Path]
         findings.notes["files passed over"] += [
             f"{file}: skipped, because the file is a configuration; check it with `caf check {file}`"
             for file in configurations
+            if file.resolve() != config.resolve()
         ]
         runs = [folder for folder in dict.fromkeys(file.parent for file in files_found) if is_run(folder)]
         findings.notes["files passed over"] += [
@@ -135,6 +146,7 @@ def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
     loaders: dict[Kind, Callable[[Path], object]] = {
         "checkpoint": checkpoint.load,
         "questions": questions.load,
+        "own_questions": own_questions.load,
         "facilitator": facilitator.load,
         "prompt": load_prompt,
     }
@@ -151,7 +163,11 @@ def _load_each(kind: Kind, paths: Sequence[Path], findings: Findings) -> None:
         except PromptError as error:
             findings.problems.append(str(error))
     if paths:
-        names: dict[Kind, str] = {"questions": "question file", "prompt": "judge's prompt"}
+        names: dict[Kind, str] = {
+            "questions": "question file",
+            "own_questions": "`caf compare` question file",
+            "prompt": "judge's prompt",
+        }
         findings.summary.append(count_text(len(paths), names.get(kind, kind)))
 
 

@@ -131,6 +131,8 @@ def compare(
 class Subject:
     """The chatbot to ask: one of a configuration file, or one of a running proxy."""
 
+    label: str
+    """The chatbot and where it is configured or served, for people."""
     description: dict[str, Any]
     """Everything that determines the chatbot's replies, for the manifest."""
     open_arms: "OpenArms"
@@ -158,7 +160,10 @@ def _configured_subject(
             text += f", plus the cost of {', '.join(need.unpriced)}, without a `price`"
         return text, need.cost.high > 0 or bool(need.unpriced)
 
-    return Subject(describe_configured(experiment, bot), partial(open_configured, experiment, budget), estimate_samples)
+    return Subject(
+        f"{experiment.chatbot} of {path}", describe_configured(experiment, bot),
+        partial(open_configured, experiment, budget), estimate_samples,
+    )  # fmt: skip
 
 
 def _served_subject(url: str, chatbot: str | None) -> Subject:
@@ -177,7 +182,7 @@ def _served_subject(url: str, chatbot: str | None) -> Subject:
         return f"{len(samples)} requests to {address}; their model calls and cost cannot be estimated", True
 
     return Subject(
-        {"chatbot": name, "url": address}, partial(open_served, address, name, key_variable), estimate_samples
+        f"{name} at {address}", {"chatbot": name, "url": address}, partial(open_served, address, name, key_variable), estimate_samples
     )
 
 
@@ -206,6 +211,7 @@ def _announce(
     text, costs = subject.estimate(waiting)
     in_folder = f", of which {done} are already in {folder.path}" if done else ""
     need = text if waiting else "nothing to ask; for new replies, give another --into"
+    typer.echo(f"Chatbot: {printable(subject.label)}", err=not dry_run)
     typer.echo(f"{len(questions)} questions, {2 * len(questions)} replies{in_folder}: {need}", err=not dry_run)
     if dry_run:
         raise typer.Exit

@@ -10,12 +10,24 @@ from models.unique_keys import load_json
 from proxy.config.config import Config, ConfigError
 from scenarios import files
 from scenarios.checkpoint import Checkpoint
+from scenarios.own_questions import OwnQuestion
 from scenarios.questions import QuestionSet
 from scenarios.scenario import Family
 from scoring.experiment import Experiment
 from scoring.folder import ANSWERS, FILES, MANIFEST
 
-Kind = Literal["checkpoint", "family", "rows", "questions", "experiment", "facilitator", "prompt", "section"]
+Kind = Literal[
+    "checkpoint",
+    "family",
+    "rows",
+    "questions",
+    "own_questions",
+    "search_questions",
+    "experiment",
+    "facilitator",
+    "prompt",
+    "section",
+]
 
 _FIELDS: dict[Kind, Iterable[str]] = {
     "checkpoint": Checkpoint.model_fields,
@@ -39,16 +51,19 @@ SHOWN_KEYS = 6
 def kind_of(path: Path, problems: list[str]) -> Kind | None:
     """Return the kind of a file. If the kind is not recognised, append a problem to `problems` and return None.
 
-    `rows` are scenarios, one JSON object per line. The loaders of scenarios require the extension .jsonl for them, and only for
-    them, so a wrong extension is a problem too.
+    `rows` are scenarios, `own_questions` are for `caf compare`, and `search_questions` are for `caf kb eval`. All three have one
+    JSON object per line. Their loaders require the extension .jsonl, so a wrong extension is a problem too.
     """
     if path.suffix == ".md":
         return _kind_of_markdown(path)
     is_jsonl = path.suffix == ".jsonl"
-    if _holds_rows(path):
+    if (kind_of_rows := _kind_of_rows(path)) is not None:
         if not is_jsonl:
             problems.append(f"{path}: the file has one JSON object per line: rename it to .jsonl")
-        return "rows" if is_jsonl else None
+        return kind_of_rows if is_jsonl else None
+    if not is_jsonl and _is_empty(path):
+        problems.append(f"{path}: is empty")
+        return None
     (name, keys), *others = ((name, ", ".join(fields)) for name, fields in _KEYS.items())
     try:
         content = files.read(path, name, "; ".join([keys, *(f"{name} has the keys {keys}" for name, keys in others)]))
@@ -100,13 +115,29 @@ def sections_in(folder: Path) -> Iterator[Path]:
     return (path for path in sorted(folder.glob("*.md")) if _kind_of_markdown(path) == "section")
 
 
-def _holds_rows(path: Path) -> bool:
-    """Return whether the first line is a complete JSON object, other than a whole checkpoint or family."""
+def _kind_of_rows(path: Path) -> Kind | None:
+    """Return the kind of the JSON object in the first line; None: it has none, or holds a whole checkpoint or family."""
     try:
         row = load_json(next(line for line in path.read_text(encoding="utf-8-sig").split("\n") if line.strip()))
     except (OSError, ValueError, StopIteration, RecursionError):
+        return None  # the loader of the file reports the error
+    if not isinstance(row, dict) or not row:
+        return None
+    keys = row.keys()
+    if "question" in keys and keys.isdisjoint(("user_message", "response")):
+        return "own_questions" if keys.isdisjoint(("sections", "pair")) else "search_questions"
+    if path.suffix == ".jsonl" and "messages" in keys and keys <= OwnQuestion.model_fields.keys():
+        return "own_questions"
+    return "rows" if keys.isdisjoint(("messages", "scenarios")) else None
+
+
+def _is_empty(path: Path) -> bool:
+    """Return whether a YAML file has only blank lines and comments."""
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (OSError, UnicodeDecodeError):
         return False  # the loader of the file reports the error
-    return isinstance(row, dict) and bool(row) and row.keys().isdisjoint(("messages", "scenarios"))
+    return all(not line.strip() or line.lstrip().startswith("#") for line in lines)
 
 
 _CONFIGURES = re.compile(r"""^(["']?)(?:models|chatbots)\1\s*:""", re.M)

@@ -74,7 +74,7 @@ app = typer.Typer(
       caf kb import FILE...        convert documents to a knowledge base
       caf trace list               list stored turns and their outcomes
       caf judges eval              measure the judges on labelled scenarios
-      caf drift run embedded       measure the effect of the filter
+      caf drift run embedded       measure the effect of the filter (needs the extra `lab`)
 
     \b
     Exit codes: 0 success; 1 problems found; 2 wrong usage or configuration.

@@ -110,7 +110,7 @@ class Upstream:
         return f"caf init FOLDER {endpoint} --endpoint-key-env {self.place.key_env or 'none'}"
 
 
-_JUDGES = "emergency and role only: without a knowledge base, facts in replies are not checked"
+_JUDGES = "emergency and role; no knowledge base checks facts, and rejected replies become the fallback message"
 
 
 def find_upstream(url: str, model: str | None, environ: Mapping[str, str]) -> Upstream:
@@ -179,9 +179,8 @@ def _list_models(place: ModelPlace, environ: Mapping[str, str], options: ServerO
         elif place.model:
             return []
         else:
-            remedy = f"name the model with {options.model}"
-            if not urlsplit(place.url).path.strip("/"):
-                remedy += ", and check the URL: most servers need /v1 at its end"
+            hint = "" if urlsplit(place.url).path.strip("/") else " (most servers need /v1 at its end)"
+            remedy = f"check the URL{hint}, or name the model with {options.model}"
         raise UpstreamError(
             f"{options.url}: {place.url}: cannot list its models (GET /models): {error.subject} {error.description()}; {remedy}"
         ) from None

@@ -29,6 +29,8 @@ async def list_models(settings: ModelSettings, environ: Mapping[str, str] = os.e
         ):
             if response.status != 200:
                 raise error_for_status(response.status)
+            if response.content_type == "text/html":
+                raise UpstreamGarbled("sent an HTML page instead of a list of models")
             answer = await response.json(content_type=None)
     except (aiohttp.ClientError, OSError) as error:  # TimeoutError is an OSError
         raise to_model_error(error) from None

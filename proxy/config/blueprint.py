@@ -101,7 +101,10 @@ def assemble(config: Config) -> dict[str, Blueprint]:
     blueprints = {}
     for name, settings in config.chatbots.items():
         folder, language = settings.knowledge_base, settings.retrieval.language
-        if folder is not None and (folder, language) not in libraries:
+        if folder is not None and not folder.is_dir():
+            libraries[folder, language] = None
+            problems.append(f"chatbots.{name}.knowledge_base: '{folder}': there is no such folder")
+        elif folder is not None and (folder, language) not in libraries:
             try:
                 libraries[folder, language] = load(folder, language=language)
             except KnowledgeBaseError as error:

@@ -3,7 +3,10 @@
 from proxy.config.chatbot_settings import ChatbotSettings
 from proxy.config.config import Config
 
-WORTH = "local judges stop only 54 % of wrong replies and pass 69 % of right ones; for real use, configure judges with models"
+WORTH = (
+    "local judges read only English, stop 54 % of wrong replies and pass 69 % of right ones; for real use, "
+    "configure judges with models"
+)
 """Measured on judges/evaluation/training/claims_holdout.jsonl."""
 
 

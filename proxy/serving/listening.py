@@ -131,7 +131,7 @@ def listening_beside(app: web.Application) -> Iterator[str]:
 def _refusal(error: OSError | UnicodeError, host: str, port: int) -> str:
     code = getattr(error, "errno", None)
     if code == errno.EADDRINUSE:
-        return f"port {port} on {host} is in use; choose another with --port, or 0 for any free port"
+        return f"port {port} on {host} is in use; choose another with --port or CAF_PORT, or 0 for any free port"
     if code == errno.EACCES:
         return f"port {port} on {host} needs more permissions than this user has; choose a port above 1023 with --port"
     if code == errno.EADDRNOTAVAIL or isinstance(error, socket.gaierror | UnicodeError):

@@ -105,7 +105,9 @@ def test_every_fault_is_told_at_once_with_file_and_key(inside: Caf, folder: Path
         "mine.yaml: chatbot: is empty",
     ):
         assert any(said in problem for problem in problems), f"{said!r} not in {problems}"
-    assert ended.out.splitlines()[-1].startswith(f"config.yaml: {len(problems)} problems in ")
+    *_, checked, result = ended.out.splitlines()
+    assert checked.startswith("Checked config.yaml: 1 chatbot, ")
+    assert result == f"{len(problems)} problems in 6 files"
 
 
 def test_a_configuration_that_cannot_be_read_does_not_hide_the_rest(inside: Caf, folder: Path) -> None:
@@ -276,7 +278,7 @@ def test_every_fault_of_scenarios_is_told_by_file_id_and_field(inside: Caf, fami
         "problem  scenarios/judges/lost.yaml: three-3: response: the reply is empty; give a reply, because only the emergency "
         "judge does not need one",
     ]
-    assert ended.out.endswith("3 families with 7 scenarios\n")
+    assert ended.out.endswith("3 families with 7 scenarios\n7 problems in 3 files\n")
 
 
 def test_scenarios_may_be_for_any_chatbot_of_the_configuration(inside: Caf, folder: Path, families: Path) -> None:
@@ -330,7 +332,7 @@ def test_a_configuration_is_checked_as_with_the_option(inside: Caf, folder: Path
     (folder / "config.yaml").write_text("not: ours\n")
     given, named = (inside("check", *option, place / "my.yaml") for option in ((), ("--config",)))
     assert (given.code, given.out, given.err) == (named.code, named.out, named.err)
-    assert given.out.splitlines()[-1].startswith(f"{place / 'my.yaml'}: ")
+    assert any(line.startswith(f"Checked {place / 'my.yaml'}") for line in given.out.splitlines())
 
 
 def test_other_files_are_checked_with_the_configuration_beside_them(inside: Caf, folder: Path) -> None:
@@ -341,8 +343,11 @@ def test_other_files_are_checked_with_the_configuration_beside_them(inside: Caf,
     assert told(inside("check", "a.jsonl", "my.yaml")) == []
     ended = inside("check", "my.yaml", "a.jsonl", "--config", "config.yaml", folder / "my.yaml")
     assert [problem.partition(": expect.tone")[0] for problem in told(ended)] == ["a.jsonl: r1"]
-    results = [line for line in ended.out.splitlines() if "problem" in line and " in 1 chatbot" in line]
-    assert [line.partition(" in ")[0] for line in results] == ["config.yaml: 1 problem", "my.yaml: no problems"]
+    assert [line for line in ended.out.splitlines() if not line.startswith("problem  ")] == [
+        "Checked config.yaml: 1 chatbot, 1 section, 1 checkpoint, 1 family with 1 scenario",
+        "1 problem in 1 file",
+        "my.yaml: no problems in 1 chatbot, 1 section, 1 checkpoint",
+    ]
     assert ended.code == 1
 
 
@@ -507,18 +512,126 @@ def test_chatbots_with_local_judges_share_one_note(inside: Caf, folder: Path) ->
     assert "note     config.yaml: bot, other: local judges " in ended.out
 
 
-def test_an_empty_file_is_told_what_it_might_hold(inside: Caf, folder: Path) -> None:
-    """Every kind that is told apart by its keys."""
-    (folder / "a.yaml").write_text("")
-    (problem,) = told(inside("check", "a.yaml"))
-    for kind in (
-        "a checkpoint has",
-        "a family of scenarios has the keys family",
-        "a file of questions has the keys theme",
-        "an experiment has the keys name",
-        "a configuration has the keys server",
-    ):
-        assert kind in problem
+@pytest.mark.parametrize("text", ["", "\n  \n", "# later\n"])
+def test_an_empty_file_is_told_in_one_line(inside: Caf, folder: Path, text: str) -> None:
+    """The result counts it, and does not name the configuration, which is fine."""
+    (folder / "g.yaml").write_text(text)
+    ended = inside("check", "g.yaml")
+    assert ended.code == 1
+    assert ended.out.splitlines() == [
+        "problem  g.yaml: is empty",
+        "Checked config.yaml: 1 chatbot, 1 section, 1 checkpoint",
+        "1 problem in 1 file",
+    ]
+
+
+QUESTION = '{"id": "q1", "question": "What causes it?", "expect": {"outcome": "accepted", "contains": ["gene"]}}\n'
+LONG_QUESTION = '{"messages": [{"role": "user", "content": "Why?"}], "expect": {"cites": "causes"}}\n'
+
+
+@pytest.mark.parametrize("text", [QUESTION, "\n" + LONG_QUESTION, LONG_QUESTION + QUESTION, '{"question": "Why?"}\n'])
+def test_questions_of_caf_compare_are_checked_as_such(inside: Caf, folder: Path, text: str) -> None:
+    """Valid ones pass and are counted, in a folder too."""
+    (folder / "mine").mkdir()
+    (folder / "mine" / "q.jsonl").write_text(text)
+    for given in ("mine/q.jsonl", "mine"):
+        ended = inside("check", given)
+        assert (ended.code, told(ended)) == (0, [])
+        assert ended.out.endswith("1 checkpoint, 1 `caf compare` question file\n")
+
+
+def test_the_shipped_questions_of_caf_compare_have_no_problems(inside: Caf, folder: Path) -> None:
+    ended = inside("check", ROOT / "scenarios" / "experiments" / "own_questions.jsonl")
+    assert (ended.code, told(ended)) == (0, [])
+
+
+def test_problems_of_questions_of_caf_compare_name_their_lines(inside: Caf, folder: Path) -> None:
+    (folder / "q.jsonl").write_text(QUESTION + QUESTION.replace("q1", "q2").replace("accepted", "acepted"))
+    (problem,) = told(inside("check", "q.jsonl"))
+    assert problem.startswith("q.jsonl:2: expect.outcome.0: invalid value 'acepted'")
+    (folder / "q.yaml").write_text(QUESTION)
+    assert told(inside("check", "q.yaml")) == ["q.yaml: the file has one JSON object per line: rename it to .jsonl"]
+
+
+@pytest.mark.parametrize("key", ['"sections": ["causes"]', '"pair": null'])
+def test_questions_of_caf_kb_eval_are_skipped(inside: Caf, folder: Path, key: str) -> None:
+    """They are no scenarios and no questions of `caf compare`; a note names the command that checks them."""
+    (folder / "k.jsonl").write_text(f'{{"question": "Why?", {key}}}\n')
+    ended = inside("check", "k.jsonl")
+    assert (ended.code, told(ended)) == (0, [])
+    assert (
+        "note     k.jsonl: skipped, because the file has questions for `caf kb eval`, which checks them\n" in ended.out
+    )
+
+
+def test_scenarios_may_have_a_key_named_question(inside: Caf, folder: Path) -> None:
+    """A misspelt key of a scenario is reported as that."""
+    (folder / "a.jsonl").write_text(ROW.replace('"expect"', '"question": "Why?", "expect"'))
+    assert told(inside("check", "a.jsonl")) == ["a.jsonl:1: question: is not a known key"]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    """Lay out a configuration in a folder below the current one."""
+    desk = tmp_path / "desk"
+    (desk / "sections").mkdir(parents=True)
+    (desk / "config.yaml").write_text(CONFIG)
+    (desk / "sections" / "causes.md").write_text(SECTION.format(reviewer="Dr. Berg", day="2026-01-31"))
+    (desk / "a.yaml").write_text(FAMILY.format(name="a"))
+    return desk
+
+
+def test_a_folder_with_a_configuration_is_checked_with_it(inside: Caf, desk: Path) -> None:
+    """Like with --config, and the files of the folder against it; a configuration here does not matter."""
+    (desk.parent / "config.yaml").write_text("not: ours\n")
+    for options in ((), ("--config", "desk/config.yaml")):
+        ended = inside("check", "desk", *options)
+        assert ended.out == "desk/config.yaml: no problems in 1 chatbot, 1 section, 1 family with 2 scenarios\n"
+        assert ended.code == 0
+    (desk / "a.yaml").write_text(FAMILY.format(name="a").replace("[causes]", "[cuases]"))
+    ended = inside("check", "desk")
+    assert [problem.partition(" in the")[0] for problem in told(ended)] == [
+        "desk/a.yaml: a-1: citations: no section 'cuases'"
+    ]
+    assert ended.out.endswith(
+        "Checked desk/config.yaml: 1 chatbot, 1 section, 1 family with 2 scenarios\n1 problem in 1 file\n"
+    )
+
+
+@pytest.mark.parametrize("by_option", [True, False])
+def test_a_named_configuration_replaces_that_of_a_folder(inside: Caf, desk: Path, by_option: bool) -> None:
+    (desk.parent / "other.yaml").write_text(CONFIG.replace("sections", "desk/sections"))
+    (desk / "config.yaml").write_text("not: ours\n")
+    option, env = (["--config", "other.yaml"], {}) if by_option else ([], {"CAF_CONFIG": "other.yaml"})
+    ended = inside("check", "desk", *option, env=env)
+    assert "note     desk/config.yaml: skipped, because the file is a configuration" in ended.out
+    assert ended.out.endswith("other.yaml: no problems in 1 chatbot, 1 section, 1 family with 2 scenarios\n")
+
+
+def test_each_folder_is_checked_with_its_own_configuration(inside: Caf, desk: Path) -> None:
+    """Other files are checked with the first one; a configuration is checked once."""
+    shutil.copytree(desk, desk.parent / "ward")
+    (desk.parent / "ward" / "config.yaml").write_text(CONFIG.replace("bot:", "ward:"))
+    (desk.parent / "b.yaml").write_text(FAMILY.format(name="b"))
+    ended = inside("check", "b.yaml", "desk", "ward", "desk/config.yaml")
+    assert ended.out.splitlines() == [
+        "desk/config.yaml: no problems in 1 chatbot, 1 section, 2 families with 4 scenarios",
+        "ward/config.yaml: no problems in 1 chatbot, 1 section, 1 family with 2 scenarios",
+    ]
+
+
+def test_a_missing_knowledge_base_names_file_and_key(inside: Caf, folder: Path, desk: Path) -> None:
+    """Once for several chatbots with the same folder."""
+    (folder / "config.yaml").write_text(CONFIG.replace("sections", "kb_missing"))
+    missing = "config.yaml: chatbots.bot.knowledge_base: 'kb_missing': there is no such folder"
+    assert told(inside("check")) == [missing]
+    other = CONFIG.partition("chatbots:\n")[2].replace("bot:", "other:")
+    (folder / "config.yaml").write_text((CONFIG + other).replace("sections", "kb_missing"))
+    assert told(inside("check")) == [f"{missing}; also in 1 more place"]
+    (desk / "config.yaml").write_text(CONFIG.replace("sections", "kb_missing"))
+    assert told(inside("check", "desk")) == [
+        "desk/config.yaml: chatbots.bot.knowledge_base: 'desk/kb_missing': there is no such folder"
+    ]
 
 
 def test_a_run_is_told_in_one_line(inside: Caf, folder: Path) -> None:

@@ -162,10 +162,10 @@ def test_the_estimate_comes_first(inside: Caf, tmp_path: Path) -> None:
     write_questions(tmp_path, {"question": "a?"}, {"question": "b?"})
     ended = inside("compare", "mine.jsonl", "-c", config, "--into", "out", "--dry-run")
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out.startswith("2 questions, 4 replies: about 4 model calls, ")
+    assert "\n2 questions, 4 replies: about 4 model calls, " in ended.out
     assert ", cost " in ended.out
     limited = inside("compare", "mine.jsonl", "-c", config, "--into", "out", "--dry-run", "--limit", 1)
-    assert limited.out.startswith("1 questions, 2 replies: about 2 model calls")
+    assert "\n1 questions, 2 replies: about 2 model calls" in limited.out
     assert not (tmp_path / "out").exists()
 
 

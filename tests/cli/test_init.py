@@ -282,7 +282,7 @@ def test_the_only_model_of_an_existing_chatbot_is_used(inside: Caf, upstream: Up
     [
         (["a", "b"], "the server lists a, b; name one with --endpoint-model"),
         ([], "the server lists no model; name one with --endpoint-model"),
-        (None, "the model's server does not know the path or the model (404); name the model with --endpoint-model"),
+        (None, "the model's server does not know the path or the model (404); check the URL"),
     ],
 )
 def test_without_a_single_model_its_name_is_needed(
@@ -483,7 +483,7 @@ def test_texts_for_people_in_danger_are_in_their_language(inside: Caf, tmp_path:
     code = {"German": "de", "nb": "no"}.get(code, code)
     assert bot.settings.fallback[""] == TEXTS.get(code, TEXTS["en"]).fallback
     assert ("Translate it" in (tmp_path / "desk" / "config.yaml").read_text()) == (code not in TEXTS)
-    assert ended.out.count("local judges stop only 54 % of wrong replies") == 1
+    assert ended.out.count("local judges read only English, stop 54 % of wrong replies") == 1
 
 
 def test_the_contact_is_what_was_given(inside: Caf, tmp_path: Path) -> None:

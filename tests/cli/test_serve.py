@@ -142,7 +142,7 @@ def test_a_port_in_use_is_a_line_and_exit_code_2(caf: Caf, tmp_path: Path) -> No
         port = taken.getsockname()[1]
         ended = caf("serve", "--port", port)
     assert ended.code == 2
-    assert ended.err.startswith(f"caf: port {port} on 127.0.0.1 is in use; choose another with --port, or ")
+    assert ended.err.startswith(f"caf: port {port} on 127.0.0.1 is in use; choose another with --port or CAF_PORT, or ")
     assert ended.err.count("\n") == 1
 
 

@@ -82,7 +82,7 @@ def test_a_chatbot_is_wrapped_without_a_file(
     try:
         assert "  chatbots  meta-llama-3 (wrapped, filter on)" in proxy.said
         assert f"  upstream  {one.address}, model meta/llama-3, key from CAF_UPSTREAM_KEY" in proxy.said
-        assert "  local     meta-llama-3: local judges stop only 54 %" in said
+        assert "  local     meta-llama-3: local judges read only English, stop 54 %" in said
         assert "configure judges with models" in said
         assert f"caf init FOLDER --endpoint {one.address} --endpoint-model meta/llama-3" in said
         (command,) = [line.removeprefix("  try       ") for line in proxy.said if line.startswith("  try ")]
@@ -143,7 +143,7 @@ def test_a_server_without_a_list_needs_the_name_and_is_served_unverified(
     ended = inside("serve", "--upstream", one.address)
     assert ended.err == (
         f"caf: --upstream: {one.address}: cannot list its models (GET /models): the model's server does not know the path or the "
-        "model (404); name the model with --model\n"
+        "model (404); check the URL, or name the model with --model\n"
     )
     proxy = Serving(tmp_path, environment, "--upstream", one.address, "--model", "m")
     assert proxy.end(signal.SIGTERM)[0] == 0
