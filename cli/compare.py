@@ -182,8 +182,9 @@ def _served_subject(url: str, chatbot: str | None) -> Subject:
         return f"{len(samples)} requests to {address}; their model calls and cost cannot be estimated", True
 
     return Subject(
-        f"{name} at {address}", {"chatbot": name, "url": address}, partial(open_served, address, name, key_variable), estimate_samples
-    )
+        f"{name} at {address}", {"chatbot": name, "url": address},
+        partial(open_served, address, name, key_variable), estimate_samples,
+    )  # fmt: skip
 
 
 async def _list_served(address: str) -> list[str]:

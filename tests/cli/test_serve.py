@@ -175,7 +175,7 @@ def test_a_host_that_is_none_is_a_line_and_exit_code_2(caf: Caf, tmp_path: Path,
         (PASSTHROUGH.replace("traces.db", "config.yaml"), ["config.yaml: privacy.path cannot be used"]),
         (
             PASSTHROUGH.replace("kind: passthrough", "role: r, emergency: {contact: c}, knowledge_base: nowhere"),
-            ["nowhere: no such folder"],
+            ["nowhere': there is no such folder"],
         ),
     ],
 )
