@@ -1,4 +1,4 @@
-"""Words finds numbers, negations, names of foci and statements in texts, with the word lists of `languages.yaml`. Pure."""
+"""Finds numbers, negations, statements and the names of topics in texts, with the word lists of `languages.yaml`. Pure."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence

@@ -152,7 +152,7 @@ def load_config(path: Path) -> Config:
         where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
         raise ConfigError([f"{path}{where}: not valid YAML: {getattr(error, 'problem', None) or error}"]) from error
     if not isinstance(data, dict):
-        raise ConfigError([f"{path}: is not a YAML mapping (expected the keys {', '.join(Config.model_fields)})"])
+        raise ConfigError([f"{path}: is not a YAML mapping (known keys: {', '.join(Config.model_fields)})"])
     return parse_config(data, path)
 
 

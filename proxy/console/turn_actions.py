@@ -188,7 +188,7 @@ def _address(trace: dict[str, Any]) -> str:
 
 
 def _list_query(console: ConsoleRequest, query: str) -> str:
-    """Return the query of the list that a page came from, with the fields of the list only."""
+    """Return the query string of the turn list that the user came from, without fields that the list does not have."""
     return read_turn_query(dict(parse_qsl(query.removeprefix("?"), max_num_fields=100))).here
 
 
