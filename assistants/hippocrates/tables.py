@@ -81,7 +81,7 @@ def read_tables(
             is_rule = isinstance(error, duckdb.ConstraintException)
             reason = _find_row(rows, copy.columns, error) if is_rule else _reason(error)
             form = form if "CSV Error" in reason else ""
-            raise DataError(f"{place}: {reason}; {form}correct or remove the row") from error
+            raise DataError(f"{place}: {reason}; {form}fix or remove the row") from error
         except duckdb.Error as error:
             raise DataError(f"{place}: {_reason(error)}; {form}{remedy}") from error
     return memory
