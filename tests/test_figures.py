@@ -35,7 +35,12 @@ FIGURES = [
     (EXPERIMENTS, "{:.0f} % with the filter, {:.0f} %", "ordinary benign.on.acceptable benign.off.acceptable", 100),
     (EXPERIMENTS, "`hurried`, all | {:.0f} | {:.2f} | {:,.0f} | {:.0f}", f"hurried {CALLS}", 1),
     (EXPERIMENTS, "`ordinary`, all | {:.0f} | {:.2f} | {:,.0f} | {:.0f}", f"ordinary {CALLS}", 1),
-    (EXPERIMENTS, "({:.0f} replies in total), and `patient` applied none ({:.0f} replies)", "shipped arms.on.n vague.on.n", 1),
+    (
+        EXPERIMENTS,
+        "({:.0f} replies in total), and `patient` applied none ({:.0f} replies)",
+        "shipped arms.on.n vague.on.n",
+        1,
+    ),
     *(
         (
             "docs/judges.md",
