@@ -107,7 +107,7 @@ def speed(rows: Sequence[LabelledReply]) -> float:
 
 
 def known_texts(library: Library) -> dict[str, list[Rateable]]:
-    """Return texts with a known correct score, by kind: drift of the stand-in, sections, refusals, messages."""
+    """Return texts with a known correct score, by kind: made-up advice of the engine `embedded`, sections, refusals, messages."""
     chance = random.Random(1)
 
     def citing_any(message: str, reply: str) -> Rateable:
@@ -132,7 +132,7 @@ def known_texts(library: Library) -> dict[str, list[Rateable]]:
     texts = [text for by_language in urgent["texts"].values() for text in by_language.values()]
     messages = [bot["fallback"], *texts, f"{bot['fallback']} {urgent['contact']}"]
     return {
-        "drift of the stand-in (0 or 1)": drifts,
+        "made-up advice (0 or 1)": drifts,
         "sentences of a section (4)": restated,
         "the same citing another (0 or 1)": [replace(case, sources=(another(case.sources[0]),)) for case in restated],
         "refusals (4)": [citing_any("How much?", REFUSAL), Rateable("How much?", REFUSAL)],

@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from cli.conversation import ChatError, Conversation, list_chatbots, open_session, summarise_reply
 from cli.drawing import print_line
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors, printable, terminal_width
-from models.suggestions import did_you_mean
+from models.validation_errors import did_you_mean
 from scenarios.checkpoint import save
 from scenarios.files import ScenarioError
 

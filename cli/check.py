@@ -27,7 +27,7 @@ from models.extras import DISTRIBUTION
 from models.fallback import chain as fallback_chain
 from models.openai_engine import make_session
 from models.settings import ModelSettings
-from models.suggestions import did_you_mean
+from models.validation_errors import did_you_mean
 from proxy.auth.key_ring import KeyRing, open_key_ring
 from proxy.auth.loopback import is_loopback
 from proxy.config.blueprint import Blueprint, assemble

@@ -13,8 +13,8 @@ from knowledge_base.library import Library
 from knowledge_base.pairs.pair import Pair
 from knowledge_base.pairs.pair_eval import Question
 from knowledge_base.retrieval_eval import RetrievalCase, RetrievalFigures
-from models.suggestions import describe_faults
 from models.unique_keys import load_json
+from models.validation_errors import describe_faults
 from scenarios import questions
 from scenarios.files import ScenarioError
 

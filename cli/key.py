@@ -9,7 +9,7 @@ import typer
 from pydantic import ValidationError
 
 from cli.terminal import ConfigOption, config_path, leave, plain_errors, printable
-from models.suggestions import describe_faults
+from models.validation_errors import describe_faults
 from proxy.audit.admin import record_command
 from proxy.auth import keys
 from proxy.auth.keys import KeyRecord

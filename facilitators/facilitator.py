@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, ValidationError, field_validator
 
 from knowledge_base.front_matter import FrontMatterError, split_front_matter
-from scenarios import files
+from models.validation_errors import describe_faults
 from scenarios.files import ScenarioError, Strict
 
 SHIPPED = Path(__file__).parent / "prompts"
@@ -77,7 +77,7 @@ def load(path: Path) -> Facilitator:
     except (UnicodeDecodeError, FrontMatterError) as error:
         raise ScenarioError([f"{path}: {error}"]) from error
     except ValidationError as error:
-        raise ScenarioError([f"{path}: {fault}" for fault in files.faults(error, Facilitator)]) from error
+        raise ScenarioError([f"{path}: {fault}" for fault in describe_faults(error, Facilitator)]) from error
     if facilitator.name != path.stem:
         raise ScenarioError([f"{path}: name: {facilitator.name!r}: expected {path.stem!r}, the name of the file"])
     return facilitator

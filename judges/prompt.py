@@ -1,10 +1,9 @@
 """Parses a judge's markdown file: YAML front matter with the settings, then the instructions for the model."""
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -13,7 +12,7 @@ from judges.guard_model import FORMS, Format, Guard, Target
 from judges.observation import OBSERVATIONS
 from judges.rules import unreadable_rule
 from knowledge_base.front_matter import FrontMatterError, split_front_matter
-from models.suggestions import describe_fault, with_suggestions
+from models.validation_errors import describe_faults
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +111,7 @@ def load_prompt(path: Path) -> Prompt:
     except FrontMatterError as error:
         raise PromptError(f"{path}: {error}") from error
     except ValidationError as error:
-        wrong = "; ".join(_describe_error(one) + hint for one, hint in with_suggestions(error, _FrontMatter))
+        wrong = "; ".join(describe_faults(error, _FrontMatter))
         raise PromptError(
             f"{path}: front matter {wrong} (expected keys: name, stage swift|chief, model, modes source|default, "
             f"observation {'|'.join([*OBSERVATIONS, 'guard'])}; for a guard also format, threshold, target, categories)"
@@ -137,8 +136,3 @@ def load_prompt(path: Path) -> Prompt:
         front.guard,
         front.warning.strip(),
     )
-
-
-def _describe_error(error: Mapping[str, Any]) -> str:
-    where, message = ".".join(map(str, error["loc"])), describe_fault(error)
-    return f"key {where!r}: {message}" if where else message

@@ -12,8 +12,8 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from knowledge_base.bm25 import Language, SectionIndex
 from knowledge_base.citations import CLASSES, neutralise
 from knowledge_base.front_matter import FrontMatterError, split_front_matter
-from models.suggestions import with_suggestions
 from models.usage import estimate_tokens
+from models.validation_errors import with_suggestions
 
 MAX_SECTION_TOKENS = 2_000
 """Default limit of the estimated tokens of a section's text."""

@@ -25,7 +25,7 @@ In reading order:
     script.py         the YAML format of a scripted model, for demos and tests
     scripted.py       the engine that answers from such a script
     recording.py      records answers and replays them; answer_cache.py: a cache of answers on disk
-    suggestions.py    pure: suggests the nearest known word for a misspelt key or value
+    validation_errors.py  pure: describes invalid data, and suggests the nearest known word for a misspelt one
     unique_keys.py    loads YAML and JSON, and refuses duplicate keys
     budget.py         limits the total cost of the calls of a run
     completion.py     pure: wraps an answer as a chat completion

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from models.settings import ModelSettings
-from models.suggestions import did_you_mean
+from models.validation_errors import did_you_mean
 
 
 def chain(alias: str, models: Mapping[str, ModelSettings]) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from models.request import text_of
 from models.script import Replay, Rule
 from models.settings import ModelSettings
 from models.unique_keys import load_yaml
+from models.validation_errors import describe_fault
 
 Answer = str | Body | BaseException | None
 """A scripted answer: a text; a complete response (an object with `choices`); a message (an object with `tool_calls`); any other
@@ -122,7 +123,7 @@ def load_rules(path: Path) -> list[str | Rule]:
 def _faults(error: ValidationError) -> str:
     """Return the validation errors as one line, each with the index of its rule."""
     return "; ".join(
-        f"{'.'.join(str(step) for step in one['loc'] if '[' not in str(step))}: {one['msg']}"
+        f"{'.'.join(str(step) for step in one['loc'] if '[' not in str(step))}: {describe_fault(one)}"
         for one in error.errors(include_url=False)
         if one["type"] != "string_type"  # every invalid rule also fails as a text
     )

@@ -1,15 +1,15 @@
 """Loads and writes the YAML files that people edit. Error messages name the file and the field."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from models.suggestions import describe_fault, with_suggestions
 from models.unique_keys import load_yaml
+from models.validation_errors import describe_faults
 
 _PACKAGE = Path(__file__).resolve().parent
 
@@ -64,7 +64,7 @@ def load(
     try:
         return model.model_validate({**(defaults or {}), **data}, context=context)
     except ValidationError as error:
-        raise ScenarioError([f"{path}: {fault}" for fault in faults(error, model, data)]) from error
+        raise ScenarioError([f"{path}: {fault}" for fault in describe_faults(error, model, data)]) from error
 
 
 def read(path: Path, kind: str, keys: str) -> dict[str, Any]:
@@ -132,33 +132,3 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
 
 
 _Dumper.add_representer(str, _text)
-
-
-def faults(error: ValidationError, model: type[BaseModel] = BaseModel, data: Any = None) -> list[str]:
-    """Return one message for each validation error: the path of the field, the offending value, and the expected value.
-
-    Args:
-        error: The error from pydantic.
-        model: The validated model; its keys are suggested for misspelt ones.
-        data: The validated data. Given these, a path names only keys and indices that the data contain.
-    """
-    sentences = []
-    errors = list(with_suggestions(error, model))
-    within = {fault["loc"][:length] for fault, _ in errors for length in range(len(fault["loc"]))}
-    for fault, suggestion in errors:
-        if fault["type"] == "too_short" and fault["loc"] in within:
-            continue  # an error that only repeats the errors of its items
-        field = ".".join(map(str, fault["loc"] if data is None else _steps_in(data, fault)))
-        message = describe_fault(fault)
-        sentences.append(f"{field}: {message}{suggestion}" if field else message)
-    return sentences
-
-
-def _steps_in(data: Any, fault: Any) -> Iterator[int | str]:
-    """Yield the steps of a fault's path that exist in the data. Pydantic adds branches of unions, and indices of wrapped values."""
-    for step in fault["loc"]:
-        if (isinstance(data, Mapping) and step in data) or (isinstance(data, list) and isinstance(step, int)):
-            data = data[step]
-            yield step
-        elif fault["type"] == "missing" and step == fault["loc"][-1]:
-            yield step

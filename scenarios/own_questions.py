@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from models.suggestions import did_you_mean
 from models.unique_keys import load_json
+from models.validation_errors import describe_faults, did_you_mean
 from scenarios.checkpoint import NAME, Message, Outcome
-from scenarios.files import ScenarioError, Strict, faults
+from scenarios.files import ScenarioError, Strict
 
 MAX_BYTES = 16 * 1024 * 1024
 """Maximum size of a file of questions, in bytes."""
@@ -107,7 +107,7 @@ def _parse(path: Path, text: str) -> tuple[OwnQuestion, ...]:
             fields = _as_messages(row, f"line-{number}")
             question = OwnQuestion.model_validate(fields)
         except ValidationError as error:
-            problems += [f"{path}:{number}: {fault}" for fault in faults(error, OwnQuestion, fields)]
+            problems += [f"{path}:{number}: {fault}" for fault in describe_faults(error, OwnQuestion, fields)]
             continue
         except json.JSONDecodeError as error:
             problems.append(f"{path}:{number}: {error.msg} (column {error.colno}); expected a JSON object on one line")

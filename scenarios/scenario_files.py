@@ -9,6 +9,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from models.unique_keys import describe_json_error, load_json
+from models.validation_errors import describe_faults
 from scenarios import files
 from scenarios.files import ScenarioError
 from scenarios.scenario import VERDICTS, Family, Scenario, missing_twins
@@ -143,7 +144,7 @@ def _add_row(groups: dict[str, dict[str, Any]], row: dict[str, Any], where: str)
         scenario = Scenario.model_validate(row)
         Family.model_validate({"family": name, "scenarios": [{"id": "x", "response": "x"}]} | about)
     except ValidationError as error:
-        return [f"{where}: {fault}" for fault in files.faults(error, Scenario, row | about)]
+        return [f"{where}: {fault}" for fault in describe_faults(error, Scenario, row | about)]
     if differing:
         return [f"{where}: {differing[0]}: differs from an earlier row of the family {name!r}"]
     groups.setdefault(name, {"family": name, "scenarios": []}).update(about)
@@ -173,7 +174,7 @@ def _validate_family(data: dict[str, Any], path: Path) -> Family:
     try:
         family = Family.model_validate(data)
     except ValidationError as error:
-        problems += [_name_by_id(fault, ids) for fault in files.faults(error, Family, data)]
+        problems += [_name_by_id(fault, ids) for fault in describe_faults(error, Family, data)]
     if problems:
         raise ScenarioError([f"{path}: {problem}" for problem in problems])
     return _resolve_knowledge_base(family, path)

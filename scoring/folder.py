@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from models.unique_keys import DuplicateKeyError, load_json, refuse_duplicates
-from scenarios.files import faults
+from models.validation_errors import describe_faults
 from scoring.transcript import Exchange, FidelityLine, Line, RatingLine
 
 LineT = TypeVar("LineT", bound=Line)
@@ -121,7 +121,7 @@ class RunFolder:
                 if error.errors()[0]["type"] == "json_invalid":  # cut off, or empty
                     continue
                 raise RunError(
-                    f"{path}:{number}: {faults(error, kind)[0]}; delete the line, or restore the file"
+                    f"{path}:{number}: {describe_faults(error, kind)[0]}; delete the line, or restore the file"
                 ) from None
             latest[_key(record)] = record
         return list(latest.values())

@@ -14,8 +14,8 @@ from knowledge_base.library import KnowledgeBaseError, Source, load
 from knowledge_base.pairs.pair import Pair, PairsError, Taxonomy, load_pairs, load_taxonomy
 from models.errors import ModelSettingsError
 from models.settings import ModelSettings
-from models.suggestions import describe_faults
 from models.unique_keys import load_json
+from models.validation_errors import describe_faults
 
 KNOWLEDGE_BASE = Path(__file__).parents[2] / "knowledge_base" / "gesundheit"
 WEIGHTS = Path(__file__).parent / "weights.json"
@@ -52,7 +52,7 @@ def open_sources(settings: ModelSettings) -> tuple[Sources, Language]:
     try:
         options = Options.model_validate(settings.options)
     except ValidationError as error:
-        raise ModelSettingsError("; ".join(describe_faults(error, Options, show_value=False))) from None
+        raise ModelSettingsError("; ".join(describe_faults(error, Options, may_show=lambda location: False))) from None
     folder, encode = options.knowledge_base, None
     if options.encoder != "off":
         try:

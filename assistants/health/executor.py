@@ -155,7 +155,7 @@ class Executor:
 
 
 class _Processes:
-    """A pool of processes, each of which runs one task at a time. They start on demand. A late task's process is replaced."""
+    """A pool of processes, started on demand. Each runs one task at a time; after a timeout, a new process replaces it."""
 
     def __init__(self) -> None:
         self._started, self._idle, self._is_logged = set[Pool](), asyncio.LifoQueue[Pool | None](), False

@@ -16,7 +16,7 @@ from assistants.health.planner import read_prompt
 from assistants.health.task import Task
 from models.errors import ModelSettingsError
 from models.settings import ModelSettings
-from models.suggestions import describe_faults
+from models.validation_errors import describe_faults
 
 Source = Literal["sleep", "activity", "heart", "food", "profile"]
 SECTIONS = Path(__file__).parent / "knowledge_base"
@@ -62,7 +62,7 @@ def read_options(settings: ModelSettings) -> Options:
     try:
         options = Options.model_validate(settings.options)
     except ValidationError as error:
-        problems = "; ".join(describe_faults(error, Options, show_value=False))
+        problems = "; ".join(describe_faults(error, Options, may_show=lambda location: False))
         raise ModelSettingsError(f"{problems} (expected options: {', '.join(Options.model_fields)})") from None
     if options.data is not None and options.access is None:
         raise ModelSettingsError("access: required if `data` is set: list subjects per key, as in {keyless: [anna]}")

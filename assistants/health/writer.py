@@ -68,7 +68,7 @@ def list_documents(runs: Sequence[Run], passages: Mapping[str, Passage], *, is_d
 
 
 def passages_of(run: Run) -> Sequence[Passage]:
-    """Return the sections that a run found. There are none if the step failed."""
+    """Return the sections that a run found; an empty sequence if the step failed."""
     return getattr(run.result, "passages", ())
 
 

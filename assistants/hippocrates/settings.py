@@ -15,7 +15,7 @@ from assistants.hippocrates.vocabulary import Vocabulary
 from assistants.hippocrates.webapi import WebApi
 from models.errors import ModelSettingsError
 from models.settings import ModelSettings
-from models.suggestions import describe_faults
+from models.validation_errors import describe_faults
 
 DEMO = Path(__file__).parent / "demo"
 NOTICE = (
@@ -72,7 +72,7 @@ def open_sources(settings: ModelSettings) -> Sources:
     try:
         options = Options.model_validate(settings.options)
     except ValidationError as error:
-        problems = "; ".join(describe_faults(error, Options, show_value=False))
+        problems = "; ".join(describe_faults(error, Options, may_show=lambda location: False))
         raise ModelSettingsError(f"{problems} (expected options: {', '.join(Options.model_fields)})") from None
     option = "cdm"
     try:

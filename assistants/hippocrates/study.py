@@ -72,7 +72,7 @@ class Dates(_Range):
 
 
 class Event(_Slots):
-    """A record of any of some concepts, or a death."""
+    """A record that has one of the given concepts, or a death."""
 
     concepts: tuple[Words, ...] = ()
     """The researcher's words for concepts, one of which the record must have. For a death, its causes, or () for any cause."""

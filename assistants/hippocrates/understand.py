@@ -104,7 +104,7 @@ class Step:
     left_out: tuple[Unclear, ...] = ()
     """Ambiguous parts of the message, with questions that the researcher must answer."""
     query: Query | None = None
-    """The researcher's last question about databases; None if there is none."""
+    """The researcher's last question about databases, or None."""
     english: Mapping[str, str] = field(default_factory=dict)
     """By the researcher's words for concepts, their English names."""
     unread: bool = False

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from pydantic import ValidationError
 
 from models.settings import ModelSettings
-from models.suggestions import describe_fault
+from models.validation_errors import describe_fault
 
 NO_TEMPERATURE = re.compile(r"(?:.*/)?(?:o\d|gpt-5)")
 """Names of models that reject any temperature other than their default, such as o3 and openai/gpt-5-mini."""

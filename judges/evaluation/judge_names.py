@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from judges.judge import OBSERVERS
-from models.suggestions import did_you_mean
+from models.validation_errors import did_you_mean
 from scenarios.scenario_files import FamilyFile
 
 

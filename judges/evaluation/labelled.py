@@ -8,7 +8,7 @@ from judges.case import Case, HistoryMessage, Topic, emergency_case
 from judges.verdict import Verdict
 from knowledge_base.library import KnowledgeBaseError, Library, Source
 from knowledge_base.library import load as load_library
-from models.suggestions import did_you_mean
+from models.validation_errors import did_you_mean
 from scenarios.files import ScenarioError
 from scenarios.scenario import Family, Scenario
 from scenarios.scenario_files import FamilyFile

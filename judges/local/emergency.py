@@ -99,10 +99,10 @@ def _strength(seen: Seen) -> tuple[bool, float]:
 
 
 def _observe_quotes(text: str) -> Iterator[Seen]:
-    """Yield the explicit words of danger in a person's words that a program quotes.
+    """Yield the explicit words of danger in the quotes of a program's message. They are a person's words.
 
-    Each quote is read alone, because the program's own words (history, guidelines, a title) would hide danger. A quote with a
-    margin below `DOUBT_MARGIN` is skipped.
+    Each quote is judged separately, because the program's own words (history, guidelines, a title) would hide danger. A quote
+    with a margin below `DOUBT_MARGIN` is skipped.
     """
     for start, end in languages.quoted_words(text):
         quote = text[start:end]

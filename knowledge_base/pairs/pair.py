@@ -17,8 +17,8 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from knowledge_base.bm25 import Language
-from models.suggestions import describe_fault
 from models.unique_keys import load_json, load_yaml
+from models.validation_errors import describe_faults
 
 PAIRS_FILE, TAXONOMY_FILE = "pairs.jsonl", "taxonomy.yaml"
 HEADER = {"format": "caf-pairs", "version": 1}
@@ -327,9 +327,7 @@ def _naming(place: Path | str, missing: str = "", wrong: str = "") -> Iterator[N
     except UnicodeDecodeError:
         raise PairsError(f"{place}: the file is not UTF-8; save it as UTF-8") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        key, problem = ".".join(map(str, first["loc"])), describe_fault(first)
-        raise PairsError(": ".join(filter(None, (str(place), key, problem))) + wrong) from None
+        raise PairsError(f"{place}: {describe_faults(error)[0]}{wrong}") from None
     except RecursionError:
         raise PairsError(f"{place}: the text is nested too deeply{wrong}") from None
     except (ValueError, yaml.YAMLError) as error:

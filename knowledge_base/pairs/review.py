@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from knowledge_base.pairs.pair import Pair, Review, find_shared_wordings
 from knowledge_base.pairs.words import Words
 from knowledge_base.spreadsheet import escape_cell, unescape_cell
-from models.suggestions import describe_fault
+from models.validation_errors import describe_fault
 
 _OURS = (
     "id", "question", "variants", "answer", "topic", "subtopic", "document", "aspect", "complexity", "source", "quotes",

@@ -18,8 +18,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from models.suggestions import describe_fault
 from models.unique_keys import DuplicateKeyError, refuse_duplicates
+from models.validation_errors import describe_faults
 
 Permission = Literal["chat", "trace", "admin", "unfiltered", "evidence", "act", "console"]
 """chat: use chatbots. trace: see reasons and rejected drafts. admin: read /metrics, erase conversations. unfiltered: choose the
@@ -154,9 +154,8 @@ def parse(text: str, source: str) -> dict[str, KeyRecord]:
     except DuplicateKeyError as error:
         raise KeyFileError(f"{source}: {error}") from None
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(map(str, first["loc"])) or "invalid key file"
-        raise KeyFileError(f"{source}: {place}: {describe_fault(first)}; correct it, or create the key again") from None
+        fault = describe_faults(error, may_show=lambda location: False)[0]
+        raise KeyFileError(f"{source}: {fault}; correct it, or create the key again") from None
     by_id = {record.id: record for record in records}
     if len(by_id) < len(records):
         ids = [record.id for record in records]

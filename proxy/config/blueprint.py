@@ -13,7 +13,7 @@ from judges.python_judge import PythonJudge, PythonJudgeError, load_python_judge
 from judges.verdict import Stage
 from knowledge_base.library import KnowledgeBaseError, Library, load
 from models.client import Models
-from models.suggestions import did_you_mean
+from models.validation_errors import did_you_mean
 from proxy.config.chatbot_settings import ChatbotSettings
 from proxy.config.config import Config, ConfigError
 from proxy.config.judge_settings import JudgeSettings

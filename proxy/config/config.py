@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from models.fallback import fallback_problems
 from models.settings import ModelSettings
-from models.suggestions import describe_fault, did_you_mean, with_suggestions
 from models.unique_keys import load_yaml
+from models.validation_errors import Location, describe_faults, did_you_mean
 from proxy.config.chatbot_settings import ChatbotSettings
 from proxy.config.removed_settings import drop_removed_settings
 from proxy.config.settings import (
@@ -173,22 +173,19 @@ def parse_config(data: dict[str, Any], path: Path | None) -> Config:
         folder = Path.cwd() if file is None else PACKAGES if file == SHIPPED else file.parent
         config = Config.model_validate({"privacy": {}, "console": {}, **data}, context={"folder": folder})
     except ValidationError as error:
-        raise ConfigError([f"{path}: {fault}" if path else fault for fault in faults(error, Config)]) from error
+        faults = describe_faults(error, Config, may_show=may_show)
+        raise ConfigError([f"{path}: {fault}" if path else fault for fault in faults]) from error
     config._file = file
     config._ignored = ignored
     return config
 
 
-def faults(error: ValidationError, model: type[BaseModel]) -> list[str]:
-    """Convert a pydantic error into messages for the operator. Each names the key, the invalid value and what is expected."""
-    sentences = []
-    for fault, suggestion in with_suggestions(error, model):
-        key = ".".join(map(str, fault["loc"]))
-        # A value may hold a secret: a key in the wrong place, a password in an address or in place of its variable's name.
-        secret = fault["loc"][:1] == ("models",) or fault["loc"][-1:] in (("url",), ("password_env",), ("env",))
-        message = describe_fault(fault, show_value=not secret) + suggestion
-        sentences += [f"{key}: {line}" if key else line for line in message.split("\n")]
-    return sentences
+def may_show(location: Location) -> bool:
+    """Return whether an error may quote the value at a location of a configuration.
+
+    A value may hold a secret: a key in the wrong place, a password in an address or in place of its variable's name.
+    """
+    return location[:1] != ("models",) and location[-1:] not in (("url",), ("password_env",), ("env",))
 
 
 def in_file(path: Path, problem: str) -> str:

@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, ValidationError
 
-from models.suggestions import describe_fault
 from models.unique_keys import load_json
+from models.validation_errors import describe_faults
 
 Json = dict[str, Any]
 
@@ -72,9 +72,8 @@ def read_object(path: Path, shape: type[Shape]) -> Json | None:
     try:
         return shape.model_validate(load_json(raw)).model_dump()
     except ValidationError as error:
-        first = error.errors(include_input=False, include_url=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        raise Damaged(f"{path.name}: {place + ': ' if place else ''}{describe_fault(first)}") from None
+        fault = describe_faults(error, may_show=lambda location: False)[0]
+        raise Damaged(f"{path.name}: {fault}") from None
     except (ValueError, RecursionError):
         raise Damaged(f"{path.name}: not valid JSON") from None
 

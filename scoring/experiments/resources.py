@@ -18,7 +18,7 @@ from models.errors import ModelSettingsError
 from models.fallback import with_all_asked
 from models.openai_engine import make_session
 from models.settings import ModelSettings
-from models.suggestions import did_you_mean
+from models.validation_errors import did_you_mean
 from proxy.app import create_app
 from proxy.config.blueprint import Blueprint, assemble
 from proxy.config.config import Config, ConfigError, parse_config

@@ -13,7 +13,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from models.unique_keys import DuplicateKeyError, refuse_duplicates
-from scenarios import files
+from models.validation_errors import describe_faults
 from scenarios.checkpoint import Message
 from scoring.folder import FILES, LineT, RunError, RunFolder
 from scoring.people.returned_ratings import AcceptedRatings, ReturnError, SelfAgreement, accept, key_of, parse
@@ -49,7 +49,7 @@ def checkpoints(run: Path) -> dict[str, list[Message]]:
     except DuplicateKeyError as error:
         raise RunError(f"{path}: {error}") from None
     except ValidationError as error:
-        raise RunError(f"{path}: expected {{name: [{{role, content}}]}}: {files.faults(error)[0]}") from error
+        raise RunError(f"{path}: expected {{name: [{{role, content}}]}}: {describe_faults(error)[0]}") from error
 
 
 def keys(run: Path) -> dict[str, Key]:
@@ -89,7 +89,7 @@ def _read(kind: type[LineT], path: Path, fault: str, remedy: str) -> LineT:
     except DuplicateKeyError as error:
         raise RunError(f"{path}: {error}") from None
     except ValidationError as error:
-        raise RunError(f"{path}: {fault}: {files.faults(error)[0]}; {remedy}") from error
+        raise RunError(f"{path}: {fault}: {describe_faults(error)[0]}; {remedy}") from error
 
 
 def accept_files(

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError
 
 from models.unique_keys import DuplicateKeyError, refuse_duplicates
-from scenarios import files
+from models.validation_errors import describe_faults
 from scoring.people.sheet import Key
 from scoring.transcript import HUMAN, Line, Place, RatingLine
 
@@ -95,7 +95,7 @@ def parse(text: str | bytes) -> RatingFile:
         raise ReturnError([str(error)]) from None
     except ValidationError as error:
         remedy = "give the file that the page's Download saves"
-        raise ReturnError(_shorten([f"{fault}; {remedy}" for fault in files.faults(error)])) from error
+        raise ReturnError(_shorten([f"{fault}; {remedy}" for fault in describe_faults(error)])) from error
 
 
 def key_of(returned: RatingFile, keys: Mapping[str, Key]) -> Key:

@@ -13,7 +13,8 @@ from pydantic import AliasChoices, BaseModel, Field, ValidationError, create_mod
 
 from knowledge_base.spreadsheet import escape_cell
 from models.unique_keys import load_json, load_yaml
-from scenarios.files import Strict, faults
+from models.validation_errors import describe_faults
+from scenarios.files import Strict
 from scoring.people.returned_ratings import ReturnError
 
 Id = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
@@ -144,7 +145,7 @@ def read_returned(kind: type[ReturnedT], paths: Iterable[Path]) -> dict[str, Ret
                 problems.append(f"{path}: participant: duplicate {one.participant!r}; give one file for each")
             returned[one.participant] = one
         except ValidationError as error:
-            problems += [f"{path}: {fault}" for fault in faults(error)]
+            problems += [f"{path}: {fault}" for fault in describe_faults(error)]
         except (ValueError, RecursionError, yaml.YAMLError, OSError) as error:
             problems.append(f"{path}: cannot be read: {error}")
     if problems:

@@ -245,7 +245,7 @@ async def test_no_try_takes_longer_than_its_step_may(models, upstream):
     assert asked(upstream) == ["a"]
     assert not made.bulkheads["a"].breaker.open
     with pytest.raises(UpstreamTimeout):
-        await made.structured("a", ASK["messages"], Found, step="role", ledger=Ledger(), timeout_s=0.05)
+        await made.structured("a", ASK["messages"], Found, step="role", ledger=Ledger(), timeout_s=0.5)
     assert made.bulkheads["a"].breaker.open
 
 

@@ -1,13 +1,15 @@
 """Messages about invalid data: what a field must hold, and suggestions such as `; did you mean 'title'?`. Pure."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+Location = tuple[int | str, ...]
+"""The path of a field in validated data: pydantic's `loc`."""
 _EXPECTED = {
     "a text": ("string_type",),
     "a whole number": ("int_type", "int_parsing", "int_from_float"),
@@ -66,16 +68,30 @@ def with_suggestions(error: ValidationError, model: type[BaseModel]) -> Iterator
             yield fault, ""
 
 
-def describe_faults(error: ValidationError, model: type[BaseModel], show_value: bool = True) -> list[str]:
+def describe_faults(
+    error: ValidationError,
+    model: type[BaseModel] = BaseModel,
+    data: Any = None,
+    may_show: Callable[[Location], bool] = lambda location: True,
+) -> list[str]:
     """Return a message for each fault of invalid data: the path of the field, what is wrong, and a suggestion.
 
     Args:
         error: Pydantic's error.
-        model: The model whose validation failed.
-        show_value: Whether the messages may quote invalid values.
+        model: The model whose validation failed. Its keys are suggested for misspelt ones.
+        data: The validated data. With it, a path names only keys and indices that the data contain.
+        may_show: Returns whether the message may quote the value at a location. A value can be a secret.
     """
-    faults = [(".".join(map(str, fault["loc"])), fault, hint) for fault, hint in with_suggestions(error, model)]
-    return [(f"{key}: " if key else "") + describe_fault(fault, show_value) + hint for key, fault, hint in faults]
+    messages = []
+    faults = list(with_suggestions(error, model))
+    parents = {fault["loc"][:length] for fault, _ in faults for length in range(len(fault["loc"]))}
+    for fault, hint in faults:
+        if fault["type"] == "too_short" and fault["loc"] in parents:
+            continue  # a fault that only repeats the faults of its items
+        field = ".".join(map(str, fault["loc"] if data is None else _steps_in(data, fault)))
+        lines = (describe_fault(fault, may_show(fault["loc"])) + hint).split("\n")
+        messages += [f"{field}: {line}" if field else line for line in lines]
+    return messages
 
 
 def describe_fault(fault: Any, show_value: bool = True) -> str:
@@ -105,6 +121,16 @@ def describe_fault(fault: Any, show_value: bool = True) -> str:
     if value is None:
         return f"has no value: expected {expected}"
     return f"invalid value {value!r}: expected {expected}" if shown else f"expected {expected}"
+
+
+def _steps_in(data: Any, fault: Any) -> Iterator[int | str]:
+    """Yield the steps of a fault's path that exist in the data. Pydantic adds branches of unions, and indices of wrapped values."""
+    for step in fault["loc"]:
+        if (isinstance(data, Mapping) and step in data) or (isinstance(data, list) and isinstance(step, int)):
+            data = data[step]
+            yield step
+        elif fault["type"] == "missing" and step == fault["loc"][-1]:
+            yield step
 
 
 def _nearest(word: object, known: Iterable[str]) -> str | None:
