@@ -199,7 +199,7 @@ def _call(call: dict[str, Any]) -> Line:
     about = "about " if usage["estimated"] else ""
     cost = "" if call["cost"] is None else f", cost {call['cost']:.6f}"
     tries = f", {call['attempts']} tries" if call["attempts"] > 1 else ""
-    error = f", failed: {call['error']}" if call["error"] else ""
+    error = f", failed: {call.get('cause') or call['error']}" if call["error"] else ""  # older traces lack the cause
     tokens = f"{about}{usage['prompt_tokens']} tokens in, {usage['completion_tokens']} out"
     thoughts = ", reasoning removed from the answer (see --json)" if call.get("thoughts") else ""
     return 2, "", f"{call['step']} ({call['alias']}): {call['ms']:.1f} ms, {tokens}{cost}{tries}{error}{thoughts}"

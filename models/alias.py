@@ -104,7 +104,7 @@ class Alias:
                 call.thoughts = self._cut_thoughts(answer, streamed=stream is not None)
             return answer
         except ModelError as error:
-            call.error = error.at(self.name, step).kind
+            call.error, call.cause = error.at(self.name, step).kind, error.cause
             raise
         except BaseException as error:
             call.error = "cancelled" if isinstance(error, asyncio.CancelledError) else type(error).__name__

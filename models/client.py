@@ -232,7 +232,9 @@ class Models:
         except ModelError as error:
             error.at(alias, "forward")
             if ledger is not None:
-                ledger.add(Call("forward", alias, ms=0.0, usage=Usage(), cost=None, error=error.kind))
+                ledger.add(
+                    Call("forward", alias, ms=0.0, usage=Usage(), cost=None, error=error.kind, cause=error.cause)
+                )
             raise
         answer.alias = alias
         return answer

@@ -47,7 +47,7 @@ async def relay(
             error.at(alias.name, step)
             if ledger is not None:
                 ms = (time.perf_counter() - started) * 1000
-                ledger.add(Call(step, alias.name, ms=ms, usage=Usage(), cost=None, error=error.kind))
+                ledger.add(Call(step, alias.name, ms=ms, usage=Usage(), cost=None, error=error.kind, cause=error.cause))
             first_error = first_error or error
             if not error.elsewhere:
                 break

@@ -104,6 +104,8 @@ class Call:
     """Milliseconds from the start of the turn to the start of the call. None: no turn, or an old trace without this field."""
     thoughts: str = ""
     """The model's thoughts, which were removed from its answer."""
+    cause: str = ""
+    """The error and what to try (`ModelError.cause`). Empty: the call succeeded, was cancelled, or is from an old trace."""
 
 
 class Watch(Protocol):

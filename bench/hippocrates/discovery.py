@@ -1,6 +1,6 @@
 """Measures the search for databases among 200 simulated databases, compared with the method of the thesis.
 
-python -m bench.hippocrates.discovery          held-out concepts (the figures of docs/hippocrates.md)
+python -m bench.hippocrates.discovery          held-out concepts (the figures of docs/hippocrates_results.md)
 python -m bench.hippocrates.discovery --dev    the other half, for development
 python -m bench.hippocrates.discovery --dev --wrong    also lists the missed databases
 

@@ -136,4 +136,5 @@ def _call(call: Call) -> Call:
         attempts=call.attempts,
         at_ms=call.at_ms,
         thoughts=_length(call.thoughts),
+        cause=call.cause,
     )

@@ -87,7 +87,7 @@ TURN = Trace(
     outcome="refined",
     calls=[
         Call("draft", "chatbot", 11.0, Usage(1800, 20), 0.0021, None),
-        Call("judge tone", "chief", 7.0, Usage(900, 5, estimated=True), None, "UpstreamTimeout", attempts=3),
+        Call("judge tone", "chief", 7.0, Usage(900, 5, estimated=True), None, "UpstreamTimeout", 3, cause="no answer: wait"),
     ],
     ms=21.0,
 )  # fmt: skip
@@ -237,7 +237,7 @@ def test_a_turn_is_told_as_a_story(inside: Caf, file: Path) -> None:
         "Delivered\n  My sources do not say.\n",
         "  sensitive_topic (caused in turn 3, shown until turn 7): You went beyond.\n",
         "  draft (chatbot): 11.0 ms, 1800 tokens in, 20 out, cost 0.002100\n",
-        "  judge tone (chief): 7.0 ms, about 900 tokens in, 5 out, 3 tries, failed: UpstreamTimeout\n",
+        "  judge tone (chief): 7.0 ms, about 900 tokens in, 5 out, 3 tries, failed: no answer: wait\n",
     ):
         assert said in ended.out[position:], f"{said!r} is missing or not in its place in:\n{ended.out}"
         position = ended.out.index(said, position)

@@ -6,7 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +15,18 @@ import pytest
 from proxy.app import create_app
 from proxy.config.config import load_config
 from proxy.serving.listening import isolated_config, listening_beside
+from tests.clients.conftest import GUARDED, Places
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/frameworks.md").read_text(encoding="utf-8")
 SNIPPETS = {
     title: (language, code)
     for title, language, code in re.findall(
-        r"^## ([^\n]+)\n(?:(?!^## ).)*?^```(\w+)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE
+        r"^## ([^\n]+)\n(?:(?!^## ).)*?^```(python|js)\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE
     )
 }
+[TOOLS] = re.findall(r"^### Tool calls\n.*?^```python\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
+"""The snippet with tools, which continues the first one."""
 ADDRESS = "http://127.0.0.1:8080/v1"
 NODE_MODULES = Path(__file__).parent / "node_modules"
 needs_node = pytest.mark.skipif(
@@ -73,17 +76,19 @@ def address() -> Iterator[str]:
         yield f"{url}/v1"
 
 
-def run(title: str, address: str) -> dict[tuple[str, str], tuple[Any, str]]:
-    """Call the functions of a snippet; return, for each call, what it returned and what it printed."""
+def run(
+    title: str, address: str, more: str = "", calls: Sequence[tuple[str, str]] = CALLS
+) -> dict[tuple[str, str], tuple[Any, str]]:
+    """Call the functions of a snippet and of `more`; return, for each call, what it returned and what it printed."""
     language, code = SNIPPETS[title]
     assert code.count(ADDRESS) == 1
-    code = code.replace(ADDRESS, address)
+    code = code.replace(ADDRESS, address) + more
     if language == "python":
         command, given, folder = [sys.executable, "-c", IN_PYTHON, code], None, ROOT
     else:
         command, given, folder = ["node", "--input-type=module", "-"], code + IN_NODE, NODE_MODULES.parent
     done = subprocess.run(
-        [*command, json.dumps(CALLS)], input=given, cwd=folder, capture_output=True, text=True, timeout=120,
+        [*command, json.dumps(calls)], input=given, cwd=folder, capture_output=True, text=True, timeout=120,
         env={name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -113,10 +118,32 @@ def test_a_snippet_shows_who_is_in_danger_the_text(address: str, title: str) -> 
     assert (outcome, printed.startswith(EMERGENCY_TEXT)) == ("emergency", True)
 
 
+def test_the_snippet_with_tools_checks_the_refusal_and_runs_calls(address: str, places: Places) -> None:
+    """The shipped chatbot calls no tool, and an emergency is a refusal; another chatbot calls the tool and gets its result."""
+    seen = run("openai (Python)", address, TOOLS, [("act", ORDINARY), ("act", CRISIS)])
+    assert seen["act", ORDINARY][0].startswith(ANSWER)
+    assert seen["act", CRISIS][0].startswith(EMERGENCY_TEXT)
+    guarded = places[GUARDED]
+    client = f"\nclient = OpenAI(base_url={guarded.url!r}, api_key={guarded.key!r})\n"
+    code = TOOLS.replace("request(question)", 'request(question) | {"model": "bot"}').replace(
+        "find_clinic", "get_weather"
+    )
+    requests = guarded.asked(lambda: run("openai (Python)", address, client + code, [("act", "Hi")]))[1]
+    assert [message["role"] for message in requests[-1]["messages"]][-2:] == ["assistant", "tool"]
+    assert requests[-1]["messages"][-1]["content"] == "City Hospital, Paris"
+
+
 def test_the_page_has_a_snippet_for_each_library() -> None:
     """None that the test has not found."""
     rows = re.findall(
         r"^\| (openai|LangChain|instructor|pydantic-ai|Vercel AI SDK|LlamaIndex|OpenAI Agents SDK)", PAGE, re.M
     )
-    assert len(rows) == 7
-    assert len(SNIPPETS) == 8 == PAGE.count("\n## ") - 2
+    assert len(rows) == len(SNIPPETS) == 8 == PAGE.count("\n## ") - 5
+
+
+def test_the_page_names_the_installed_versions() -> None:
+    """As constraints.txt and package.json pin them."""
+    pinned = (ROOT / "constraints.txt").read_text() + (Path(__file__).parent / "package.json").read_text()
+    versions = re.findall(r"^\| [^|]+ \| [^|]*?(\d+\.\d+\.\d+) \|", PAGE, re.M)
+    assert len(versions) == 8
+    assert [one for one in versions if not re.search(rf"[=\"]{re.escape(one)}\b", pinned)] == []

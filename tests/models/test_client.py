@@ -98,10 +98,12 @@ async def test_tries_are_bounded(models_at, upstream, attempts):
 async def test_refusal_is_final(models_at, upstream, status):
     """A refused request is not retried."""
     upstream.replies = [refuse(status, "invalid_type", "messages[0].content")]
+    ledger = Ledger()
     with pytest.raises(UpstreamRefused) as raised:
-        await ask(models_at())
+        await ask(models_at(), ledger=ledger)
     error = raised.value
     assert len(upstream.seen) == 1
+    assert ledger.calls[0].cause == error.cause
     assert (error.status, error.code, error.param) == (status, "invalid_type", "messages[0].content")
     assert (error.alias, error.step) == ("judge", "draft")
     assert "'judge'" in str(error)

@@ -1,4 +1,4 @@
-"""What happens to the reply when a part fails: rows of the table in docs/security.md that no other test covers."""
+"""What happens to the reply when a part fails: rows of the table in docs/resilience.md that no other test covers."""
 
 import asyncio
 import json
@@ -108,8 +108,8 @@ def test_keys_that_cannot_be_read_again_stay_as_they_were_and_that_is_told(
 
 def test_every_row_of_the_failure_policy_names_tests_that_exist() -> None:
     """What the table promises, something checks: tests/failures.md names the tests of each row."""
-    text = (ROOT / "docs" / "security.md").read_text()
-    section = text.partition("## What happens to the reply when a part fails")[2].partition("\n## ")[0]
+    text = (ROOT / "docs" / "resilience.md").read_text()
+    section = text.partition("## Replies after a failure")[2].partition("\n## ")[0]
     rows, tests = (
         dict(re.findall(r"^\| (.+?) \| (.+)", table, re.MULTILINE))
         for table in (section, (ROOT / "tests" / "failures.md").read_text())

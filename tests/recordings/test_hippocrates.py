@@ -1,7 +1,7 @@
 """Sixty conversations with a language model as Hippocrates' planner: recorded completions of a language model, replayed.
 
 Somebody who had seen neither code nor documentation wrote the first messages, in five languages, and what they mean. Their further
-answers and those of the planner are recorded. A second author read the conversations (docs/hippocrates.md).
+answers and those of the planner are recorded. A second author read the conversations (docs/hippocrates_results.md).
 The recording does not depend on the wording of the prompt: it shows what code makes of these answers.
 """
 

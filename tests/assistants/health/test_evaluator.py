@@ -1,4 +1,4 @@
-"""The evaluator of docs/health_agent.md: another chatbot, on another server, judged by a prompt for each guideline."""
+"""The evaluator of docs/guidelines.md: another chatbot, on another server, judged by a prompt for each guideline."""
 
 import json
 import shutil
@@ -32,9 +32,9 @@ def verdict(guideline: str, reply: str) -> str:
 
 
 def documented() -> list[list[str]]:
-    """Return the commands of the section."""
-    section = (ROOT / "docs" / "health_agent.md").read_text("utf-8").split("## Evaluate another chatbot\n")[1]
-    return [one.split()[1:] for one in section.split("\n## ")[0].splitlines() if one.startswith("    caf ")]
+    """Return the commands of the page, with continued lines joined."""
+    page = (ROOT / "docs" / "guidelines.md").read_text("utf-8").replace("\\\n", " ")
+    return [one.split()[1:] for one in page.splitlines() if one.startswith("    caf ")]
 
 
 def test_documented_commands_report_each_guideline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -342,7 +342,7 @@ OURS = {
     "Attempt": {"kind", "modes"},
     "Judgement": {"judge", "stage", "verdict", "rule"},
     "Exchange": {"model", "prompt_hash"},
-    "Call": {"step", "alias", "error"},
+    "Call": {"step", "alias", "error", "cause"},
 }
 
 
