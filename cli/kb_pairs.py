@@ -158,7 +158,7 @@ def import_tables(
         if not problems:
             write_pairs(kb, reviewed)
             changed = sum(new != old for new, old in zip(reviewed, pairs, strict=True))
-            typer.echo(f"{kb}: {changed} pairs changed; a running proxy serves them after SIGHUP or a restart")
+            typer.echo(f"{kb}: {changed} {'pair' if changed == 1 else 'pairs'} changed; a running proxy serves them after SIGHUP or a restart")
     except OSError as error:
         leave(f"{error.filename or kb}: {error.strerror}")
     finish(problems)

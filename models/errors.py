@@ -214,7 +214,7 @@ class AssistantFailed(ModelError):
     """An assistant could not answer, or could not perform an action."""
 
     subject = "the assistant failed:"
-    hint = "see the assistant's page in docs/, and the log"
+    hint = "see the assistant's page in docs/, and the turn in `caf trace show`"
 
     @property
     def cause(self) -> str:

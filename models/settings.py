@@ -40,7 +40,7 @@ class BreakerSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     failures: int = Field(default=5, ge=1)
-    """Number of consecutive failures that open the breaker. While the breaker is open, calls fail at once."""
+    """Number of consecutive failed attempts that open the breaker. While the breaker is open, calls fail at once."""
     open_s: float = Field(default=30, gt=0)
     """Seconds that the breaker stays open. After them, the result of one call closes the breaker or opens it again."""
 

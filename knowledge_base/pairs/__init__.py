@@ -8,5 +8,5 @@ In reading order:
 * `gates.py` checks pairs; `clusters.py` groups pairs with the same meaning, and searches pairs with BM25.
 * `review.py` reads and writes the review table of the experts; `pair_eval.py` evaluates the search and groups unanswered questions.
 
-Building pairs needs the extra `import`. Serving pairs needs only `pair.py`.
+Building pairs from Word or PDF needs the extra `import`. Serving pairs needs only `pair.py`.
 """

@@ -124,7 +124,7 @@ class RetrievalSettings(Settings):
     """Maximum tokens of the sections that judges compare a reply with. A knowledge base that fits is used whole. A larger one is
     searched with the draft and the question."""
     max_requests: int = Field(3, ge=1)
-    """Maximum number of sections added to the chatbot's prompt per turn."""
+    """Maximum number of sections that the search adds to the chatbot's prompt in a turn. The chatbot can then request as many."""
     max_sources: int = Field(4, ge=1)
     """Maximum number of sections in the chatbot's prompt."""
     uncited_turns: int = Field(2, ge=1)

@@ -132,7 +132,7 @@ def test_reviews_leave_and_come_back(inside: Caf, kb: Path) -> None:
     ended = inside("kb", "review", "import", "kb", "tables/Herz.csv")
     assert (ended.code, ended.out) == (
         0,
-        "kb: 1 pairs changed; a running proxy serves them after SIGHUP or a restart\n",
+        "kb: 1 pair changed; a running proxy serves them after SIGHUP or a restart\n",
     )
     first, second = load_pairs(kb)
     assert (first.served, second.review) == (False, None)
