@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from importlib.metadata import packages_distributions
@@ -44,10 +43,6 @@ PACKAGES = (
 
 SECRET_HEADERS = ("api-key", "authorization", "proxy-authorization", "x-api-key")
 """Lower-case names of HTTP headers that usually carry a secret."""
-
-
-_FILE = re.compile(r"(.+?)(?::\d+)*: ")
-"""Matches the file at the beginning of a problem, before the number of the line."""
 
 
 def check(
@@ -124,7 +119,7 @@ def _print_findings(path: Path, findings: Findings) -> int:
     summary = ", ".join(findings.summary)
     if count:
         typer.echo(f"Checked {path}" + (f": {summary}" if summary else ""))
-        files = {found[1] for problem in findings.problems if (found := _FILE.match(problem))}
+        files = {problem.partition(":")[0] for problem in findings.problems if ": " in problem}
         typer.echo(count_text(count, "problem") + (f" in {count_text(len(files), 'file')}" if files else ""))
     else:
         typer.echo(f"{path}: no problems" + (f" in {summary}" if summary else ""))

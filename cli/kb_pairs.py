@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from cli.check_files import count_text
 from cli.drawing import figure_table, table_console
 from cli.extras import ImportCommand
 from cli.terminal import PROBLEMS, ConfigOption, config_path, leave, plain_errors, printable
@@ -158,7 +159,9 @@ def import_tables(
         if not problems:
             write_pairs(kb, reviewed)
             changed = sum(new != old for new, old in zip(reviewed, pairs, strict=True))
-            typer.echo(f"{kb}: {changed} {'pair' if changed == 1 else 'pairs'} changed; a running proxy serves them after SIGHUP or a restart")
+            typer.echo(
+                f"{kb}: {count_text(changed, 'pair')} changed; a running proxy serves them after SIGHUP or a restart"
+            )
     except OSError as error:
         leave(f"{error.filename or kb}: {error.strerror}")
     finish(problems)

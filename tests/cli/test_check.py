@@ -376,7 +376,7 @@ def test_a_judges_prompt_is_checked_as_one(inside: Caf, folder: Path) -> None:
     assert inside("check", "own.md").out.endswith("1 checkpoint, 1 judge's prompt\n")
     (folder / "own.md").write_text(PROMPT.replace("swift", "swfit"))
     (problem,) = told(inside("check", "own.md"))
-    assert problem.startswith("own.md: front matter key 'stage'")
+    assert problem.startswith("own.md: front matter stage: ")
 
 
 def test_a_knowledge_base_is_checked_as_a_whole(inside: Caf, folder: Path) -> None:
