@@ -1,7 +1,7 @@
 """Messages about invalid data: what a field must hold, and suggestions such as `; did you mean 'title'?`. Pure."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from types import UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
@@ -16,6 +16,7 @@ _EXPECTED = {
     "a number": ("float_type", "float_parsing"),
     "true or false": ("bool_type", "bool_parsing"),
     "a list": ("list_type", "tuple_type"),
+    "a path": ("path_type",),
     "a mapping of keys to values": ("dict_type", "model_type", "model_attributes_type"),
     "a date such as 2026-01-31": ("date_type", "date_parsing", "date_from_datetime_parsing"),
     "{expected}": ("literal_error", "enum"),
@@ -29,6 +30,17 @@ _EXPECTED = {
     "at least {min_length} characters": ("string_too_short",),
     "at most {max_length} characters": ("string_too_long",),
 }
+_REPEATED = (
+    "too_short",
+    "string_type",
+    "list_type",
+    "tuple_type",
+    "dict_type",
+    "model_type",
+    "path_type",
+    "is_instance_of",
+)
+"""Types of errors that say nothing new about a value whose members have errors of their own."""
 _EXPECTED_BY_TYPE = {kind: expected for expected, kinds in _EXPECTED.items() for kind in kinds}
 """What a field must hold, by the type of pydantic's error. `{name}` is filled in from the error."""
 _SHOWN_CHARACTERS = 60
@@ -74,32 +86,40 @@ def describe_faults(
     data: Any = None,
     may_show: Callable[[Location], bool] = lambda location: True,
 ) -> list[str]:
-    """Return a message for each fault of invalid data: the path of the field, what is wrong, and a suggestion.
+    """Return a message for each invalid field: its path, what is wrong, and a suggestion.
 
     Args:
         error: Pydantic's error.
         model: The model whose validation failed. Its keys are suggested for misspelt ones.
-        data: The validated data. With it, a path names only keys and indices that the data contain.
+        data: The validated data. With it, a path names only keys and indices that the data contain, and a union counts as one
+            type. Without it, pydantic's names of a union's branches are part of the path.
         may_show: Returns whether the message may quote the value at a location. A value can be a secret.
     """
+    fields: dict[Location, list[tuple[Any, str]]] = {}
+    for fault, hint in with_suggestions(error, model):
+        fields.setdefault(fault["loc"] if data is None else tuple(_steps_in(data, fault)), []).append((fault, hint))
+    parents = {path[:length] for path in fields for length in range(len(path))}
     messages = []
-    faults = list(with_suggestions(error, model))
-    parents = {fault["loc"][:length] for fault, _ in faults for length in range(len(fault["loc"]))}
-    for fault, hint in faults:
-        if fault["type"] == "too_short" and fault["loc"] in parents:
-            continue  # a fault that only repeats the faults of its items
-        field = ".".join(map(str, fault["loc"] if data is None else _steps_in(data, fault)))
-        lines = (describe_fault(fault, may_show(fault["loc"])) + hint).split("\n")
-        messages += [f"{field}: {line}" if field else line for line in lines]
+    for path, faults in fields.items():
+        # A fault of a value whose members have faults repeats them, or is of another branch of a union.
+        distinct = [one for one in faults if path not in parents or one[0]["type"] not in _REPEATED]
+        if not distinct:
+            continue
+        (fault, _), *others = distinct
+        hint = next(filter(None, (hint for _, hint in distinct)), "")
+        message = describe_fault(fault, may_show(fault["loc"]), [other for other, _ in others]) + hint
+        field = ".".join(map(str, path))
+        messages += [f"{field}: {line}" if field else line for line in message.split("\n")]
     return messages
 
 
-def describe_fault(fault: Any, show_value: bool = True) -> str:
+def describe_fault(fault: Any, show_value: bool = True, other_branches: Sequence[Any] = ()) -> str:
     """Return what is wrong with a field, as the predicate of a sentence that begins with the field.
 
     Args:
         fault: One of pydantic's errors (`ValidationError.errors()`).
         show_value: Whether the message may quote the invalid value.
+        other_branches: The errors of the other types of a union, for the same value.
     """
     if fault["type"] == "missing":
         return "is missing"
@@ -117,7 +137,10 @@ def describe_fault(fault: Any, show_value: bool = True) -> str:
     if fault["type"] not in _EXPECTED_BY_TYPE:
         message = re.sub(r"^Input should ", "must ", fault["msg"].removeprefix("Value error, "))
         return f"{message} (got {value!r})" if shown and repr(value) not in message else message
-    expected = _EXPECTED_BY_TYPE[fault["type"]].format_map(fault.get("ctx", {}))
+    branches = [one for one in (fault, *other_branches) if one["type"] in _EXPECTED_BY_TYPE]
+    expected = " or ".join(
+        dict.fromkeys(_EXPECTED_BY_TYPE[one["type"]].format_map(one.get("ctx", {})) for one in branches)
+    )
     if value is None:
         return f"has no value: expected {expected}"
     return f"invalid value {value!r}: expected {expected}" if shown else f"expected {expected}"

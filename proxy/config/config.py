@@ -171,9 +171,10 @@ def parse_config(data: dict[str, Any], path: Path | None) -> Config:
     try:
         # Sections whose default paths must be resolved from the file's folder too.
         folder = Path.cwd() if file is None else PACKAGES if file == SHIPPED else file.parent
-        config = Config.model_validate({"privacy": {}, "console": {}, **data}, context={"folder": folder})
+        data = {"privacy": {}, "console": {}, **data}
+        config = Config.model_validate(data, context={"folder": folder})
     except ValidationError as error:
-        faults = describe_faults(error, Config, may_show=may_show)
+        faults = describe_faults(error, Config, data, may_show)
         raise ConfigError([f"{path}: {fault}" if path else fault for fault in faults]) from error
     config._file = file
     config._ignored = ignored
