@@ -10,7 +10,7 @@
 # make serving       the proxy only
 # make lab           the proxy, and the tools that measure judges and run experiments
 # make setup         everything, including the development tools
-.PHONY: serve gesundheit health hippocrates test serving lab setup clients bench experiment
+.PHONY: help serve gesundheit health hippocrates test serving lab setup clients bench experiment
 # The default is the system's Python if it is recent enough, regardless of PATH. Most systems build it with profile-guided
 # optimisation; pyenv does not, and judging then takes a seventh longer. To choose another: make PYTHON=python3.12 setup
 PYTHON ?= $(shell own=/usr/bin/python3; $$own -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null \
@@ -50,6 +50,9 @@ clients: $(if $(shell command -v npm),$(NODE_CLIENT))
 $(NODE_CLIENT): tests/clients/package-lock.json
 	npm ci --prefix tests/clients --ignore-scripts --no-audit --no-fund --silent
 	touch $@
+
+help:
+	@sed -n '/^# make/p; /^\.PHONY/q' Makefile
 
 serve: serving
 	@echo "To chat with it, run in another terminal: $(VENV)/bin/caf chat --url http://127.0.0.1:$(or $(CAF_PORT),8080)"

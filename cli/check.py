@@ -32,7 +32,8 @@ from proxy.auth.loopback import is_loopback
 from proxy.config.blueprint import Blueprint, assemble
 from proxy.config.chatbot_settings import ChatbotSettings
 from proxy.config.config import Config, ConfigError, in_file, load_config
-from proxy.config.local_judges import WORTH, judged_locally
+from proxy.config.local_judges import describe_local_judges
+from proxy.config.settings import SHIPPED
 from proxy.serving.unsafe_settings import unsafe_settings, unwritten_texts
 
 PACKAGES = (
@@ -101,6 +102,8 @@ def check(
     for resolved, path in paths.items():
         with Console(stderr=True).status(f"Checking {path} ..."):  # printed only on a terminal
             findings = examine(path, further[resolved])
+        if path == SHIPPED and others:  # the shipped configuration only lends its judges and sections
+            findings, path = findings.about(others), Path(", ".join(map(str, others)))
         count += _print_findings(path, findings)
     if count:
         raise typer.Exit(PROBLEMS)
@@ -150,7 +153,7 @@ def examine(path: Path, files: list[Path]) -> Findings:
             "actions": _fallbacks_of_acting(acting, config.models),
             "environment": chain(_unset_variables(config), _check_audit_folder(config)),
             "safety": chain(_literal_secrets(config.models), unsafe),
-            "local judges": [f"{', '.join(names)}: {WORTH}"] if (names := judged_locally(config)) else [],
+            "local judges": [about] if (about := describe_local_judges(config)) else [],
             "ignored settings": config.ignored,
         }
         for subject, lines in notes.items():

@@ -53,6 +53,16 @@ class Findings:
     summary: list[str] = field(default_factory=list)
     """Counts of the checked objects, such as `2 chatbots`."""
 
+    def about(self, paths: Sequence[Path]) -> "Findings":
+        """Return the problems and notes about the given files and folders, without the summary."""
+        roots = [path.resolve() for path in paths]
+
+        def select(lines: Iterable[str]) -> list[str]:
+            files = {line: Path(line.partition(":")[0]).resolve() for line in lines}
+            return [line for line, file in files.items() if any(file.is_relative_to(root) for root in roots)]
+
+        return Findings(select(self.problems), {subject: select(lines) for subject, lines in self.notes.items()})
+
 
 def check_files(
     config: Path, extra_paths: Sequence[Path], chatbots: list[Blueprint] | None, findings: Findings

@@ -296,7 +296,7 @@ def _print_next_steps(folder: Path, answers: Answers, *, imported: bool) -> None
         f"{command} chat": "talk to the chatbot in the terminal",
         f"{command} trace list": "show what happened in each turn",
         f"{command} trace label ID --judge role --verdict accept": "correct a judge's verdict on a turn",
-        f"{command} judges eval --data scenarios/judges": "measure the judges",
+        f"{command} judges eval --data scenarios/judges": "measure the judges (needs the extra `lab`)",
         f"{command} drift run scenarios/experiments/first.yaml": "measure the effect of the filter (needs the extra `lab`)",
     }
     if not imported:

@@ -18,7 +18,7 @@ from models.errors import ModelSettingsError
 from proxy.auth.key_ring import KeyRing, open_key_ring
 from proxy.auth.loopback import is_loopback
 from proxy.config.config import Config, ConfigError, load_config, parse_config
-from proxy.config.local_judges import WORTH, judged_locally
+from proxy.config.local_judges import describe_local_judges
 from proxy.serving import workers as processes
 from proxy.serving.connections import limits_of
 from proxy.serving.unsafe_settings import check_texts, unsafe_settings
@@ -66,7 +66,7 @@ def serve(
         typer.Option(
             metavar="URL",
             help="Base URL of an OpenAI-compatible server. Filters its chatbot, without a configuration file. The API key of the "
-            "server is read from CAF_UPSTREAM_KEY, or from OPENAI_API_KEY.",
+            "server is read from CAF_UPSTREAM_KEY; for api.openai.com, also from OPENAI_API_KEY.",
         ),
     ] = None,
     model: Annotated[
@@ -288,8 +288,8 @@ def _startup_lines(
     yield f"  limit     {connections:,} connections" + (" for each worker" if workers > 1 else "")
     if config.serves_console:
         yield f"  console   {address}/console"
-    if names := judged_locally(config):
-        yield f"  local     {', '.join(names)}: {WORTH}"
+    if about := describe_local_judges(config):
+        yield f"  local     {about}"
     for warning in unsafe_settings(config, keys):
         yield f"  not safe  {warning}"
     for sentence in config.ignored:

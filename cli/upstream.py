@@ -24,8 +24,9 @@ from proxy.config.chatbot_settings import PLACEHOLDER
 from proxy.config.local_judges import WORTH
 from scenarios import files
 
-KEY_VARIABLES = ("CAF_UPSTREAM_KEY", "OPENAI_API_KEY")
-"""Environment variables that may hold the server's API key. The first one that is set counts. If it is empty, no key is sent."""
+KEY_VARIABLE = "CAF_UPSTREAM_KEY"
+"""Environment variable of the server's API key. If it is not set, OpenAI's own server gets the key in `OPENAI_API_KEY`."""
+OPENAI_HOST = "api.openai.com"
 ROLE = "A general assistant. It is not a doctor, a therapist or a friend."
 """The role that the judges check, because the wrapped chatbot keeps its own prompt to itself."""
 LISTED = 10
@@ -46,7 +47,7 @@ class ServerOptions:
     """What to do if the server needs a key and none was sent."""
 
 
-UPSTREAM = ServerOptions("--upstream", "--model", f"export the key in {KEY_VARIABLES[0]}")
+UPSTREAM = ServerOptions("--upstream", "--model", f"export the key in {KEY_VARIABLE}")
 ENDPOINT = ServerOptions(
     "--endpoint", "--endpoint-model", "name the key's environment variable with --endpoint-key-env"
 )
@@ -87,7 +88,8 @@ class Upstream:
             "# This file contains no API key. `api_key_env` names the environment variable that holds the key.\n"
             f"# Judges: {_JUDGES}.\n"
             f"# {WORTH[0].upper()}{WORTH[1:]}.\n"
-            f"# With a knowledge base and model judges: {self._init_command()}\n"
+            f"# With a knowledge base: {self._init_command()}\n"
+            "# With model judges: the same with --provider openai, or another one (`caf init --help`).\n"
             f"{files.dumps(self.configuration())}"
         )
 
@@ -119,14 +121,13 @@ def find_upstream(url: str, model: str | None, environ: Mapping[str, str]) -> Up
     Args:
         url: Base URL of the server. `/chat/completions` at its end is removed.
         model: Name of the model on the server. None selects the only model that the server lists.
-        environ: Environment variables; one of KEY_VARIABLES may hold the API key.
+        environ: Environment variables; KEY_VARIABLE may hold the API key.
 
     Raises:
         UpstreamError: The URL is invalid, the server cannot be reached or refuses the key, or it does not have the model.
     """
-    variable = next((name for name in KEY_VARIABLES if name in environ), "")
-    key_env = variable if environ.get(variable, "").strip() else ""
-    place = ModelPlace(PROVIDERS["url"], model or "", server_address(url.strip()), key_env)
+    address = server_address(url.strip())
+    place = ModelPlace(PROVIDERS["url"], model or "", address, choose_key_variable(address, environ))
     if fault := check_settings(place.settings() | {"base_url": place.url}):
         value = "" if "@" in url else f" {url!r}:"  # it may hold a password
         raise UpstreamError(f"--upstream:{value} {fault}")
@@ -141,6 +142,16 @@ def find_upstream(url: str, model: str | None, environ: Mapping[str, str]) -> Up
             f"configuration with `caf init FOLDER --endpoint {shlex.quote(place.url)} --endpoint-model {shlex.quote(model)}`"
         )
     return Upstream(place, is_listed=bool(names))
+
+
+def choose_key_variable(address: str, environ: Mapping[str, str]) -> str:
+    """Return the environment variable with the API key of a server; an empty text if no key must be sent."""
+    try:
+        is_openai = urlsplit(address).hostname == OPENAI_HOST
+    except ValueError:  # reported by `check_settings`
+        is_openai = False
+    variable = "OPENAI_API_KEY" if KEY_VARIABLE not in environ and is_openai else KEY_VARIABLE
+    return variable if environ.get(variable, "").strip() else ""
 
 
 def find_only_model(place: ModelPlace, environ: Mapping[str, str], options: ServerOptions) -> str:

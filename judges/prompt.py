@@ -111,11 +111,13 @@ def load_prompt(path: Path) -> Prompt:
     except FrontMatterError as error:
         raise PromptError(f"{path}: {error}") from error
     except ValidationError as error:
-        wrong = "; ".join(describe_faults(error, _FrontMatter))
-        raise PromptError(
-            f"{path}: front matter {wrong} (expected keys: name, stage swift|chief, model, modes source|default, "
+        known = (
+            f" (expected keys: name, stage swift|chief, model, modes [source, default], warning, "
             f"observation {'|'.join([*OBSERVATIONS, 'guard'])}; for a guard also format, threshold, target, categories)"
-        ) from error
+        )
+        is_key_wrong = any(fault["type"] in ("missing", "extra_forbidden") for fault in error.errors())
+        wrong = "; ".join(describe_faults(error, _FrontMatter))
+        raise PromptError(f"{path}: front matter {wrong}{known if is_key_wrong else ''}") from error
     if front.format == "llama_guard":
         if text.strip():
             raise PromptError(

@@ -76,26 +76,33 @@ class PythonJudge:
         )
 
     def _report_crash(self, error: BaseException) -> Finding:
+        if isinstance(error, InvalidFinding):
+            log.error("judge gave an invalid finding", judge=self.name, stage=self.stage, cause=str(error))
+            return Finding("unjudged", "unreadable", str(error))
         log_crash(error, self.name, self.stage)
         return Finding("unjudged", "unreadable", f"crashed: {type(error).__name__}")
+
+
+class InvalidFinding(TypeError):
+    """The result of a user's judge is not a valid `Finding`. The message quotes no text of the result."""
 
 
 def _validate_finding(finding: object) -> Finding:
     """Return the result of a user's judge after validation. A finding without a rule gets a default rule.
 
     Raises:
-        TypeError: The result is not a `Finding`, or one of its fields is invalid.
+        InvalidFinding: The result is not a `Finding`, or one of its fields is invalid.
     """
     if not isinstance(finding, Finding):
-        raise TypeError(f"cannot use the result of a judge: expected a Finding, got {type(finding).__name__}")
+        raise InvalidFinding(f"cannot use the result of a judge: expected a Finding, got {type(finding).__name__}")
     if finding.verdict not in SEVERITY:
-        raise TypeError(f"cannot use a Finding: `verdict` must be one of {', '.join(SEVERITY)}")
+        raise InvalidFinding(f"cannot use a Finding: `verdict` must be one of {', '.join(SEVERITY)}")
     if not isinstance(finding.reason, str):
-        raise TypeError(f"cannot use a Finding: `reason` must be a string, got {type(finding.reason).__name__}")
+        raise InvalidFinding(f"cannot use a Finding: `reason` must be a string, got {type(finding.reason).__name__}")
     if not isinstance(finding.warning, str):
-        raise TypeError(f"cannot use a Finding: `warning` must be a string, got {type(finding.warning).__name__}")
+        raise InvalidFinding(f"cannot use a Finding: `warning` must be a string, got {type(finding.warning).__name__}")
     if finding.rule is not None and finding.rule not in RULES:
-        raise TypeError(f"cannot use a Finding: `rule` must be None or one of {', '.join(RULES)}")
+        raise InvalidFinding(f"cannot use a Finding: `rule` must be None or one of {', '.join(RULES)}")
     default = {"accept": None, "unjudged": "unreadable"}.get(finding.verdict, "custom")
     return Finding(finding.verdict, finding.rule or default, finding.reason, finding.warning)
 

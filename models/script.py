@@ -55,9 +55,7 @@ class Rule(BaseModel):
     @model_validator(mode="after")
     def _says_one_thing(self) -> "Rule":
         if (self.reply is None) == (self.fail is None):
-            raise ValueError(
-                "a rule needs either `reply` (a text or an object) or `fail` (503, timeout, ...), not both"
-            )
+            raise ValueError("a rule needs exactly one of `reply` (a text or an object) and `fail` (503, timeout, ...)")
         if isinstance(self.fail, int) and not 300 <= self.fail <= 599:
             raise ValueError(f"fail: {self.fail}: expected an HTTP status from 300 to 599")
         if (pattern := self.pattern) is not None:

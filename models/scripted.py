@@ -24,8 +24,8 @@ from models.recording import Replaying
 from models.request import text_of
 from models.script import Replay, Rule
 from models.settings import ModelSettings
-from models.unique_keys import load_yaml
-from models.validation_errors import describe_fault
+from models.unique_keys import describe_yaml_error, load_yaml
+from models.validation_errors import describe_faults
 
 Answer = str | Body | BaseException | None
 """A scripted answer: a text; a complete response (an object with `choices`); a message (an object with `tool_calls`); any other
@@ -109,24 +109,16 @@ def load_rules(path: Path) -> list[str | Rule]:
         ModelSettingsError: the file cannot be read, or is not a list of texts and rules.
     """
     try:
-        return TypeAdapter(list[str | Rule]).validate_python(load_yaml(path.read_text(encoding="utf-8")))
-    except (OSError, yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise ModelSettingsError(
-            f"cannot read the script {str(path)!r}: {error}; check the path and the YAML syntax"
-        ) from None
+        data = load_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise ModelSettingsError(f"cannot read the script {str(path)!r}: {error}; check the path") from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ModelSettingsError(f"invalid script {path}{describe_yaml_error(error)}") from None
+    try:
+        return TypeAdapter(list[str | Rule]).validate_python(data)
     except ValidationError as error:
-        raise ModelSettingsError(
-            f"invalid script {str(path)!r}: expected a list of texts and rules: {_faults(error)}"
-        ) from None
-
-
-def _faults(error: ValidationError) -> str:
-    """Return the validation errors as one line, each with the index of its rule."""
-    return "; ".join(
-        f"{'.'.join(str(step) for step in one['loc'] if '[' not in str(step))}: {describe_fault(one)}"
-        for one in error.errors(include_url=False)
-        if one["type"] != "string_type"  # every invalid rule also fails as a text
-    )
+        faults = "; ".join(describe_faults(error, data=data))
+        raise ModelSettingsError(f"invalid script {path}: expected a list of texts and rules: {faults}") from None
 
 
 def matches(rule: Rule, body: Body) -> bool:

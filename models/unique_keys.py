@@ -99,6 +99,22 @@ def load_json(text: str | bytes) -> Any:
         raise DuplicateKeyError(f"duplicate key {error.args[0]!r}", text, _place_of_duplicate(text)) from None
 
 
+def describe_yaml_error(error: Exception) -> str:
+    """Return the place and the fault of a YAML text, such as `:3:7: not valid YAML: found unexpected end of stream`.
+
+    Args:
+        error: The error of `load_yaml`: a YAMLError, or a ValueError or RecursionError, which have no place.
+    """
+    mark, opening = getattr(error, "problem_mark", None), getattr(error, "context_mark", None)
+    place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+    problem = str(getattr(error, "problem", None) or error)
+    if problem.startswith("mapping values are not allowed"):
+        problem += "; put a value that contains `: ` in quotes"
+    elif mark and opening and opening.line < mark.line and ("end of stream" in problem or "stream end" in problem):
+        problem += f", for the quotes or the bracket opened in line {opening.line + 1}"
+    return f"{place}: not valid YAML: {problem}"
+
+
 def describe_json_error(error: ValueError | RecursionError) -> str:
     """Return the message of an error of `load_json`. It names the position in the text."""
     if isinstance(error, RecursionError):

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from models.unique_keys import load_yaml
+from models.unique_keys import describe_yaml_error, load_yaml
 from models.validation_errors import describe_faults
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -84,9 +84,7 @@ def read(path: Path, kind: str, keys: str) -> dict[str, Any]:
     except UnicodeDecodeError as error:
         raise ScenarioError([f"{path}: is not UTF-8 text (byte {error.start})"]) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date such as 2026-02-31
-        mark = getattr(error, "problem_mark", None)
-        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        raise ScenarioError([f"{path}{where}: not valid YAML: {getattr(error, 'problem', None) or error}"]) from error
+        raise ScenarioError([f"{path}{describe_yaml_error(error)}"]) from error
     if not isinstance(data, dict):
         raise ScenarioError([f"{path}: expected a mapping: {kind} has the keys {keys}"])
     return data

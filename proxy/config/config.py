@@ -10,7 +10,7 @@ from pydantic import Field, PrivateAttr, ValidationError, field_validator, model
 
 from models.fallback import fallback_problems
 from models.settings import ModelSettings
-from models.unique_keys import load_yaml
+from models.unique_keys import describe_yaml_error, load_yaml
 from models.validation_errors import Location, describe_faults, did_you_mean
 from proxy.config.chatbot_settings import ChatbotSettings
 from proxy.config.removed_settings import drop_removed_settings
@@ -148,9 +148,7 @@ def load_config(path: Path) -> Config:
             [f"{path}: is not UTF-8 text (invalid byte at offset {error.start}); save the file as UTF-8"]
         ) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        where = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        raise ConfigError([f"{path}{where}: not valid YAML: {getattr(error, 'problem', None) or error}"]) from error
+        raise ConfigError([f"{path}{describe_yaml_error(error)}"]) from error
     if not isinstance(data, dict):
         raise ConfigError([f"{path}: is not a YAML mapping (known keys: {', '.join(Config.model_fields)})"])
     return parse_config(data, path)

@@ -483,7 +483,7 @@ def test_texts_for_people_in_danger_are_in_their_language(inside: Caf, tmp_path:
     code = {"German": "de", "nb": "no"}.get(code, code)
     assert bot.settings.fallback[""] == TEXTS.get(code, TEXTS["en"]).fallback
     assert ("Translate it" in (tmp_path / "desk" / "config.yaml").read_text()) == (code not in TEXTS)
-    assert ended.out.count("local judges read only English, stop 54 % of wrong replies") == 1
+    assert ended.out.count("source_fidelity and transparency stop 54 % of wrong replies") == 1
 
 
 def test_the_contact_is_what_was_given(inside: Caf, tmp_path: Path) -> None:

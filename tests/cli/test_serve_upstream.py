@@ -13,6 +13,7 @@ import pytest
 import yaml
 from aiohttp import web
 
+from cli.upstream import choose_key_variable
 from proxy.config.config import parse_config
 from tests.cli.conftest import Caf, Serving
 
@@ -82,7 +83,8 @@ def test_a_chatbot_is_wrapped_without_a_file(
     try:
         assert "  chatbots  meta-llama-3 (wrapped, filter on)" in proxy.said
         assert f"  upstream  {one.address}, model meta/llama-3, key from CAF_UPSTREAM_KEY" in proxy.said
-        assert "  local     meta-llama-3: local judges read only English, stop 54 %" in said
+        assert "  local     meta-llama-3: local judges compare words, mainly in English" in said
+        assert "54 %" not in said  # the figure is of judges that do not run here
         assert "configure judges with models" in said
         assert f"caf init FOLDER --endpoint {one.address} --endpoint-model meta/llama-3" in said
         (command,) = [line.removeprefix("  try       ") for line in proxy.said if line.startswith("  try ")]
@@ -105,12 +107,12 @@ def test_the_configuration_is_printed_and_can_be_saved(
     """Saved, `caf check` finds nothing wrong with it; without the key, of which it names the variable."""
     one = server(["a", "b"])
     ended = inside(
-        "serve", "--upstream", one.address, "--model", "b", "--print-config", env={"OPENAI_API_KEY": "sk-secret"}
+        "serve", "--upstream", one.address, "--model", "b", "--print-config", env={"CAF_UPSTREAM_KEY": "sk-secret"}
     )
     assert (ended.code, ended.err, "sk-secret" in ended.out) == (0, "", False)
     data = yaml.safe_load(ended.out)
     assert data["models"]["chatbot"] | {"system_messages": None} == {
-        "engine": "openai", "base_url": one.address, "api_key_env": "OPENAI_API_KEY", "model": "b", "system_messages": None,
+        "engine": "openai", "base_url": one.address, "api_key_env": "CAF_UPSTREAM_KEY", "model": "b", "system_messages": None,
     }  # fmt: skip
     bot = parse_config(data, None).chatbots["b"]
     assert (bot.kind, bot.emergency is not None and "112" in bot.emergency.contact[""]) == ("wrapped", True)
@@ -119,12 +121,27 @@ def test_the_configuration_is_printed_and_can_be_saved(
     assert (checked.code, "no problems in 1 chatbot" in checked.out) == (0, True)
 
 
-def test_an_empty_key_variable_means_no_key(server: Callable[..., Server], inside: Caf) -> None:
-    """So that the key of OpenAI does not go to a server that is not theirs."""
-    env = {"CAF_UPSTREAM_KEY": "", "OPENAI_API_KEY": "sk-secret"}
-    ended = inside("serve", "--upstream", server(["a"]).address, "--print-config", env=env)
+def test_the_key_of_openai_goes_to_openai_only(server: Callable[..., Server], inside: Caf) -> None:
+    """Many shells export it. No other server may get it."""
+    one = server(["a"])
+    ended = inside("serve", "--upstream", one.address, "--print-config", env={"OPENAI_API_KEY": "sk-secret"})
     assert "api_key_env:" not in ended.out
     assert "--endpoint-key-env none" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("url", "env", "variable"),
+    [
+        ("https://api.openai.com/v1", {"OPENAI_API_KEY": "k"}, "OPENAI_API_KEY"),
+        ("https://api.openai.com/v1", {"OPENAI_API_KEY": "k", "CAF_UPSTREAM_KEY": "own"}, "CAF_UPSTREAM_KEY"),
+        ("https://api.openai.com/v1", {"OPENAI_API_KEY": "k", "CAF_UPSTREAM_KEY": ""}, ""),
+        ("https://api.openai.com.example/v1", {"OPENAI_API_KEY": "k"}, ""),
+        ("https://api.openai.com@other.example/v1", {"OPENAI_API_KEY": "k"}, ""),
+    ],
+)
+def test_the_key_variable_is_chosen_by_the_host(url: str, env: dict[str, str], variable: str) -> None:
+    """The user name of a URL is not its host. An empty CAF_UPSTREAM_KEY means no key."""
+    assert choose_key_variable(url, env) == variable
 
 
 @pytest.mark.parametrize("listed", ["llama3.1:latest", "models/llama3.1"])
@@ -202,7 +219,8 @@ def test_an_address_without_its_path_is_hinted_at(server: Callable[..., Server],
     ("env", "remedy"),
     [
         ({}, "export the key in CAF_UPSTREAM_KEY"),
-        ({"OPENAI_API_KEY": "sk-wrong"}, "correct the key in OPENAI_API_KEY"),
+        ({"CAF_UPSTREAM_KEY": "sk-wrong"}, "correct the key in CAF_UPSTREAM_KEY"),
+        ({"OPENAI_API_KEY": "sk-other"}, "export the key in CAF_UPSTREAM_KEY"),
     ],
 )
 def test_a_refused_key_is_named_by_its_variable(

@@ -86,6 +86,17 @@ async def test_what_is_no_finding_is_not_acceptance(found: Any) -> None:
     assert (one.verdict, one.rule) == ("unjudged", "unreadable")
 
 
+async def test_an_invalid_finding_is_logged_with_its_fault() -> None:
+    """The author of the judge reads what is wrong. Values of the finding are not repeated, because they may quote the reply."""
+    with structlog.testing.capture_logs() as logs:
+        one = await judged(lambda: asyncio.sleep(0, Finding("block", reason=CASE.draft)))
+    fault = "cannot use a Finding: `verdict` must be one of accept, warn, unjudged, reject"
+    assert one.reason == fault
+    assert [(line["event"], line["judge"], line["cause"]) for line in logs] == [
+        ("judge gave an invalid finding", "own", fault)
+    ]
+
+
 ERRORS = [
     ValueError,
     KeyError,
