@@ -35,7 +35,7 @@ OPENAI = {"engine": "openai", "base_url": "https://api.openai.com/v1"}
         ({"engine": "scripted"}, "needs script"),
         ({"engine": "embedded", "base_url": "http://host"}, "base_url needs engine openai or litellm"),
         ({"engine": "embedded", "headers": {"a": "b"}}, "headers needs engine openai or litellm"),
-        ({"engine": "scripted", "script": [{"when": "x"}]}, "either `reply`"),
+        ({"engine": "scripted", "script": [{"when": "x"}]}, "exactly one of `reply`"),
         ({"engine": "scripted", "script": [{"when": "/(/", "reply": "x"}]}, "invalid regular expression"),
         ({"engine": "scripted", "script": [{"fail": 200}]}, "300 to 599"),
     ],
