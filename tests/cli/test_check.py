@@ -844,6 +844,6 @@ def test_a_fault_in_a_script_names_the_script(inside: Caf, folder: Path) -> None
     (folder / "config.yaml").write_text(CONFIG.replace("{engine: embedded}", "{engine: scripted, script: script.yaml}"))
     (problem,) = told(inside("check"))
     assert problem.startswith(
-        "config.yaml: models.m: invalid script 'script.yaml': expected a list of texts and rules: 1.widhin: "
+        "config.yaml: models.m: invalid script script.yaml: expected a list of texts and rules: 1.widhin: "
     )
     assert "\n" not in problem
