@@ -58,7 +58,7 @@ def test_documented_commands_report_each_guideline(tmp_path: Path, monkeypatch: 
     server.router.add_post("/v1/chat/completions", complete)
     path = Path(shutil.copytree(FOLDER, tmp_path / "scenarios" / "guidelines")) / "config.yaml"
     monkeypatch.chdir(tmp_path)
-    assert [one[0] for one in documented()] == ["check", "judges", "drift", "scenario", "judges"]
+    assert [one[0] for one in documented()] == ["check", "judges", "drift", "drift", "scenario", "judges"]
     out = {}
     with listening_beside(server) as address:
         config = yaml.safe_load(path.read_text("utf-8"))
@@ -72,7 +72,7 @@ def test_documented_commands_report_each_guideline(tmp_path: Path, monkeypatch: 
     measured = json.loads(out["replies.yaml"])["judges"]
     summary = json.loads(Path("runs/guidelines/summary.json").read_text("utf-8"))
     counts = {one["judge"]: one for one in summary["arms"]["judged"]["judges"]}
-    assert len(said) == 2 * 3 * 5
+    assert len(said) == 2 * 2 * 3 * 5
     for name in REJECTED:
         labelled = [one for one in SCENARIOS if name in one["expect"]]
         rows = [("accept" in one["expect"][name], verdict(name, one["response"])) for one in labelled]
@@ -80,12 +80,12 @@ def test_documented_commands_report_each_guideline(tmp_path: Path, monkeypatch: 
         passed = [one == "accept" for fine, one in rows if fine]
         assert measured[name]["recall"] == pytest.approx(sum(flagged) / len(flagged))
         assert measured[name]["specificity"] == pytest.approx(sum(passed) / len(passed))
-        expected = Counter(verdict(name, reply) for reply in said)
+        expected = Counter(verdict(name, reply) for reply in said[: 2 * 3 * 5])
         assert (counts[name]["accept"], counts[name]["reject"]) == (expected["accept"], expected["reject"])
         assert name in Path("runs/guidelines/report.html").read_text("utf-8")
     assert measured["empathy"]["recall"] == 0.5
     assert min(counts["dosing"]["reject"], counts["crisis"]["reject"]) > 0
-    assert [one for one in asked if len(one) == 3] == [["user", "assistant", "user"]] * 6, "no instructions of ours"
+    assert [one for one in asked if len(one) == 3] == [["user", "assistant", "user"]] * 12, "no instructions of ours"
     listed = sorted((case["judge"], case["id"], case["verdict"]) for case in json.loads(out["replies.jsonl"])["cases"])
     replies = [json.loads(line) for line in Path("runs/replies.jsonl").read_text("utf-8").splitlines()]
     assert listed == sorted((name, row["id"], verdict(name, row["response"])) for name in REJECTED for row in replies)
