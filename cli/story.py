@@ -160,8 +160,10 @@ def _judgement(judgement: dict[str, Any], same: str | None = None) -> Iterator[L
 
 def _judge_name(judgement: dict[str, Any]) -> str:
     """Return the judge's name and its stage. A judge in Python calls no model, so its stage is left out."""
-    is_python = judgement["stage"] != "local" and judgement["exchange"] is None and judgement["verdict"] != "unjudged"
-    return judgement["judge"] if is_python else f"{judgement['judge']} ({STAGES[judgement['stage']]})"
+    name, stage = judgement["judge"], judgement["stage"]
+    if stage != "local" and judgement["exchange"] is None:  # a judge in Python, or a model that gave no answer
+        return f"{name} ({stage})" if judgement["verdict"] == "unjudged" else name
+    return f"{name} ({STAGES[stage]})"
 
 
 def _observation(observation: dict[str, Any]) -> Iterator[Line]:
