@@ -160,6 +160,7 @@ class AssistantEngine:
         except ModelError:
             raise
         except AssistantError as error:
+            (SCOPE.get() or TurnScope()).notes.append(Note("error", str(error)))
             raise AssistantFailed(str(error)) from error
         except Exception as error:
             # Log the stack frames only: the exception's message and local variables may quote a user.

@@ -102,14 +102,13 @@ def check(
     for resolved, path in paths.items():
         with Console(stderr=True).status(f"Checking {path} ..."):  # printed only on a terminal
             findings = examine(path, further[resolved])
-        if path == SHIPPED and others:  # the shipped configuration only lends its judges and sections
-            findings, path = findings.about(others), Path(", ".join(map(str, others)))
-        count += _print_findings(path, findings)
+        lends = path == SHIPPED and further[resolved]
+        count += _print_findings(", ".join(map(str, further[resolved] if lends else [path])), findings)
     if count:
         raise typer.Exit(PROBLEMS)
 
 
-def _print_findings(path: Path, findings: Findings) -> int:
+def _print_findings(checked: str, findings: Findings) -> int:
     """Print problems, notes and a summary; return the number of problems."""
     for problem in findings.problems:
         typer.echo(f"problem  {printable(problem)}")
@@ -121,16 +120,18 @@ def _print_findings(path: Path, findings: Findings) -> int:
     count = len(findings.problems)
     summary = ", ".join(findings.summary)
     if count:
-        typer.echo(f"Checked {path}" + (f": {summary}" if summary else ""))
+        typer.echo(f"Checked {checked}" + (f": {summary}" if summary else ""))
         files = {problem.partition(":")[0] for problem in findings.problems if ": " in problem}
         typer.echo(count_text(count, "problem") + (f" in {count_text(len(files), 'file')}" if files else ""))
     else:
-        typer.echo(f"{path}: no problems" + (f" in {summary}" if summary else ""))
+        typer.echo(f"{checked}: no problems" + (f" in {summary}" if summary else ""))
     return count
 
 
 def examine(path: Path, files: list[Path]) -> Findings:
     """Check a configuration, the files that it names, the files beside it, and further files.
+
+    With further files, the shipped configuration is not checked: it only lends the files its judges and sections.
 
     Args:
         path: The configuration.
@@ -153,12 +154,15 @@ def examine(path: Path, files: list[Path]) -> Findings:
             "actions": _fallbacks_of_acting(acting, config.models),
             "environment": chain(_unset_variables(config), _check_audit_folder(config)),
             "safety": chain(_literal_secrets(config.models), unsafe),
-            "local judges": [about] if (about := describe_local_judges(config)) else [],
+            "local judges": [about] if (about := describe_local_judges(config.chatbots)) else [],
             "ignored settings": config.ignored,
         }
         for subject, lines in notes.items():
             findings.notes[subject] += [f"{path}: {line}" for line in lines]
-    check_files(path, files, chatbots, findings)
+    lends_only = path == SHIPPED and bool(files)
+    if lends_only:
+        findings = Findings()
+    check_files(path, files, chatbots, findings, only_extra=lends_only)
     findings.problems += packages_of_others()
     findings.problems = _unique(findings.problems)
     return findings

@@ -53,19 +53,14 @@ class Findings:
     summary: list[str] = field(default_factory=list)
     """Counts of the checked objects, such as `2 chatbots`."""
 
-    def about(self, paths: Sequence[Path]) -> "Findings":
-        """Return the problems and notes about the given files and folders, without the summary."""
-        roots = [path.resolve() for path in paths]
-
-        def select(lines: Iterable[str]) -> list[str]:
-            files = {line: Path(line.partition(":")[0]).resolve() for line in lines}
-            return [line for line, file in files.items() if any(file.is_relative_to(root) for root in roots)]
-
-        return Findings(select(self.problems), {subject: select(lines) for subject, lines in self.notes.items()})
-
 
 def check_files(
-    config: Path, extra_paths: Sequence[Path], chatbots: list[Blueprint] | None, findings: Findings
+    config: Path,
+    extra_paths: Sequence[Path],
+    chatbots: list[Blueprint] | None,
+    findings: Findings,
+    *,
+    only_extra: bool = False,
 ) -> None:
     """Check the files beside a configuration, and further files. Add the results to `findings`.
 
@@ -76,14 +71,18 @@ def check_files(
         extra_paths: Further files and folders.
         chatbots: The chatbots whose judges and sections the scenarios may name. None if the configuration is invalid; the names
             are then not checked.
+        only_extra: Whether to check the further files only.
     """
-    beside = config.parent
-    families = sorted(beside.glob("scenarios/judges/*.yaml"))
+
+    def beside(pattern: str) -> list[Path]:
+        return [] if only_extra else sorted(config.parent.glob(pattern))
+
+    families = beside("scenarios/judges/*.yaml")
     others: dict[Kind, list[Path]] = {
-        "checkpoint": sorted(beside.glob("scenarios/checkpoints/*.yaml")),
-        "questions": sorted(beside.glob("scenarios/benign/*.yaml")),
-        "facilitator": sorted(beside.glob("facilitators/prompts/*.md")),
-        "experiment": [p for p in sorted(beside.glob("scenarios/experiments/*.yaml")) if not is_configuration(p)],
+        "checkpoint": beside("scenarios/checkpoints/*.yaml"),
+        "questions": beside("scenarios/benign/*.yaml"),
+        "facilitator": beside("facilitators/prompts/*.md"),
+        "experiment": [path for path in beside("scenarios/experiments/*.yaml") if not is_configuration(path)],
         "prompt": [],
         "own_questions": [],
     }

@@ -288,7 +288,7 @@ def _startup_lines(
     yield f"  limit     {connections:,} connections" + (" for each worker" if workers > 1 else "")
     if config.serves_console:
         yield f"  console   {address}/console"
-    if about := describe_local_judges(config):
+    if about := describe_local_judges(config.chatbots):
         yield f"  local     {about}"
     for warning in unsafe_settings(config, keys):
         yield f"  not safe  {warning}"

@@ -147,7 +147,11 @@ def find_upstream(url: str, model: str | None, environ: Mapping[str, str]) -> Up
 def choose_key_variable(address: str, environ: Mapping[str, str]) -> str:
     """Return the environment variable with the API key of a server; an empty text if no key must be sent."""
     try:
-        is_openai = urlsplit(address).hostname == OPENAI_HOST
+        parts = urlsplit(address)
+        is_openai = (parts.scheme, parts.hostname, parts.port) in (
+            ("https", OPENAI_HOST, None),
+            ("https", OPENAI_HOST, 443),
+        )
     except ValueError:  # reported by `check_settings`
         is_openai = False
     variable = "OPENAI_API_KEY" if KEY_VARIABLE not in environ and is_openai else KEY_VARIABLE

@@ -62,20 +62,20 @@ class PythonJudge:
         except asyncio.CancelledError as error:
             if (task := asyncio.current_task()) is None or task.cancelling():
                 raise  # the turn was cancelled; in the other case, a task that the class awaited was cancelled
-            finding = self._report_crash(error)
+            finding = self._report_failure(error)
         except (Exception, SystemExit) as error:
             if limit.expired():
                 log.warning("judge timed out", judge=self.name, stage=self.stage)
                 finding = Finding("unjudged", "unreadable", "the judge took too long")
             else:
-                finding = self._report_crash(error)
+                finding = self._report_failure(error)
         objects = finding.verdict in ("warn", "reject")
         warning = neutralise(finding.warning) if objects and finding.warning and is_safe(finding.warning, case) else ""
         return Judgement(
             self.name, self.stage, finding.verdict, finding.rule, finding.reason, elapsed_ms(started), warning=warning
         )
 
-    def _report_crash(self, error: BaseException) -> Finding:
+    def _report_failure(self, error: BaseException) -> Finding:
         if isinstance(error, InvalidFinding):
             log.error("judge gave an invalid finding", judge=self.name, stage=self.stage, cause=str(error))
             return Finding("unjudged", "unreadable", str(error))
@@ -95,13 +95,13 @@ def _validate_finding(finding: object) -> Finding:
     """
     if not isinstance(finding, Finding):
         raise InvalidFinding(f"cannot use the result of a judge: expected a Finding, got {type(finding).__name__}")
-    if finding.verdict not in SEVERITY:
+    if not isinstance(finding.verdict, str) or finding.verdict not in SEVERITY:
         raise InvalidFinding(f"cannot use a Finding: `verdict` must be one of {', '.join(SEVERITY)}")
     if not isinstance(finding.reason, str):
         raise InvalidFinding(f"cannot use a Finding: `reason` must be a string, got {type(finding.reason).__name__}")
     if not isinstance(finding.warning, str):
         raise InvalidFinding(f"cannot use a Finding: `warning` must be a string, got {type(finding.warning).__name__}")
-    if finding.rule is not None and finding.rule not in RULES:
+    if finding.rule is not None and not (isinstance(finding.rule, str) and finding.rule in RULES):
         raise InvalidFinding(f"cannot use a Finding: `rule` must be None or one of {', '.join(RULES)}")
     default = {"accept": None, "unjudged": "unreadable"}.get(finding.verdict, "custom")
     return Finding(finding.verdict, finding.rule or default, finding.reason, finding.warning)

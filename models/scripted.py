@@ -102,6 +102,9 @@ def scripted_engine(settings: ModelSettings) -> Engine:
     return Scripted(Rules(settings.script or []))
 
 
+_RULES = list[str | Rule]
+
+
 def load_rules(path: Path) -> list[str | Rule]:
     """Read a YAML file with the rules of a script.
 
@@ -115,9 +118,10 @@ def load_rules(path: Path) -> list[str | Rule]:
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ModelSettingsError(f"invalid script {path}{describe_yaml_error(error)}") from None
     try:
-        return TypeAdapter(list[str | Rule]).validate_python(data)
+        return TypeAdapter(_RULES).validate_python(data)
     except ValidationError as error:
-        faults = "; ".join(describe_faults(error, data=data))
+        # A file that is no script may hold a secret.
+        faults = "; ".join(describe_faults(error, _RULES, may_show=lambda location: False))
         raise ModelSettingsError(f"invalid script {path}: expected a list of texts and rules: {faults}") from None
 
 

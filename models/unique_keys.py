@@ -109,9 +109,11 @@ def describe_yaml_error(error: Exception) -> str:
     place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
     problem = str(getattr(error, "problem", None) or error)
     if problem.startswith("mapping values are not allowed"):
-        problem += "; put a value that contains `: ` in quotes"
-    elif mark and opening and opening.line < mark.line and ("end of stream" in problem or "stream end" in problem):
-        problem += f", for the quotes or the bracket opened in line {opening.line + 1}"
+        problem += "; check the indentation, or put a value that contains `: ` in quotes"
+    elif (
+        mark and opening and opening.line < mark.line and ("stream" in problem or problem.startswith("expected ',' or"))
+    ):
+        problem += f" (the quotes or the bracket opened in line {opening.line + 1})"
     return f"{place}: not valid YAML: {problem}"
 
 

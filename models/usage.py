@@ -105,7 +105,7 @@ class Call:
     thoughts: str = ""
     """The model's thoughts, which were removed from its answer."""
     cause: str = ""
-    """The error and what to try (`ModelError.cause`). Empty: the call succeeded, was cancelled, or is from an old trace."""
+    """The error and what to try (`ModelError.cause`); empty without a ModelError."""
 
 
 class Watch(Protocol):

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from types import UnionType
+from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
@@ -30,19 +30,12 @@ _EXPECTED = {
     "at least {min_length} characters": ("string_too_short",),
     "at most {max_length} characters": ("string_too_long",),
 }
-_REPEATED = (
-    "too_short",
-    "string_type",
-    "list_type",
-    "tuple_type",
-    "dict_type",
-    "model_type",
-    "path_type",
-    "is_instance_of",
-)
-"""Types of errors that say nothing new about a value whose members have errors of their own."""
 _EXPECTED_BY_TYPE = {kind: expected for expected, kinds in _EXPECTED.items() for kind in kinds}
 """What a field must hold, by the type of pydantic's error. `{name}` is filled in from the error."""
+_TYPE_FAULTS = tuple(
+    kind for kind in _EXPECTED_BY_TYPE if kind.endswith(("_type", "_parsing", "literal_error", "enum"))
+)
+"""Types of errors about a value of a wrong type. They are left out if another branch of a union fits the value's type."""
 _SHOWN_CHARACTERS = 60
 """Maximum length of an offending text in an error message."""
 
@@ -53,13 +46,13 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
     return f"; did you mean {near!r}?" if near else ""
 
 
-def with_suggestions(error: ValidationError, model: type[BaseModel]) -> Iterator[tuple[Any, str]]:
+def with_suggestions(error: ValidationError, model: Any) -> Iterator[tuple[Any, str]]:
     """Yield pairs of a pydantic error and a suggestion for its key or value. Without a suggestion, the text is empty.
 
     A misspelt key is reported once, as an unknown key. The error about the missing correct key is left out.
 
     Args:
-        model: the model whose validation failed.
+        model: the type whose validation failed.
     """
     faults: list[Any] = error.errors(include_url=False)
     meant = {
@@ -82,44 +75,48 @@ def with_suggestions(error: ValidationError, model: type[BaseModel]) -> Iterator
 
 def describe_faults(
     error: ValidationError,
-    model: type[BaseModel] = BaseModel,
+    model: Any = BaseModel,
     data: Any = None,
     may_show: Callable[[Location], bool] = lambda location: True,
 ) -> list[str]:
-    """Return a message for each invalid field: its path, what is wrong, and a suggestion.
+    """Return the faults of invalid data, each with the path of its field, what is wrong, and a suggestion.
+
+    The branches of a union make one fault: the value does not fit any of them, or one branch fits but for the reported members.
 
     Args:
         error: Pydantic's error.
-        model: The model whose validation failed. Its keys are suggested for misspelt ones.
-        data: The validated data. With it, a path names only keys and indices that the data contain, and a union counts as one
-            type. Without it, pydantic's names of a union's branches are part of the path.
-        may_show: Returns whether the message may quote the value at a location. A value can be a secret.
+        model: The type whose validation failed, to find the unions, and the keys to suggest for misspelt ones.
+        data: The validated data. With it, a path names only keys and indices that the data contain.
+        may_show: Returns whether a message may quote the value at a location. A value can be a secret.
     """
     fields: dict[Location, list[tuple[Any, str]]] = {}
     for fault, hint in with_suggestions(error, model):
-        fields.setdefault(fault["loc"] if data is None else tuple(_steps_in(data, fault)), []).append((fault, hint))
+        path = _walk(model, fault["loc"])[0] if data is None else tuple(_steps_in(data, fault))
+        fields.setdefault(path, []).append((fault, hint))
     parents = {path[:length] for path in fields for length in range(len(path))}
     messages = []
     for path, faults in fields.items():
-        # A fault of a value whose members have faults repeats them, or is of another branch of a union.
-        distinct = [one for one in faults if path not in parents or one[0]["type"] not in _REPEATED]
-        if not distinct:
-            continue
-        (fault, _), *others = distinct
-        hint = next(filter(None, (hint for _, hint in distinct)), "")
-        message = describe_fault(fault, may_show(fault["loc"]), [other for other, _ in others]) + hint
+        rest = [one for one in faults if one[0]["type"] not in _TYPE_FAULTS]
+        if path in parents:
+            rest = [one for one in rest if one[0]["type"] != "too_short"]  # it only repeats the faults of the items
+        elif not rest:
+            hint = next(filter(None, (hint for _, hint in faults)), "")
+            rest = [(faults[0][0], hint)]
+        of_type = [fault for fault, _ in faults if fault["type"] in _TYPE_FAULTS]
+        described = [describe_fault(fault, may_show(fault["loc"]), of_type) + hint for fault, hint in rest]
         field = ".".join(map(str, path))
-        messages += [f"{field}: {line}" if field else line for line in message.split("\n")]
+        lines = dict.fromkeys(line for message in described for line in message.split("\n"))
+        messages += [f"{field}: {line}" if field else line for line in lines]
     return messages
 
 
-def describe_fault(fault: Any, show_value: bool = True, other_branches: Sequence[Any] = ()) -> str:
+def describe_fault(fault: Any, show_value: bool = True, of_type: Sequence[Any] = ()) -> str:
     """Return what is wrong with a field, as the predicate of a sentence that begins with the field.
 
     Args:
         fault: One of pydantic's errors (`ValidationError.errors()`).
         show_value: Whether the message may quote the invalid value.
-        other_branches: The errors of the other types of a union, for the same value.
+        of_type: If the value has a wrong type, the errors of all branches of a union.
     """
     if fault["type"] == "missing":
         return "is missing"
@@ -137,7 +134,7 @@ def describe_fault(fault: Any, show_value: bool = True, other_branches: Sequence
     if fault["type"] not in _EXPECTED_BY_TYPE:
         message = re.sub(r"^Input should ", "must ", fault["msg"].removeprefix("Value error, "))
         return f"{message} (got {value!r})" if shown and repr(value) not in message else message
-    branches = [one for one in (fault, *other_branches) if one["type"] in _EXPECTED_BY_TYPE]
+    branches = of_type if fault in of_type else [fault]
     expected = " or ".join(
         dict.fromkeys(_EXPECTED_BY_TYPE[one["type"]].format_map(one.get("ctx", {})) for one in branches)
     )
@@ -157,16 +154,33 @@ def _steps_in(data: Any, fault: Any) -> Iterator[int | str]:
 
 
 def _nearest(word: object, known: Iterable[str]) -> str | None:
-    return next(iter(get_close_matches(word, list(known), 1)), None) if isinstance(word, str) else None
+    known = [one for one in known if one != word]  # the word itself can be valid elsewhere in a union
+    return next(iter(get_close_matches(word, known, 1)), None) if isinstance(word, str) else None
 
 
-def _keys_at(model: type[BaseModel], place: Iterable[int | str]) -> list[str]:
+def _keys_at(model: Any, location: Iterable[int | str]) -> list[str]:
     """Return the valid keys at the location of a validation error."""
-    types: list[Any] = [model]
-    for step in place:
-        types = [inner for one in types for inner in _inside(one, step)]
-    models = [one for one in types if isinstance(one, type) and issubclass(one, BaseModel)]
+    models = [kind for kind in _walk(model, location)[1] if isinstance(kind, type) and issubclass(kind, BaseModel)]
     return [field.alias or name for one in models for name, field in one.model_fields.items()]
+
+
+def _walk(model: Any, location: Iterable[int | str]) -> tuple[Location, list[Any]]:
+    """Follow the location of a validation error through the types of a model.
+
+    Returns:
+        The path, without pydantic's names of the branches of unions, and the possible types at its end.
+    """
+    path: list[int | str] = []
+    kinds = _branches(model)
+    names_branch = False
+    for step in location:
+        if names_branch:
+            names_branch = False
+        elif step != "[key]":  # pydantic's mark of an invalid key
+            path.append(step)
+            kinds = [inner for kind in kinds for inner in _inside(kind, step)]
+            names_branch = len([kind for kind in kinds if kind is not NoneType]) > 1
+    return tuple(path), kinds
 
 
 def _inside(kind: Any, step: int | str) -> list[Any]:
@@ -174,13 +188,18 @@ def _inside(kind: Any, step: int | str) -> list[Any]:
 
     Args:
         kind: the type.
-        step: one step of pydantic's `loc`: a field name, key or index. A name of a union's branch returns the type itself.
+        step: a field name, key or index.
     """
     if isinstance(kind, type) and issubclass(kind, BaseModel):
-        fields = {field.alias or name: field.annotation for name, field in kind.model_fields.items()}
-        return _branches(fields[str(step)]) if step in fields else [kind]
+        return [
+            branch
+            for name, field in kind.model_fields.items()
+            if step == (field.alias or name)
+            for branch in _branches(field.annotation)
+        ]
     args = [one for one in get_args(kind) if one is not Ellipsis]
-    return _branches(args[-1]) if args else []
+    is_mapping = isinstance(origin := get_origin(kind), type) and issubclass(origin, Mapping)
+    return _branches(args[-1]) if args and (is_mapping or isinstance(step, int)) else []
 
 
 def _branches(kind: Any) -> list[Any]:

@@ -169,10 +169,9 @@ def parse_config(data: dict[str, Any], path: Path | None) -> Config:
     try:
         # Sections whose default paths must be resolved from the file's folder too.
         folder = Path.cwd() if file is None else PACKAGES if file == SHIPPED else file.parent
-        data = {"privacy": {}, "console": {}, **data}
-        config = Config.model_validate(data, context={"folder": folder})
+        config = Config.model_validate({"privacy": {}, "console": {}, **data}, context={"folder": folder})
     except ValidationError as error:
-        faults = describe_faults(error, Config, data, may_show)
+        faults = describe_faults(error, Config, may_show=may_show)
         raise ConfigError([f"{path}: {fault}" if path else fault for fault in faults]) from error
     config._file = file
     config._ignored = ignored
@@ -184,7 +183,8 @@ def may_show(location: Location) -> bool:
 
     A value may hold a secret: a key in the wrong place, a password in an address or in place of its variable's name.
     """
-    return location[:1] != ("models",) and location[-1:] not in (("url",), ("password_env",), ("env",))
+    sections, settings = ("models", "memory", "privacy", "keys"), {"url", "webhook", "password_env", "env"}
+    return not (location and location[0] in sections) and settings.isdisjoint(location)
 
 
 def in_file(path: Path, problem: str) -> str:

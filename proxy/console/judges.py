@@ -10,7 +10,7 @@ from pathlib import Path
 from aiohttp import web
 from markupsafe import Markup
 
-from proxy.config.local_judges import CLAIMS_WORTH, WORTH, decides_locally
+from proxy.config.local_judges import describe_local_judges
 from proxy.console.admission import admit
 from proxy.console.console_request import ConsoleRequest
 from proxy.console.evaluations import (
@@ -67,7 +67,7 @@ async def show_judges(console: ConsoleRequest) -> web.Response:
         "judges/index.html", evaluations=evaluations, compared=compared, rows=rows,
         curves={name: draw_roc(name, columns) for name, columns in rows.items()},
         fault=fault, stages=STAGES, splits=SPLITS, bots={bot.name: bot.judges for bot in console.bots},
-        local=[bot.name for bot in console.bots if decides_locally(bot.settings)], worth=f"{WORTH} ({CLAIMS_WORTH})",
+        local=describe_local_judges({bot.name: bot.settings for bot in console.bots}),
     )  # fmt: skip
 
 

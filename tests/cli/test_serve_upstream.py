@@ -31,8 +31,11 @@ class Server:
     address: str = ""
     asked: list[tuple[str | None, dict[str, Any]]] = field(default_factory=list)
     """The key and the body of each chat request."""
+    keys: list[str | None] = field(default_factory=list)
+    """The key of each request for the list of models."""
 
     async def list(self, request: web.Request) -> web.Response:
+        self.keys.append(request.headers.get("Authorization"))
         if self.key is not None and request.headers.get("Authorization") != f"Bearer {self.key}":
             return web.json_response({"error": {"message": f"not {request.headers.get('Authorization')}"}}, status=401)
         if self.models is None:
@@ -127,6 +130,7 @@ def test_the_key_of_openai_goes_to_openai_only(server: Callable[..., Server], in
     ended = inside("serve", "--upstream", one.address, "--print-config", env={"OPENAI_API_KEY": "sk-secret"})
     assert "api_key_env:" not in ended.out
     assert "--endpoint-key-env none" in ended.out
+    assert one.keys == [None]
 
 
 @pytest.mark.parametrize(
@@ -135,6 +139,8 @@ def test_the_key_of_openai_goes_to_openai_only(server: Callable[..., Server], in
         ("https://api.openai.com/v1", {"OPENAI_API_KEY": "k"}, "OPENAI_API_KEY"),
         ("https://api.openai.com/v1", {"OPENAI_API_KEY": "k", "CAF_UPSTREAM_KEY": "own"}, "CAF_UPSTREAM_KEY"),
         ("https://api.openai.com/v1", {"OPENAI_API_KEY": "k", "CAF_UPSTREAM_KEY": ""}, ""),
+        ("http://api.openai.com/v1", {"OPENAI_API_KEY": "k"}, ""),
+        ("https://api.openai.com:8443/v1", {"OPENAI_API_KEY": "k"}, ""),
         ("https://api.openai.com.example/v1", {"OPENAI_API_KEY": "k"}, ""),
         ("https://api.openai.com@other.example/v1", {"OPENAI_API_KEY": "k"}, ""),
     ],
