@@ -294,6 +294,18 @@ async def test_a_failing_assistant_is_a_clear_error(serve: Open, question: str) 
     assert "secret" not in json.dumps(error)
 
 
+async def test_the_trace_has_the_reason_that_an_assistant_gives(serve: Open) -> None:
+    """Only an `AssistantError` has a reason. The message of any other exception may quote a user."""
+    proxy, _ = await serve()
+    traces = proxy.traces()
+    for question in ("refuse", "crash"):
+        await proxy.error({"model": "bot", "messages": dialogue(question)})
+    assert [[(note.step, note.detail) for note in trace.notes] for trace in traces] == [
+        [("read", "refuse"), ("error", "the ledger is closed")],
+        [("read", "crash")],
+    ]
+
+
 async def test_the_trace_has_what_an_assistant_did(serve: Open) -> None:
     """The notes are in the order of the steps."""
     proxy, _ = await serve()
