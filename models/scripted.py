@@ -120,7 +120,7 @@ def load_rules(path: Path) -> list[str | Rule]:
     try:
         return TypeAdapter(_RULES).validate_python(data)
     except ValidationError as error:
-        # A file that is no script may hold a secret.
+        # The file may be another one, with a secret.
         faults = "; ".join(describe_faults(error, _RULES, may_show=lambda location: False))
         raise ModelSettingsError(f"invalid script {path}: expected a list of texts and rules: {faults}") from None
 

@@ -11,7 +11,7 @@ CLAIMS_WORTH = f"{' and '.join(CLAIMS_JUDGES)} stop 54 % of wrong replies and pa
 
 
 def describe_local_judges(chatbots: Mapping[str, ChatbotSettings]) -> str | None:
-    """Return a sentence about the chatbots with a local judge of replies; None if there are none.
+    """Return a sentence about the chatbots with a local judge of replies; None without such chatbots.
 
     A judge is local if its last stage is.
     """
