@@ -81,7 +81,8 @@ def describe_faults(
 ) -> list[str]:
     """Return the faults of invalid data, each with the path of its field, what is wrong, and a suggestion.
 
-    The branches of a union make one fault: the value does not fit any of them, or one branch fits but for the reported members.
+    Pydantic reports the faults of every branch of a union. They become one message with all expected types. If the value has the
+    type of a branch, only the faults of this branch remain.
 
     Args:
         error: Pydantic's error.
