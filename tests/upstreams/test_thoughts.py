@@ -108,7 +108,7 @@ class Heard(AnswerStream):
 def test_a_stream_cut_anywhere_is_the_whole_text(
     pieces: list[str], sizes: list[int], holds_until_thoughts_end: bool, choices: int
 ) -> None:
-    """What is passed on is always the beginning of the reply."""
+    """What is passed on begins the reply, unless only the end of the answer shows that it was thoughts, as in "a`</think>"."""
     text = rest = "".join(pieces)
     reply, thoughts, _ = cut_thoughts(text)
     heard, cutter = Heard(holds_until_thoughts_end=holds_until_thoughts_end), ThoughtCutter()
@@ -117,12 +117,14 @@ def test_a_stream_cut_anywhere_is_the_whole_text(
             heard.receive(index, rest[:size])
         cutter.feed(rest[:size])
         rest = rest[size:]
+    before_end = "".join(cutter.text)
     cutter.feed("", last=True)
     if thoughts:
         assert ("".join(cutter.text), "".join(cutter.thoughts)) == (reply, thoughts)
     else:
         assert "".join(cutter.text) == reply or not reply.strip()
-    assert all(reply.startswith(one) for one in heard.texts.values())
+    if "".join(cutter.text).startswith(before_end):
+        assert all(reply.startswith(one) for one in heard.texts.values())
 
 
 @pytest.mark.parametrize("patient", [True, False])
