@@ -252,8 +252,8 @@ def _readings(digits: str) -> Iterator[Values]:
     if grouped:
         yield frozenset({Decimal(re.sub(r"\D", "", digits))})
     if _GROUPED_DECIMAL.fullmatch(digits):
-        whole, part = re.fullmatch(r"(.*)[.,](\d+)", digits).groups()  # type: ignore[union-attr]
-        yield frozenset({Decimal(re.sub(r"\D", "", whole) + "." + part)})
+        mark = max(digits.rfind("."), digits.rfind(","))
+        yield frozenset({Decimal(re.sub(r"\D", "", digits[:mark]) + "." + digits[mark + 1 :])})
     elif re.fullmatch(r"\d*[.,]\d+", digits) or _TIME.fullmatch(digits):
         yield frozenset({Decimal(re.sub("[,:]", ".", digits))})
     elif not grouped or " " in digits:  # a date, a version, adjacent numbers

@@ -65,9 +65,8 @@ def redact(trace: Trace) -> Trace:
 
 def hide_texts(data: dict[str, Any]) -> dict[str, Any]:
     """Return a stored trace for users without the permission `trace`: redacted, and without documents and notes."""
-    calls = [
-        {"at_ms": None, "thoughts": "", "cause": ""} | call for call in data["calls"]
-    ]  # older traces lack these fields
+    # Older traces lack these fields.
+    calls = [{"at_ms": None, "thoughts": "", "cause": ""} | call for call in data["calls"]]
     attempts = [{"left": 0} | attempt for attempt in data["attempts"]]
     hidden = redact(view_stored(data | {"documents": [], "notes": [], "calls": calls, "attempts": attempts}))
     stored: dict[str, Any] = orjson.loads(orjson.dumps(hidden, default=vars))

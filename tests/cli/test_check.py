@@ -370,6 +370,18 @@ def test_configurations_in_a_folder_are_named_and_passed_over(inside: Caf, folde
     assert "mine/talk.yaml" not in ended.out
 
 
+@pytest.mark.parametrize("name", ["bad.yaml", "bad-10:30.yaml"])
+def test_without_a_configuration_only_the_file_is_checked(inside: Caf, tmp_path: Path, name: str) -> None:
+    """The shipped configuration lends its judges. Its own files and notes are not the user's."""
+    (tmp_path / name).write_text("foo: 1\n")
+    ended = inside("check", name)
+    assert ended.code == 1
+    assert ended.out.startswith(f"problem  {name}: not recognised")
+    assert ended.out.endswith(f"Checked {name}\n1 problem in 1 file\n")
+    (tmp_path / name).write_text(CHECKPOINT.replace(": bot", ": schizophrenia"))
+    assert inside("check", name).out == f"{name}: no problems in 1 checkpoint\n"
+
+
 def test_a_judges_prompt_is_checked_as_one(inside: Caf, folder: Path) -> None:
     """By the keys that no facilitator has."""
     (folder / "own.md").write_text(PROMPT)
